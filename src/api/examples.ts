@@ -114,13 +114,17 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ 'ReadinessCheck.unapplied': undefined },
 };
 
+const AUDIT_HEAD = `42:${'5f'.repeat(32)}`;
+
 /** Fields of the example of one operation's response. */
 const OUTCOMES: Readonly<Record<string, object>> = {
-  finalizePayrollRun: { state: 'finalized', finalized_at: FINISHED, finalized_by: PAYROLL },
+  finalizePayrollRun: {
+    ...{ state: 'finalized', finalized_at: FINISHED, finalized_by: PAYROLL, audit_head: AUDIT_HEAD },
+  },
   voidPayrollRun: {
     ...{ state: 'voided', finalized_at: FINISHED, voided_at: '2026-07-14T08:30:00.000Z' },
     ...{ finalized_by: PAYROLL, voided_by: PAYROLL },
-    void_reason: 'The pay date was wrong.',
+    ...{ void_reason: 'The pay date was wrong.', audit_head: AUDIT_HEAD },
   },
   reportTermination: { kind: 'termination' },
   reportMove: { kind: 'demographic' },

@@ -7,8 +7,9 @@ import { forUpdate, type SharedNow } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError } from '../errors.ts';
+import { AppError, codeOf } from '../errors.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
+import { type Acting, type Actor, record, SYSTEM } from '../security/audit.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
@@ -21,6 +22,8 @@ export type StagingResult =
   | { ok: true; censusId: string; employees: number }
   | ({ ok: false } & Omit<CensusReport, 'organization'>);
 
+type StagingOptions = { uploading?: string | null; signal?: AbortSignal | null; actor?: Actor };
+
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written in chunks, and
  * a last transaction makes it current and requests stalled syncs again. Then the roster is updated. A census that breaks
@@ -31,7 +34,7 @@ export async function stageCensus(
   { db, encryptor, sharedNow }: Staging,
   employerId: string,
   content: CensusContent,
-  { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
+  { uploading = null, signal = null, actor = SYSTEM }: StagingOptions = {},
 ): Promise<StagingResult> {
   const hasher = await openHasher(db, encryptor);
   const census = { census_id: randomUUID(), employer_id: employerId };
@@ -41,7 +44,9 @@ export async function stageCensus(
     const staged_at = (await sharedNow(trx)).toISOString();
     const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at };
     await trx.insertInto('staged_censuses').values(begun).execute();
+    await recordStaging(trx, { actor, now: staged_at }, census, { phase: 'start' });
   });
+  const abandon = (failed: string) => abandonStaging({ db, sharedNow }, census, failed, actor);
   let staged: StagingResult;
   try {
     const writer = createChunkWriter({ db, encryptor, sharedNow }, hasher, census);
@@ -49,15 +54,15 @@ export async function stageCensus(
     if (report.problemCount > 0 || organization === null) staged = { ok: false, ...report };
     else {
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
-      await transact(db, (trx) => makeCurrent(trx, census, size, uploading, sharedNow));
+      await transact(db, (trx) => makeCurrent(trx, census, size, { uploading, actor, sharedNow }));
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }
   } catch (error) {
     // This error matters more. If the database is unavailable, a later clean-up removes the rows.
-    if (!isUnavailable(error)) await abandonStaging(db, census_id).catch(() => {});
+    if (!isUnavailable(error)) await abandon(codeOf(error) || 'INTERNAL').catch(() => {});
     throw error;
   }
-  if (!staged.ok) await abandonStaging(db, census_id);
+  if (!staged.ok) await abandon('CENSUS_REFUSED');
   else await updateRoster({ db, encryptor, sharedNow }, census_id);
   await tidyCensuses(db, sharedNow);
   return staged;
@@ -83,8 +88,7 @@ async function makeCurrent(
   trx: Trx,
   { census_id, employer_id }: CensusIds,
   size: { employee_count: number; body_bytes: number },
-  uploading: string | null,
-  sharedNow: SharedNow,
+  { uploading, actor, sharedNow }: { uploading: string | null; actor: Actor; sharedNow: SharedNow },
 ): Promise<void> {
   await lockSubject(trx, employerSubject(employer_id));
   await renewStaging(trx, census_id, sharedNow);
@@ -102,6 +106,23 @@ async function makeCurrent(
     .where('census_id', '=', census_id)
     .execute();
   await reviveSyncs(trx, { employerId: employer_id, uploading, now });
+  const ended = { phase: 'end', employees: size.employee_count } as const;
+  await recordStaging(trx, { actor, now }, { census_id, employer_id }, ended);
+}
+
+type StagingPhase =
+  | { phase: 'start' }
+  | { phase: 'end'; employees: number }
+  | { phase: 'end'; failed: string };
+
+function recordStaging(
+  trx: Trx,
+  acting: Acting,
+  { census_id, employer_id }: CensusIds,
+  details: StagingPhase,
+) {
+  const made = { action: 'census.stage', resource: census_id, employer: employer_id, details } as const;
+  return record(trx, acting, made);
 }
 
 /** Writes rows in encrypted chunks with their fingerprints. The organization is chunk 0. */
@@ -203,9 +224,19 @@ export async function tidyCensuses(db: Db, sharedNow: SharedNow): Promise<number
 }
 
 /** Removes a census that is being staged, unless it is current. */
-async function abandonStaging(db: Db, censusId: string): Promise<void> {
-  await transact(db, (trx) => notCurrent(trx, censusId, 'staging').set({ state: 'abandoned' }).execute());
-  await removeContents(db, censusId);
+async function abandonStaging(
+  { db, sharedNow }: Pick<Staging, 'db' | 'sharedNow'>,
+  census: CensusIds,
+  failed: string,
+  actor: Actor,
+): Promise<void> {
+  const { census_id } = census;
+  await transact(db, async (trx) => {
+    const now = (await sharedNow(trx)).toISOString();
+    await notCurrent(trx, census_id, 'staging').set({ state: 'abandoned' }).execute();
+    await recordStaging(trx, { actor, now }, census, { phase: 'end', failed });
+  });
+  await removeContents(db, census_id);
 }
 
 function notCurrent(trx: Trx, censusId: string, state: 'staging' | 'replaced') {

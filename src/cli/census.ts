@@ -72,7 +72,7 @@ export function addCensusCommands(program: Command): void {
     });
   census
     .subcommand('stage', 'Check a census file and stage it for the next upload.')
-    .records('none')
+    .records('census.stage')
     .examples('census stage census.json --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .employer()
@@ -82,7 +82,8 @@ export function addCensusCommands(program: Command): void {
       const encryptor = createEncryptor(readDataKeys(env));
       const content = await openCensusFile(file);
       return withDatabase(context, async (db) => {
-        const staged = await stageCensus({ db, encryptor, sharedNow: sharedClock(now) }, employer, content);
+        const staging = { db, encryptor, sharedNow: sharedClock(now) };
+        const staged = await stageCensus(staging, employer, content, { actor: context.actor });
         if (!staged.ok) {
           const findings = viewFindings(staged);
           printResult(out, findings, () => printProblems(out, findings));

@@ -9,7 +9,7 @@ import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
 import { silentLog } from '../telemetry/log.ts';
 import { findRowsFile, ROWS_FILE } from './arguments.ts';
-import { type Command, type Context, withDatabase } from './command.ts';
+import { actingIn, type Command, type Context, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { counted, printResult, withProgress } from './output.ts';
 
@@ -17,7 +17,7 @@ export function addImportCommands(program: Command): void {
   program
     .subcommand('import', 'Import the deductions that payroll takes today.')
     .subcommand('deductions', 'Import deductions into the ledger. The same file again changes nothing.')
-    .records('none')
+    .records('deduction.import')
     .examples('import deductions deductions.csv', 'import deductions deductions.ndjson --json')
     .argument('<file>', `A ${ROWS_FILE} with the fields of a deduction, and created_at if known`)
     .json()
@@ -27,9 +27,9 @@ export function addImportCommands(program: Command): void {
       const file = await findRowsFile(path);
       await withDatabase(context, async (db) => {
         // The file is read twice: to check it, and to store it.
-        const at = (await databaseNow(db, now)).toISOString();
+        const acting = actingIn(context, await databaseNow(db, now));
         const imported = await withProgress(out, 'bytes', 2 * file.size, ({ add }) =>
-          importDeductions(db, () => file.open(IMPORT_COLUMNS, add), at),
+          importDeductions(db, () => file.open(IMPORT_COLUMNS, add), acting),
         );
         if (!imported.ok) throw inputRefused('the file', imported);
         const applied = await applyUnlessServed(context, db);

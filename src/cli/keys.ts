@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { readDataKeys } from '../config.ts';
 import { countRows } from '../database/bulk.ts';
+import { databaseNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
+import { recordStartAndEnd } from '../security/audit.ts';
 import { type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/encrypted-columns.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import type { Command } from './command.ts';
@@ -29,10 +31,10 @@ export function addKeyCommands(program: Command): void {
     });
   keys
     .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
-    .records('none')
+    .records('key.rotate')
     .examples('keys rotate', 'keys rotate --json')
     .table()
-    .doesOnDatabase(async ({ db, out, env, stopped }) => {
+    .doesOnDatabase(async ({ db, out, env, stopped, now, actor }) => {
       // Also while `serve` runs. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
       const dataKeys = readDataKeys(env);
       const encryptor = createEncryptor(dataKeys);
@@ -43,7 +45,13 @@ export function addKeyCommands(program: Command): void {
       const tables = ENCRYPTED_COLUMNS.map(({ table }) => table);
       const signal = stopped();
       const rotated = await withProgress(out, 'values', await countRows(db, tables), ({ add }) =>
-        rotate(db, encryptor, keyIds, { looked: add, signal }),
+        recordStartAndEnd(
+          db,
+          { actor, time: () => databaseNow(db, now) },
+          { action: 'key.rotate', resource: encryptor.keyId },
+          () => rotate(db, encryptor, keyIds, { looked: add, signal }),
+          (done) => ({ reencrypted: done.reencrypted, broken: Object.fromEntries(done.broken) }),
+        ),
       ).catch(ifStopped(signal, 'stopped: finished work is kept. Run the command again to continue'));
       const keys = summarize(rotated.inUse, keyIds);
       const { reencrypted, broken } = rotated;

@@ -1,9 +1,10 @@
 /** Signs people in with an API token, and out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sessionCookies, sessionInCookie } from '../api/auth.ts';
+import { actingIn, sessionCookies, sessionInCookie } from '../api/auth.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
-import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
+import { record, tokenActor } from '../security/audit.ts';
+import { beginSession, endSession, SESSION_MS, sessionId } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { html } from './html.ts';
 import { type ConsoleParts, type Page, SIGN_IN_PATH, sendPage } from './page.ts';
@@ -16,8 +17,8 @@ const FORM_TIMEOUT_MS = 5_000;
 const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { db, sharedNow, log, firstToken } = parts;
-  const config = { scope: 'public' as const, action: 'none' as const };
+  const { db, now, sharedNow, log, firstToken } = parts;
+  const config = { scope: 'public' as const, action: 'session.begin' as const };
   const options = { config, schema: { hide: true }, bodyLimit: FORM_LIMIT_BYTES };
 
   app.get(SIGN_IN_PATH, options, async (request, reply) =>
@@ -38,7 +39,13 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }
     const earlier = sessionInCookie(request);
-    const secret = await transact(db, async (trx) => beginSession(trx, typed, await sharedNow(trx), earlier));
+    const secret = await transact(db, async (trx) => {
+      const now = await sharedNow(trx);
+      const begun = await beginSession(trx, typed, now, earlier);
+      const acting = { actor: tokenActor(caller, null), now: now.toISOString() };
+      await record(trx, acting, { action: 'session.begin', resource: sessionId(begun) });
+      return begun;
+    });
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
     const secure = isEncrypted(request);
     const name = sessionCookies(request)[secure ? 'secure' : 'plain'];
@@ -50,10 +57,16 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post(
     '/sign-out',
-    { config: { scope: 'any', action: 'none', employers: 'none' }, schema: { hide: true } },
+    { config: { scope: 'any', action: 'session.end', employers: 'none' }, schema: { hide: true } },
     async (request, reply) => {
       const { session } = request;
-      if (session !== null) await transact(db, (trx) => endSession(trx, session));
+      if (session !== null) {
+        const acting = actingIn(request, now());
+        await transact(db, async (trx) => {
+          if (!(await endSession(trx, session))) return;
+          await record(trx, acting, { action: 'session.end', resource: sessionId(session) });
+        });
+      }
       return clearCookies(reply, request).code(204).header('hx-redirect', SIGN_IN_PATH).send();
     },
   );

@@ -20,19 +20,22 @@ const FOLDER = new URL('../../db/', import.meta.url);
 export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
+/** `migrated` runs in the transaction after migrations were applied to an existing database. */
+type MigrateOptions = { folder?: URL; migrated?: (trx: Trx, names: string[]) => Promise<unknown> };
+
 /** Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does. */
 export function migrate(
   db: Db,
   environment: BenefitsEnvironment,
   now: Date,
-  folder = FOLDER,
+  { folder = FOLDER, migrated = async () => {} }: MigrateOptions = {},
 ): Promise<string[]> {
   return transact(
     db,
     async (trx) => {
       await lockNames(trx, ['migrate']);
       await run(trx, MIGRATIONS_TABLE);
-      const { due } = await compareMigrations(trx, folder);
+      const { applied, due } = await compareMigrations(trx, folder);
       const applied_at = now.toISOString();
       for (const { number, name, hash, text } of due) {
         for (const statement of statements(text)) await run(trx, statement);
@@ -44,7 +47,9 @@ export function migrate(
         .onConflict((conflict) => conflict.doNothing())
         .execute();
       await assertEnvironment(trx, environment);
-      return due.map((migration) => migration.name);
+      const names = due.map((migration) => migration.name);
+      if (applied.length > 0 && names.length > 0) await migrated(trx, names);
+      return names;
     },
     { isTimeLimited: false },
   );

@@ -7,6 +7,7 @@ import type { Problem } from '../errors.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
+import { type Actor, type NewRecord, recordAll } from '../security/audit.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
@@ -15,7 +16,11 @@ import { recordChangeFacts } from './facts.ts';
 export type Accepting = { db: Db; encryptor: Encryptor; sharedNow: SharedNow };
 
 /** The caller has checked the key with `keyProblem`. */
-export type Submission = { readonly change: Change; readonly idempotencyKey: string | null };
+export type Submission = {
+  readonly change: Change;
+  readonly idempotencyKey: string | null;
+  readonly actor: Actor;
+};
 
 export type Accepted =
   /** `repeated`: the key was used before for the same change, and this is its result. */
@@ -67,6 +72,10 @@ export async function acceptChanges(
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
     await recordChangeFacts(trx, fresh, at);
+    await recordAll(
+      trx,
+      fresh.map((submission) => ({ actor: submission.actor, now: at, ...reportOf(submission) })),
+    );
     return accepted;
   });
 }
@@ -75,18 +84,25 @@ function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {
   return { effective_on, pay_group };
 }
 
+function reportOf({ change, changeId }: Prepared): NewRecord {
+  const { kind, body } = change;
+  const employer = kind === 'new-hire' ? body.employer_id : null;
+  const details = { kind, ...columnsOf(change) };
+  return { action: 'change.report', resource: changeId, employer, employee: body.employee_id, details };
+}
+
 type Prepared = ReturnType<typeof prepare>;
 
 /** The first request with a key. */
 type First = Omit<Fingerprint, 'subject_id'> & { changeId: string };
 
-function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey }: Submission) {
+function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey, actor }: Submission) {
   const changeId = randomUUID();
   const bytes = bytesOf(change);
   const encrypted = encryptBody(encryptor, hasher, changeId, bytes);
   const keyHash =
     idempotencyKey === null ? null : hasher.hash(Buffer.from(idempotencyKey), KEY_PLACE).toString('base64');
-  return { changeId, change, bytes, keyHash, encrypted };
+  return { changeId, change, actor, bytes, keyHash, encrypted };
 }
 
 /** Keys are found by their hash, so it cannot depend on the row. */

@@ -2,6 +2,7 @@ import type { ParsedJson } from '../contract/json.ts';
 import { isFatal } from '../database/errors.ts';
 import { codeOf, type Problem } from '../errors.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
+import type { Actor } from '../security/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
   type Accepted,
@@ -31,7 +32,11 @@ export type BatchParts = Accepting & { log: Log; wakeSend: () => void };
  * Accepts the lines of a batch in order and returns one result per line. Each transaction takes `CHANGES_AT_ONCE`. Throws
  * the database's error if nothing was accepted yet; otherwise the remaining lines are `unavailable`.
  */
-export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>): Promise<LineResult[]> {
+export async function acceptBatch(
+  parts: BatchParts,
+  lines: Iterable<ParsedJson>,
+  actor: Actor,
+): Promise<LineResult[]> {
   const results: LineResult[] = [];
   let some: (Submission | LineResult)[] = [];
   let isLost = false;
@@ -42,7 +47,7 @@ export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>
     some = [];
   };
   for (const line of lines) {
-    some.push(submissionOf(line));
+    some.push(submissionOf(line, actor));
     if (some.length === CHANGES_AT_ONCE) await flush();
   }
   if (some.length > 0) await flush();
@@ -82,7 +87,7 @@ async function acceptSome(
   });
 }
 
-function submissionOf(line: ParsedJson): Submission | LineResult {
+function submissionOf(line: ParsedJson, actor: Actor): Submission | LineResult {
   if (!line.ok) return refused([{ path: '', rule: line.reason }]);
   const { value } = line;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -100,7 +105,7 @@ function submissionOf(line: ParsedJson): Submission | LineResult {
   const checked = checkChange(kind, body, LINE_PROBLEMS_MAX);
   if (!checked.ok) return refused([...problems, ...checked.problems]);
   if (wrongKey !== null) return refused(problems);
-  return { change: checked.change, idempotencyKey: (key ?? null) as string | null };
+  return { change: checked.change, idempotencyKey: (key ?? null) as string | null, actor };
 }
 
 function refused(problems: readonly Problem[]): LineResult {

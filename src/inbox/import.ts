@@ -16,6 +16,7 @@ import {
   readableRows,
 } from '../formats/rows.ts';
 import { latestVersions } from '../ledger/record.ts';
+import { type Acting, recordStartAndEnd } from '../security/audit.ts';
 import { type Arrival, eventsById, importId, sha256, storeArrivals } from './inbox.ts';
 
 const FIELDS = Object.keys(Deduction.properties);
@@ -42,9 +43,9 @@ type FirstRow = { path: string; isTimed: boolean };
 /**
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows from the
  * beginning: they are read twice, so that a wrong row rejects the file before anything is stored. `now` is the time of
- * receipt, and the event time of rows without `created_at`. Throws FILE_CHANGED and what the content throws.
+ * receipt and of the audit records, and the event time of rows without `created_at`. Throws FILE_CHANGED and what the content throws.
  */
-export async function importDeductions(db: Db, open: () => Rows, now: string): Promise<Imported> {
+export async function importDeductions(db: Db, open: () => Rows, { actor, now }: Acting): Promise<Imported> {
   const problems = createProblems();
   const checked = createHash('sha256');
   const first = new Map<string, FirstRow>();
@@ -63,7 +64,14 @@ export async function importDeductions(db: Db, open: () => Rows, now: string): P
     problems.add(...(await overwriting(db, events)));
   }
   if (!problems.isEmpty) return problems.refused();
-  const stored = await store(db, open(), checked.digest('hex'), now);
+  const file = checked.digest('hex');
+  const stored = await recordStartAndEnd(
+    db,
+    { actor, time: async () => new Date(now) },
+    { action: 'deduction.import', resource: null, details: { rows } },
+    () => store(db, open(), file, now),
+    (count) => ({ stored: count }),
+  );
   return { ok: true, rows, stored };
 }
 

@@ -9,6 +9,7 @@ import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 import { type Newest, readNewest } from '../inbox/data-loss.ts';
+import { type Head, readHead } from '../security/audit-chain.ts';
 
 /** Pages copied per tick of the event loop: 4 MiB, a few milliseconds. */
 const PAGES_AT_ONCE = 1_024;
@@ -24,14 +25,14 @@ export async function backUp(
   path: string,
   file: string,
   on: { copied: (bytes: number, of: number) => void; signal: AbortSignal; environment: BenefitsEnvironment },
-): Promise<{ bytes: number; newest: Newest }> {
+): Promise<{ bytes: number; newest: Newest; head: Head }> {
   const partial = `${file}.partial-${process.pid}`;
   try {
     await copyPages(path, partial, on);
-    const newest = await withFile(partial, async (db, handle) => {
+    const contents = await withFile(partial, async (db, handle) => {
       assertWhole(handle, 'quick_check');
       await countDue(db, on.environment);
-      return readNewest(db);
+      return { newest: await readNewest(db), head: await readHead(db) };
     });
     // One file that can be opened anywhere without others next to it.
     foldLog(partial);
@@ -39,7 +40,7 @@ export async function backUp(
     // Files that a tool left next to an older file of that name would be taken for this one's.
     removeWithSuffixes(file);
     moveInto(partial, file);
-    return { newest, bytes: statSync(file).size };
+    return { ...contents, bytes: statSync(file).size };
   } catch (error) {
     rmSync(partial, { force: true });
     removeWithSuffixes(partial);

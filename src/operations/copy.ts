@@ -8,6 +8,8 @@ import { isUnavailable } from '../database/errors.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
+import { type Acting, record } from '../security/audit.ts';
+import { headText, readHead } from '../security/audit-chain.ts';
 
 export type KeyedTable = keyof typeof KEYS;
 type Table = KeyedTable;
@@ -93,10 +95,15 @@ export type Copied = { tables: number; rows: number };
 /**
  * Copies every row in one transaction of the target, then reads the target and compares row counts and SHA-256 hashes
  * before it commits. Both databases must have this release's schema and one environment, and no other process may write
- * to them. Calls `copied` with the number of rows written. Throws COPY_REFUSED if the target is not empty, or if it
+ * to them. The copy ends with an audit record of it. Calls `copied` with the number of rows written. Throws COPY_REFUSED if the target is not empty, or if it
  * returns other rows than were written.
  */
-export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): Promise<Copied> {
+export function copyDatabase(
+  from: Db,
+  to: Db,
+  acting: Acting,
+  copied: (rows: number) => void,
+): Promise<Copied> {
   // The two transactions are nested, which is allowed because they are of different databases.
   const outside = AsyncLocalStorage.snapshot();
   const copyInto = (source: Trx) => () =>
@@ -120,6 +127,8 @@ export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): 
           total += rows;
         }
         await moveSequences(target);
+        const details = { from_head: headText(await readHead(target)), rows: total };
+        await record(target, acting, { action: 'database.copy', resource: null, details });
         return { tables: TABLES.length, rows: total };
       },
       { isTimeLimited: false },

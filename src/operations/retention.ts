@@ -11,6 +11,7 @@ import { AppError, codeOf, isAppError } from '../errors.ts';
 import { bodiesDue, conflictBodiesDue, dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
 import { dropRefusals } from '../inbox/refusals.ts';
 import { eraseRequests, requestsDue } from '../outbox/erase.ts';
+import { type Actor, recordStartAndEnd, SYSTEM } from '../security/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** After a start has done its other work, and soon enough for a process that is restarted every hour. */
@@ -50,12 +51,12 @@ export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 
 }
 
 /**
- * Drops all data that is due, in many small transactions, then removes it from SQLite's log and shrinks the file. Calls
+ * Drops all data that is due, in many small transactions between two audit records, then removes it from SQLite's log and shrinks the file. Calls
  * `progress` after each step. Ends early, between two steps, when `signal` aborts. Throws CLOCK_WRONG, and drops nothing,
  * if only this process's clock shows the age of the data and it may be wrong.
  */
 export async function dropDue(
-  { db, databaseUrl, retention, sharedNow, clockWarning }: Parts,
+  { db, databaseUrl, retention, sharedNow, clockWarning, actor }: Parts & { actor: Actor },
   signal: AbortSignal,
   progress: (dropped: Dropped) => void = () => {},
 ): Promise<Dropped> {
@@ -78,11 +79,19 @@ export async function dropDue(
       if (more) await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
     }
   };
-  if (events !== null) {
-    await all('events', () => dropBodies(db, events));
-    await all('conflicts', () => dropConflictBodies(db, events));
-  }
-  if (requests !== null) await all('requests', () => eraseRequests(db, requests, now.toISOString()));
+  const dropAll = async (): Promise<void> => {
+    if (events !== null) {
+      await all('events', () => dropBodies(db, events));
+      await all('conflicts', () => dropConflictBodies(db, events));
+    }
+    if (requests !== null) await all('requests', () => eraseRequests(db, requests, now.toISOString()));
+  };
+  const due = await countDue({ db, retention, sharedNow });
+  const isDue = Object.values(due).some((kind) => (kind?.count ?? 0) > 0);
+  const made = { action: 'retention.apply', resource: null, details: { events, requests } } as const;
+  const time = () => sharedNow(db);
+  if (isDue) await recordStartAndEnd(db, { actor, time }, made, dropAll, () => ({ dropped }));
+  else await dropAll();
   await dropRefusals(db, now);
   const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
   if (isSqlite && isAnyDropped(retention)) {
@@ -103,7 +112,7 @@ export async function runRetention(
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      const { events, conflicts, requests } = await dropDue(parts, signal);
+      const { events, conflicts, requests } = await dropDue({ ...parts, actor: SYSTEM }, signal);
       const bodies = events + conflicts;
       if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were deleted');
       if (requests > 0) {

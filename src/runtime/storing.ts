@@ -17,6 +17,7 @@ import { createRefusals } from '../inbox/refusals.ts';
 import { readLatestStored } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { isAnyDropped } from '../operations/retention.ts';
+import { migrationRecord, SYSTEM } from '../security/audit.ts';
 import { createStoringCounts, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Clocks } from './clocks.ts';
@@ -45,7 +46,9 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   cleanup.push(() => (failure.isDamaged() ? abandon(db) : db.destroy()));
   if (!options.migrate) await checkSchema(db, config.environment);
   else {
-    const applied = await migrate(db, config.environment, now());
+    const at = now();
+    const migrated = migrationRecord({ actor: SYSTEM, now: at.toISOString() });
+    const applied = await migrate(db, config.environment, at, { migrated });
     if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
   }
   if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);

@@ -16,17 +16,17 @@ type ChainedRecord = Pick<AuditRecordTable, (typeof CHAINED)[number]>;
 
 export type Head = { record_id: number; hash: string };
 
-const HEAD = /^([1-9]\d{0,15}):([0-9a-f]{64})$/;
+const HEAD = /^(?:(0):|([1-9]\d{0,14}):([0-9a-f]{64}))$/;
 
-/** Returns a head as text. Null before the first record. */
-export function headText({ record_id, hash }: Head): string | null {
-  return record_id === 0 ? null : `${record_id}:${hash}`;
+/** Returns a head as text. Before the first record it is `0:`. */
+export function headText({ record_id, hash }: Head): string {
+  return `${record_id}:${hash}`;
 }
 
 /** Returns the head that a text states, or null if it states none. */
 export function parseHead(text: string): Head | null {
-  const [, id, hash] = HEAD.exec(text) ?? [];
-  return id === undefined || hash === undefined ? null : { record_id: Number(id), hash };
+  const [matched, empty, id, hash = ''] = HEAD.exec(text) ?? [];
+  return matched === undefined ? null : { record_id: Number(empty ?? id), hash };
 }
 
 export function readHead(db: Db | Trx): Promise<Head> {

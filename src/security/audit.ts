@@ -5,28 +5,39 @@ import { component, nullableText, text } from '../contract/fields.ts';
 import { parseJson } from '../contract/json.ts';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db, Trx } from '../database/tables.ts';
-import { AppError } from '../errors.ts';
-import { type Head, hashAfter, lockHead, reasonHash } from './audit-chain.ts';
+import { transact } from '../database/transaction.ts';
+import { AppError, codeOf } from '../errors.ts';
+import { type Head, hashAfter, headText, lockHead, reasonHash } from './audit-chain.ts';
 
 /** The actions that leave a record. The part before the dot is the type of the resource. */
 export const ACTIONS = [
   'census.read',
+  'census.stage',
   'census-sync.request',
   'census-sync.dismiss',
   'census-sync.read',
+  'change.report',
   'change.retry',
   'change.cancel',
   'change.release',
   'change.read',
   'codes.put',
+  'database.back-up',
+  'database.copy',
+  'database.migrate',
+  'database.restore',
   'deduction.assign',
   'deduction.decide-start',
+  'deduction.import',
   'event.reprocess',
   'event.dismiss',
   'item.decide',
   'item.open',
+  'key.rotate',
   'loss.accept',
   'policy.put',
+  'reason.erase',
+  'retention.apply',
   'run.create',
   'run.delete',
   'run.finalize',
@@ -36,6 +47,8 @@ export const ACTIONS = [
   'run.void',
   'schedule.delete',
   'schedule.put',
+  'session.begin',
+  'session.end',
   'token.create',
   'token.revoke',
 ] as const;
@@ -112,6 +125,44 @@ export async function recordAll(trx: Trx, made: readonly (Acting & NewRecord)[])
   return rows.map(({ record_id }) => record_id);
 }
 
+/** Returns the time of a record. */
+type RecordTime = () => Promise<Date>;
+
+/**
+ * Runs an action of several transactions between two records: `phase` is `start` in the first, and `end` in the last,
+ * with what `summarize` returns of the result, or with the code of the error. A process that dies leaves only the first.
+ */
+export async function recordStartAndEnd<R>(
+  db: Db,
+  { actor, time }: { actor: Actor; time: RecordTime },
+  made: NewRecord,
+  work: () => Promise<R>,
+  summarize: (result: R) => Details,
+): Promise<R> {
+  const write = async (details: Details): Promise<void> => {
+    const now = (await time()).toISOString();
+    const all = { ...made.details, ...details };
+    await transact(db, (trx) => record(trx, { actor, now }, { ...made, details: all }));
+  };
+  await write({ phase: 'start' });
+  let result: R;
+  try {
+    result = await work();
+  } catch (error) {
+    // The error of the work matters more than a record that cannot be written.
+    await write({ phase: 'end', failed: codeOf(error) || 'INTERNAL' }).catch(() => {});
+    throw error;
+  }
+  await write({ phase: 'end', ...summarize(result) });
+  return result;
+}
+
+/** Returns what records a migration of an existing database in its transaction. */
+export function migrationRecord(acting: Acting) {
+  return (trx: Trx, names: string[]) =>
+    record(trx, acting, { action: 'database.migrate', resource: null, details: { migrations: names } });
+}
+
 const REASON_KEY_BYTES = 32;
 
 function rowAfter(head: Head, { actor, now, action, ...made }: Acting & NewRecord): AuditRecordTable {
@@ -167,21 +218,24 @@ export async function makersOf(db: Db | Trx, recordIds: readonly number[]): Prom
   return new Map(rows.map((row) => [row.record_id, { by: actorOf(row), at: row.recorded_at }]));
 }
 
-/** Returns who took the last of each of these actions on a resource. */
-export async function lastActorsOf(
+/** The actor of a record, and the head of the chain after it. */
+export type LastRecord = { by: Actor; head: string };
+
+/** Returns the last record of each of these actions on a resource, by action. */
+export async function lastRecordsOf(
   db: Db | Trx,
   resourceId: string,
   actions: readonly Action[],
-): Promise<Map<string, Actor>> {
+): Promise<Map<string, LastRecord>> {
   const rows = await db
     .selectFrom('audit_records')
-    .select(['action', ...ACTOR_COLUMNS])
+    .select(['action', 'record_id', 'hash', ...ACTOR_COLUMNS])
     .where('resource_type', 'in', [...new Set(actions.map(resourceTypeOf))])
     .where('resource_id', '=', resourceId)
     .where('action', 'in', actions)
     .orderBy('record_id')
     .execute();
-  return new Map(rows.map((row) => [row.action, actorOf(row)]));
+  return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
 }
 
 /** Returns stored details, or null if they are damaged. */

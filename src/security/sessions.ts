@@ -98,8 +98,23 @@ export async function noteUse(db: Db, secret: string, sharedNow: SharedNow): Pro
   );
 }
 
-export async function endSession(trx: Trx, secret: string): Promise<void> {
-  await trx.deleteFrom('sessions').where('session_hash', '=', sessionHash(secret)).execute();
+/** Returns whether there was such a session. */
+export async function endSession(trx: Trx, secret: string): Promise<boolean> {
+  const ended = await trx
+    .deleteFrom('sessions')
+    .where('session_hash', '=', sessionHash(secret))
+    .executeTakeFirst();
+  return ended.numDeletedRows > 0n;
+}
+
+/** Returns the id of a session, which does not reveal its secret. */
+export function sessionId(secret: string): string {
+  return idOf(sessionHash(secret));
+}
+
+/** The inverse of hashesOf. */
+function idOf(hash: Buffer): string {
+  return hash.subarray(0, ID_BYTES).toString('hex');
 }
 
 type SessionPosition = { created_at: string; id: string };
@@ -131,8 +146,7 @@ export async function listSessions(
     .execute();
   const current = owner.secret === null ? null : sessionHash(owner.secret);
   const sessions = rows.slice(0, limit).map(({ session_hash, created_at, last_used_at }) => ({
-    // The inverse of hashesOf.
-    id: session_hash.subarray(0, ID_BYTES).toString('hex'),
+    id: idOf(session_hash),
     created_at,
     // Exact to the minute.
     last_used_at: last_used_at ?? created_at,

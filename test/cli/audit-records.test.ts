@@ -9,13 +9,28 @@ import { createProgram } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
+import {
+  census,
+  compensationChange,
+  deduction,
+  demographic,
+  newHire,
+  termination,
+} from '../contract/samples.ts';
 import { report } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER } from '../support/payroll.ts';
 import { here } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
-type Step = { argv: readonly string[]; action: Action };
+/** `records`: 2 for an action of several transactions. */
+type Step = { argv: readonly string[]; action: Action; records?: number };
+
+/** The key of the test's encryptor. */
+const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
+
+/** Commands on a whole database: their own tests look for their records. */
+const TESTED_ELSEWHERE = new Set(['backup', 'copy', 'migrate', 'restore']);
 
 async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[]> {
   const { db, file, deduct } = stage;
@@ -39,6 +54,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const taken = file('taken.csv', 'employee_id,amount\nemp-1,1.00\n');
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   const rejected = { state: 'rejected', is_next: 0, holds_later: 1, finished_at: at } as const;
+  const longAgo = { finished_at: '2026-01-01T00:00:00.000Z' };
   const loss = {
     ...{ found_at: at, position: 0, seq: 0, received_at: null },
     ...{ saved_position: 1, saved_seq: 1, saved_received_at: null },
@@ -94,28 +110,60 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['token', 'revoke', 'grafana', '--yes'], action: 'token.revoke' },
     () => transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute()),
     { argv: ['accept-loss', ...reason, '--yes'], action: 'loss.accept' },
+    ...Object.entries({
+      'new-hire': newHire,
+      termination,
+      demographic,
+      'compensation-change': compensationChange,
+    }).map(
+      ([kind, fields]): Step => ({
+        argv: ['change', kind, file(`${kind}.json`, JSON.stringify({ ...fields, employee_id: 'zoe' }))],
+        action: 'change.report',
+      }),
+    ),
+    {
+      argv: ['census', 'stage', file('census.json', JSON.stringify(census)), '--employer', EMPLOYER],
+      action: 'census.stage',
+      records: 2,
+    },
+    {
+      argv: [
+        'import',
+        'deductions',
+        file('deductions.ndjson', JSON.stringify({ ...deduction, id: 'ded-before' })),
+      ],
+      action: 'deduction.import',
+      records: 2,
+    },
+    { argv: ['keys', 'rotate'], action: 'key.rotate', records: 2 },
+    () =>
+      transact(db, (trx) => trx.updateTable('outbox').set(longAgo).where('request_id', '=', move).execute()),
+    { argv: ['retention', '--yes'], action: 'retention.apply', records: 2 },
   ];
 }
 
 onEitherEngine('every command that declares an action leaves exactly one record of it', async (t) => {
   const stage = await payrollStage(t);
-  const { env, db } = stage;
+  const { db } = stage;
+  const env = { ...stage.env, DATA_KEYS, RETENTION_REQUESTS: '2d' };
   const records = () => db.selectFrom('audit_records').selectAll().orderBy('record_id').execute();
   const covered = new Map<string, Action>();
   const declared = await declaredActions();
+  for (const name of TESTED_ELSEWHERE) declared.delete(name);
   for (const step of await stepsOf(stage)) {
     if (typeof step === 'function') {
       await step();
       continue;
     }
-    const { argv, action } = step;
+    const { argv, action, records: count = 1 } = step;
     const before = (await records()).length;
     const { code, stderr } = await here(t, env, [...argv]);
     t.equal(code, 0, `${argv.slice(0, 2).join(' ')}: ${code === 0 ? '' : stderr}`);
     const made = (await records()).slice(before);
-    t.match(made, [{ action, actor_kind: 'cli', actor_name: userInfo().username }], action);
-    t.equal(made.length, 1, action);
-    for (const name of declared.keys()) if (argv.join(' ').startsWith(`${name} `)) covered.set(name, action);
+    t.match(made, Array(count).fill({ action, actor_kind: 'cli', actor_name: userInfo().username }), action);
+    t.equal(made.length, count, action);
+    for (const name of declared.keys())
+      if (`${argv.join(' ')} `.startsWith(`${name} `)) covered.set(name, action);
   }
   t.strictSame(new Map([...covered].sort()), new Map([...declared].sort()));
 });

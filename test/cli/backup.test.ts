@@ -18,6 +18,7 @@ import t, { type Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
+import type { Db } from '../../src/database/tables.ts';
 import { writeMark } from '../../src/inbox/data-loss.ts';
 import { backUp } from '../../src/operations/backup.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
@@ -55,6 +56,36 @@ t.test('a backup is one complete file for its owner only and reports its newest 
   t.strictSame(readdirSync(folder), ['backup.db'], 'no other file');
   const verified = await here(t, { ...env, DATABASE_URL: `sqlite:${file}` }, ['verify', '--json']);
   t.match(jsonOf(verified), { clean: true, position: 12 });
+});
+
+t.test('a backup and a restore are recorded with the heads of the chain', async (t) => {
+  const { env, db, file } = await stage(t);
+  const newestRecord = (of: Db) =>
+    of.selectFrom('audit_records').selectAll().orderBy('record_id', 'desc').executeTakeFirstOrThrow();
+  const { audit_head } = jsonOf(await here(t, env, ['backup', file, '--json']));
+  const backup = await newestRecord(db);
+  t.match(backup, { action: 'database.back-up', actor_kind: 'cli' });
+  t.match(JSON.parse(backup.details), { file, audit_head });
+  await db.destroy();
+  const restored = jsonOf(await here(t, env, ['restore', file, '--yes', '--json']));
+  const heads = { backup_head: audit_head, replaced_head: `${backup.record_id}:${backup.hash}` };
+  t.match(restored, heads);
+  const after = openDatabase(env.DATABASE_URL as string);
+  t.teardown(() => after.destroy());
+  const record = await newestRecord(after);
+  t.match(record, { action: 'database.restore', record_id: backup.record_id, actor_kind: 'cli' });
+  t.strictSame(JSON.parse(record.details), heads);
+  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true });
+});
+
+t.test('a backup whose record cannot be written succeeds and reports it', async (t) => {
+  const { env, file } = await stage(t);
+  const other = new BetterSqlite3(sqlitePath(env.DATABASE_URL as string));
+  t.teardown(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const ran = await here(t, env, ['backup', file, '--json']);
+  t.match(ran, { code: 0, stderr: /its audit record could not be written \(LOCK_TIMEOUT\)/ });
+  t.match(jsonOf(ran), { file, recorded: false });
 });
 
 t.test('a backup replaces a file only with --yes and leaves nothing when it fails', async (t) => {
@@ -310,7 +341,7 @@ t.test('the next start migrates a restored backup of an earlier release', async 
   cpSync(released, join(folder, 'db'), { recursive: true });
   const newest = readdirSync(join(folder, 'db/sqlite')).sort().at(-1) as string;
   rmSync(join(folder, 'db/sqlite', newest));
-  await migrate(older, 'sandbox', new Date(), pathToFileURL(`${folder}/db/`));
+  await migrate(older, 'sandbox', new Date(), { folder: pathToFileURL(`${folder}/db/`) });
   await older.destroy();
   const env = { ...emptied, DATABASE_URL: `sqlite:${folder}/sidecar.db` };
   const ran = await here(t, env, ['restore', `${folder}/older.db`, '--json']);

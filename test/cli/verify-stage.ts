@@ -60,7 +60,7 @@ async function ledger(db: Db): Promise<void> {
     () => [
       { path: 'deductions[0]', fields: { ...sample, id: 'd-imported', created_at: '2026-01-01T00:00:00Z' } },
     ],
-    LATELY,
+    acting(LATELY),
   );
   if (!imported.ok) throw new Error(JSON.stringify(imported.problems));
   await apply(db, LATELY);

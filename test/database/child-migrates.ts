@@ -18,7 +18,7 @@ const db = openDatabase(url);
 if (dieBefore !== undefined) dieBeforeStatement(dieBefore);
 console.log(
   JSON.stringify(
-    await migrate(db, 'sandbox', new Date(), ...(folder === undefined ? [] : [new URL(folder)])),
+    await migrate(db, 'sandbox', new Date(), ...(folder === undefined ? [] : [{ folder: new URL(folder) }])),
   ),
 );
 await db.destroy();

@@ -73,29 +73,29 @@ onEitherEngine('a failed migration rolls back all pending migrations', async (t)
   const { db, folder, write } = await copied(t);
   const before = await tablesOf(db);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO nowhere VALUES (1);\n');
-  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /nowhere/ });
+  await t.rejects(migrate(db, 'sandbox', NOW, { folder }), { message: /nowhere/ });
   t.strictSame(await tablesOf(db), before);
 
   const fresh = open(t, await anotherUrl(t, 'fresh'));
-  await t.rejects(migrate(fresh, 'sandbox', NOW, folder), { message: /nowhere/ });
+  await t.rejects(migrate(fresh, 'sandbox', NOW, { folder }), { message: /nowhere/ });
   t.strictSame(await tablesOf(fresh), [], 'a first start leaves nothing either');
 
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
-  t.match(await migrate(db, 'sandbox', NOW, folder), [/_next$/], 'the corrected migration is applied');
+  t.match(await migrate(db, 'sandbox', NOW, { folder }), [/_next$/], 'the corrected migration is applied');
 });
 
 onEitherEngine('a migration that was edited after it was applied is rejected', async (t) => {
   const { db, path, folder } = await copied(t);
   appendFileSync(join(path, FIRST), '-- a harmless remark\n');
   const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database differs from the file that was applied/ };
-  await t.rejects(migrate(db, 'sandbox', NOW, folder), refusal);
+  await t.rejects(migrate(db, 'sandbox', NOW, { folder }), refusal);
   await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
 });
 
 onEitherEngine('a database newer than the code is rejected', async (t) => {
   const { db, path, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
-  await migrate(db, 'sandbox', NOW, folder);
+  await migrate(db, 'sandbox', NOW, { folder });
   const refusal = { code: 'SCHEMA_REFUSED', message: /_next, which this release does not know: .*newer/ };
   await t.rejects(migrate(db, 'sandbox', NOW), refusal);
   await t.rejects(checkSchema(db, 'sandbox'), refusal);
@@ -105,7 +105,7 @@ onEitherEngine('a database newer than the code is rejected', async (t) => {
 onEitherEngine('a database of the other environment is not even migrated', async (t) => {
   const { db, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
-  await t.rejects(migrate(db, 'live', NOW, folder), { code: 'SCHEMA_REFUSED' });
+  await t.rejects(migrate(db, 'live', NOW, { folder }), { code: 'SCHEMA_REFUSED' });
   t.notOk((await tablesOf(db)).includes('next'));
 });
 

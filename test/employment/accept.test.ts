@@ -13,6 +13,7 @@ import { type Change, checkChange } from '../../src/employment/change.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
 import { rosterOf } from '../../src/ledger/roster.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
@@ -126,7 +127,10 @@ onEitherEngine('changes in one transaction are independent and in order', async 
     { change: change('compensation-change', compensationChange), idempotencyKey: null },
     { change: leave({ employee_id: 'emp-2' }), idempotencyKey: null },
   ];
-  const accepted = await acceptChanges(accepting, submissions);
+  const accepted = await acceptChanges(
+    accepting,
+    submissions.map((submission) => ({ ...submission, actor: SYSTEM })),
+  );
   t.strictSame(
     accepted.map(({ outcome }) => outcome),
     ['accepted', 'accepted', 'conflict', 'repeated', 'accepted', 'accepted'],
@@ -168,7 +172,7 @@ onEitherEngine('changes that arrive together share a transaction, with a result 
   const changes = Array.from({ length: CHANGES_AT_ONCE + 50 }, (_, at) => leave({ employee_id: `e${at}` }));
   const accepted = await Promise.all(
     changes.map((one, at) =>
-      gathering.accept({ change: one, idempotencyKey: at % 2 === 0 ? `k${at}` : null }),
+      gathering.accept({ change: one, idempotencyKey: at % 2 === 0 ? `k${at}` : null, actor: SYSTEM }),
     ),
   );
   const rows = await owed(db);
@@ -189,7 +193,7 @@ onEitherEngine('a database error rejects every waiting caller, and only those', 
   };
   const gathering = createGroupCommit({ ...accepting, sharedNow });
   const both = await Promise.allSettled(
-    [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k' })),
+    [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k', actor: SYSTEM })),
   );
   t.strictSame(
     both.map(({ status }) => status),
@@ -197,7 +201,9 @@ onEitherEngine('a database error rejects every waiting caller, and only those', 
   );
   t.strictSame(await owed(db), [], 'nothing was stored');
   isBroken = false;
-  t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k' }), { outcome: 'accepted' });
+  t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k', actor: SYSTEM }), {
+    outcome: 'accepted',
+  });
 });
 
 onEitherEngine('neither a key nor a value of a change is stored in plain text', async (t) => {
@@ -239,7 +245,7 @@ async function failingIn(t: Test, transaction: number) {
 
 onEitherEngine('a batch is accepted in bounded transactions that wake the send loop', async (t) => {
   const { parts, counts, stored } = await failingIn(t, 0);
-  const results = await acceptBatch(parts, lines);
+  const results = await acceptBatch(parts, lines, SYSTEM);
   t.equal(results.filter(({ status }) => status === 'accepted').length, LINES - 1);
   t.equal(await stored(), LINES - 1);
   t.strictSame(counts, { transactions: 3, woken: 3 });
@@ -247,7 +253,7 @@ onEitherEngine('a batch is accepted in bounded transactions that wake the send l
 
 onEitherEngine('a batch whose database fails in the middle rejects all later changes', async (t) => {
   const { parts, logged, counts, stored } = await failingIn(t, 2);
-  const results = await acceptBatch(parts, lines);
+  const results = await acceptBatch(parts, lines, SYSTEM);
   t.equal(results.length, LINES);
   t.ok(results.slice(0, CHANGES_AT_ONCE).every(({ status }) => status === 'accepted'));
   t.ok(results.slice(CHANGES_AT_ONCE, -1).every(({ status }) => status === 'unavailable'));

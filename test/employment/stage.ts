@@ -6,6 +6,7 @@ import { type Accepted, type Accepting, acceptChanges } from '../../src/employme
 import { type Change, checkChange } from '../../src/employment/change.ts';
 import type { ChangeKind } from '../../src/outbox/manual.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { encryptor, type SetClock, START, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
@@ -22,7 +23,7 @@ export async function acceptChange(
   change: Change,
   idempotencyKey: string | null,
 ): Promise<Accepted> {
-  const [accepted] = await acceptChanges(accepting, [{ change, idempotencyKey }]);
+  const [accepted] = await acceptChanges(accepting, [{ change, idempotencyKey, actor: SYSTEM }]);
   return accepted as Accepted;
 }
 

@@ -18,6 +18,7 @@ import { open } from '../database/scratch.ts';
 import { owe } from '../outbox/parts.ts';
 import { catalogOfPostgres, catalogOfSqlite } from '../postgres/catalog.ts';
 import { contentOfTables, type Filled, fill } from '../postgres/filled.ts';
+import { ACTING } from '../support/audit.ts';
 import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver as post } from '../support/load.ts';
@@ -131,7 +132,12 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
   t.match(jsonOf(ran), { from: sqlitePath(source.url), tables: source.tables.length, rows });
   t.match(jsonOf(ran).to, /^test_[\d_]+ at 127\.0\.0\.1:\d+$/);
   const db = open(t, url);
-  t.strictSame(await contentOfTables(db, source.tables), before, 'every table, row by row');
+  const after = await contentOfTables(db, source.tables);
+  const recorded = after.get('audit_records')?.pop();
+  t.match(recorded, /"database\.copy"/, 'the copy is recorded');
+  t.notSame(after.get('audit_head'), before.get('audit_head'));
+  after.set('audit_head', before.get('audit_head') ?? []);
+  t.strictSame(after, before, 'every other table, row by row');
   t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
 
   await t.test('numbers continue after the highest', async (t) => {
@@ -223,7 +229,7 @@ t.test('a target with rows in any table is rejected', async (t) => {
   await migrate(db, 'sandbox', MADE_AT);
   const one = new Map<string, Record<string, unknown>>();
   const full = await target();
-  await copyDatabase(source.db, await migrated(t, full), () => {});
+  await copyDatabase(source.db, await migrated(t, full), ACTING, () => {});
   await within(full, async (client) => {
     for (const name of source.tables)
       one.set(name, (await client.query(`select * from ${name} limit 1`)).rows[0]);
@@ -237,7 +243,7 @@ t.test('a target with rows in any table is rejected', async (t) => {
       await client.query(`insert into ${name} (${Object.keys(row)}) values (${places})`, Object.values(row));
       const stays = await contentOfTables(db, source.tables);
       await t.rejects(
-        copyDatabase(source.db, db, () => t.fail('nothing is written')),
+        copyDatabase(source.db, db, ACTING, () => t.fail('nothing is written')),
         {
           code: 'COPY_REFUSED',
           message: `the target is not empty: its table ${name} has rows. Copy into a database that has never been served`,
@@ -402,7 +408,7 @@ t.test('writes to the source or the target wait until the copy ends', async (t) 
   const outside = AsyncLocalStorage.snapshot();
   const late = deductionOf('evt-late', { id: 'ded-late' });
   const before = await contentOfTables(source.db, ['inbox']);
-  const copied = await copyDatabase(source.db, db, () => {
+  const copied = await copyDatabase(source.db, db, ACTING, () => {
     if (writing.length === 0) outside(() => writing.push(...writers.map((one) => receive(one, [late]))));
   });
   t.equal(copied.tables, source.tables.length);

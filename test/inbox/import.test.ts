@@ -6,6 +6,7 @@ import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { described, parts } from '../formats/read.ts';
+import { acting } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 
 const BEFORE = '2026-03-01T08:00:00.000Z';
@@ -26,7 +27,7 @@ const opening =
     readRows(parts(text), format, IMPORT_COLUMNS);
 
 const importing = (db: Db, rows: readonly Fields[], now = NOW) =>
-  importDeductions(db, opening(ndjson(rows)), now);
+  importDeductions(db, opening(ndjson(rows)), acting(now));
 
 const problemsOf = async (db: Db, ...rows: Fields[]) => {
   const imported = await importing(db, rows);
@@ -84,9 +85,17 @@ onEachEngine('importing a file again changes nothing, in any format and column o
     names.join(),
     ...rows.map((one) => names.map((name) => `"${(one[name] ?? '').replaceAll('"', '""')}"`).join()),
   ].join('\r\n');
-  t.strictSame(await importDeductions(db, opening(csv, 'csv'), LATER), { ok: true, rows: 2, stored: 0 });
+  t.strictSame(await importDeductions(db, opening(csv, 'csv'), acting(LATER)), {
+    ok: true,
+    rows: 2,
+    stored: 0,
+  });
   const json = JSON.stringify({ deductions: rows });
-  t.strictSame(await importDeductions(db, opening(json, 'json'), LATER), { ok: true, rows: 2, stored: 0 });
+  t.strictSame(await importDeductions(db, opening(json, 'json'), acting(LATER)), {
+    ok: true,
+    rows: 2,
+    stored: 0,
+  });
   t.strictSame(await inbox(db), before);
   t.match(
     await importing(db, [...rows, row('ded-3')], LATER),
@@ -177,11 +186,11 @@ onEachEngine('a file that changes between the two passes is rejected', async (t)
   const one = ndjson([row('ded-1')]);
   const others = [ndjson([row('ded-1'), row('ded-2')]), ndjson([row('ded-2')]), '', '{}\n'];
   for (const other of others) {
-    await t.rejects(importDeductions(db, reading(one, other), NOW), { code: 'FILE_CHANGED' });
+    await t.rejects(importDeductions(db, reading(one, other), acting(NOW)), { code: 'FILE_CHANGED' });
   }
   async function* breaking(): AsyncGenerator<RowResult> {
     yield { path: 'deductions[0]', fields: {} };
     throw new Error('reset');
   }
-  await t.rejects(importDeductions(db, breaking, NOW), { message: 'reset' });
+  await t.rejects(importDeductions(db, breaking, acting(NOW)), { message: 'reset' });
 });

@@ -18,6 +18,7 @@ import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { countDue, dropDue } from '../../src/operations/retention.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
 import { verifyRun } from '../../src/payroll/lifecycle/verify.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { demographic } from '../contract/samples.ts';
 import { open, scratch } from '../database/scratch.ts';
@@ -48,7 +49,7 @@ const NEW = daysAgo(50).toISOString();
 
 const CLOCK = { sharedNow: at(NOW), clockWarning: async (): Promise<string | null> => null };
 const drop = ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION, clock = CLOCK) =>
-  dropDue({ db, databaseUrl: url, retention, ...clock }, new AbortController().signal);
+  dropDue({ db, databaseUrl: url, retention, actor: SYSTEM, ...clock }, new AbortController().signal);
 const due = (db: Db, retention = RETENTION) => countDue({ db, retention, sharedNow: at(NOW) });
 
 /** The ids of the events with bodies, in order of receipt. */

@@ -10,7 +10,7 @@ import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { by, mayAlso, writeReadDown } from '../auth.ts';
+import { actorOf, by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { employersOf } from '../employers.ts';
 import { notFound, Refusal } from '../problem.ts';
@@ -132,7 +132,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     operation('Census', 'census:write', {
       operationId: 'putCensus',
       employers: 'employer',
-      action: 'none',
+      action: 'census.stage',
       summary: "Stage an employer's census",
       description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
       params: EmployerId,
@@ -145,8 +145,9 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { employer_id } = request.params;
+      const actor = actorOf(request);
       const staged = await limited(request, (slot) =>
-        stageCensus({ db, encryptor, sharedNow }, employer_id, streamedCensus(request, slot)),
+        stageCensus({ db, encryptor, sharedNow }, employer_id, streamedCensus(request, slot), { actor }),
       );
       if (!staged.ok) {
         const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;

@@ -7,7 +7,7 @@ import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
-import { by } from '../auth.ts';
+import { actorOf, by } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import { broken, conflict, invalid } from '../problem.ts';
@@ -57,7 +57,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
       operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
         employers: 'refused',
-        action: 'none',
+        action: 'change.report',
         description:
           'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
           'they were accepted. With an `Idempotency-Key`, the same change always returns the first response, and a different ' +
@@ -70,11 +70,12 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
         validatorCompiler: exceptBody,
       }),
       async (request, reply) => {
+        const actor = actorOf(request);
         const idempotencyKey = idempotencyKeyOf(request.headers[KEY_HEADER]);
         const checked = checkChange(kind, request.body);
         if (!checked.ok) throw broken('CHANGE_REFUSED', checked.problems);
         const { change } = checked;
-        const accepted = await groupCommit.accept({ change, idempotencyKey });
+        const accepted = await groupCommit.accept({ change, idempotencyKey, actor });
         if (accepted.outcome === 'conflict') {
           throw conflict(
             'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
@@ -143,7 +144,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     operation('Employment', 'changes:write', {
       operationId: 'reportChanges',
       employers: 'refused',
-      action: 'none',
+      action: 'change.report',
       summary: 'Report many changes',
       description:
         'Accepts each change independently: an invalid change does not affect the other changes. A line is the body of the change with its `kind` ' +
@@ -174,11 +175,12 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         const rule = 'must not be sent with a batch: give each change an idempotency_key';
         throw invalid([{ path: 'Idempotency-Key', rule }]);
       }
+      const actor = actorOf(request);
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';
       const { cuts, results } = await limited(request, async (slot) => {
         const bytes = await buffer(streamedBody(request, slot, BATCH_BYTES_MAX, TOO_LARGE));
         const cuts = cutsOf(bytes, isArray);
-        return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts)) };
+        return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts), actor) };
       });
       const count = results.filter(({ status }) => status === 'accepted').length;
       parts.log.info({ count, ...by(request) }, 'a batch of employment changes was accepted');

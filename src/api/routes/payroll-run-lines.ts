@@ -11,6 +11,7 @@ import { listTakenLines, TakenLine } from '../../payroll/facts/taken-lines.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
 import { linesAfter, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
+import { auditHeadOf } from '../../payroll/lifecycle/run-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
@@ -23,7 +24,7 @@ import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
-import { storedRun, withEtag } from './payroll-runs.ts';
+import { storedRun, withRunHeaders } from './payroll-runs.ts';
 
 /** The first one is the default. */
 const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
@@ -105,7 +106,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
             ? csvOfLines(stored, await begun(pages, interrupted))
             : Readable.from(ndjsonOf(await begun(shown, interrupted)), { objectMode: false });
       }
-      if (stored.etag !== null) withEtag(reply, stored.etag);
+      withRunHeaders(reply, { etag: stored.etag, audit_head: await auditHeadOf(db, stored) });
       return reply.header('vary', 'accept').type(type).send(body);
     },
   );

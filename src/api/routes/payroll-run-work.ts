@@ -15,7 +15,7 @@ import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
-import { noRun, notOpen, storedRun, withEtag } from './payroll-runs.ts';
+import { noRun, notOpen, storedRun, withRunHeaders } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
 const Finalizing = field.component(
@@ -94,8 +94,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         const how = stored.accept_reason === null ? '' : ' with accepted findings';
         log.info(fields, `a payroll run was finalized${how}`);
       }
-      withEtag(reply, view.etag);
-      return viewStoredRun(db, view, stored);
+      return withRunHeaders(reply, await viewStoredRun(db, view, stored));
     },
   );
 
@@ -128,8 +127,8 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       const view = await viewRun(db, stored);
       const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
       log.info(fields, 'a payroll run was voided');
-      withEtag(reply, view.etag);
-      return { ...(await viewStoredRun(db, view, stored)), settled_by: await settledBy(db, stored.run_id) };
+      const run = withRunHeaders(reply, await viewStoredRun(db, view, stored));
+      return { ...run, settled_by: await settledBy(db, stored.run_id) };
     },
   );
 

@@ -189,9 +189,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
-      const view = await viewRun(db, stored);
-      withEtag(reply, view.etag);
-      return viewStoredRun(db, view, stored);
+      return withRunHeaders(reply, await viewStoredRun(db, await viewRun(db, stored), stored));
     },
   );
 
@@ -323,6 +321,16 @@ export function notOpen(): Refusal {
 
 export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
   return reply.header('etag', `"${etag}"`);
+}
+
+/** Sets the headers of a response about a run: its ETag, and the head of the audit records if it is final. */
+export function withRunHeaders<R extends { etag: string | null; audit_head: string | null }>(
+  reply: FastifyReply,
+  run: R,
+): R {
+  if (run.etag !== null) withEtag(reply, run.etag);
+  if (run.audit_head !== null) reply.header('audit-head', run.audit_head);
+  return run;
 }
 
 const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });

@@ -3,9 +3,10 @@ import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { record } from '../../security/audit.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
 import { type Caller, hashOfCaller } from '../../security/tokens.ts';
-import { by } from '../auth.ts';
+import { actingIn, by } from '../auth.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -24,7 +25,7 @@ const Session = field.component(
 const position = cursorOf('sessions', field.closed({ created_at: Type.String(), id: Type.String() }));
 
 /** Lists and ends the console sessions of the caller's token, and of no other token. */
-export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiParts): void {
+export function sessionRoutes(app: Api, { db, now, sharedNow, log, firstToken }: ApiParts): void {
   const tokenHashOf = async ({ caller }: FastifyRequest): Promise<Buffer> => {
     const hash = await hashOfCaller(db, caller as Caller, firstToken);
     if (hash === null) throw notFound('session');
@@ -56,7 +57,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     operation('Sessions', 'self', {
       operationId: 'endSession',
       employers: 'none',
-      action: 'none',
+      action: 'session.end',
       summary: 'End one of your sessions',
       description: "The session's next request is refused. Another token's session is a 404.",
       params: field.closed({ session_id: ownId }),
@@ -65,7 +66,13 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     }),
     async (request, reply) => {
       const tokenHash = await tokenHashOf(request);
-      const isEnded = await transact(db, (trx) => endSessionById(trx, tokenHash, request.params.session_id));
+      const { session_id } = request.params;
+      const acting = actingIn(request, now());
+      const isEnded = await transact(db, async (trx) => {
+        const ended = await endSessionById(trx, tokenHash, session_id);
+        if (ended) await record(trx, acting, { action: 'session.end', resource: session_id });
+        return ended;
+      });
       if (!isEnded) throw notFound('session');
       log.info({ count: 1, ...by(request) }, 'sessions were ended');
       return reply.code(204).send(null);
@@ -77,14 +84,20 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
     operation('Sessions', 'self', {
       operationId: 'endOtherSessions',
       employers: 'none',
-      action: 'none',
+      action: 'session.end',
       summary: 'End all your other sessions',
       description: "Ends every session of the caller's token except the session that makes the request.",
       response: { 204: Type.Null({ description: 'The sessions have ended.' }) },
     }),
     async (request, reply) => {
       const tokenHash = await tokenHashOf(request);
-      const count = await transact(db, (trx) => endOtherSessions(trx, tokenHash, request.session));
+      const acting = actingIn(request, now());
+      const count = await transact(db, async (trx) => {
+        const ended = await endOtherSessions(trx, tokenHash, request.session);
+        const made = { action: 'session.end', resource: null, details: { count: ended } } as const;
+        if (ended > 0) await record(trx, acting, made);
+        return ended;
+      });
       log.info({ count, ...by(request) }, 'sessions were ended');
       return reply.code(204).send(null);
     },

@@ -46,7 +46,7 @@ function addReportCommand(change: Command, kind: ChangeKind): void {
   const [description, file] = REPORTS[kind];
   change
     .subcommand(kind, `${description} One invalid row rejects the whole file.`)
-    .records('none')
+    .records('change.report')
     .examples(`change ${kind} ${file}`, `change ${kind} ${file} --key-prefix 2026-07`)
     .argument('<file>', `A ${ROWS_FILE}; CSV columns are field paths such as address.line1`)
     .option(

@@ -19,6 +19,7 @@ import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
 import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
 import type { ChangeKind } from '../../outbox/manual.ts';
+import type { Actor } from '../../security/audit.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../command.ts';
@@ -41,7 +42,12 @@ export function changeReport(kind: ChangeKind) {
       const { rows, digest } = await checkFile(context, file, kind);
       const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
       const results = await withProgress(out, 'changes', rows, ({ set }) =>
-        accept({ db, encryptor, sharedNow: sharedClock(now) }, { file, kind, keyOf }, set, context.stopped()),
+        accept(
+          { db, encryptor, sharedNow: sharedClock(now) },
+          { file, kind, keyOf, actor: context.actor },
+          set,
+          context.stopped(),
+        ),
       );
       summarize(context, results, rows);
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
@@ -98,10 +104,12 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
 
 type Pending = Submission & { path: string };
 
+type Reporting = { file: RowsFile; kind: ChangeKind; keyOf: (row: number) => string; actor: Actor };
+
 /** Accepts some hundred rows in each transaction until the end, or until the command is stopped. */
 async function accept(
   accepting: Accepting,
-  { file, kind, keyOf }: { file: RowsFile; kind: ChangeKind; keyOf: (row: number) => string },
+  { file, kind, keyOf, actor }: Reporting,
   done: (changes: number) => void,
   signal: AbortSignal,
 ): Promise<Result[]> {
@@ -118,7 +126,7 @@ async function accept(
   for await (const checked of checkedChanges(file.read(), file.format, kind)) {
     if (signal.aborted) return results;
     if ('problems' in checked) throw failed('the file changed while it was read: run the command again');
-    some.push({ ...checked, idempotencyKey: keyOf(results.length + some.length) });
+    some.push({ ...checked, idempotencyKey: keyOf(results.length + some.length), actor });
     if (some.length === CHANGES_AT_ONCE) await flush();
   }
   if (some.length > 0) await flush();

@@ -5,9 +5,17 @@ import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '.
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { countDue } from '../../database/migrate.ts';
-import { databaseExists, holdServeLock, isServed, sqliteFile, sqlitePath } from '../../database/open.ts';
+import {
+  databaseExists,
+  holdServeLock,
+  isServed,
+  openDatabase,
+  sqliteFile,
+  sqlitePath,
+} from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
 import { AppError, codeOf, isAppError } from '../../errors.ts';
 import { type Newest, readNewest, removeMark, replayFrom, whatToReplay } from '../../inbox/data-loss.ts';
 import { assertWhole, backUp, withFile } from '../../operations/backup.ts';
@@ -22,8 +30,10 @@ import {
 } from '../../operations/restore.ts';
 import { isAnyDropped } from '../../operations/retention.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
+import { record } from '../../security/audit.ts';
+import { headText, readHead } from '../../security/audit-chain.ts';
 import { keysInUse } from '../../security/encrypted-columns.ts';
-import { type Command, type Context, confirm } from '../command.ts';
+import { actingIn, type Command, type Context, confirm } from '../command.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { failed, ifStopped, wrongUsage } from '../failure.ts';
 import { counted, megabytes, printable, printPairs, printResult, withProgress } from '../output.ts';
@@ -31,7 +41,7 @@ import { counted, megabytes, printable, printPairs, printResult, withProgress } 
 export function addBackupCommand(program: Command): void {
   program
     .subcommand('backup', 'Back up a SQLite database to one file, also while the sidecar runs.')
-    .records('none')
+    .records('database.back-up')
     .examples('backup /backups/sidecar.db', 'backup /backups/latest.db --yes')
     .argument('<file>', 'The file to create; it appears when it is complete')
     .confirmed()
@@ -53,16 +63,36 @@ export function addBackupCommand(program: Command): void {
       }
       const began = performance.now();
       const signal = stopped();
-      const { bytes, newest } = await withProgress(out, 'MB', null, ({ set }) =>
+      const { bytes, newest, head } = await withProgress(out, 'MB', null, ({ set }) =>
         backUp(path, target, { copied: (bytes) => set(megabytes(bytes)), signal, environment }),
       ).catch(ifStopped(signal, 'stopped before the end: no backup was created'));
       const ms = Math.round(performance.now() - began);
-      printResult(out, { file: target, bytes, environment, ...newest, ms }, () => {
-        const contents = { size: `${megabytes(bytes)} MB`, environment, ...pairsOf(newest) };
+      const audit_head = headText(head);
+      const unrecorded = await recordBackup(context, url, { file: target, bytes, audit_head });
+      const recorded = unrecorded === null;
+      printResult(out, { file: target, bytes, environment, ...newest, audit_head, recorded, ms }, () => {
+        const size = `${megabytes(bytes)} MB`;
+        const contents = { size, environment, ...pairsOf(newest), 'audit head': audit_head };
         printPairs(out, { file: target, ...contents, duration: `${(ms / 1_000).toFixed(1)} s` });
         out.note('Censuses and requests in it cannot be read without DATA_KEYS: store those elsewhere.');
       });
+      if (!recorded)
+        out.note(`The backup is complete, but its audit record could not be written (${unrecorded}).`);
     });
+}
+
+/** Records a backup in the database that was backed up. Returns the code of the error if that fails. */
+async function recordBackup(context: Context, url: string, details: object): Promise<string | null> {
+  const db = openDatabase(url);
+  try {
+    const made = { action: 'database.back-up', resource: null, details: { ...details } } as const;
+    await transact(db, (trx) => record(trx, actingIn(context), made));
+    return null;
+  } catch (error) {
+    return codeOf(error) || 'INTERNAL';
+  } finally {
+    await db.destroy();
+  }
 }
 
 function pairsOf({ position, event_id, received_at }: Newest) {
@@ -113,7 +143,7 @@ function quoted(text: string): string {
 export function addRestoreCommand(program: Command): void {
   program
     .subcommand('restore', 'Restore a backup while the sidecar is stopped, and keep the replaced database.')
-    .records('none')
+    .records('database.restore')
     .examples('restore /backups/sidecar.db', 'restore /backups/sidecar.db --yes')
     .argument('<file>', 'A file that "benefits-sidecar backup" created')
     .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')
@@ -172,6 +202,7 @@ async function replace(context: Context, file: string, path: string, withoutKeys
   const isReplacing = isThere(path);
   // Null if the database that is replaced is unreadable.
   const replaced = isReplacing ? await withFile(path, readNewest).catch(() => null) : null;
+  const replacedHead = isReplacing ? await withFile(path, readHead).catch(() => null) : null;
   if (isReplacing) {
     const effects = [
       `The database ${path} has ${inWords(replaced)}. The backup has ${inWords(checked.newest)}.`,
@@ -179,10 +210,22 @@ async function replace(context: Context, file: string, path: string, withoutKeys
     ];
     await confirm(context, effects, 'Replace the database?');
   }
+  const heads = {
+    backup_head: headText(checked.head),
+    replaced_head: replacedHead && headText(replacedHead),
+  };
+  // The tables of an older release may lack columns: its restore is not recorded.
+  if (checked.due === 0) {
+    await withFile(prepared, (restored) =>
+      transact(restored, (trx) =>
+        record(trx, actingIn(context), { action: 'database.restore', resource: null, details: heads }),
+      ),
+    );
+  }
   compact(path, isAnyDropped(readRetention(context.env)));
   const kept = isReplacing ? keptName(path, now()) : null;
   replaceDatabase(path, kept);
-  return { ...checked, path, kept, replaced, bytes: statSync(path).size };
+  return { ...checked, ...heads, path, kept, replaced, bytes: statSync(path).size };
 }
 
 function inWords(newest: Newest | null): string {
@@ -193,9 +236,19 @@ function inWords(newest: Newest | null): string {
 }
 
 function printRestored({ out }: Context, restored: Awaited<ReturnType<typeof replace>>): void {
-  const { path, kept, replaced, newest, due, bytes } = restored;
+  const { path, kept, replaced, newest, due, bytes, backup_head, replaced_head } = restored;
   const replay_from = replayFrom(newest.received_at);
-  const result = { file: path, bytes, kept, replaced, restored: newest, migrations_due: due, replay_from };
+  const result = {
+    file: path,
+    bytes,
+    kept,
+    replaced,
+    restored: newest,
+    migrations_due: due,
+    replay_from,
+    backup_head,
+    replaced_head,
+  };
   printResult(out, result, () => {
     const contents = { size: `${megabytes(bytes)} MB`, ...pairsOf(newest) };
     const before = { 'replaced database': kept, 'its newest event': replaced?.event_id };
@@ -222,7 +275,7 @@ async function checkBackup({ env }: Context, file: string, prepared: string, wit
       const due = await countDue(db, readEnvironment(env));
       await assertSchemaUnaltered(db);
       if (!withoutKeys) await checkKeys(db, env, due);
-      return { newest: await readNewest(db), due };
+      return { newest: await readNewest(db), head: await readHead(db), due };
     });
   } catch (error) {
     const why = reasonOf(error);

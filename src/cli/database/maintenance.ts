@@ -68,7 +68,7 @@ export function addAcceptLossCommand(program: Command): void {
 export function addRetentionCommand(program: Command): void {
   program
     .subcommand('retention', 'Delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now.')
-    .records('none')
+    .records('retention.apply')
     .examples('retention --dry-run', 'retention --yes')
     .option('--dry-run', 'Count what would be deleted, and delete nothing')
     .confirmed()
@@ -83,6 +83,7 @@ export function addRetentionCommand(program: Command): void {
         clockWarning: () => readClockState(db, { now, sharedNow }),
         retention: readRetention(env),
         databaseUrl: readDatabaseUrl(env),
+        actor: context.actor,
       };
       const due = await countDue(parts);
       if (dryRun) {

@@ -6,22 +6,26 @@ import { databaseExists, holdServeLock, openDatabase, sqlitePath } from '../../d
 import type { Db } from '../../database/tables.ts';
 import { isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
-import type { Command } from '../command.ts';
+import { migrationRecord } from '../../security/audit.ts';
+import { actingIn, type Command } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
 import { printable, printResult, withProgress } from '../output.ts';
 
 export function addMigrateCommand(program: Command): void {
   program
     .subcommand('migrate', 'Create the database, or migrate it to this release.')
-    .records('none')
+    .records('database.migrate')
     .examples('migrate')
     .json()
-    .does(async ({ env, out, now }) => {
+    .does(async (context) => {
+      const { env, out, now } = context;
       const url = readDatabaseUrl(env);
       const environment = readEnvironment(env);
       const db = openDatabase(url);
       try {
-        const applied = await migrate(db, environment, now());
+        const applied = await migrate(db, environment, now(), {
+          migrated: migrationRecord(actingIn(context)),
+        });
         printResult(out, { environment, applied }, () => {
           if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
           else out.print(applied.join('\n'));
@@ -35,12 +39,13 @@ export function addMigrateCommand(program: Command): void {
 export function addCopyCommand(program: Command): void {
   program
     .subcommand('copy', 'Copy a SQLite database to an empty PostgreSQL database.')
-    .records('none')
+    .records('database.copy')
     .examples('copy --from sqlite:./data/sidecar.db')
     .requiredOption('--from <url>', 'The SQLite database, such as sqlite:./data/sidecar.db (required)')
     .option('--to <url>', 'The PostgreSQL database (default: DATABASE_URL, which hides its password)')
     .json()
-    .does(async ({ env, out, now }, { from, to }: { from: string; to?: string }) => {
+    .does(async (context, { from, to }: { from: string; to?: string }) => {
+      const { env, out, now } = context;
       // Copies while neither database is served, and compares counts and contents before the commit.
       const environment = readEnvironment(env);
       const target = to ?? readDatabaseUrl(env);
@@ -64,7 +69,7 @@ export function addCopyCommand(program: Command): void {
         await assertEmpty(destination);
         await naming('the target', migrate(destination, environment, now()));
         const copied = await withProgress(out, 'rows', await rowsToCopy(source), ({ set }) =>
-          copyDatabase(source, destination, set),
+          copyDatabase(source, destination, actingIn(context), set),
         );
         const kept = `Keep ${printable(path)} until you have a backup.`;
         printResult(out, { from: path, to: name, ...copied }, () => {

@@ -15,7 +15,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { Actor, lastActorsOf } from '../../security/audit.ts';
+import { Actor, type LastRecord, lastRecordsOf } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -107,6 +107,9 @@ const DECISIONS = {
     description: 'The IDs of the checks whose findings were accepted when it was finalized.',
   }),
   void_reason: nullableText('The reason the run was voided.'),
+  audit_head: nullableText(
+    'The head of the audit records after the run was finalized, as in the header `Audit-Head`. Keep it to verify the records later. Null for an open run.',
+  ),
   taken_reports: Type.Array(
     closed({
       id: text('The ID of the report, unique for the run.'),
@@ -191,12 +194,18 @@ export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOu
   return storedFields(db, stored, runUnder(bodyOf(stored), policies), []);
 }
 
+/** Returns the head of the audit records after a run was finalized. Null for an open run. */
+export async function auditHeadOf(db: Db, { run_id, state }: StoredRun): Promise<string | null> {
+  if (state === 'open') return null;
+  return (await lastRecordsOf(db, run_id, ['run.finalize'])).get('run.finalize')?.head ?? null;
+}
+
 async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks: readonly string[]) {
-  const actors =
+  const last =
     stored.state === 'open'
-      ? new Map<string, Actor>()
-      : await lastActorsOf(db, stored.run_id, ['run.finalize', 'run.void']);
-  const finalized_by = actors.get('run.finalize') ?? null;
+      ? new Map<string, LastRecord>()
+      : await lastRecordsOf(db, stored.run_id, ['run.finalize', 'run.void']);
+  const finalized_by = last.get('run.finalize')?.by ?? null;
   return {
     id: stored.run_id,
     ...fieldsOf(run, bodyOf(stored)),
@@ -205,13 +214,14 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     finalized_at: stored.finalized_at,
     finalized_by,
     voided_at: stored.voided_at,
-    voided_by: actors.get('run.void') ?? null,
+    voided_by: last.get('run.void')?.by ?? null,
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
     accepted_by: stored.accept_reason === null ? null : finalized_by,
     accepted_checks: [...acceptedChecks],
     void_reason: stored.void_reason,
+    audit_head: last.get('run.finalize')?.head ?? null,
     taken_reports: await readTaken(db, stored.run_id),
   };
 }
