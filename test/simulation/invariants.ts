@@ -47,25 +47,24 @@ const WAITS_MOST_MS = 150_000;
 
 const CHECKED_EVERY_MS = 5_000;
 
-/** When the waits were checked last, and since when something waits, by what it is. */
-const waits = new WeakMap<Simulation, { checkedAt: number; known: Map<string, number> }>();
+/** When the waits were checked last, and since when an event or a request waits. */
+type Waits = { checkedAt: number; since: ReadonlyMap<string, number> };
+const waits = new WeakMap<Simulation, Waits>();
 
 /**
  * Checks that an event does not wait for long, and that a due request waits only while its lane starts attempts, or while
  * the service fails and no other request is started again and again. Nothing is expected while the database is locked or
  * full, or just after a start or a step of the clock.
  */
-export function checkWaits(simulation: Simulation, isPending: boolean): void {
+export function checkWaits(simulation: Simulation, pendingEvent: string | null): void {
   const { time, machine, faults } = simulation;
-  const { checkedAt, known } = waits.get(simulation) ?? { checkedAt: 0, known: new Map<string, number>() };
-  if (time.now() - checkedAt < CHECKED_EVERY_MS) return;
-  waits.set(simulation, { checkedAt: time.now(), known });
+  const before = waits.get(simulation) ?? { checkedAt: 0, since: new Map<string, number>() };
+  if (time.now() - before.checkedAt < CHECKED_EVERY_MS) return;
+  const since = new Map<string, number>();
+  waits.set(simulation, { checkedAt: time.now(), since });
   const isDisturbed = ['busy', 'full-disk', 'clock', 'stop'].some((kind) => faults.isOn(kind as 'busy'));
-  if (isDisturbed || time.now() - machine.startedAt() < WAITS_MOST_MS) {
-    known.clear();
-    return;
-  }
-  const waiting = new Map([['a pending event', isPending]]);
+  if (isDisturbed || time.now() - machine.startedAt() < WAITS_MOST_MS) return;
+  const waiting = pendingEvent === null ? [] : [`the pending event ${pendingEvent}`];
   const now = new Date(time.now() + machine.skewMs).toISOString();
   const recently = new Date(time.now() + machine.skewMs - WAITS_MOST_MS).toISOString();
   for (const [lane, is] of [
@@ -73,7 +72,7 @@ export function checkWaits(simulation: Simulation, isPending: boolean): void {
     ['a change', '<>'],
   ] as const) {
     const rows = machine.query(
-      `select 1 from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
+      `select request_id, attempts from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
        and (select state from circuit_breaker) = 'active' and not exists (
          select 1 from delivery_attempts join outbox as tried using (request_id)
          where started_at > ? and tried.kind ${is} 'census')
@@ -81,15 +80,16 @@ export function checkWaits(simulation: Simulation, isPending: boolean): void {
            where delivery_attempts.finished_at > ? and tried.state <> 'delivered')
          or exists (select 1 from delivery_attempts where started_at > outbox.due_at and started_at <= ?
            group by request_id having count(*) > 2))
-       limit 1`,
+       order by due_at, seq limit 1`,
       ...[now, recently, recently, now],
     );
-    waiting.set(lane, rows.length > 0);
+    waiting.push(
+      ...rows.map(({ request_id, attempts }) => `${lane} (${request_id}, attempted ${attempts} times)`),
+    );
   }
-  for (const [what, is] of waiting) {
-    if (!is) known.delete(what);
-    else if (!known.has(what)) known.set(what, time.now());
-    else if (time.now() - (known.get(what) ?? 0) > WAITS_MOST_MS) {
+  for (const what of waiting) {
+    since.set(what, before.since.get(what) ?? time.now());
+    if (time.now() - (since.get(what) ?? 0) > WAITS_MOST_MS) {
       simulation.breach(`${what} waits for ${WAITS_MOST_MS / 1_000} s, and nothing is done about it`);
     }
   }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Database, Statement } from 'better-sqlite3';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type Config, readConfig } from '../../src/config.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { closeHandles, crashFiles, openUnwatched } from './handles.ts';
 import { type Instance, startInstance } from './instance.ts';
@@ -14,6 +15,7 @@ import type { World } from './world.ts';
 
 export const API_KEY = 'simulated-key-of-the-service';
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 'webhook').toString('base64')}`;
+const DATA_KEY = Buffer.alloc(32, 'data');
 const TOKEN = 'simulated-token-of-the-payroll-system-1';
 /** How long a crash waits for what was running. */
 const TURNS = 5;
@@ -140,6 +142,7 @@ export function createMachine({
   };
 
   return {
+    encryptor: createEncryptor([{ id: 'k1', key: DATA_KEY }]),
     get path() {
       return path;
     },
@@ -235,7 +238,7 @@ function configOf(databaseUrl: string, draw: Random): Config {
     BENEFITS_BASE_URL: 'http://127.0.0.1:9/api',
     BENEFITS_API_KEY: API_KEY,
     WEBHOOK_SECRETS: WEBHOOK_SECRET,
-    DATA_KEYS: `k1:${Buffer.alloc(32, 'data').toString('base64')}`,
+    DATA_KEYS: `k1:${DATA_KEY.toString('base64')}`,
     DATABASE_URL: databaseUrl,
     API_TOKEN: TOKEN,
     ...(isKept ? {} : { RETENTION_EVENTS: '5d', RETENTION_REQUESTS: '5d' }),

@@ -211,18 +211,19 @@ function nextDue(simulation: Simulation): number | null {
   if (!machine.isUp()) return Number.POSITIVE_INFINITY;
   const now = time.now();
   const [work] = machine.query<{
-    pending: number;
+    pending: string | null;
     sending: number;
     due: string | null;
     probe: string | null;
   }>(
-    `select exists (select 1 from inbox where state = 'pending') as pending,
+    `select (select event_id || ', reprocessed ' || reprocessed from inbox where state = 'pending' order by seq limit 1) as pending,
       exists (select 1 from outbox where state = 'sending') as sending,
       (select min(due_at) from outbox where state = 'pending' and is_next = 1) as due,
       (select next_probe_at from circuit_breaker) as probe`,
   );
-  checkWaits(simulation, work?.pending === 1);
-  if (work === undefined || work.pending > 0) return null;
+  if (work === undefined) return null;
+  checkWaits(simulation, work.pending);
+  if (work.pending !== null) return null;
   if (work.sending > 0) return now + CLAIMED_STEP_MS;
   if (work.due === null) return now + JUMP_MOST_MS;
   const at = (text: string): number => Date.parse(text) - machine.skewMs;
@@ -237,17 +238,17 @@ function isQuiet(simulation: Simulation): boolean {
 
 /** Adds all rows to the trace, and notes the situations that they show. */
 function conclude({ trace, machine, saw, count }: Simulation): void {
-  trace.addRows(machine.query);
+  trace.addRows(machine.query, machine.encryptor);
   for (const { situations = {} } of FEATURES) {
     for (const [name, sql] of Object.entries(situations)) if (machine.query(sql).length > 0) saw(name);
   }
   for (const _ of machine.query('select 1 from inbox')) count('events');
 }
 
-/** Most seeds begin in the year, and a quarter in the four weeks before December 15, so that they see New Year. */
+/** Most seeds begin in the year, and a quarter in the weeks before Christmas, so that they see New Year. */
 function startOf(seed: number): number {
   const draw = seededRandom(seed, 'start');
-  const [from, days] = draw() < 0.25 ? ['2026-11-17', 27] : ['2026-01-05', 250];
+  const [from, days] = draw() < 0.25 ? ['2026-12-17', 9] : ['2026-01-05', 250];
   return Date.parse(`${from}T00:00:00Z`) + Math.floor(draw() * days) * DAY_MS + Math.floor(draw() * DAY_MS);
 }
 

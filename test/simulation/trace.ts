@@ -1,4 +1,6 @@
 /** Everything that happens in a simulation, as lines. The same seed always gives the same lines. */
+import { ENCRYPTED_COLUMNS } from '../../src/operations/verify.ts';
+import type { Encryptor } from '../../src/security/encryption.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Query } from './machine.ts';
 
@@ -26,8 +28,8 @@ export function createTrace(now: () => number) {
         fatal: at('fatal'),
       };
     },
-    /** Adds all rows in the order of their keys. Ciphertexts are part of it: their nonces come from the seed. */
-    addRows(query: Query): void {
+    /** Adds all rows in the order of their keys, with decrypted values. Throws if one cannot be decrypted. */
+    addRows(query: Query, encryptor: Encryptor): void {
       const tables = query<{ name: string }>(
         "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
       );
@@ -37,6 +39,11 @@ export function createTrace(now: () => number) {
         );
         const order = key.length === 0 ? 'rowid' : key.map((column) => `"${column.name}"`).join(', ');
         for (const row of query(`select * from "${name}" order by ${order}`)) {
+          for (const { column, placeOf } of ENCRYPTED_COLUMNS.filter(({ table }) => table === name)) {
+            const value = row[column] as unknown;
+            if (value instanceof Buffer)
+              row[column] = encryptor.decrypt(value, placeOf(row)).toString('latin1');
+          }
           lines.push(`row of ${name} ${JSON.stringify(row)}`);
         }
       }
