@@ -25,9 +25,9 @@ const FOREIGN_KEYS = [
   'payroll_policies: foreign (record_id) of audit_records (record_id)',
   'run_computations: foreign (run_id) of payroll_runs (run_id)',
   'run_inputs: foreign (earlier_run_id) of payroll_runs (run_id)',
-  'start_decisions: foreign (record_id) of audit_records (record_id)',
   'run_overrides: foreign (record_id) of audit_records (record_id)',
   'run_overrides: foreign (run_id) of payroll_runs (run_id)',
+  'start_decisions: foreign (record_id) of audit_records (record_id)',
   'taken_lines: foreign (run_id, report) of taken_reports (run_id, report)',
   'taken_reports: foreign (run_id) of payroll_runs (run_id)',
 ].map((key) => `${key} where no action no action`);
