@@ -34,6 +34,8 @@ export const PROBLEMS = {
   RUN_REFUSED: { status: 422, title: 'The payroll run cannot be computed' },
   ROWS_REFUSED: { status: 422, title: 'The file contains invalid rows' },
   ASSIGNMENT_REFUSED: { status: 422, title: 'The deduction cannot be assigned' },
+  ITEM_CHANGED: { status: 409, title: 'The open item changed' },
+  DECISION_REFUSED: { status: 422, title: 'The open items cannot be decided so' },
   OVERRIDE_REFUSED: { status: 422, title: 'The amounts cannot be overridden' },
   SETTINGS_REFUSED: { status: 422, title: 'The settings are invalid' },
   TOO_MANY_ATTEMPTS: { status: 429, title: 'Too Many Requests' },

@@ -94,6 +94,17 @@ export const TAGS: readonly { name: string; description: string; operations: rea
     ],
   },
   {
+    name: 'Open items',
+    description: 'What payroll still owes or is owed, and decisions about it.',
+    operations: [
+      'listOpenItems',
+      'getOpenItemTotals',
+      'listOpenItemsOfEmployee',
+      'decideOpenItems',
+      'createOpeningItems',
+    ],
+  },
+  {
     name: 'Payroll settings',
     description: 'Pay schedules, payroll codes and the payroll policy of an employer.',
     operations: [

@@ -28,6 +28,7 @@ import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
+import { openItemRoutes, openingItemRoutes } from './routes/open-items.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
@@ -142,6 +143,7 @@ export function createApi(parts: ApiParts): Api {
     api.register(async (census) => censusRoutes(census as Api, parts));
     api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
+    api.register(async (openings) => openingItemRoutes(openings as Api, parts));
     referenceRoutes(api as Api);
   });
   return app;
@@ -160,6 +162,7 @@ const ROUTES = [
   payrollRunRoutes,
   payrollRunAuditRoutes,
   payrollRunLineRoutes,
+  openItemRoutes,
   payrollRunOverrideRoutes,
   payrollRunWorkRoutes,
   payrollsDueRoutes,

@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
   'Run payroll:': {
     readiness: async () => (await import('./readiness.ts')).addReadinessCommand,
     run: async () => (await import('./run/create.ts')).addRunCommands,
+    items: async () => (await import('./items.ts')).addItemCommands,
     deductions: async () => (await import('./deductions.ts')).addDeductionCommands,
     events: async () => (await import('./events.ts')).addEventCommands,
     change: async () => (await import('./change/commands.ts')).addChangeCommands,

@@ -1,5 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { type CsvError, parse } from 'csv-parse';
+import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
 import type { Problem } from '../errors.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8, withHead } from './bytes.ts';
@@ -156,4 +157,20 @@ export function harmless(text: string): string {
 /** Returns the original text of a cell from `harmless`. */
 export function asWritten(cell: string): string {
   return IS_MADE_HARMLESS.test(cell) ? cell.slice(1) : cell;
+}
+
+/** RFC 4180: each record ends with CRLF, and a cell with a line break of any kind is quoted. */
+const WRITTEN = { record_delimiter: '\r\n', quote_record_delimiter: true, eof: true } as const;
+
+/** Returns rows as CSV in UTF-8, the header first. Each page is formatted on request, so memory stays flat. */
+export function csvOf<Row>(
+  header: readonly string[],
+  pages: AsyncIterable<readonly Row[]>,
+  cellsOf: (row: Row) => string[],
+): Readable {
+  const texts = async function* (): AsyncGenerator<string> {
+    yield stringify([[...header]], WRITTEN);
+    for await (const rows of pages) if (rows.length > 0) yield stringify(rows.map(cellsOf), WRITTEN);
+  };
+  return Readable.from(texts(), { objectMode: false });
 }

@@ -19,6 +19,10 @@ type Step = { route: string; action: Action; url?: string; body?: unknown; recor
 
 const OVERRIDE = '/v1/payroll-runs/:run_id/overrides/:employee_id/:deduction_id';
 const setting = '/v1/employers/:employer_id';
+const OPENING = {
+  ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
+  ...{ member_amount: '1.00', employer_amount: '0.00', pay_date: '2025-06-01' },
+};
 const settings = (name: string) => `/v1/employers/${EMPLOYER}/${name}`;
 
 /** Requests in an order in which each succeeds. A function prepares the next one. */
@@ -75,6 +79,18 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
       route: 'POST /v1/payroll-runs',
       action: 'run.create',
       body: { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: PAY_DATE },
+    },
+    {
+      route: `POST ${setting}/opening-items`,
+      action: 'item.open',
+      url: settings('opening-items'),
+      body: { items: [OPENING] },
+    },
+    {
+      route: `POST ${setting}/open-items/decisions`,
+      action: 'item.decide',
+      url: settings('open-items/decisions'),
+      body: { decisions: [{ employee_id: 'emp-1', action: 'hold' }], ...reason },
     },
     {
       route: `PUT ${setting}/payroll-codes`,

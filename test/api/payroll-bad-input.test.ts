@@ -28,6 +28,25 @@ const rows = (body: unknown, field: string, rule: RegExp, headers: Request['head
 const refused = (path: string, body: unknown, status: number, detail: RegExp, headers = {}): Case => ({
   ...{ method: 'POST', url: RUNS + path, body, status, detail, headers },
 });
+const OPENING = {
+  ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
+  ...{ member_amount: '1.00', employer_amount: '0.00', pay_date: '2025-06-01' },
+};
+const opening = (fields: object, path: string, rule: RegExp, status = 422): Case => ({
+  ...{ method: 'POST', url: `/v1/employers/${EMPLOYER}/opening-items`, status, errors: [[path, rule]] },
+  body: { items: [{ ...OPENING, ...fields }] },
+});
+const decision = (fields: object, path: string, rule: RegExp, status = 422): Case => {
+  const item = {
+    ...{ item_id: 'opening:o:emp-1::medical:pre_tax', action: 'take' },
+    ...{ outstanding_member_amount: '1.00', outstanding_employer_amount: '0.00' },
+  };
+  const body = { decisions: [{ ...item, ...fields }], reason: 'x' };
+  return {
+    ...{ method: 'POST', url: `/v1/employers/${EMPLOYER}/open-items/decisions`, body },
+    ...{ status, errors: [[path, rule]] },
+  };
+};
 const override = (fields: object, path: string, rule: RegExp, more: Partial<Case> = {}): Case => ({
   ...{ method: 'PUT', url: `${RUNS}/open/overrides/emp-1/ded-1`, status: 400, errors: [[path, rule]] },
   ...{ body: { member_amount: '1.00', employer_amount: '0.00', reason: 'x', ...fields }, ...more },
@@ -135,6 +154,41 @@ const CASES: Record<string, Case> = {
     'force',
     /which has: accept, reason/,
   ),
+  'a decision for another outstanding amount': decision(
+    { outstanding_member_amount: '2.00' },
+    'decisions[0].outstanding_member_amount',
+    /^is 1\.00 now: review the item again$/,
+    409,
+  ),
+  'a part above what is outstanding': decision({ amount: '1.01' }, 'decisions[0].amount', /0\.01 to 1\.00/),
+  'a decision before today': decision(
+    { not_before: '2026-07-12' },
+    'decisions[0].not_before',
+    /before today/,
+  ),
+  'a decision on an item of another employer': {
+    ...decision({}, 'decisions[0].item_id', /must be an open item of the employer/),
+    ...{ url: '/v1/employers/other/open-items/decisions' },
+  },
+  'a decision with an unknown action': decision(
+    { action: 'forget' },
+    'decisions[0].action',
+    /one of take/,
+    400,
+  ),
+  'an opening item with other content': {
+    ...opening({ pay_date: '2025-06-02' }, '', /./, 409),
+    ...{ errors: [], detail: /stored with other content: o\./ },
+  },
+  'an opening item without an amount': opening(
+    { member_amount: '' },
+    'items[0].member_amount',
+    /^is required$/,
+  ),
+  'an item list in days below zero': {
+    ...get('', 'older_than', /number of days/),
+    ...{ url: `/v1/employers/${EMPLOYER}/open-items?older_than=-1` },
+  },
   'an override with a third decimal': override({ member_amount: '1.005' }, 'member_amount', /2 decimals/),
   'an override with a number': override(
     { employer_amount: 1 },
@@ -217,6 +271,7 @@ onEitherEngine('invalid payroll input is rejected with field and rule, and nothi
   const { call, db, put: putRun, finalized, logged } = await startPayroll(t);
   await putRun('open', bodyOn('2026-07-31'));
   await finalized('final');
+  await call({ ...opening({}, '', /./), headers: {} });
   const kept = async () => [
     await db.selectFrom('payroll_runs').selectAll().orderBy('run_id').execute(),
     await db.selectFrom('taken_lines').selectAll().execute(),
@@ -224,6 +279,8 @@ onEitherEngine('invalid payroll input is rejected with field and rule, and nothi
     await db.selectFrom('payroll_codes').selectAll().execute(),
     await db.selectFrom('run_freezes').selectAll().execute(),
     await db.selectFrom('run_overrides').selectAll().execute(),
+    await db.selectFrom('item_decisions').selectAll().execute(),
+    await db.selectFrom('opening_items').selectAll().execute(),
   ];
   const before = await kept();
   const lines = logged.length;

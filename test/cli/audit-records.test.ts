@@ -52,6 +52,10 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const overridden = ['r', '--employee', 'emp-1', '--deduction', 'ded-1'];
   const amounts = ['--employee-amount', '1.00', '--employer-amount', '0'];
   const taken = file('taken.csv', 'employee_id,amount\nemp-1,1.00\n');
+  const opening = file(
+    'opening.csv',
+    'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date\no,emp-1,medical,pre_tax,1,0,2025-06-01\n',
+  );
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   const rejected = { state: 'rejected', is_next: 0, holds_later: 1, finished_at: at } as const;
   const longAgo = { finished_at: '2026-01-01T00:00:00.000Z' };
@@ -70,6 +74,11 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['run', 'finalize', 'r', '--yes'], action: 'run.finalize' },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
+    { argv: ['items', 'open', opening, '--employer', EMPLOYER], action: 'item.open' },
+    {
+      argv: ['items', 'decide', '--employer', EMPLOYER, '--employee', 'emp-1', '--action', 'hold', ...reason],
+      action: 'item.decide',
+    },
     { argv: settings('codes', { codes }), action: 'codes.put' },
     { argv: settings('policy', { effective_from: '2026-01-01', remainder: 'spread' }), action: 'policy.put' },
     { argv: [...settings('schedule', { schedules: [] }), '--year', '2026'], action: 'schedule.put' },

@@ -101,7 +101,7 @@ for (const [shell, start] of [
     const { stdout } = await here(t, {}, ['completion', shell]);
     t.match(stdout, start);
     for (const words of [
-      'readiness run deductions',
+      'readiness run items deductions',
       'create preview',
       'open finalized voided',
       'bash zsh fish',

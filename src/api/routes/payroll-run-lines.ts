@@ -1,8 +1,5 @@
-import { Readable } from 'node:stream';
 import Type, { type Static, type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { isFatal } from '../../database/errors.ts';
-import { codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
@@ -17,11 +14,12 @@ import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { negotiated } from '../headers.ts';
-import { broken, causeOf, conflict, invalid } from '../problem.ts';
+import { broken, conflict } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { assertNoPage, begun, interruptedOf, ndjsonOf } from '../streams.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
 import { storedRun, withRunHeaders } from './payroll-runs.ts';
@@ -51,7 +49,8 @@ const linePosition = cursorOf(
 );
 
 /** Lists the lines of a run in pages, or streams them as one file while they are computed. */
-export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {
+export function payrollRunLineRoutes(app: Api, parts: ApiParts): void {
+  const { db } = parts;
   app.get(
     '/v1/payroll-runs/:run_id/lines',
     operation('Payroll runs', 'runs:read', {
@@ -80,7 +79,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     async (request, reply) => {
       const { params, query, headers } = request;
       const type = negotiated(headers.accept, OFFERED);
-      if (type !== ROW_TYPES.json) assertWhole(query);
+      if (type !== ROW_TYPES.json) assertNoPage(query);
       const from = linePosition.decode(query.cursor);
       const stored = await storedRun(db, params.run_id);
       const list = await linesOfRun(db, stored, { employeeId: query.employee_id, from });
@@ -95,16 +94,11 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         const { lines, next } = await linesAfter(shown, start, query.limit ?? LIMIT_DEFAULT);
         body = linePosition.page(lines, next);
       } else {
-        // A response that has started cannot become an error response.
-        const interrupted = (error: unknown): void => {
-          const route = `${request.method} ${request.routeOptions.url}`;
-          log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
-          if (isFatal(error)) onFatal(error);
-        };
+        const interrupted = interruptedOf(request, parts);
         body =
           type === ROW_TYPES.csv
             ? csvOfLines(stored, await begun(pages, interrupted))
-            : Readable.from(ndjsonOf(await begun(shown, interrupted)), { objectMode: false });
+            : ndjsonOf(await begun(shown, interrupted));
       }
       withRunHeaders(reply, { etag: stored.etag, audit_head: await auditHeadOf(db, stored) });
       return reply.header('vary', 'accept').type(type).send(body);
@@ -126,37 +120,6 @@ async function* matching(
     const some = wanted.filter(({ lines }) => lines.length > 0);
     if (some.length > 0) yield some;
   }
-}
-
-function assertWhole(query: LineQuery): void {
-  const rule = 'must be omitted: this content type returns all lines';
-  const present = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
-  if (present.length > 0) throw invalid(present.map((path) => ({ path, rule })));
-}
-
-/** Reads the first page, so that a run that cannot be computed is refused before the response starts. */
-async function begun<L>(
-  pages: AsyncGenerator<{ lines: L[] }[]>,
-  interrupted: (error: unknown) => void,
-): Promise<AsyncGenerator<L[]>> {
-  const first = await pages.next();
-  return (async function* () {
-    try {
-      if (!first.done) yield linesIn(first.value);
-      for await (const page of pages) yield linesIn(page);
-    } catch (error) {
-      interrupted(error);
-      throw error;
-    }
-  })();
-}
-
-function linesIn<L>(page: readonly { lines: L[] }[]): L[] {
-  return page.flatMap((employee) => employee.lines);
-}
-
-async function* ndjsonOf(pages: AsyncIterable<ShownLine[]>): AsyncGenerator<string> {
-  for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
 const optional = (description: string) => Type.Optional(field.nullableText(description));

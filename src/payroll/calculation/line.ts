@@ -58,7 +58,7 @@ const oneOfText = (values: readonly string[], description: string) =>
 export const BECAUSE = ['event', 'roster', 'decision', 'void', 'taken'] as const;
 
 /** The record since which the amount due for an earlier run is what it is. */
-const Because = closed(
+export const Because = closed(
   {
     kind: oneOfDescribed(
       BECAUSE,

@@ -113,3 +113,10 @@ function coverRule(dates: readonly string[], year: string, frequency: PayFrequen
   }
   return null;
 }
+
+const DAY_MS = 86_400_000;
+
+/** Returns the number of days from a date to another one; negative if it is earlier. */
+export function daysBetween(day: string, other: string): number {
+  return (Date.parse(other) - Date.parse(day)) / DAY_MS;
+}

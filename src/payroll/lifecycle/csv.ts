@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream';
-import { stringify } from 'csv-stringify/sync';
-import { harmless } from '../../formats/csv.ts';
+import type { Readable } from 'node:stream';
+import { csvOf, harmless } from '../../formats/csv.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
@@ -51,23 +50,9 @@ const COLUMNS: readonly Column[] = [
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);
 
-/** RFC 4180: each record ends with CRLF, and a cell with a line break of any kind is quoted. */
-const OPTIONS = { record_delimiter: '\r\n', quote_record_delimiter: true, eof: true } as const;
-
 /** Returns the lines of a run as CSV in UTF-8. Each page is formatted on request, so memory stays flat. */
 export function csvOfLines(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): Readable {
-  return Readable.from(texts(run, pages), { objectMode: false });
-}
-
-async function* texts(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): AsyncGenerator<string> {
-  yield stringify([[...CSV_COLUMNS]], OPTIONS);
-  for await (const lines of pages) {
-    if (lines.length > 0)
-      yield stringify(
-        lines.map((line) => cellsOf(line, run)),
-        OPTIONS,
-      );
-  }
+  return csvOf(CSV_COLUMNS, pages, (line) => cellsOf(line, run));
 }
 
 function comparedText(amount: Cents | null): string | null {

@@ -9,7 +9,7 @@ export async function lockPayroll(trx: Trx): Promise<void> {
 }
 
 /** Returns a number that increases with every change of runs, reports and settings. */
-export async function readPayrollRevision(db: Db): Promise<number> {
+export async function readPayrollRevision(db: Db | Trx): Promise<number> {
   const { revision } = await db.selectFrom('payroll_head').select('revision').executeTakeFirstOrThrow();
   return revision;
 }

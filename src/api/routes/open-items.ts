@@ -1,0 +1,265 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
+import * as field from '../../contract/fields.ts';
+import { ROW_TYPES } from '../../formats/rows.ts';
+import { employmentsOf } from '../../ledger/employment.ts';
+import { rosterOf } from '../../ledger/roster.ts';
+import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
+import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
+import {
+  type CheckedDecisions,
+  DecisionsRequest,
+  decideItems,
+} from '../../payroll/reconciliation/decide-items.ts';
+import {
+  allItems,
+  csvOfItems,
+  type ItemsOf,
+  ItemTotals,
+  itemCursor,
+  listItems,
+  ShownItem,
+  totalItems,
+} from '../../payroll/reconciliation/open-items.ts';
+import {
+  bringOpeningItems,
+  differentOpenings,
+  OPENING_COLUMNS,
+  OPENING_ITEMS_MAX,
+  OpeningItems,
+  OpeningRow,
+} from '../../payroll/reconciliation/opening-rows.ts';
+import { actingIn, by } from '../auth.ts';
+import { passStreams, streamedRows } from '../bodies.ts';
+import { negotiated } from '../headers.ts';
+import { broken, conflict, type Refusal } from '../problem.ts';
+import { limitReads } from '../read-slots.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { assertNoPage, begun, interruptedOf, ndjsonOf } from '../streams.ts';
+import { exceptBody } from '../validation.ts';
+import { EmployerId } from './censuses.ts';
+
+/** The first one is the default. */
+const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
+
+const FILTER = {
+  kind: Type.Optional(field.oneOfDescribed(ITEM_KINDS, 'Only items of this kind.')),
+  state: Type.Optional(
+    field.oneOfDescribed(
+      ITEM_STATES,
+      'Only items in this state. Default: all items of which an amount is outstanding.',
+    ),
+  ),
+  line_of_coverage: Type.Optional(field.oneOf(LINES_OF_COVERAGE)),
+  employee_id: idFilter('Only items of this employee.'),
+  older_than: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 36_600,
+      rule: 'must be a number of days from 0 to 36600',
+      description: 'Only items whose pay date is more than this number of days ago.',
+    }),
+  ),
+};
+const Filter = field.closed(FILTER);
+const ListQuery = field.closed({ ...FILTER, cursor, limit });
+
+const Decided = field.component(
+  'ItemDecisionsResult',
+  {
+    decision_ids: Type.Array(Type.String(), {
+      description: 'The IDs of the recorded decisions, in the order of the request.',
+    }),
+  },
+  'The recorded decisions.',
+);
+
+/** A decision names an item in a few hundred bytes. */
+const DECISIONS_BYTES_MAX = 8 * 1024 * 1024;
+
+export function openItemRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
+  const today = () => now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const itemsOf = (employerId: string, query: Static<typeof Filter>): ItemsOf => ({
+    employerId,
+    today: today(),
+    filter: {
+      kind: query.kind,
+      state: query.state,
+      lineOfCoverage: query.line_of_coverage,
+      employeeId: query.employee_id,
+      olderThan: query.older_than,
+    },
+  });
+
+  app.get(
+    '/v1/employers/:employer_id/open-items',
+    operation('Open items', 'runs:read', {
+      operationId: 'listOpenItems',
+      employers: 'employer',
+      summary: 'List what payroll still owes or is owed',
+      description:
+        'Lists items by employee, and the items of an employee by pay date. They are computed from facts at each request. `Accept` selects JSON in pages, or all ' +
+        'items as `text/csv` or `application/x-ndjson`. If few items match, a page may have fewer rows than `limit`, even none, and ' +
+        'still a `next_cursor`, because each page is read within a bounded time.',
+      params: EmployerId,
+      querystring: ListQuery,
+      response: {
+        200: Type.Unsafe<unknown>({
+          description: 'The items.',
+          content: {
+            [ROW_TYPES.json]: { schema: pageOf(ShownItem) },
+            [ROW_TYPES.csv]: { schema: field.text('A header, then one row per item.') },
+            [ROW_TYPES.ndjson]: { schema: field.text('An `OpenItem` on each line.') },
+          },
+        }),
+      },
+      refuses: ['NOT_ACCEPTABLE'],
+    }),
+    async (request, reply) => {
+      const { params, query, headers } = request;
+      const type = negotiated(headers.accept, OFFERED);
+      const of = itemsOf(params.employer_id, query);
+      reply.header('vary', 'accept').type(type);
+      if (type === ROW_TYPES.json) {
+        const page = { after: itemCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+        const { items, next } = await listItems(db, of, page);
+        return reply.send(itemCursor.page(items, next));
+      }
+      assertNoPage(query);
+      const rows = await begun(allItems(db, of), interruptedOf(request, parts));
+      return reply.send(type === ROW_TYPES.csv ? csvOfItems(rows) : ndjsonOf(rows));
+    },
+  );
+
+  app.get(
+    '/v1/employers/:employer_id/open-items/totals',
+    operation('Open items', 'runs:read', {
+      operationId: 'getOpenItemTotals',
+      employers: 'employer',
+      summary: 'Add up what payroll still owes or is owed',
+      description: 'Adds up the items that match, by kind and by state. It takes as long as computing a run.',
+      params: EmployerId,
+      querystring: Filter,
+      response: { 200: ItemTotals },
+    }),
+    async ({ params, query }) => totalItems(db, itemsOf(params.employer_id, query)),
+  );
+
+  app.get(
+    '/v1/employees/:employee_id/open-items',
+    operation('Open items', 'runs:read', {
+      operationId: 'listOpenItemsOfEmployee',
+      employers: 'refused',
+      summary: 'List the open items of an employee',
+      description: 'Lists the items with every employer that reported the employee, by employer.',
+      params: field.closed({
+        employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
+      }),
+      querystring: field.closed({ state: FILTER.state, limit }),
+      response: { 200: pageOf(ShownItem) },
+    }),
+    async ({ params, query }) => {
+      const { employee_id } = params;
+      const page = { limit: query.limit ?? LIMIT_DEFAULT };
+      const employments = employmentsOf((await rosterOf(db, [employee_id])).get(employee_id) ?? []);
+      const data: Static<typeof ShownItem>[] = [];
+      for (const { employer_id } of employments) {
+        const { items } = await listItems(db, itemsOf(employer_id, { ...query, employee_id }), page);
+        data.push(...items);
+      }
+      return { data: data.slice(0, page.limit), has_more: data.length > page.limit, next_cursor: null };
+    },
+  );
+
+  app.post(
+    '/v1/employers/:employer_id/open-items/decisions',
+    operation('Open items', 'runs:write', {
+      operationId: 'decideOpenItems',
+      employers: 'employer',
+      action: 'item.decide',
+      summary: 'Decide about open items',
+      description:
+        'Records decisions about one or many items, all or none. Each item is sent with the outstanding amounts that were reviewed; if ' +
+        'they changed since, the response is 409 with the new amounts. A `hold` may name an employee instead of items: it covers items that arise while it lasts. ' +
+        'A later decision replaces an earlier one; `write_off` and `paid_directly` keep counting.',
+      params: EmployerId,
+      body: DecisionsRequest,
+      response: { 201: Decided },
+      refuses: ['CONFLICT', 'ITEM_CHANGED', 'DECISION_REFUSED'],
+      bodyLimit: DECISIONS_BYTES_MAX,
+    }),
+    async (request, reply) => {
+      const { employer_id } = request.params;
+      const decided = await decideItems(db, employer_id, request.body, actingIn(request, now()));
+      if (decided.outcome === 'busy')
+        throw conflict('Payroll data changed while the decisions were recorded. Send the request again.');
+      if (decided.outcome !== 'decided') throw refusalOf(decided);
+      log.info({ employer_id, count: decided.ids.length, ...by(request) }, 'open items were decided');
+      return reply.code(201).send({ decision_ids: decided.ids.map(String) });
+    },
+  );
+}
+
+type Refused = {
+  outcome: Extract<CheckedDecisions, { ok: false }>['why'];
+  problems: readonly { path: string; rule: string }[];
+};
+
+function refusalOf({ outcome, problems }: Refused): Refusal {
+  return broken(outcome === 'changed' ? 'ITEM_CHANGED' : 'DECISION_REFUSED', problems);
+}
+
+/** Amounts that were owed before the first run, as a file. */
+export function openingItemRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
+  passStreams(app, Object.values(ROW_TYPES));
+  const limited = limitReads(FILES_AT_ONCE, 'files', parts);
+
+  app.post(
+    '/v1/employers/:employer_id/opening-items',
+    operation('Open items', 'runs:write', {
+      operationId: 'createOpeningItems',
+      employers: 'employer',
+      action: 'item.open',
+      summary: 'Bring along what was owed before the first run',
+      description:
+        'Stores opening items, all or none. An item that is already stored with the same content changes nothing; with other content, the response is 409. ' +
+        `Send JSON \`{"items": […]}\`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most ${OPENING_ITEMS_MAX} items.`,
+      params: EmployerId,
+      body: openingBody(OpeningRow),
+      response: { 200: OpeningItems, 201: OpeningItems },
+      refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
+      validatorCompiler: exceptBody,
+    }),
+    async (request, reply) => {
+      const { employer_id } = request.params;
+      const acting = actingIn(request, now());
+      const brought = await limited(request, (slot) =>
+        bringOpeningItems(db, employer_id, streamedRows(request, slot, OPENING_COLUMNS), acting),
+      );
+      if (brought.outcome === 'refused')
+        throw broken('ROWS_REFUSED', brought.problems, brought.problem_count);
+      if (brought.outcome === 'different') throw conflict(differentOpenings(brought.ids));
+      const { outcome: _, ...result } = brought;
+      if (result.created.length === 0) return result;
+      log.info({ employer_id, count: result.created.length, ...by(request) }, 'opening items were stored');
+      return reply.code(201).send(result);
+    },
+  );
+}
+
+/** Files read at once. */
+const FILES_AT_ONCE = 3;
+
+function openingBody(row: TSchema) {
+  const json = field.component('OpeningItemsRequest', { items: Type.Array(row, { minItems: 1 }) });
+  return Type.Unsafe<unknown>({
+    content: {
+      [ROW_TYPES.json]: { schema: json },
+      [ROW_TYPES.csv]: { schema: Type.String() },
+      [ROW_TYPES.ndjson]: { schema: Type.String() },
+    },
+  });
+}

@@ -1,0 +1,55 @@
+/** Responses that stream a whole list as one file while it is computed. */
+import { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { isFatal } from '../database/errors.ts';
+import { codeOf } from '../errors.ts';
+import { causeOf, invalid } from './problem.ts';
+import type { ApiParts } from './route.ts';
+
+/** Throws INVALID_REQUEST for the parameters of a page: a file has the whole list. */
+export function assertNoPage(query: { cursor?: string; limit?: number }): void {
+  const rule = 'must be omitted: this content type returns all rows';
+  const present = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
+  if (present.length > 0) throw invalid(present.map((path) => ({ path, rule })));
+}
+
+/** Returns a function that logs an error of a response that has started, which cannot become an error response. */
+export function interruptedOf(
+  { method, routeOptions }: FastifyRequest,
+  { log, onFatal }: Pick<ApiParts, 'log' | 'onFatal'>,
+): (error: unknown) => void {
+  return (error) => {
+    const route = `${method} ${routeOptions.url}`;
+    log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'a response was interrupted');
+    if (isFatal(error)) onFatal(error);
+  };
+}
+
+/** Reads the first page, so that what cannot be computed is refused before the response starts. */
+export async function begun<L>(
+  pages: AsyncGenerator<{ lines: L[] }[]>,
+  interrupted: (error: unknown) => void,
+): Promise<AsyncGenerator<L[]>> {
+  const first = await pages.next();
+  return (async function* () {
+    try {
+      if (!first.done) yield linesIn(first.value);
+      for await (const page of pages) yield linesIn(page);
+    } catch (error) {
+      interrupted(error);
+      throw error;
+    }
+  })();
+}
+
+function linesIn<L>(page: readonly { lines: L[] }[]): L[] {
+  return page.flatMap(({ lines }) => lines);
+}
+
+/** Returns rows as newline-delimited JSON. */
+export function ndjsonOf(pages: AsyncIterable<readonly object[]>): Readable {
+  const texts = async function* (): AsyncGenerator<string> {
+    for await (const rows of pages) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  };
+  return Readable.from(texts(), { objectMode: false });
+}

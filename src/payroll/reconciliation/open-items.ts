@@ -1,0 +1,333 @@
+/** The open items of an employer or an employee as the API and the command line show them, with filters and totals. */
+import type { Readable } from 'node:stream';
+import Type, { type Static } from 'typebox';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import {
+  boolean,
+  closed,
+  component,
+  integer,
+  nullable,
+  nullableText,
+  oneOfDescribed,
+  text,
+} from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
+import { csvOf, harmless } from '../../formats/csv.ts';
+import { cursorOf } from '../../formats/cursor.ts';
+import { amountOf } from '../../money.ts';
+import { Actor, type Made, makersOf, SYSTEM } from '../../security/audit.ts';
+import { ITEM_KINDS, isNothing, NOTHING, plus } from '../calculation/items.ts';
+import { amountField, Because, FLAGS } from '../calculation/line.ts';
+import { daysBetween } from '../calculation/pay-dates.ts';
+import { openItemsOf } from '../compute/item-pages.ts';
+import { ITEM_STATES, REOPENED } from '../compute/item-state.ts';
+import type { OpenItem } from '../compute/open-items.ts';
+import { type Decision, ITEM_ACTIONS } from '../facts/decisions.ts';
+
+export const ItemDecision = component(
+  'ItemDecision',
+  {
+    id: text('The ID of the decision: its number at the employer.'),
+    action: oneOfDescribed(
+      ITEM_ACTIONS,
+      '`take`: runs take the item. `hold`: no run takes it. `write_off`: the employee no longer owes or gets it. `paid_directly`: it was paid outside payroll.',
+    ),
+    covers: oneOfDescribed(
+      ['item', 'employee'],
+      '`employee`: a hold that covers all items of the employee, also later ones.',
+    ),
+    amount: nullable(
+      amountField('The part to take, or the amount written off or paid. Null: a decision without an amount.'),
+    ),
+    not_before: nullableText('The first pay date on which a run takes the item. Null: any.'),
+    until: nullableText('The date from which the hold no longer counts. Null: no end.'),
+    paid_on: nullableText('The date of the payment outside payroll.'),
+    reason: text('The reason.'),
+    decided_by: Actor,
+    decided_at: text('The time of the decision.'),
+  },
+  'A decision about an open item.',
+);
+
+export const ShownItem = component(
+  'OpenItem',
+  {
+    id: text('The ID of the item, which stays the same when it is computed again.'),
+    employer_id: text('The employer.'),
+    employee_id: text('The employee.'),
+    kind: oneOfDescribed(
+      ITEM_KINDS,
+      '`missed_check`: a paycheck that an earlier run left out. `adjustment`: a difference from an earlier run. ' +
+        '`arrears`: an amount that payroll did not take. `opening`: owed before the first run.',
+    ),
+    state: oneOfDescribed(
+      ITEM_STATES,
+      '`open`: not decided. `take`, `hold`: decided. `settled`, `written_off`, `paid_directly`: the employee owes and gets nothing more.',
+    ),
+    run_id: nullableText('The earlier run. Null for an opening item.'),
+    opening_item_id: nullableText('The ID of an opening item. Null for other kinds.'),
+    pay_date: text('The pay date of the earlier run, or of the opening item.'),
+    age_days: integer('The number of days since the pay date. Negative before it.'),
+    deduction_id: nullableText('The deduction. Null for an opening item without one.'),
+    line_of_coverage: Type.Unsafe<string>(oneOfDescribed(LINES_OF_COVERAGE, 'The line of coverage.')),
+    taxability: Type.Unsafe<string>(
+      oneOfDescribed(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
+    ),
+    member_amount: amountField('The employee amount of the item. Negative: the employee gets it back.'),
+    employer_amount: amountField('The employer amount of the item.'),
+    outstanding_member_amount: amountField(
+      'The employee amount that is neither taken, paid nor written off.',
+    ),
+    outstanding_employer_amount: amountField('The employer amount that no run took.'),
+    needs_decision: boolean('The policy `include` takes the item only after a decision.'),
+    reopened: nullable(
+      oneOfDescribed(
+        REOPENED,
+        'Why an item is open again after a decision. `amount_changed`: newer facts changed its amount. `hold_ended`: the hold has ended. ' +
+          '`part_taken`, `part_written_off`, `part_paid`: an amount is left. Null otherwise.',
+      ),
+    ),
+    because: nullable(Because),
+    flags: Type.Array(Type.Enum([...FLAGS]), { description: 'Conditions to review.' }),
+    explanation: text('How the amount was computed. It can be read to the employee.'),
+    decision: nullable({
+      ...ItemDecision,
+      description: 'The newest decision that concerns the item. Null without one.',
+    }),
+  },
+  'An amount that payroll still owes or is owed.',
+);
+export type ShownItem = Static<typeof ShownItem>;
+
+export type ItemFilter = {
+  kind?: ShownItem['kind'] | undefined;
+  /** Without it, only items of which an amount is outstanding. */
+  state?: ShownItem['state'] | undefined;
+  lineOfCoverage?: string | undefined;
+  employeeId?: string | undefined;
+  /** Only items whose pay date is more than this number of days ago. */
+  olderThan?: number | undefined;
+};
+
+export type ItemsOf = { employerId: string; today: string; filter: ItemFilter };
+
+type EmployeeItems = { employeeId: string; items: OpenItem[] };
+
+/** Yields the items that match a filter, by employee. Pages of employees without any are yielded too, so that a reader can stop. */
+async function* matchingItems(
+  db: Db,
+  { employerId, today, filter }: ItemsOf,
+  after?: string,
+): AsyncGenerator<EmployeeItems[]> {
+  const { kind, state, lineOfCoverage, employeeId, olderThan } = filter;
+  const isWanted = (item: OpenItem): boolean =>
+    (state === undefined ? !isNothing(item.outstanding) : item.state === state) &&
+    (kind === undefined || item.identity.kind === kind) &&
+    (lineOfCoverage === undefined || item.identity.line_of_coverage === lineOfCoverage) &&
+    (olderThan === undefined || daysBetween(item.payDate, today) > olderThan);
+  const only = employeeId === undefined ? null : [employeeId];
+  for await (const page of openItemsOf(db, employerId, today, { only, after: after ?? '' }))
+    yield page.map((employee) => ({ ...employee, items: employee.items.filter(isWanted) }));
+}
+
+export const itemCursor = cursorOf(
+  'open-items',
+  Type.Object({ employeeId: Type.String(), given: Type.Integer({ minimum: 0 }) }),
+);
+/** After `given` items of the employee who follows `employeeId`. */
+type ItemPosition = { employeeId: string; given: number };
+
+/** Employees read for a page. A filter may match none of them, and the page is still fast. */
+const EMPLOYEES_PER_PAGE = 1_024;
+
+/** Returns at most `limit` items by employee, and where the next page begins; null at the end. */
+export async function listItems(
+  db: Db,
+  of: ItemsOf,
+  { after, limit }: { after?: ItemPosition | undefined; limit: number },
+): Promise<{ items: ShownItem[]; next: ItemPosition | null }> {
+  const items: OpenItem[] = [];
+  const shown = async (next: ItemPosition | null) => ({ items: await showItems(db, of, items), next });
+  let at = after ?? { employeeId: '', given: 0 };
+  let read = 0;
+  for await (const page of matchingItems(db, of, after?.employeeId)) {
+    for (const { employeeId, items: matching } of page) {
+      for (const item of matching.slice(at.given)) {
+        if (items.length === limit) return shown(at);
+        items.push(item);
+        at = { ...at, given: at.given + 1 };
+      }
+      at = { employeeId, given: 0 };
+      read += 1;
+    }
+    if (read >= EMPLOYEES_PER_PAGE) return shown(at);
+  }
+  return shown(null);
+}
+
+/** Yields all items that match, for a file. */
+export async function* allItems(db: Db, of: ItemsOf): AsyncGenerator<{ lines: ShownItem[] }[]> {
+  for await (const page of matchingItems(db, of)) {
+    const items = page.flatMap((employee) => employee.items);
+    if (items.length > 0) yield [{ lines: await showItems(db, of, items) }];
+  }
+}
+
+const SUM = {
+  items: integer('The number of items.'),
+  employees: integer('The number of employees with such items.'),
+  outstanding_member_amount: amountField('The sum of the outstanding employee amounts.'),
+  outstanding_employer_amount: amountField('The sum of the outstanding employer amounts.'),
+};
+
+export const ItemTotals = component(
+  'OpenItemTotals',
+  {
+    ...SUM,
+    by_kind: Type.Array(closed({ kind: oneOfDescribed(ITEM_KINDS, 'The kind.'), ...SUM }), {
+      description: 'The sums of each kind that has items.',
+    }),
+    by_state: Type.Array(closed({ state: oneOfDescribed(ITEM_STATES, 'The state.'), ...SUM }), {
+      description: 'The sums of each state that has items.',
+    }),
+  },
+  'The totals of open items.',
+);
+export type ItemTotals = Static<typeof ItemTotals>;
+
+/** Adds up the items that match. It computes all employees, like a run. */
+export async function totalItems(db: Db, of: ItemsOf): Promise<ItemTotals> {
+  const all = createSum();
+  const kinds = new Map(ITEM_KINDS.map((kind) => [kind, createSum()]));
+  const states = new Map(ITEM_STATES.map((state) => [state, createSum()]));
+  for await (const page of matchingItems(db, of)) {
+    for (const { items } of page) {
+      for (const item of items)
+        for (const sum of [all, kinds.get(item.identity.kind), states.get(item.state)]) sum?.add(item);
+    }
+  }
+  const rowsOf = <Name extends string>(sums: ReadonlyMap<Name, ReturnType<typeof createSum>>) =>
+    [...sums].filter(([, { isEmpty }]) => !isEmpty());
+  return {
+    ...all.view(),
+    by_kind: rowsOf(kinds).map(([kind, sum]) => ({ kind, ...sum.view() })),
+    by_state: rowsOf(states).map(([state, sum]) => ({ state, ...sum.view() })),
+  };
+}
+
+function createSum() {
+  let items = 0;
+  let outstanding = NOTHING;
+  const employees = new Set<string>();
+  return {
+    add(item: OpenItem): void {
+      items += 1;
+      employees.add(item.identity.employee_id);
+      outstanding = plus(outstanding, item.outstanding);
+    },
+    isEmpty: () => items === 0,
+    view: () => ({
+      items,
+      employees: employees.size,
+      outstanding_member_amount: amountOf(outstanding.member),
+      outstanding_employer_amount: amountOf(outstanding.employer),
+    }),
+  };
+}
+
+/** Returns items as they are shown, with the makers of their decisions. */
+async function showItems(
+  db: Db,
+  { employerId, today }: Pick<ItemsOf, 'employerId' | 'today'>,
+  items: readonly OpenItem[],
+): Promise<ShownItem[]> {
+  const records = items.flatMap(({ decision }) => (decision === null ? [] : [decision.recordId]));
+  const makers = await makersOf(db, [...new Set(records)]);
+  return items.map((item) => showItem(employerId, today, item, makers));
+}
+
+function showItem(
+  employer_id: string,
+  today: string,
+  item: OpenItem,
+  makers: ReadonlyMap<number, Made>,
+): ShownItem {
+  const { id, identity, payDate, line, outstanding, state, reopened, decision, needsDecision } = item;
+  const { kind, source, ...account } = identity;
+  return {
+    id,
+    employer_id,
+    employee_id: account.employee_id,
+    kind,
+    state,
+    run_id: kind === 'opening' ? null : source,
+    opening_item_id: kind === 'opening' ? source : null,
+    pay_date: payDate,
+    age_days: daysBetween(payDate, today),
+    deduction_id: account.deduction_id,
+    line_of_coverage: account.line_of_coverage,
+    taxability: account.taxability,
+    member_amount: amountOf(line.member_amount),
+    employer_amount: amountOf(line.employer_amount),
+    outstanding_member_amount: amountOf(outstanding.member),
+    outstanding_employer_amount: amountOf(outstanding.employer),
+    needs_decision: needsDecision,
+    reopened,
+    because: line.because,
+    flags: line.flags,
+    explanation: line.explanation,
+    decision: decision === null ? null : viewDecision(decision, makers),
+  };
+}
+
+/** Returns a decision as it is shown. `makers`: by the audit record of each decision. */
+export function viewDecision(
+  decision: Decision,
+  makers: ReadonlyMap<number, Made>,
+): Static<typeof ItemDecision> {
+  return {
+    id: String(decision.decisionId),
+    action: decision.action,
+    covers: decision.itemId === null ? 'employee' : 'item',
+    amount: decision.amount === null ? null : amountOf(decision.amount),
+    not_before: decision.notBefore,
+    until: decision.until,
+    paid_on: decision.paidOn,
+    reason: decision.reason,
+    decided_by: makers.get(decision.recordId)?.by ?? SYSTEM,
+    decided_at: decision.recordedAt,
+  };
+}
+
+/** The columns of a file of items. New columns are added at the end. */
+const CSV_FIELDS = [
+  ...(['id', 'employer_id', 'employee_id', 'kind', 'state', 'run_id', 'opening_item_id'] as const),
+  ...(['pay_date', 'age_days', 'deduction_id', 'line_of_coverage', 'taxability'] as const),
+  ...([
+    'member_amount',
+    'employer_amount',
+    'outstanding_member_amount',
+    'outstanding_employer_amount',
+  ] as const),
+  ...(['needs_decision', 'reopened', 'explanation'] as const),
+] satisfies readonly (keyof ShownItem)[];
+
+const CSV_DECISION = ['action', 'amount', 'not_before', 'until', 'paid_on', 'reason', 'decided_at'] as const;
+
+/** Returns items as CSV in UTF-8, each with its decision. */
+export function csvOfItems(pages: AsyncIterable<readonly ShownItem[]>): Readable {
+  const header = [...CSV_FIELDS, 'flags', ...CSV_DECISION.map((name) => `decision_${name}`), 'decided_by'];
+  return csvOf(header, pages, (item) => [
+    ...CSV_FIELDS.map((name) => cellOf(name, item[name])),
+    item.flags.join(' '),
+    ...CSV_DECISION.map((name) => cellOf(name, item.decision?.[name] ?? null)),
+    harmless(item.decision?.decided_by.name ?? ''),
+  ]);
+}
+
+/** Amounts stay numbers, also negative ones. */
+function cellOf(name: string, value: string | number | boolean | null): string {
+  const text = value === null ? '' : String(value);
+  return name.endsWith('amount') || typeof value === 'number' ? text : harmless(text);
+}

@@ -1,0 +1,173 @@
+/** Reads rows of opening items from a body or a file, and stores all of them or none. */
+import Type, { type Static } from 'typebox';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { component, text } from '../../contract/fields.ts';
+import { isDay } from '../../contract/instant.ts';
+import type { Db } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import {
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type Problems,
+  type Rows,
+  type RowsRefused,
+  readableRows,
+} from '../../formats/rows.ts';
+import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
+import { AMOUNT_RULE, parseAmount } from '../../money.ts';
+import type { Acting } from '../../security/audit.ts';
+import { type OpeningItem, putOpeningItems } from '../facts/opening-items.ts';
+
+export const OPENING_COLUMNS: Columns = {
+  list: 'items',
+  required: [
+    'id',
+    'employee_id',
+    'line_of_coverage',
+    'taxability',
+    'member_amount',
+    'employer_amount',
+    'pay_date',
+  ],
+  optional: ['deduction_id'],
+};
+
+export const OpeningRow = component(
+  'OpeningItem',
+  {
+    id: text('An ID of your choice, unique for the employer.'),
+    employee_id: text('The employee.'),
+    deduction_id: Type.Optional(text('The deduction, if it is known.')),
+    line_of_coverage: text('The line of coverage, such as medical.'),
+    taxability: text('pre_tax or post_tax.'),
+    member_amount: text(
+      'The amount that the employee owes, such as 12.34. Negative: the employee gets it back.',
+    ),
+    employer_amount: text('The amount that the employer owes.'),
+    pay_date: text('The pay date of the paycheck that left it out.'),
+  },
+  'An amount that was owed before the first run.',
+);
+
+export const OpeningItems = component(
+  'OpeningItemsResult',
+  {
+    created: Type.Array(Type.String(), { description: 'The IDs that were stored.' }),
+    known: Type.Integer({ description: 'The number of items that were already stored with this content.' }),
+  },
+  'The stored opening items.',
+);
+
+export type OpeningsBrought =
+  | ({ outcome: 'stored' } & Static<typeof OpeningItems>)
+  | { outcome: 'different'; ids: readonly string[] }
+  | ({ outcome: 'refused' } & RowsRefused);
+
+/** Rows of one request: they are one transaction, which holds the write lock of SQLite. */
+export const OPENING_ITEMS_MAX = 5_000;
+
+/** Stores opening items of an employer. Items that are already stored with the same content change nothing. */
+export async function bringOpeningItems(
+  db: Db,
+  employerId: string,
+  rows: Rows,
+  acting: Acting,
+): Promise<OpeningsBrought> {
+  const problems = createProblems();
+  const items: { path: string; item: OpeningItem }[] = [];
+  for await (const some of readableRows(rows, OPENING_COLUMNS, problems, OPENING_ITEMS_MAX + 1)) {
+    for (const row of some) {
+      const item = itemOf(row, problems);
+      if (item !== null) items.push({ path: row.path, item });
+    }
+    if (items.length <= OPENING_ITEMS_MAX) continue;
+    problems.add({ path: 'items', rule: `must have at most ${OPENING_ITEMS_MAX} elements` });
+    break;
+  }
+  await addUnknown(db, employerId, items, problems);
+  if (!problems.isEmpty) return { outcome: 'refused', ...problems.refused() };
+  const openings = items.map(({ item }) => item);
+  const put = await transact(db, (trx) => putOpeningItems(trx, employerId, openings, acting));
+  if (put.outcome === 'different') return put;
+  const created = put.outcome === 'created' ? [...put.created] : [];
+  return { outcome: 'stored', created, known: openings.length - created.length };
+}
+
+function itemOf({ path, fields }: GivenRow, problems: Problems): OpeningItem | null {
+  const wrong = (name: string, rule: string) => problems.add({ path: `${path}.${name}`, rule });
+  const missing = OPENING_COLUMNS.required.filter((name) => fields[name] === undefined);
+  for (const name of missing) wrong(name, 'is required');
+  const { id = '', employee_id = '', deduction_id = null, line_of_coverage = '', taxability = '' } = fields;
+  const { pay_date = '' } = fields;
+  const [member, employer] = [fields.member_amount, fields.employer_amount].map((amount) =>
+    amount === undefined ? null : parseAmount(amount),
+  );
+  const rules: [name: string, isRight: boolean, rule: string][] = [
+    ['id', id.length <= ID_MAX_CHARACTERS, `must have at most ${ID_MAX_CHARACTERS} characters`],
+    [
+      'line_of_coverage',
+      LINES_OF_COVERAGE.some((known) => known === line_of_coverage),
+      `must be one of ${LINES_OF_COVERAGE.join(', ')}`,
+    ],
+    [
+      'taxability',
+      TAXABILITIES.some((known) => known === taxability),
+      `must be one of ${TAXABILITIES.join(', ')}`,
+    ],
+    ['member_amount', member != null, AMOUNT_RULE],
+    ['employer_amount', employer != null, AMOUNT_RULE],
+    ['member_amount', member !== 0n || employer !== 0n, 'must not be zero on both sides'],
+    ['pay_date', isDay(pay_date), 'must be a real date, YYYY-MM-DD'],
+  ];
+  const broken = rules.filter(([name, isRight]) => !missing.includes(name) && !isRight);
+  for (const [name, , rule] of broken) wrong(name, rule);
+  if (missing.length + broken.length > 0 || member == null || employer == null) return null;
+  return {
+    openingId: id,
+    employeeId: employee_id,
+    deductionId: deduction_id,
+    lineOfCoverage: line_of_coverage,
+    taxability,
+    amount: { member, employer },
+    payDate: pay_date,
+  };
+}
+
+/** Longer ids would exceed an index row of PostgreSQL. */
+const ID_MAX_CHARACTERS = 255;
+
+/** Adds the problems of repeated ids, and of employees and deductions never known at the employer. */
+async function addUnknown(
+  db: Db,
+  employerId: string,
+  items: readonly { path: string; item: OpeningItem }[],
+  problems: Problems,
+): Promise<void> {
+  const employees = await employeesKnownAt(
+    db,
+    employerId,
+    items.map(({ item }) => item.employeeId),
+  );
+  const deductionIds = items.flatMap(({ item }) => item.deductionId ?? []);
+  const deductions = await deductionsKnownAt(db, employerId, deductionIds);
+  const seen = new Set<string>();
+  for (const { path, item } of items) {
+    const { openingId, employeeId, deductionId } = item;
+    if (seen.has(openingId)) problems.add({ path: `${path}.id`, rule: 'must be named once' });
+    seen.add(openingId);
+    if (!employees.has(employeeId))
+      problems.add({ path: `${path}.employee_id`, rule: 'must be an employee of the employer' });
+    if (deductionId !== null && !deductions.has(deductionId))
+      problems.add({ path: `${path}.deduction_id`, rule: 'must be a deduction known at the employer' });
+  }
+}
+
+/** Ids that a refusal names. */
+const IDS_NAMED = 20;
+
+/** Returns why opening items are refused that are stored with other content. */
+export function differentOpenings(ids: readonly string[]): string {
+  const more = ids.length > IDS_NAMED ? `, and ${ids.length - IDS_NAMED} more` : '';
+  return `Opening items with these IDs are stored with other content: ${ids.slice(0, IDS_NAMED).join(', ')}${more}. Use other IDs, or decide about the stored items.`;
+}

@@ -1,0 +1,289 @@
+/** Tests the list of open items, and which decisions about them are recorded. */
+import type { Test } from 'tap';
+import type { Db } from '../../../src/database/tables.ts';
+import type { Problem } from '../../../src/errors.ts';
+import {
+  type DecisionsRequest,
+  decideItems,
+  type RequestedDecision,
+} from '../../../src/payroll/reconciliation/decide-items.ts';
+import {
+  allItems,
+  csvOfItems,
+  type ItemFilter,
+  listItems,
+  type ShownItem,
+  totalItems,
+} from '../../../src/payroll/reconciliation/open-items.ts';
+import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
+import { scratch } from '../../database/scratch.ts';
+import { acting } from '../../support/audit.ts';
+import { onEitherEngine } from '../../support/engine.ts';
+import {
+  body,
+  EMPLOYER,
+  election,
+  employment,
+  finalized,
+  type Given,
+  LATELY,
+  learn,
+  rowsOf,
+  send,
+  taken,
+} from '../../support/payroll.ts';
+
+const TODAY = LATELY.slice(0, 10);
+const of = (filter: ItemFilter = {}, employerId = EMPLOYER) => ({ employerId, today: TODAY, filter });
+
+const OPENING: Given = {
+  ...{ id: 'o1', employee_id: 'f', line_of_coverage: 'dental', taxability: 'post_tax' },
+  ...{ member_amount: '50.00', employer_amount: '20.00', pay_date: '2025-06-01' },
+};
+const bring = (db: Db, ...rows: Given[]) => bringOpeningItems(db, EMPLOYER, rowsOf(...rows), acting(LATELY));
+
+/** e owes 4.00 of January 2 and should get 1.00 back of January 16; f owes an opening item. */
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'), employment('other', { employer_id: 'other' }));
+  await send(db, election('2025-12-01', { taxability: 'post_tax' }));
+  await finalized(db, 'r0', body(0));
+  await taken(db, 'r0', { employee_id: 'e', amount: '6.00' });
+  await finalized(db, 'r1', body(1));
+  await send(
+    db,
+    election('2026-01-20', {
+      ...{ taxability: 'post_tax', member_contribution: '9.00', effective_start: '2026-01-10' },
+    }),
+  );
+  await bring(db, OPENING);
+  return db;
+}
+
+const brief = ({ kind, run_id, opening_item_id, outstanding_member_amount, state }: ShownItem) =>
+  `${kind} ${run_id ?? opening_item_id} ${outstanding_member_amount} ${state}`;
+const list = async (db: Db, filter?: ItemFilter) => (await listItems(db, of(filter), { limit: 100 })).items;
+const briefs = async (db: Db, filter?: ItemFilter) => (await list(db, filter)).map(brief);
+
+const ARREARS = 'arrears r0 4.00 open';
+const REFUND = 'adjustment r1 -1.00 open';
+const BROUGHT = 'opening o1 50.00 open';
+
+/** Decides about the first item of a kind as it is outstanding now, unless the fields differ. */
+async function decide(
+  db: Db,
+  kind: ShownItem['kind'],
+  fields: Partial<RequestedDecision> & Pick<RequestedDecision, 'action'>,
+) {
+  const [item] = await list(db, { kind });
+  return decideItems(db, EMPLOYER, requestOf({ ...reviewed(item as ShownItem), ...fields }), acting(LATELY));
+}
+
+const reviewed = ({ id, outstanding_member_amount, outstanding_employer_amount }: ShownItem) => ({
+  item_id: id,
+  outstanding_member_amount,
+  outstanding_employer_amount,
+});
+const requestOf = (...decisions: RequestedDecision[]): DecisionsRequest => ({ decisions, reason: 'agreed' });
+
+onEitherEngine('items are listed by employee and pay date, with filters, totals and pages', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await briefs(db), [ARREARS, REFUND, BROUGHT]);
+  const filters: [ItemFilter, string[]][] = [
+    [{ kind: 'opening' }, [BROUGHT]],
+    [{ employeeId: 'e' }, [ARREARS, REFUND]],
+    [{ lineOfCoverage: 'dental' }, [BROUGHT]],
+    [{ olderThan: 365 }, [BROUGHT]],
+    [{ state: 'settled' }, []],
+    [{ state: 'open', kind: 'arrears', olderThan: 189 }, []],
+    [{ state: 'open', kind: 'arrears', olderThan: 188 }, [ARREARS]],
+  ];
+  for (const [filter, expected] of filters)
+    t.strictSame(await briefs(db, filter), expected, JSON.stringify(filter));
+  t.match(await totalItems(db, of()), {
+    ...{ items: 3, employees: 2, outstanding_member_amount: '53.00', outstanding_employer_amount: '20.00' },
+    by_kind: [
+      { kind: 'arrears' },
+      { kind: 'opening', outstanding_member_amount: '50.00' },
+      { kind: 'adjustment' },
+    ],
+    by_state: [{ state: 'open', items: 3 }],
+  });
+  const seen: string[] = [];
+  let after: { employeeId: string; given: number } | null | undefined;
+  while (after !== null) {
+    const page = await listItems(db, of(), { after, limit: 1 });
+    seen.push(...page.items.map(brief));
+    after = page.next;
+  }
+  t.strictSame(seen, [ARREARS, REFUND, BROUGHT], 'page by page');
+});
+
+onEitherEngine('a file has every item with its decision', async (t) => {
+  const db = await staged(t);
+  await decide(db, 'arrears', { action: 'take', amount: '1.50', not_before: '2026-08-01' });
+  const pages = (async function* () {
+    for await (const page of allItems(db, of())) yield page.flatMap(({ lines }) => lines);
+  })();
+  const text = (await csvOfItems(pages).toArray()).join('');
+  const [header = '', first = ''] = text.split('\r\n').map((row) => row.split(','));
+  t.equal(text.split('\r\n').length, 5, 'a header, three items, and the end');
+  const cell = (name: string) => first[header.indexOf(name)];
+  t.strictSame(
+    ['kind', 'outstanding_member_amount', 'decision_action', 'decision_amount', 'decision_not_before'].map(
+      cell,
+    ),
+    ['arrears', '4.00', 'take', '1.50', '2026-08-01'],
+  );
+});
+
+onEitherEngine('a decision is shown with its reason and maker', async (t) => {
+  const db = await staged(t);
+  t.match(await decide(db, 'arrears', { action: 'write_off' }), { outcome: 'decided', ids: [1] });
+  t.strictSame(await briefs(db, { state: 'written_off' }), ['arrears r0 0.00 written_off']);
+  await decide(db, 'opening', { action: 'paid_directly', amount: '50.00', paid_on: TODAY });
+  t.match((await list(db, { kind: 'opening' }))[0], {
+    ...{ state: 'paid_directly', outstanding_member_amount: '0.00', outstanding_employer_amount: '20.00' },
+    decision: { action: 'paid_directly', amount: '50.00', paid_on: TODAY, reason: 'agreed', covers: 'item' },
+  });
+  const held = await decideItems(
+    db,
+    EMPLOYER,
+    requestOf({ employee_id: 'e', action: 'hold', until: '2026-10-01' }),
+    acting(LATELY),
+  );
+  t.match(held, { outcome: 'decided', ids: [3] });
+  t.strictSame(await briefs(db, { employeeId: 'e' }), ['adjustment r1 -1.00 hold']);
+});
+
+onEitherEngine(
+  'an outstanding amount that is not the reviewed one is named with the new amount',
+  async (t) => {
+    const db = await staged(t);
+    t.strictSame(await decide(db, 'arrears', { action: 'take', outstanding_member_amount: '5.00' }), {
+      outcome: 'changed',
+      problems: [
+        { path: 'decisions[0].outstanding_member_amount', rule: 'is 4.00 now: review the item again' },
+      ],
+    });
+  },
+);
+
+/** The kind of item, the fields of the decision, and the field that is refused with its rule. */
+type Refusal = [
+  name: string,
+  Partial<RequestedDecision>,
+  path: string,
+  rule: RegExp,
+  kind?: ShownItem['kind'],
+];
+
+const REFUSED: Refusal[] = [
+  [
+    'a part above what is outstanding',
+    { action: 'take', amount: '4.01' },
+    'amount',
+    /^must be from 0\.01 to 4\.00/,
+  ],
+  ['a part of nothing', { action: 'take', amount: '0' }, 'amount', /^must be from 0\.01/],
+  [
+    'a part with the other sign',
+    { action: 'take', amount: '1.00' },
+    'amount',
+    /^must be from -1\.00 to -0\.01/,
+    'adjustment',
+  ],
+  [
+    'a payment above what is outstanding',
+    { action: 'paid_directly', amount: '9', paid_on: TODAY },
+    'amount',
+    /4\.00/,
+  ],
+  ['a payment without an amount', { action: 'paid_directly', paid_on: TODAY }, 'amount', /^is required/],
+  ['a payment without a date', { action: 'paid_directly', amount: '1.00' }, 'paid_on', /^is required/],
+  [
+    'a payment tomorrow',
+    { action: 'paid_directly', amount: '1.00', paid_on: '2026-07-11' },
+    'paid_on',
+    /after today/,
+  ],
+  [
+    'a take before today',
+    { action: 'take', not_before: '2026-07-09' },
+    'not_before',
+    /before today, 2026-07-10/,
+  ],
+  ['a hold until before today', { action: 'hold', until: '2026-07-09' }, 'until', /before today/],
+  ['a take with an end', { action: 'take', until: TODAY }, 'until', /^must be omitted for take/],
+  [
+    'a write-off of a part',
+    { action: 'write_off', amount: '1.00' },
+    'amount',
+    /^must be omitted for write_off/,
+  ],
+  [
+    'an unknown item',
+    { action: 'take', item_id: 'arrears:r9:e:a:medical:post_tax' },
+    'item_id',
+    /must be an open item/,
+  ],
+  ['no item id', { action: 'take', item_id: 'x' }, 'item_id', /must be an open item/],
+  ['an item and an employee', { action: 'hold', employee_id: 'e' }, 'employee_id', /omitted with item_id/],
+];
+
+onEitherEngine(
+  'an impossible decision is refused with field and rule, and nothing is recorded',
+  async (t) => {
+    const db = await staged(t);
+    for (const [name, fields, path, rule, kind = 'arrears'] of REFUSED) {
+      const refused = await decide(db, kind, fields as RequestedDecision);
+      t.match(refused, { outcome: 'refused', problems: [{ path: `decisions[0].${path}`, rule }] }, name);
+    }
+    const [item] = await list(db, { kind: 'arrears' });
+    const good = { ...reviewed(item as ShownItem), action: 'take' } as const;
+    const together: [string, RequestedDecision, string][] = [
+      ['the same item twice', good, 'decisions[1].item_id'],
+      ['an unknown employee', { employee_id: 'other', action: 'hold' }, 'decisions[1].employee_id'],
+      ['an employee to take', { employee_id: 'e', action: 'take' }, 'decisions[1].action'],
+      ['neither item nor employee', { action: 'hold' }, 'decisions[1].item_id'],
+    ];
+    for (const [name, second, path] of together) {
+      const refused = await decideItems(db, EMPLOYER, requestOf(good, second), acting(LATELY));
+      t.match(refused, { outcome: 'refused', problems: [{ path }] }, name);
+    }
+    const elsewhere = await decideItems(db, 'other', requestOf(good), acting(LATELY));
+    t.match(
+      elsewhere,
+      { outcome: 'refused', problems: [{ path: 'decisions[0].item_id' }] },
+      'of another employer',
+    );
+    t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
+  },
+);
+
+onEitherEngine('opening items are stored once, and refused with other content', async (t) => {
+  const db = await staged(t);
+  const second = { ...OPENING, id: 'o2', employee_id: 'e', member_amount: '-3.00' };
+  t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: ['o2'], known: 1 });
+  t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: [], known: 2 });
+  t.strictSame(await bring(db, { ...second, pay_date: '2025-06-02' }, { ...OPENING, id: 'o3' }), {
+    outcome: 'different',
+    ids: ['o2'],
+  });
+  const refused: [Partial<Given>, Problem][] = [
+    [{ employee_id: 'other' }, { path: 'lines[0].employee_id', rule: 'must be an employee of the employer' }],
+    [
+      { deduction_id: 'none' },
+      { path: 'lines[0].deduction_id', rule: 'must be a deduction known at the employer' },
+    ],
+    [{ pay_date: '2025-02-30' }, { path: 'lines[0].pay_date', rule: 'must be a real date, YYYY-MM-DD' }],
+    [
+      { member_amount: '0', employer_amount: '0' },
+      { path: 'lines[0].member_amount', rule: 'must not be zero on both sides' },
+    ],
+  ];
+  for (const [fields, problem] of refused)
+    t.match(await bring(db, { ...OPENING, ...fields } as Given), { outcome: 'refused', problems: [problem] });
+  t.match(await bring(db, second, second), { outcome: 'refused', problems: [{ path: 'lines[1].id' }] });
+  t.equal((await db.selectFrom('opening_items').selectAll().execute()).length, 2);
+});
