@@ -713,6 +713,9 @@ function lineOf(
   };
 }
 
+/** The first dates of both stepped schedules in each year of the worlds. */
+const FIRST_DATES = ['2025-01-03', '2026-01-02', '2027-01-01'];
+
 /**
  * Reports whether a run is the employee's first one after a change of frequency that leaves more or less than a year of
  * checks. The periods of the worlds' schedules end on the pay dates.
@@ -722,16 +725,19 @@ function isFirstAfterMove(world: World, run: Run, runs: readonly ModelRun[], emp
   if (kind !== 'regular' || scheme !== 'annualized' || pay_dates !== null || world.schedules < 2)
     return false;
   const facts = jobsOf(world, employee).get(run.employer_id) ?? [];
-  const first = pay_date < '2026' ? '2025-01-03' : '2026-01-02';
-  const datesPaid = (frequency: string, days: number) => {
-    const dates = steppedDates(first, days);
-    return dates.filter((date) => valueOn(facts, 'pay_frequency', date) === frequency);
-  };
-  const [biweekly, weekly] = [datesPaid('biweekly', 14), datesPaid('weekly', 7)];
+  const first = FIRST_DATES.find((date) => date.slice(0, 4) === pay_date.slice(0, 4)) as string;
+  const datesPaid = (frequency: string, dates: readonly string[]) =>
+    dates.filter((date) => valueOn(facts, 'pay_frequency', date) === frequency);
+  const [allBiweekly, allWeekly] = [steppedDates(first, 14), steppedDates(first, 7)];
+  const [biweekly, weekly] = [datesPaid('biweekly', allBiweekly), datesPaid('weekly', allWeekly)];
+  const [shares, wholeYear] = [
+    biweekly.length * allWeekly.length + weekly.length * allBiweekly.length,
+    allWeekly.length * allBiweekly.length,
+  ];
   const elsewhere = (pay_frequency === 'weekly' ? biweekly : weekly)
     .filter((date) => date < period_end)
     .at(-1);
-  if (elsewhere === undefined || biweekly.length * 2 + weekly.length === 52) return false;
+  if (elsewhere === undefined || shares === wholeYear) return false;
   return !runs.some(
     (earlier) =>
       !earlier.voided &&
