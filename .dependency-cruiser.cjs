@@ -26,6 +26,7 @@ const ROWS = [
     'environment.ts',
     'errors.ts',
     'money.ts',
+    'sign-in-config.ts',
     'version.ts',
   ],
 ];

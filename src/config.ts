@@ -1,17 +1,20 @@
 /** Reads the configuration from environment variables. A wrong one throws CONFIG. Every secret can also be given as NAME_FILE. */
 import { isIP } from 'node:net';
 import {
+  address,
   base64,
   bearer,
   configError,
   duration,
   type Environment,
   given,
+  isPlainHttp,
   oneOf,
   readSecretFile,
   required,
   secret,
 } from './environment.ts';
+import { readSignIn, type SignInConfig } from './sign-in-config.ts';
 
 export type Config = {
   readonly environment: 'sandbox' | 'live';
@@ -24,6 +27,7 @@ export type Config = {
   readonly receiver: Listener;
   /** `proxies`: the addresses and networks whose `X-Forwarded-…` headers are believed. */
   readonly api: Listener & { readonly token: string | null; readonly proxies: readonly string[] };
+  readonly signIn: SignInConfig;
   readonly census: CensusConfig;
   /** Readiness warns when the newest event is older; null: never. */
   readonly silentAfterMs: number | null;
@@ -72,6 +76,7 @@ export function readConfig(env: Environment): Config {
     dataKeys: readDataKeys(env),
     databaseUrl: readDatabaseUrl(env),
     ...readListeners(env),
+    signIn: readSignIn(env),
     census: readCensus(env),
     silentAfterMs: optionalDuration(env, 'EVENTS_SILENT_AFTER'),
     retention: readRetention(env),
@@ -233,12 +238,6 @@ function censusSource(env: Environment): CensusSource {
   );
 }
 
-/** An HTTP address. A password in it would be printed and logged, so it has its own variable. */
-function address(text: string): URL | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  return url?.username === '' && url.password === '' && /^https?:\/\/[^#]+$/.test(text) ? url : null;
-}
-
 function baseUrl(env: Environment): string {
   const name = 'BENEFITS_BASE_URL';
   const text = required(name, given(env, name));
@@ -255,12 +254,6 @@ function encrypted(env: Environment, name: string, text: string): string {
     name,
     'must be an https:// address when BENEFITS_ENVIRONMENT is live: http:// is allowed only to this machine, such as http://127.0.0.1',
   );
-}
-
-/** Addresses of this machine are `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`, as the URL parser spells them. */
-function isPlainHttp(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === 'http:' && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 export function plainHttpVariables({ benefits, census: { source } }: Config): string[] {

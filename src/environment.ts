@@ -111,3 +111,15 @@ export function base64(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64').replaceAll('=', '') === text.replaceAll('=', '') ? bytes : null;
 }
+
+/** An HTTP address. A password in it would be printed and logged, so it has its own variable. */
+export function address(text: string): URL | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url?.username === '' && url.password === '' && /^https?:\/\/[^#]+$/.test(text) ? url : null;
+}
+
+/** Addresses of this machine are `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`, as the URL parser spells them. */
+export function isPlainHttp(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}

@@ -1,6 +1,14 @@
 import t from 'tap';
 import { plainHttpVariables, readConfig } from '../src/config.ts';
-import { CANARY, dataKey, FIRST_TOKEN, REQUIRED, refused, webhookSecret } from './config-samples.ts';
+import {
+  CANARY,
+  dataKey,
+  FIRST_TOKEN,
+  REQUIRED,
+  refused,
+  type Variables,
+  webhookSecret,
+} from './config-samples.ts';
 
 t.test('optional variables have defaults', async (t) => {
   t.strictSame(readConfig(REQUIRED), {
@@ -11,6 +19,7 @@ t.test('optional variables have defaults', async (t) => {
     databaseUrl: 'sqlite:./data/sidecar.db',
     receiver: { host: '0.0.0.0', port: 8080 },
     api: { host: '127.0.0.1', port: 8081, token: null, proxies: [] },
+    signIn: { withToken: true, provider: null },
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
     silentAfterMs: null,
     retention: { eventsMs: null, requestsMs: null },
@@ -32,6 +41,15 @@ t.test('every variable can be set', async (t) => {
     API_PORT: '65535',
     API_TOKEN: FIRST_TOKEN,
     API_PROXIES: '10.0.0.2 fd00::/8',
+    CONSOLE_URL: 'https://sidecar.example/',
+    CONSOLE_TOKEN_SIGN_IN: 'off',
+    OIDC_ISSUER: 'https://login.example/tenant/',
+    OIDC_CLIENT_ID: 'sidecar',
+    OIDC_CLIENT_SECRET: 'client-secret',
+    OIDC_SCOPES: 'openid  profile groups',
+    OIDC_ROLE_CLAIM: 'https://login.example/roles',
+    OIDC_ROLES: 'Payroll Leads = payroll-manager; CN=Audit,OU=Groups=auditor;Payroll Leads=operator',
+    OIDC_EMPLOYER_CLAIM: 'employers',
     CENSUS_SOURCE: 'dir:/srv/census',
     CENSUS_SOURCE_TOKEN: 'source-token',
     CENSUS_MAX_AGE: '7d',
@@ -49,6 +67,22 @@ t.test('every variable can be set', async (t) => {
     databaseUrl: 'sqlite:/var/lib/sidecar/live.db',
     receiver: { host: '::', port: 0 },
     api: { host: '10.0.0.1', port: 65_535, token: FIRST_TOKEN, proxies: ['10.0.0.2', 'fd00::/8'] },
+    signIn: {
+      withToken: false,
+      provider: {
+        issuer: 'https://login.example/tenant/',
+        clientId: 'sidecar',
+        clientSecret: 'client-secret',
+        scopes: 'openid profile groups',
+        consoleUrl: 'https://sidecar.example',
+        roleClaim: 'https://login.example/roles',
+        roles: new Map([
+          ['Payroll Leads', ['payroll-manager', 'operator']],
+          ['CN=Audit,OU=Groups', ['auditor']],
+        ]),
+        employerClaim: 'employers',
+      },
+    },
     census: {
       source: { kind: 'dir', path: '/srv/census' },
       token: 'source-token',
@@ -129,6 +163,51 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
       refused(t, { [variable]: value }, variable, problem, JSON.stringify(value));
     }
   }
+});
+
+t.test('an OpenID Connect provider needs its variables and encrypted addresses', async (t) => {
+  const provider = {
+    OIDC_ISSUER: 'https://login.example',
+    OIDC_CLIENT_ID: 'sidecar',
+    OIDC_ROLES: 'leads=payroll-manager',
+    CONSOLE_URL: 'http://127.0.0.1:8081',
+  };
+  const live = { BENEFITS_ENVIRONMENT: 'live' };
+  for (const [variable, value, rule, more = {}] of [
+    ['OIDC_ISSUER', '', /is not set, although OIDC_CLIENT_ID is/],
+    ['OIDC_CLIENT_ID', '', /is not set/],
+    ['OIDC_ROLES', '', /is not set/],
+    ['CONSOLE_URL', '', /is not set/],
+    ['OIDC_ISSUER', `https://user:${CANARY}@login.example`, /without user, query or fragment/],
+    ['OIDC_ISSUER', 'https://login.example/?tenant=1', /without user, query or fragment/],
+    ['OIDC_ISSUER', 'http://login.example', /only in the sandbox and to this machine/],
+    ['OIDC_ISSUER', 'http://127.0.0.1:3000', /only in the sandbox/, live],
+    ['OIDC_CLIENT_ID', `${CANARY} x`, /at most 255 printable/],
+    ['OIDC_CLIENT_SECRET', `${CANARY} x`, /printable/],
+    ['OIDC_SCOPES', 'profile', /include openid/],
+    ['OIDC_ROLE_CLAIM', 'a'.repeat(256), /at most 255/],
+    ['OIDC_EMPLOYER_CLAIM', 'two words', /at most 255 printable/],
+    ['OIDC_ROLES', 'leads', /entry 1 must be a value/],
+    ['OIDC_ROLES', 'leads=payroll-manager;=auditor', /entry 2 must be a value/],
+    ['OIDC_ROLES', 'leads=Payroll Manager', /entry 1 must be a value/],
+    ['OIDC_ROLES', ';', /must have 1 to 100 entries/],
+    ['OIDC_ROLES', Array(101).fill('leads=auditor').join(';'), /must have 1 to 100 entries/],
+    ['CONSOLE_URL', 'http://sidecar.example', /only to this machine/],
+    ['CONSOLE_URL', 'https://sidecar.example/console', /address without a path/],
+    ['CONSOLE_URL', 'sidecar.example', /address without a path/],
+    ['CONSOLE_TOKEN_SIGN_IN', 'no', /one of on, off/],
+  ] as [string, string, RegExp, Variables?][]) {
+    refused(t, { ...provider, ...more, [variable]: value }, variable, rule, value);
+  }
+  refused(
+    t,
+    { CONSOLE_TOKEN_SIGN_IN: 'off' },
+    'CONSOLE_TOKEN_SIGN_IN',
+    /only if OIDC_ISSUER is set/,
+    'alone',
+  );
+  const { signIn } = readConfig({ ...REQUIRED, ...provider, OIDC_ISSUER: 'http://127.0.0.1:3000' });
+  t.match(signIn.provider, { scopes: 'openid profile', roleClaim: 'groups', clientSecret: null });
 });
 
 t.test('the listeners cannot share a port on the same address', async (t) => {

@@ -13,13 +13,24 @@ CREATE TABLE tokens (
   revoked_at TEXT COLLATE "C"
 );
 
--- Console sessions. A session ends with its token, at `expires_at`, or after a time without use.
+-- Console sessions. A session ends at `expires_at`, after a time without use, or with the token that began it. The session of
+-- a person who signed in with OpenID Connect has the issuer and subject, and what the person may do. `employers` is a JSON list
+-- of ids; null: all employers. `owner_hash` is the SHA-256 of the token or the person.
 CREATE TABLE sessions (
   session_hash BYTEA NOT NULL PRIMARY KEY,
-  token_hash   BYTEA NOT NULL,
+  owner_hash   BYTEA NOT NULL,
+  issuer       TEXT COLLATE "C",
+  subject      TEXT COLLATE "C",
+  name         TEXT COLLATE "C",
+  scopes       TEXT COLLATE "C",
+  employers    TEXT COLLATE "C",
   created_at   TEXT COLLATE "C" NOT NULL,
   expires_at   TEXT COLLATE "C" NOT NULL,
-  last_used_at TEXT COLLATE "C"
+  last_used_at TEXT COLLATE "C",
+  CHECK ((issuer IS NULL) = (subject IS NULL)),
+  CHECK ((issuer IS NULL) = (name IS NULL)),
+  CHECK ((issuer IS NULL) = (scopes IS NULL)),
+  CHECK (issuer IS NOT NULL OR employers IS NULL)
 );
 
 CREATE INDEX sessions_expiring ON sessions (expires_at);

@@ -13,13 +13,24 @@ CREATE TABLE tokens (
   revoked_at TEXT
 ) STRICT;
 
--- Console sessions. A session ends with its token, at `expires_at`, or after a time without use.
+-- Console sessions. A session ends at `expires_at`, after a time without use, or with the token that began it. The session of
+-- a person who signed in with OpenID Connect has the issuer and subject, and what the person may do. `employers` is a JSON list
+-- of ids; null: all employers. `owner_hash` is the SHA-256 of the token or the person.
 CREATE TABLE sessions (
   session_hash BLOB NOT NULL PRIMARY KEY,
-  token_hash   BLOB NOT NULL,
+  owner_hash   BLOB NOT NULL,
+  issuer       TEXT,
+  subject      TEXT,
+  name         TEXT,
+  scopes       TEXT,
+  employers    TEXT,
   created_at   TEXT NOT NULL,
   expires_at   TEXT NOT NULL,
-  last_used_at TEXT
+  last_used_at TEXT,
+  CHECK ((issuer IS NULL) = (subject IS NULL)),
+  CHECK ((issuer IS NULL) = (name IS NULL)),
+  CHECK ((issuer IS NULL) = (scopes IS NULL)),
+  CHECK (issuer IS NOT NULL OR employers IS NULL)
 ) STRICT;
 
 CREATE INDEX sessions_expiring ON sessions (expires_at);

@@ -5,9 +5,15 @@ import type { Clock, Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type Acting, type Action, type Actor, record, tokenActor } from '../security/audit.ts';
+import { type Acting, type Action, type Actor, personActor, record, tokenActor } from '../security/audit.ts';
 import { allows, type Scope } from '../security/scopes.ts';
-import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
+import {
+  isForgeryToken,
+  noteUse,
+  type SessionRules,
+  sessionCaller,
+  sessionId,
+} from '../security/sessions.ts';
 import { authenticate, type Caller, createFailedAttempts } from '../security/tokens.ts';
 import { invalid, Refusal } from './problem.ts';
 
@@ -56,7 +62,7 @@ export function createFailedAttempt(elapsed: Elapsed) {
   };
 }
 
-type Identities = { db: Db; sharedNow: SharedNow; firstToken: string | null };
+type Identities = SessionRules & { db: Db; sharedNow: SharedNow };
 
 /** Returns the hook that authenticates a request before its body is read. Requests to an unknown path pass, and get a 404. */
 export function createAuthorize(identities: Identities, failedAttempt: FailedAttempt) {
@@ -94,9 +100,9 @@ export async function knowPerson(request: FastifyRequest, identities: Identities
   return true;
 }
 
-async function personOf(request: FastifyRequest, { db, sharedNow, firstToken }: Identities) {
+async function personOf(request: FastifyRequest, { db, sharedNow, ...rules }: Identities) {
   const session = request.headers.authorization === undefined ? sessionInCookie(request) : null;
-  const caller = session === null ? null : await sessionCaller(db, session, sharedNow, firstToken);
+  const caller = session === null ? null : await sessionCaller(db, session, sharedNow, rules);
   return caller === null ? null : { session, caller };
 }
 
@@ -156,8 +162,11 @@ export function mayAlso(caller: Caller | null, scope: Scope): boolean {
   return caller !== null && allows(caller.scopes, scope);
 }
 
-export function by({ caller }: FastifyRequest): { token?: string } {
-  return caller === null ? {} : { token: caller.name };
+/** Returns the fields that name the caller in the log: a token by its name, a person by the session. */
+export function by({ caller, session }: FastifyRequest): { token?: string; session?: string } {
+  if (caller === null) return {};
+  if (caller.identity === null) return { token: caller.name };
+  return session === null ? {} : { session: sessionId(session) };
 }
 
 /** The header in which a program names the user that it acts for. Audit records keep it as claimed. */
@@ -176,7 +185,13 @@ export function actorOf({ caller, headers }: FastifyRequest): Actor {
     const rule = `must have at most ${ACTING_USER_MAX_CHARACTERS} characters`;
     throw invalid([{ path: 'X-Acting-User', rule }]);
   }
-  return tokenActor(caller, actingUser === '' ? null : actingUser);
+  return actorOfCaller(caller, actingUser === '' ? null : actingUser);
+}
+
+export function actorOfCaller({ identity, tokenId, name }: Caller, actingUser: string | null): Actor {
+  return identity === null
+    ? tokenActor({ tokenId: tokenId ?? '', name }, actingUser)
+    : personActor(identity, name, actingUser);
 }
 
 /** Returns who acts, and when, for the audit record of a request. */

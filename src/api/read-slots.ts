@@ -67,7 +67,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
   };
 
   const slotFor = ({ caller, raw }: FastifyRequest): Promise<MeasuredSlot> => {
-    const tokenId = caller?.tokenId ?? '';
+    const tokenId = caller?.tokenId ?? caller?.person ?? '';
     if (slots.size < atOnce) {
       const slot = take(tokenId);
       // Slowness while a slot was free blocked no caller.

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimitedLines } from '../telemetry/rate-limited-log.ts';
+import { by } from './auth.ts';
 
 export type RefusedCaller = ReturnType<typeof createRefusedCaller>;
 
@@ -17,9 +18,10 @@ export function createRefusedCaller(log: Log) {
   return (request: FastifyRequest, status: number): void => refused(fieldsOf(request, status));
 }
 
-function fieldsOf({ method, routeOptions, caller, ip, socket }: FastifyRequest, status: number) {
+function fieldsOf(request: FastifyRequest, status: number) {
+  const { method, routeOptions, ip, socket } = request;
   const route = `${method} ${routeOptions.url}`;
   // A proxy may forward any text as the address of its client.
   const address = isIP(ip) === 0 ? socket.remoteAddress : ip;
-  return { route, status, ...(caller && { token: caller.name }), ...(address && { address }) };
+  return { route, status, ...by(request), ...(address && { address }) };
 }

@@ -10,6 +10,7 @@ import type { Db } from '../database/tables.ts';
 import type { EmployeeSets } from '../ledger/employee-sets.ts';
 import type { Action } from '../security/audit.ts';
 import type { Encryptor } from '../security/encryption.ts';
+import type { SignInConfig } from '../sign-in-config.ts';
 import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { RouteScope } from './auth.ts';
@@ -50,6 +51,7 @@ export type ApiParts = ReadinessLimits & {
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */
   readonly firstToken: string | null;
+  readonly signIn: SignInConfig;
   /** The addresses and networks of the proxies in front of this listener. */
   readonly proxies: readonly string[];
   readonly censusFrom: CensusFrom;

@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
     doctor: async () => (await import('./doctor/commands.ts')).addDoctorCommand,
     keys: async () => (await import('./keys.ts')).addKeyCommands,
     token: async () => (await import('./token.ts')).addTokenCommands,
+    session: async () => (await import('./session.ts')).addSessionCommands,
   },
   'Set up an employer:': {
     import: async () => (await import('./import.ts')).addImportCommands,

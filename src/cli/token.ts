@@ -104,7 +104,7 @@ function tokenName(text: string): string {
   throw new InvalidArgumentError(`It must be ${TOKEN_NAME_RULE}.`);
 }
 
-function personId(text: string): string {
+export function personId(text: string): string {
   if (isPerson(text)) return text;
   throw new InvalidArgumentError(`It must be ${PERSON_RULE}.`);
 }

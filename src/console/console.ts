@@ -22,6 +22,7 @@ import { runPages } from './pages/runs/run.ts';
 import { sessionPages } from './pages/sessions.ts';
 import { editorPages } from './pages/settings/editors.ts';
 import { settingPages } from './pages/settings/overview.ts';
+import { providerSignInRoutes } from './provider-sign-in.ts';
 import { signInRoutes } from './sign-in.ts';
 
 /** Adds the console to the API's listener. Call it before the listener listens. */
@@ -32,6 +33,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     app.setErrorHandler((error, request, reply) => sendError(request, reply, parts, error));
     assetRoutes(app);
     signInRoutes(app, parts);
+    providerSignInRoutes(app, parts);
     liveRoute(app, parts);
     const pages = createConsole(app, parts);
     homePages(pages);

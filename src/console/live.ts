@@ -20,14 +20,12 @@ const HELLO = 'retry: 2000\n\n';
 const NEWS = 'event: news\ndata:\n\n';
 const HEARTBEAT = ':\n\n';
 
-export function liveRoute(
-  app: FastifyInstance,
-  { db, now, sharedNow, firstToken, readMark }: ConsoleParts,
-): void {
+export function liveRoute(app: FastifyInstance, parts: ConsoleParts): void {
+  const { now, readMark } = parts;
   // Charts and ages move on every minute.
   const minute = () => now().toISOString().slice(0, 'YYYY-MM-DDTHH:MM'.length);
   const notifier = createPageNotifier(async () => `${minute()} ${await readMark()}`);
-  const authorize = createAuthorize({ db, sharedNow, firstToken }, app.failedAttempt);
+  const authorize = createAuthorize(parts, app.failedAttempt);
   // The listener would otherwise wait for streams that never end.
   app.addHook('preClose', async () => notifier.close());
 

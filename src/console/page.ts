@@ -6,14 +6,17 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import type { OpenIdProvider } from '../security/openid.ts';
 import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
+import type { SignInConfig } from '../sign-in-config.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Api, createApi, rejectionOf } from './api-client.ts';
 import { empty, problemBody } from './elements/facts.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
+import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
 export type ConsoleParts = {
   /** For sessions; all other data comes from the API. */
@@ -25,6 +28,9 @@ export type ConsoleParts = {
   readonly onFatal: (error: unknown) => void;
   /** The configured `API_TOKEN`, which can sign in too. */
   readonly firstToken: string | null;
+  readonly signIn: SignInConfig;
+  /** The OpenID Connect provider of `signIn`, if it has one. */
+  readonly openId: OpenIdProvider | null;
   /** Shown on every page, so that sandbox and live are not mixed up. */
   readonly environment: Config['environment'];
   /** Returns a text that differs whenever a live page would. */
@@ -51,8 +57,6 @@ export type Page = { readonly title: string; readonly body: Html; readonly statu
 export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
 export type Done = { readonly go: string };
-
-export const SIGN_IN_PATH = '/sign-in';
 
 /** Pages load nothing from elsewhere and contain no inline script. */
 const PAGE_POLICY = [

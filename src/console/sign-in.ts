@@ -1,30 +1,50 @@
 /** Signs people in with an API token, and out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { actingIn, sessionCookies, sessionInCookie } from '../api/auth.ts';
+import { actingIn, actorOfCaller, sessionInCookie } from '../api/auth.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
-import { record, tokenActor } from '../security/audit.ts';
-import { beginSession, endSession, SESSION_MS, sessionId } from '../security/sessions.ts';
+import { endSession, signIn } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
-import { html } from './html.ts';
-import { type ConsoleParts, type Page, SIGN_IN_PATH, sendPage } from './page.ts';
+import { type Html, html } from './html.ts';
+import { type ConsoleParts, type Page, sendPage } from './page.ts';
+import { afterSignOut, startAddress } from './provider-sign-in.ts';
+import {
+  clearSessionCookies,
+  nextOf,
+  SIGN_IN_PATH,
+  SIGN_OUT_PATH,
+  setSessionCookie,
+} from './sign-in-cookies.ts';
 
 /** A token has 47 characters; a configured first token may have a few more. */
 const FORM_LIMIT_BYTES = 4 * 1024;
 /** How long the form may take to arrive. An anonymous client must not hold a connection for long. */
 const FORM_TIMEOUT_MS = 5_000;
-/** A path on this listener. A second slash or a backslash would let browsers read a host name. */
-const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { db, now, sharedNow, log, firstToken } = parts;
-  const config = { scope: 'public' as const, action: 'session.begin' as const };
+  const { db, sharedNow, log, firstToken } = parts;
+  const { withToken } = parts.signIn;
+  const config = { scope: 'public' as const, action: 'session.begin' as const, employers: 'none' as const };
   const options = { config, schema: { hide: true }, bodyLimit: FORM_LIMIT_BYTES };
 
   app.get(SIGN_IN_PATH, options, async (request, reply) =>
-    sendPage(request, withReferrer(reply), parts, signInPage(nextOf(request.query))),
+    sendPage(request, withReferrer(reply), parts, signInPage(parts, nextOf(request.query))),
   );
 
+  app.post(
+    SIGN_OUT_PATH,
+    { config: { scope: 'any', action: 'session.end', employers: 'none' }, schema: { hide: true } },
+    async (request, reply) => {
+      const { session } = request;
+      if (session !== null) {
+        await transact(db, async (trx) => endSession(trx, session, actingIn(request, await sharedNow(trx))));
+      }
+      const next = await afterSignOut(parts, request, reply);
+      return clearSessionCookies(reply, request).code(204).header('hx-redirect', next).send();
+    },
+  );
+
+  if (!withToken) return;
   app.post(SIGN_IN_PATH, { ...options, onRequest: dropSlow }, async (request, reply) => {
     const next = nextOf(request.body);
     const { token } = (request.body ?? {}) as { token?: unknown };
@@ -35,51 +55,21 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const refusal = app.failedAttempt(request, new Refusal('UNAUTHORIZED', problem));
       const { status } = PROBLEMS[refusal.code];
       app.refusedCaller(request, status);
-      const page = signInPage(next, problem);
+      const page = signInPage(parts, next, problem);
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }
-    const earlier = sessionInCookie(request);
     const secret = await transact(db, async (trx) => {
-      const now = await sharedNow(trx);
-      const begun = await beginSession(trx, typed, now, earlier);
-      const acting = { actor: tokenActor(caller, null), now: now.toISOString() };
-      await record(trx, acting, { action: 'session.begin', resource: sessionId(begun) });
-      return begun;
+      const actor = actorOfCaller(caller, null);
+      return signIn(trx, typed, { actor, now: await sharedNow(trx), earlier: sessionInCookie(request) });
     });
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
-    const secure = isEncrypted(request);
-    const name = sessionCookies(request)[secure ? 'secure' : 'plain'];
-    const maxAge = SESSION_MS / 1_000;
-    return clearCookies(reply, request)
-      .setCookie(name, secret, { path: '/', httpOnly: true, sameSite: 'strict', secure, maxAge })
-      .redirect(next, 303);
+    return setSessionCookie(reply, request, secret, isEncrypted(request)).redirect(next, 303);
   });
-
-  app.post(
-    '/sign-out',
-    { config: { scope: 'any', action: 'session.end', employers: 'none' }, schema: { hide: true } },
-    async (request, reply) => {
-      const { session } = request;
-      if (session !== null) {
-        const acting = actingIn(request, now());
-        await transact(db, async (trx) => {
-          if (!(await endSession(trx, session))) return;
-          await record(trx, acting, { action: 'session.end', resource: sessionId(session) });
-        });
-      }
-      return clearCookies(reply, request).code(204).header('hx-redirect', SIGN_IN_PATH).send();
-    },
-  );
 }
 
 /** Makes the browser send the form's origin, which also shows whether it used https. */
 function withReferrer(reply: FastifyReply): FastifyReply {
   return reply.header('referrer-policy', 'same-origin');
-}
-
-function nextOf(query: unknown): string {
-  const { next } = (query ?? {}) as { next?: unknown };
-  return typeof next === 'string' && OWN_PATH.test(next) && !next.startsWith(SIGN_IN_PATH) ? next : '/';
 }
 
 async function dropSlow({ raw }: FastifyRequest): Promise<void> {
@@ -99,29 +89,35 @@ function isSameOrigin({ headers }: FastifyRequest): boolean {
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
 }
 
-function clearCookies(reply: FastifyReply, request: FastifyRequest): FastifyReply {
-  const { plain, secure } = sessionCookies(request);
-  const sent = request.cookies;
-  if (sent[plain] !== undefined) reply.clearCookie(plain, { path: '/' });
-  if (sent[secure] !== undefined) reply.clearCookie(secure, { path: '/', secure: true });
-  return reply;
-}
-
 /** Returns whether the browser uses https, as its own `Origin` or one of the configured proxies reports. */
 function isEncrypted({ headers, protocol }: FastifyRequest): boolean {
   return headers.origin?.startsWith('https:') === true || protocol === 'https';
 }
 
-function signInPage(next: string, problem: string | null = null): Page {
+function signInPage(
+  { signIn: { provider, withToken } }: ConsoleParts,
+  next: string,
+  problem: string | null = null,
+): Page {
   const body = html`
-    <form class="sign-in card" method="post" action=${SIGN_IN_PATH}>
+    <div class="sign-in card">
       ${problem !== null && html`<p class="problem" role="alert">${problem}</p>`}
+      ${provider !== null && html`<p><a class="button" href=${startAddress(provider.consoleUrl, next)}>Sign in with your organization</a></p>`}
+      ${withToken && tokenForm(next, provider === null)}
+      <p class="hint">Your session ends after 30 minutes without activity, and after 12 hours at the latest.</p>
+    </div>
+  `;
+  return { title: 'Sign in', body };
+}
+
+function tokenForm(next: string, autofocus: boolean): Html {
+  return html`
+    <form method="post" action=${SIGN_IN_PATH}>
       <input type="hidden" name="next" value=${next} />
       <label for="token">API token</label>
-      <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
-      <p class="hint">Ask an administrator of this sidecar for a token. Its scopes decide what you can see and do. Your session ends after 30 minutes without activity, and after 12 hours at the latest.</p>
+      <input id="token" name="token" type="password" autocomplete="current-password" required autofocus=${autofocus} />
+      <p class="hint">Ask an administrator of this sidecar for a token. Its scopes decide what you can see and do.</p>
       <button type="submit">Sign in</button>
     </form>
   `;
-  return { title: 'Sign in', body };
 }

@@ -78,7 +78,12 @@ export interface Tables {
   };
   sessions: {
     session_hash: Buffer;
-    token_hash: Buffer;
+    owner_hash: Buffer;
+    issuer: string | null;
+    subject: string | null;
+    name: string | null;
+    scopes: string | null;
+    employers: string | null;
     created_at: string;
     expires_at: string;
     last_used_at: string | null;

@@ -24,6 +24,7 @@ import { createClient, type Transport } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
+import { createOpenIdProvider } from '../security/openid.ts';
 import { createPrivateCounts, type Receiving, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { VERSION } from '../version.ts';
@@ -109,7 +110,8 @@ export function createServing(config: Config, parts: ServingParts) {
 
   // Serve.
   const { token: firstToken, proxies } = config.api;
-  const shared = { db, now, sharedNow, elapsed, log, firstToken, proxies, onFatal: failed };
+  const { signIn } = config;
+  const shared = { db, now, sharedNow, elapsed, log, firstToken, signIn, proxies, onFatal: failed };
   const api = createApi({
     ...shared,
     clockWarning: clock.warning,
@@ -131,7 +133,8 @@ export function createServing(config: Config, parts: ServingParts) {
     },
     wakeSend,
   });
-  addConsole(api, { ...shared, environment: config.environment, readMark: () => readMark(db) });
+  const openId = signIn.provider === null ? null : createOpenIdProvider(signIn.provider, elapsed);
+  addConsole(api, { ...shared, openId, environment: config.environment, readMark: () => readMark(db) });
 
   const loops: Promise<unknown>[] = [];
   let stopCheckpoints = () => {};

@@ -91,6 +91,14 @@ export function tokenActor(
   return { kind: 'token', issuer: null, id: tokenId, name, acting_user: actingUser };
 }
 
+export function personActor(
+  { issuer, subject }: { issuer: string; subject: string },
+  name: string,
+  actingUser: string | null,
+): Actor {
+  return { kind: 'person', issuer, id: subject, name, acting_user: actingUser };
+}
+
 /** Ids, and the values of settings before and after. Never names, SSNs or other personal data. */
 type Details = Readonly<Record<string, unknown>>;
 

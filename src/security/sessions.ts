@@ -1,19 +1,40 @@
 /**
- * Console sessions: a token exchanged for a cookie that scripts cannot read. A session has the
- * scopes that its token has at that moment. Only the SHA-256 of the cookie is stored.
+ * Console sessions: a token, or a sign-in with OpenID Connect, exchanged for a cookie that scripts cannot read. Only the
+ * SHA-256 of the cookie is stored. A session of a token has the scopes that the token has at that moment; a session of a
+ * person keeps the scopes of the sign-in.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';
 import { lockNames, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { callerOf, tokenHash } from './tokens.ts';
+import type { SignInConfig } from '../sign-in-config.ts';
+import { type Acting, type Actor, record } from './audit.ts';
+import type { Scope } from './scopes.ts';
+import {
+  type Caller,
+  callerOf,
+  FIRST_TOKEN,
+  type Identity,
+  personHash,
+  personOf,
+  readEmployers,
+  storedScopes,
+  tokenHash,
+} from './tokens.ts';
+
+/** A person who signed in with OpenID Connect, and what the person may do. `employers` is null for all of them. */
+export type SignedInPerson = Identity & {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly employers: readonly string[] | null;
+};
 
 /** A working day. */
 export const SESSION_MS = 12 * 60 * 60_000;
 /** Without a request by the user; a page that refreshes does not count. Signs out an unattended computer. */
 export const SESSION_IDLE_MS = 30 * 60_000;
-/** Sessions of one token at once: more than a person has browsers. Otherwise a token could fill the disk with them. */
+/** Maximum number of sessions of one token or person, so that they cannot fill the disk. A person has fewer browsers. */
 export const SESSIONS_MAX = 20;
 /** The precision of the last use. Otherwise each page would be a write. */
 const USE_NOTED_MS = 60_000;
@@ -25,21 +46,21 @@ const ID_BYTES = 8;
 const SESSION_ID = /^[0-9a-f]{16}$/;
 
 /**
- * Starts a session for an authenticated token and returns the cookie's value. Deletes expired and idle sessions, and the
- * token's oldest ones beyond `SESSIONS_MAX`. `earlier` is the session that this one replaces in the browser.
+ * Starts a session for an authenticated token or person and returns the cookie's value. Deletes expired and idle sessions,
+ * and the owner's oldest ones beyond `SESSIONS_MAX`. `earlier` is the session that this one replaces in the browser.
  */
 export async function beginSession(
   trx: Trx,
-  token: string,
+  owner: string | SignedInPerson,
   now: Date,
   earlier: string | null = null,
 ): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   const at = now.toISOString();
-  const hashes = { session_hash: sessionHash(secret), token_hash: tokenHash(token) };
+  const owner_hash = typeof owner === 'string' ? tokenHash(owner) : personHash(owner);
   // Before any row is locked: concurrent sign-ins would not count each other.
-  await lockNames(trx, [`sessions:${hashes.token_hash.toString('hex')}`]);
-  if (earlier !== null) await endSession(trx, earlier);
+  await lockNames(trx, [`sessions:${owner_hash.toString('hex')}`]);
+  if (earlier !== null) await removeSession(trx, earlier);
   await trx
     .deleteFrom('sessions')
     .where((where) =>
@@ -49,34 +70,80 @@ export async function beginSession(
   const newest = trx
     .selectFrom('sessions')
     .select('session_hash')
-    .where('token_hash', '=', hashes.token_hash)
+    .where('owner_hash', '=', owner_hash)
     .orderBy('created_at', 'desc')
     .orderBy('session_hash')
     .limit(SESSIONS_MAX - 1);
   await trx
     .deleteFrom('sessions')
-    .where('token_hash', '=', hashes.token_hash)
+    .where('owner_hash', '=', owner_hash)
     .where('session_hash', 'not in', newest)
     .execute();
   const expires_at = new Date(now.getTime() + SESSION_MS).toISOString();
-  const session = { ...hashes, created_at: at, expires_at, last_used_at: at };
-  await trx.insertInto('sessions').values(session).execute();
+  await trx
+    .insertInto('sessions')
+    .values({
+      ...{ session_hash: sessionHash(secret), owner_hash, created_at: at, expires_at, last_used_at: at },
+      ...(typeof owner === 'string' ? NO_PERSON : rowOf(owner)),
+    })
+    .execute();
   return secret;
 }
 
-/** Returns the session's caller, or null if it is unknown or expired or its token is no longer valid. */
-export async function sessionCaller(db: Db, secret: string, sharedNow: SharedNow, firstToken: string | null) {
+/** Starts a session as `beginSession` does, and records it. */
+export async function signIn(
+  trx: Trx,
+  owner: string | SignedInPerson,
+  { actor, now, earlier }: { actor: Actor; now: Date; earlier: string | null },
+): Promise<string> {
+  const secret = await beginSession(trx, owner, now, earlier);
+  const details = typeof owner === 'string' ? {} : { scopes: owner.scopes, employers: owner.employers };
+  const acting = { actor, now: now.toISOString() };
+  await record(trx, acting, { action: 'session.begin', resource: sessionId(secret), details });
+  return secret;
+}
+
+const NO_PERSON = { issuer: null, subject: null, name: null, scopes: null, employers: null };
+
+function rowOf({ issuer, subject, name, scopes, employers }: SignedInPerson) {
+  const stored = employers === null ? null : JSON.stringify(employers);
+  return { issuer, subject, name, scopes: scopes.join(' '), employers: stored };
+}
+
+/** Which sessions are valid: the configured first token, and how people may sign in. */
+export type SessionRules = { firstToken: string | null; signIn: SignInConfig };
+
+/**
+ * Returns the session's caller, or null if it is unknown or expired, if its token is no longer valid, or if people no
+ * longer sign in this way.
+ */
+export async function sessionCaller(
+  db: Db,
+  secret: string,
+  sharedNow: SharedNow,
+  { firstToken, signIn }: SessionRules,
+): Promise<Caller | null> {
   if (!SECRET.test(secret)) return null;
   const row = await db
     .selectFrom('sessions')
-    .select(['token_hash', 'expires_at', 'last_used_at'])
+    .selectAll()
     .where('session_hash', '=', sessionHash(secret))
     .executeTakeFirst();
   if (row === undefined) return null;
   const now = await sharedNow(db);
   if (row.expires_at <= now.toISOString()) return null;
   if (row.last_used_at === null || row.last_used_at <= ago(now, SESSION_IDLE_MS)) return null;
-  return callerOf(db, row.token_hash, async () => now, firstToken);
+  const { issuer, subject, name, scopes } = row;
+  if (issuer === null || subject === null || name === null || scopes === null) {
+    return signIn.withToken ? callerOf(db, row.owner_hash, async () => now, firstToken) : null;
+  }
+  if (signIn.provider?.issuer !== issuer) return null;
+  const identity = { issuer, subject };
+  const employers = row.employers === null ? null : readEmployers(row.employers, 'sessions.employers');
+  return {
+    ...{ tokenId: null, identity, person: personOf(identity), name, employers },
+    scopes: storedScopes(scopes),
+  };
 }
 
 /** Records that the user uses the session, at most once a minute. */
@@ -98,37 +165,29 @@ export async function noteUse(db: Db, secret: string, sharedNow: SharedNow): Pro
   );
 }
 
-/** Returns whether there was such a session. */
-export async function endSession(trx: Trx, secret: string): Promise<boolean> {
-  const ended = await trx
-    .deleteFrom('sessions')
-    .where('session_hash', '=', sessionHash(secret))
-    .executeTakeFirst();
-  return ended.numDeletedRows > 0n;
+async function removeSession(trx: Trx, secret: string): Promise<boolean> {
+  const ended = trx.deleteFrom('sessions').where('session_hash', '=', sessionHash(secret));
+  return (await ended.executeTakeFirst()).numDeletedRows > 0n;
 }
 
-/** Returns the id of a session, which does not reveal its secret. */
-export function sessionId(secret: string): string {
-  return idOf(sessionHash(secret));
-}
-
-/** The inverse of hashesOf. */
-function idOf(hash: Buffer): string {
-  return hash.subarray(0, ID_BYTES).toString('hex');
+/** Ends the session of a user who signs out. */
+export async function endSession(trx: Trx, secret: string, acting: Acting): Promise<void> {
+  if (!(await removeSession(trx, secret))) return;
+  await record(trx, acting, { action: 'session.end', resource: sessionId(secret) });
 }
 
 type SessionPosition = { created_at: string; id: string };
 
-/** Returns the sessions of a token that have not ended, newest first. `secret` is the caller's own. */
+/** Returns the sessions of a token or person that have not ended, newest first. `secret` is the caller's own. */
 export async function listSessions(
   db: Db,
-  owner: { tokenHash: Buffer; secret: string | null },
+  owner: { hash: Buffer; secret: string | null },
   { before: place, limit, now }: { before: SessionPosition | undefined; limit: number; now: Date },
 ) {
   let query = db
     .selectFrom('sessions')
     .select(['session_hash', 'created_at', 'last_used_at'])
-    .where('token_hash', '=', owner.tokenHash)
+    .where('owner_hash', '=', owner.hash)
     .where('expires_at', '>', now.toISOString())
     .where('last_used_at', '>', ago(now, SESSION_IDLE_MS));
   if (place !== undefined) {
@@ -156,23 +215,71 @@ export async function listSessions(
   return { sessions, next: last === undefined ? null : { created_at: last.created_at, id: last.id } };
 }
 
-/** Ends one session of a token. Returns false if the token has no session with this id. */
-export async function endSessionById(trx: Trx, tokenHash: Buffer, id: string): Promise<boolean> {
-  if (!SESSION_ID.test(id)) return false;
-  const { first, last } = hashesOf(id);
-  const { numDeletedRows } = await trx
-    .deleteFrom('sessions')
-    .where('token_hash', '=', tokenHash)
-    .where('session_hash', '>=', first)
-    .where('session_hash', '<=', last)
-    .executeTakeFirst();
-  return numDeletedRows > 0n;
+/** Returns all sessions that have not ended, newest first, for an operator. A token has a name, a person also an identity. */
+export async function allSessions(db: Db, now: Date) {
+  const rows = await db
+    .selectFrom('sessions')
+    .leftJoin('tokens', 'tokens.token_hash', 'sessions.owner_hash')
+    .selectAll('sessions')
+    .select('tokens.name as token_name')
+    .where('sessions.expires_at', '>', now.toISOString())
+    .where('sessions.last_used_at', '>', ago(now, SESSION_IDLE_MS))
+    .orderBy('sessions.created_at', 'desc')
+    .orderBy('sessions.session_hash')
+    .execute();
+  return rows.map(({ issuer, subject, ...row }) => ({
+    id: idOf(row.session_hash),
+    person: issuer === null || subject === null ? null : personOf({ issuer, subject }),
+    // The configured first token is in no table.
+    name: row.name ?? row.token_name ?? FIRST_TOKEN,
+    created_at: row.created_at,
+    last_used_at: row.last_used_at,
+  }));
 }
 
-export async function endOtherSessions(trx: Trx, tokenHash: Buffer, secret: string | null): Promise<number> {
-  let query = trx.deleteFrom('sessions').where('token_hash', '=', tokenHash);
-  if (secret !== null) query = query.where('session_hash', '!=', sessionHash(secret));
-  return Number((await query.executeTakeFirst()).numDeletedRows);
+/** Which sessions to end: of an owner, of a person, one, or all without a condition. */
+export type Ending = {
+  owner?: Buffer;
+  person?: string;
+  id?: string;
+  /** The secret of the session that stays. */
+  except?: string | null;
+};
+
+/** Ends the sessions that match, and records them together. Returns how many. */
+export async function endSessions(
+  trx: Trx,
+  { owner, person, id, except = null }: Ending,
+  acting: Acting,
+): Promise<number> {
+  if (id !== undefined && !SESSION_ID.test(id)) return 0;
+  let query = trx.deleteFrom('sessions').returning('session_hash');
+  if (owner !== undefined) query = query.where('owner_hash', '=', owner);
+  if (person !== undefined) query = query.where('owner_hash', '=', tokenHash(person));
+  if (id !== undefined) {
+    const { first, last } = hashesOf(id);
+    query = query.where('session_hash', '>=', first).where('session_hash', '<=', last);
+  }
+  if (except !== null) query = query.where('session_hash', '!=', sessionHash(except));
+  const ended = (await query.execute()).map(({ session_hash }) => idOf(session_hash)).sort();
+  if (ended.length === 0) return 0;
+  const isOne = ended.length === 1;
+  await record(trx, acting, {
+    action: 'session.end',
+    resource: isOne ? (ended[0] as string) : null,
+    details: isOne ? {} : { session_ids: ended },
+  });
+  return ended.length;
+}
+
+/** Returns the id of the session with this secret, which reveals nothing about the secret. */
+export function sessionId(secret: string): string {
+  return idOf(sessionHash(secret));
+}
+
+/** The inverse of `hashesOf`. */
+function idOf(hash: Buffer): string {
+  return hash.subarray(0, ID_BYTES).toString('hex');
 }
 
 /** Returns the range of the hashes that start with this id. */

@@ -20,19 +20,30 @@ export type NewToken = {
   now: Date;
   actor: Actor;
 };
+/** A subject of an OpenID Connect issuer. */
+export type Identity = { readonly issuer: string; readonly subject: string };
+
 /**
- * The authenticated caller. `name` may be logged. `person` identifies a person, and is null for a program. `employers` limits
- * what the caller may see; null for all.
+ * The authenticated caller. `person` identifies a person, and is null for a program. `employers` limits what the caller may
+ * see; null for all.
  */
 export type Caller = {
-  readonly tokenId: string;
+  /** Null for a person who signed in with OpenID Connect. */
+  readonly tokenId: string | null;
+  readonly identity: Identity | null;
+  /** May be logged if it is the name of a token. */
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly person: string | null;
   readonly employers: readonly string[] | null;
 };
 /** A token without its secret. Times are UTC texts. */
-export type TokenSummary = Caller & { createdAt: string; expiresAt: string | null; revokedAt: string | null };
+export type TokenSummary = Caller & {
+  tokenId: string;
+  createdAt: string;
+  expiresAt: string | null;
+  revokedAt: string | null;
+};
 
 const TOKEN_BYTES = 32;
 /** A prefix for secret scanners, then the bytes in base64url. */
@@ -42,7 +53,7 @@ const ID_BYTES = 6;
 /** Names appear in logs and tables: plain characters, one line. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/;
 /** The name of `API_TOKEN`, which is in no table and has no id. */
-const FIRST_TOKEN = 'API_TOKEN';
+export const FIRST_TOKEN = 'API_TOKEN';
 
 export const TOKEN_NAME_RULE = `1 to 64 letters, digits, spaces and . _ @ -, start with a letter or digit, and be neither ${FIRST_TOKEN} nor an id`;
 
@@ -55,6 +66,10 @@ const PERSON = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/;
 const PERSON_MAX_CHARACTERS = 512;
 
 export const PERSON_RULE = `1 to ${PERSON_MAX_CHARACTERS} visible ASCII characters, with single spaces between them`;
+
+export function personOf({ issuer, subject }: Identity): string {
+  return `${issuer} ${subject}`;
+}
 
 export function isPerson(text: string): boolean {
   return text.length <= PERSON_MAX_CHARACTERS && PERSON.test(text);
@@ -118,34 +133,43 @@ export async function callerOf(
   return viewCaller(row);
 }
 
-/** Returns the hash of a caller's token, to which its sessions refer; null if there is no such token. */
-export async function hashOfCaller(db: Db, { tokenId }: Caller, firstToken: string | null) {
+/** Returns the hash to which the sessions of a caller refer; null if its token does not exist. */
+export async function hashOfCaller(db: Db, { tokenId, identity }: Caller, firstToken: string | null) {
+  if (identity !== null) return personHash(identity);
   if (tokenId === FIRST_TOKEN) return firstToken === null ? null : tokenHash(firstToken);
-  const row = db.selectFrom('tokens').select('token_hash').where('token_id', '=', tokenId);
+  const row = db
+    .selectFrom('tokens')
+    .select('token_hash')
+    .where('token_id', '=', tokenId ?? '');
   return (await row.executeTakeFirst())?.token_hash ?? null;
 }
 
 function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
   if (firstToken === null || !timingSafeEqual(hash, tokenHash(firstToken))) return null;
-  return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'], person: null, employers: null };
+  return {
+    tokenId: FIRST_TOKEN,
+    name: FIRST_TOKEN,
+    scopes: ['all'],
+    person: null,
+    employers: null,
+    identity: null,
+  };
 }
 
 function viewCaller(
   row: Pick<Tables['tokens'], 'token_id' | 'name' | 'scopes' | 'person' | 'employers'>,
-): Caller {
+): Caller & { tokenId: string } {
   const { token_id, name, scopes, person } = row;
-  const employers = row.employers === null ? null : readEmployers(row.employers, token_id);
-  return { tokenId: token_id, name, scopes: storedScopes(scopes), person, employers };
+  const employers =
+    row.employers === null ? null : readEmployers(row.employers, `tokens.employers of ${token_id}`);
+  return { tokenId: token_id, identity: null, name, scopes: storedScopes(scopes), person, employers };
 }
 
 /** A damaged list must not turn into one of all employers. */
-function readEmployers(text: string, tokenId: string): readonly string[] {
+export function readEmployers(text: string, place: string): readonly string[] {
   const parsed = parseJson(text);
   if (parsed.ok && Array.isArray(parsed.value)) return parsed.value.filter((id) => typeof id === 'string');
-  throw new AppError(
-    'STORED_JSON_DAMAGED',
-    `tokens.employers of ${tokenId} is damaged: create another token`,
-  );
+  throw new AppError('STORED_JSON_DAMAGED', `${place} is damaged: create another token, or sign in again`);
 }
 
 /** Bounds the row and the statements that filter by the employers. */
@@ -207,8 +231,13 @@ function knownScopes(asked: readonly string[]): Scope[] {
 }
 
 /** A scope stored by a later release is ignored. */
-function storedScopes(text: string): Scope[] {
+export function storedScopes(text: string): Scope[] {
   return text.split(' ').filter(isScope);
+}
+
+/** A token contains no space, so the hash of a person is never the hash of a token. */
+export function personHash(identity: Identity): Buffer {
+  return tokenHash(personOf(identity));
 }
 
 export function tokenHash(text: string): Buffer {

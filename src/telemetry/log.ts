@@ -25,6 +25,7 @@ export type LogFields = Partial<{
   version: string;
   route: string;
   token: string;
+  session: string;
 }>;
 
 export type Log = Record<

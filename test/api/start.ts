@@ -64,6 +64,7 @@ export async function start(
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,
+    signIn: { withToken: true, provider: null },
     overdueMs: 3_600_000,
     silentAfterMs: null,
     proxies: [],

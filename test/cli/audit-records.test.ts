@@ -8,6 +8,7 @@ import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
+import { beginSession } from '../../src/security/sessions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import {
   census,
@@ -117,6 +118,8 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['census', 'sync', '--employer', EMPLOYER], action: 'census-sync.request' },
     { argv: ['token', 'create', '--name', 'grafana', '--scope', 'metrics:read'], action: 'token.create' },
     { argv: ['token', 'revoke', 'grafana', '--yes'], action: 'token.revoke' },
+    () => transact(db, (trx) => beginSession(trx, 'a token', new Date(at))),
+    { argv: ['session', 'end', '--all', '--yes'], action: 'session.end' },
     () => transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute()),
     { argv: ['accept-loss', ...reason, '--yes'], action: 'loss.accept' },
     ...Object.entries({

@@ -1,5 +1,7 @@
 import { readDataKeys } from '../../src/config.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { ROLES } from '../../src/security/scopes.ts';
+import { beginSession } from '../../src/security/sessions.ts';
 import { authenticate } from '../../src/security/tokens.ts';
 import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -54,6 +56,25 @@ onEitherEngine('only the token is on stdout, and it works until it is revoked', 
     code: 1,
     stderr: /no valid token has this id or name/,
   });
+});
+
+onEitherEngine('an operator lists the console sessions and ends the sessions of a person', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', scopes: [], employers: null };
+  for (const owner of [ann, ann, { ...ann, subject: 'ben', name: 'Ben' }, 'first token']) {
+    await transact(db, (trx) => beginSession(trx, owner, new Date()));
+  }
+  const listed = jsonOf(await here(t, env, ['session', 'list', '--json'])).data;
+  t.strictSame(listed.map(({ name }: { name: string }) => name).sort(), ['API_TOKEN', 'Ann', 'Ann', 'Ben']);
+  t.match((await here(t, env, ['session', 'list'])).stdout, /Ben\s+https:\/\/login\.example ben/);
+  const end = (...argv: string[]) => here(t, env, ['session', 'end', ...argv]);
+  t.match(await end('--person', 'https://login.example ann'), { code: 0, stdout: 'Ended 2 sessions\n' });
+  t.match(await end('--person', 'https://login.example ann'), { code: 1, stderr: /no session has this id/ });
+  const ben = listed.find(({ name }: { name: string }) => name === 'Ben');
+  t.match(await end(ben.id), { code: 0, stdout: 'Ended 1 session\n' });
+  t.match(await end(), { code: 2, stderr: /give one of/ });
+  t.match(await end('--all', '--yes'), { code: 0, stdout: 'Ended 1 session\n' });
+  t.match((await here(t, env, ['session', 'list'])).stderr, /Nobody is signed in/);
 });
 
 onEitherEngine('a token pasted instead of its id is not printed', async (t) => {

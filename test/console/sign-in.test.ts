@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import { addConsole } from '../../src/console/console.ts';
-import { readMark } from '../../src/operations/activity.ts';
 import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertAccessible, assertFits, assertGood, openConsole } from './stage.ts';
+import { assertAccessible, assertFits, assertGood, consolePartsOf, openConsole } from './stage.ts';
 
 t.test('a user signs in with a token, returns to the requested page, and signs out', async (t) => {
   const { visit, base } = await openConsole(t);
@@ -210,7 +209,7 @@ t.test('signing in again ends the browser’s earlier session, and the log names
 t.test('a background refresh does not extend a session; a page view does', async (t) => {
   let now = NOW;
   const { app, parts } = await start(t, { now: () => now }, (api, parts) =>
-    addConsole(api, { ...parts, environment: 'sandbox', readMark: () => readMark(parts.db) }),
+    addConsole(api, consolePartsOf(parts)),
   );
   const begun = await app.inject({
     method: 'POST',

@@ -4,7 +4,9 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
 import { addConsole } from '../../src/console/console.ts';
+import type { ConsoleParts } from '../../src/console/page.ts';
 import { readMark } from '../../src/operations/activity.ts';
+import { createOpenIdProvider } from '../../src/security/openid.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';
 import { launchBrowser } from '../support/browser.ts';
 
@@ -26,6 +28,8 @@ export type VisitOptions = {
   width?: number;
   /** Expects responses other than 2xx, which the browser's console reports. */
   refusals?: boolean;
+  /** Another origin that the page may open. */
+  elsewhere?: string;
 };
 
 let browser: Promise<Browser> | null = null;
@@ -37,12 +41,17 @@ function theBrowser(): Promise<Browser> {
   return browser;
 }
 
-export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}): Promise<Stage> {
-  const running = await start(t, replaced, (app, parts) =>
-    addConsole(app, { ...parts, environment: 'sandbox', readMark: () => readMark(parts.db) }),
-  );
-  const base = await running.app.listen({ host: '127.0.0.1', port: 0 });
-  const visit = async ({ scheme = 'light', width = 1280, refusals = false }: VisitOptions = {}) => {
+export function consolePartsOf(parts: ApiParts): ConsoleParts {
+  const { provider } = parts.signIn;
+  const openId = provider === null ? null : createOpenIdProvider(provider, parts.elapsed);
+  return { ...parts, openId, environment: 'sandbox', readMark: () => readMark(parts.db) };
+}
+
+export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, port = 0): Promise<Stage> {
+  const running = await start(t, replaced, (app, parts) => addConsole(app, consolePartsOf(parts)));
+  const base = await running.app.listen({ host: '127.0.0.1', port });
+  const visit = async (options: VisitOptions = {}) => {
+    const { scheme = 'light', width = 1280 } = options;
     const context = await (await theBrowser()).newContext({
       baseURL: base,
       colorScheme: scheme,
@@ -51,7 +60,7 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}): Pr
     t.teardown(() => context.close());
     context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
-    listen(t, page, refusals);
+    listen(t, page, options);
     return page;
   };
   return {
@@ -91,7 +100,7 @@ export async function follow(page: Page, what: Locator): Promise<void> {
 }
 
 /** Browser errors, and requests to other hosts, fail the test. */
-function listen(t: Test, page: Page, refusals: boolean): void {
+function listen(t: Test, page: Page, { refusals = false, elsewhere }: VisitOptions): void {
   page.on('pageerror', (error) => t.fail(`a script failed: ${error.message}`));
   page.on('console', (message) => {
     if (message.type() !== 'error' && message.type() !== 'warning') return;
@@ -99,8 +108,9 @@ function listen(t: Test, page: Page, refusals: boolean): void {
     t.fail(`the browser reported: ${message.text()}`);
   });
   page.on('request', (request) => {
-    const { hostname, protocol } = new URL(request.url());
-    if (protocol !== 'data:' && hostname !== '127.0.0.1') t.fail(`a page requested ${request.url()}`);
+    const { hostname, protocol, origin } = new URL(request.url());
+    if (protocol !== 'data:' && hostname !== '127.0.0.1' && origin !== elsewhere)
+      t.fail(`a page requested ${request.url()}`);
   });
 }
 

@@ -1,6 +1,7 @@
+import type { SharedNow } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { SYSTEM } from '../../src/security/audit.ts';
+import { personActor, SYSTEM } from '../../src/security/audit.ts';
 import {
   beginSession,
   endSession,
@@ -10,9 +11,11 @@ import {
   SESSION_IDLE_MS,
   SESSION_MS,
   SESSIONS_MAX,
-  sessionCaller,
+  sessionCaller as sessionCallerBy,
+  signIn,
 } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
+import type { ProviderConfig, SignInConfig } from '../../src/sign-in-config.ts';
 import { scratch } from '../database/scratch.ts';
 import { acting } from '../support/audit.ts';
 import { at } from '../support/clocks.ts';
@@ -25,6 +28,10 @@ async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
   const wish = { name: 'someone', scopes: ['ledger:read'], expiresAt, now: NOW, actor: SYSTEM };
   return (await transact(db, (trx) => createToken(trx, wish))).token;
 }
+
+const WITH_TOKENS = { withToken: true, provider: null };
+const sessionCaller = (db: Db, secret: string, now: SharedNow, firstToken: string | null) =>
+  sessionCallerBy(db, secret, now, { firstToken, signIn: WITH_TOKENS });
 
 const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginSession(trx, token, now));
 
@@ -59,7 +66,7 @@ onEachEngine('signing out ends this session and no other', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   const [one, other] = [await begin(db, token), await begin(db, token)];
-  await transact(db, (trx) => endSession(trx, one));
+  await transact(db, (trx) => endSession(trx, one, acting(NOW)));
   t.equal(await sessionCaller(db, one, at(NOW), null), null);
   t.match(await sessionCaller(db, other, at(NOW), null), { name: 'someone' });
 });
@@ -127,3 +134,42 @@ onEachEngine('a session ends 30 minutes after its last use, which is recorded on
   t.match(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 59_999)), null), { name: 'someone' });
   t.equal(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 60_000)), null), null);
 });
+
+onEachEngine(
+  'a session of a person keeps what the sign-in permitted while the provider is configured',
+  async (t) => {
+    const { db } = await scratch(t);
+    const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', employers: ['acme', 'beta'] };
+    const actor = personActor(ann, ann.name, null);
+    const asPerson = { actor, now: NOW, earlier: null };
+    const secret = await transact(db, (trx) => signIn(trx, { ...ann, scopes: ['runs:read'] }, asPerson));
+    const provider = { issuer: ann.issuer } as ProviderConfig;
+    const callerIf = (rules: SignInConfig) =>
+      sessionCallerBy(db, secret, at(NOW), { firstToken: null, signIn: rules });
+    t.strictSame(await callerIf({ withToken: false, provider }), {
+      tokenId: null,
+      identity: { issuer: ann.issuer, subject: 'ann' },
+      person: 'https://login.example ann',
+      name: 'Ann',
+      employers: ['acme', 'beta'],
+      scopes: ['runs:read'],
+    });
+    t.equal(await callerIf({ withToken: true, provider: null }), null, 'without a provider');
+    const another = { issuer: 'https://another.example' } as ProviderConfig;
+    t.equal(await callerIf({ withToken: true, provider: another }), null, 'with another provider');
+    const record = await db.selectFrom('audit_records').selectAll().executeTakeFirstOrThrow();
+    t.match(record, {
+      action: 'session.begin',
+      actor_kind: 'person',
+      actor_id: 'ann',
+      resource_id: /^[0-9a-f]{16}$/,
+    });
+    const byToken = await begin(db, await tokenOf(db));
+    const rules = { firstToken: null, signIn: { withToken: false, provider } };
+    t.equal(
+      await sessionCallerBy(db, byToken, at(NOW), rules),
+      null,
+      'sessions of tokens end when they are off',
+    );
+  },
+);

@@ -63,6 +63,7 @@ onEachEngine('a token authenticates with its name and scopes', async (t) => {
   const { token, tokenId } = await create(db, { scopes: ['runs:write', 'ledger:read', 'runs:write'] });
   t.strictSame(await authenticate(db, token, at(NOW), null), {
     tokenId,
+    identity: null,
     name: 'payroll',
     scopes: ['ledger:read', 'runs:write'],
     person: null,
@@ -159,6 +160,7 @@ onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', a
   const { token } = await create(db);
   t.strictSame(await authenticate(db, FIRST_TOKEN, at(NOW), FIRST_TOKEN), {
     tokenId: 'API_TOKEN',
+    identity: null,
     name: 'API_TOKEN',
     scopes: ['all'],
     person: null,

@@ -12,6 +12,8 @@ import {
 } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
+import { assertRoles } from '../../security/claims.ts';
+import type { ProviderConfig } from '../../sign-in-config.ts';
 import { nameOfDatabase } from '../database/migrate.ts';
 import { counted } from '../output.ts';
 import { type Finding, fail, pass, type Verdict, warn } from './finding.ts';
@@ -97,6 +99,20 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   API_PORT: ({ api }) => port(api),
   API_PROXIES: ({ api }) => (api.proxies.length === 0 ? 'not set' : api.proxies.join(' ')),
   API_TOKEN: ({ api }) => (api.token === null ? 'not set' : lengthOf(api.token)),
+  CONSOLE_URL: ({ signIn }) => signIn.provider?.consoleUrl ?? 'not used without OIDC_ISSUER',
+  CONSOLE_TOKEN_SIGN_IN: ({ signIn }) => (signIn.withToken ? 'on' : 'off'),
+  OIDC_ISSUER: ({ signIn }) => signIn.provider?.issuer ?? 'not set: people sign in with tokens',
+  OIDC_CLIENT_ID: provided(({ clientId }) => clientId),
+  OIDC_CLIENT_SECRET: provided(({ clientSecret }) =>
+    clientSecret === null ? 'not set: a public client' : lengthOf(clientSecret),
+  ),
+  OIDC_SCOPES: provided(({ scopes }) => scopes),
+  OIDC_ROLE_CLAIM: provided(({ roleClaim }) => roleClaim),
+  OIDC_ROLES: provided((provider) => {
+    assertRoles(provider);
+    return `${counted(provider.roles.size, 'value')} mapped to roles`;
+  }),
+  OIDC_EMPLOYER_CLAIM: provided(({ employerClaim }) => employerClaim ?? 'not set: all employers'),
   CENSUS_SOURCE: ({ census }) => source(census.source),
   CENSUS_SOURCE_TOKEN: ({ census }) => (census.token === null ? 'not set' : lengthOf(census.token)),
   CENSUS_MAX_AGE: ({ census }) => `censuses older than ${duration(census.maxAgeMs)} are not uploaded`,
@@ -117,6 +133,7 @@ const SECRETS = [
   'DATA_KEYS',
   'DATABASE_URL',
   'API_TOKEN',
+  'OIDC_CLIENT_SECRET',
   'CENSUS_SOURCE_TOKEN',
 ];
 
@@ -134,13 +151,25 @@ const STAND_INS: Environment = {
   RECEIVER_PORT: '0',
   API_PORT: '0',
 };
+const PROVIDER_STAND_INS: Environment = {
+  CONSOLE_URL: 'http://127.0.0.1',
+  OIDC_ISSUER: 'https://provider.example',
+  OIDC_CLIENT_ID: 'stand-in',
+  OIDC_ROLES: 'stand-in=auditor',
+};
 
 /** Returns the configuration with one variable set. Addresses depend on the environment, so live stays live. */
 function readAlone(name: string, env: Environment): Config {
   const file = `${name}_FILE`;
   const environment = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? 'live' : 'sandbox';
-  const standIns = { ...STAND_INS, BENEFITS_ENVIRONMENT: environment };
+  const ofProvider = given(env, 'OIDC_ISSUER') === undefined ? {} : PROVIDER_STAND_INS;
+  const standIns = { ...STAND_INS, ...ofProvider, BENEFITS_ENVIRONMENT: environment };
   return readConfig({ ...standIns, [name]: env[name], [file]: env[file] });
+}
+
+/** Returns the meaning of a variable that belongs to the OpenID Connect provider. */
+function provided(meaning: (provider: ProviderConfig) => string) {
+  return ({ signIn }: Config) => (signIn.provider === null ? 'not set' : meaning(signIn.provider));
 }
 
 function lengthOf(secret: string): string {
@@ -183,7 +212,7 @@ function duration(ms: number): string {
 }
 
 /** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common elsewhere. */
-const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'RECEIVER_', 'RETENTION_', 'WEBHOOK_'];
+const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'OIDC_', 'RECEIVER_', 'RETENTION_', 'WEBHOOK_'];
 /**
  * Warns about variables with one of our prefixes that are never read. Values are not shown: they may be secrets.
  * Kubernetes sets `BENEFITS_SIDECAR_…` for a Service named benefits-sidecar.

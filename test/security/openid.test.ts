@@ -1,0 +1,163 @@
+import { generateKeyPairSync } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { systemElapsed } from '../../src/clock.ts';
+import { createOpenIdProvider, type SignedIn, type SignInRefusal } from '../../src/security/openid.ts';
+import {
+  type Account,
+  signed,
+  startProvider,
+  type TestProvider,
+  unsigned,
+} from '../support/openid-provider.ts';
+
+async function begun(client: ReturnType<typeof createOpenIdProvider>) {
+  const begun = await client.begin();
+  if ('cause' in begun) throw new Error(begun.code);
+  return begun;
+}
+
+/** Signs in from start to end. */
+async function attempt(
+  provider: TestProvider,
+  client = createOpenIdProvider(provider.config, systemElapsed),
+) {
+  const { address, attempt } = await begun(client);
+  return client.finish(await provider.signIn(address), attempt);
+}
+
+function assertRefused(
+  t: Test,
+  result: SignedIn | SignInRefusal,
+  refusal: Partial<SignInRefusal>,
+  name: string,
+) {
+  t.match(result, refusal, name);
+  t.notMatch(JSON.stringify(result), /eyJ|canary/, `${name}: without a token or a secret`);
+}
+
+t.test('the claims of a person decide the name, the scopes and the employers', async (t) => {
+  const provider = await startProvider(t);
+  const client = createOpenIdProvider(provider.config, systemElapsed);
+  t.strictSame(provider.requested, [], 'nothing is requested before the first sign-in');
+  const base = { sub: 'ann', name: 'Ann Example', groups: ['payroll'], employers: ['acme'] };
+  for (const [name, claims, expected] of [
+    ['one role', {}, { name: 'Ann Example', employers: ['acme'] }],
+    ['all employers', { employers: ['beta', '*'] }, { employers: null }],
+    ['claims of one text', { groups: 'payroll', employers: 'beta' }, { employers: ['beta'] }],
+    ['two roles', { groups: ['payroll', 'other', 'Audit, internal'] }, { scopes: /audit:read/ }],
+    ['no name', { name: undefined }, { name: 'ann' }],
+    ['a name with line breaks', { name: ' Ann\r\n\u0000Ex\u202eample ' }, { name: 'Ann Ex ample' }],
+    ['no role', { groups: ['other', 7, null, ['payroll']] }, { cause: 'no-role' }],
+    ['no groups', { groups: undefined }, { cause: 'no-role' }],
+    ['no employer', { employers: [] }, { cause: 'no-employer' }],
+    ['a subject with control characters', { sub: 'an\u0001n' }, { cause: 'invalid', code: 'BAD_SUBJECT' }],
+  ] as [string, Record<string, unknown>, Record<string, unknown>][]) {
+    provider.account = { ...base, ...claims } as Account;
+    const result = await attempt(provider, client);
+    if ('cause' in expected || 'cause' in result) t.match(result, expected, name);
+    else {
+      const { person, idToken } = result;
+      t.match({ ...person, scopes: person.scopes.join(' ') }, expected, name);
+      t.match(person, { issuer: provider.issuer, subject: 'ann' });
+      t.match(idToken, /^eyJ/);
+    }
+  }
+});
+
+t.test('a forged, replayed or mixed-up response is refused', async (t) => {
+  const provider = await startProvider(t);
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
+  const claiming =
+    (changed: object): TestProvider['falsify'] =>
+    (jwt, key) =>
+      signed({ ...jwt, claims: { ...jwt.claims, ...changed } }, key);
+  for (const [name, falsify] of [
+    ['an unknown key', (jwt) => signed(jwt, stranger)],
+    [
+      'an unknown key with its own id',
+      ({ header, claims }) => signed({ header: { ...header, kid: 'x' }, claims }, stranger),
+    ],
+    ['alg none', unsigned],
+    ['alg none without a signature part', (jwt) => unsigned(jwt).slice(0, -1)],
+    ['a wrong audience', claiming({ aud: 'another' })],
+    ['a second audience', claiming({ aud: ['sidecar', 'another'], azp: 'another' })],
+    ['a wrong issuer', claiming({ iss: 'http://localhost:1' })],
+    ['another nonce', claiming({ nonce: 'x' })],
+    ['no nonce', claiming({ nonce: undefined })],
+    ['an expired token', claiming({ exp: 1_000 })],
+    [
+      'a changed subject',
+      (jwt) => {
+        const [header, , signature] = signed(jwt, stranger).split('.');
+        return [header, Buffer.from('{"sub":"boss"}').toString('base64url'), signature].join('.');
+      },
+    ],
+    ['no token', () => ''],
+  ] as [string, NonNullable<TestProvider['falsify']>][]) {
+    provider.falsify = falsify;
+    assertRefused(t, await attempt(provider), { cause: 'invalid' }, name);
+  }
+  provider.falsify = (jwt, key) => signed(jwt, key);
+  t.hasProp(await attempt(provider), 'person', 'the same token, signed by the provider, is accepted');
+  provider.falsify = null;
+
+  const client = createOpenIdProvider(provider.config, systemElapsed);
+  const [first, second] = [await begun(client), await begun(client)];
+  const search = await provider.signIn(first.address);
+  assertRefused(t, await client.finish(search, second.attempt), { cause: 'stale' }, 'another state');
+  const mixed = { ...second.attempt, state: first.attempt.state };
+  assertRefused(t, await client.finish(search, mixed), { cause: 'stale' }, 'another verifier');
+  const again = await begun(client);
+  const used = await provider.signIn(again.address);
+  t.hasProp(await client.finish(used, again.attempt), 'person');
+  assertRefused(
+    t,
+    await client.finish(used, again.attempt),
+    { cause: 'stale', code: 'invalid_grant' },
+    'a replay',
+  );
+  const { attempt: third } = await begun(client);
+  const denied = `?error=access_denied&error_description=canary&state=${third.state}&iss=${provider.issuer}`;
+  assertRefused(t, await client.finish(denied, third), { cause: 'denied', code: 'access_denied' }, 'denied');
+  const elsewhere = `?code=x&state=${third.state}&iss=http%3A%2F%2Flocalhost%3A1`;
+  assertRefused(t, await client.finish(elsewhere, third), { cause: 'invalid' }, 'another issuer');
+});
+
+t.test('a provider that is down or slow is reported, and works once it is back', async (t) => {
+  const provider = await startProvider(t);
+  const elapsed = systemElapsed;
+  const client = createOpenIdProvider(provider.config, elapsed);
+  const discovery = '/.well-known/openid-configuration';
+  provider.silent.add(discovery);
+  const both = await Promise.all([client.begin(), client.begin()]);
+  t.match(both, Array(2).fill({ cause: 'unavailable', code: 'OAUTH_TIMEOUT' }));
+  t.equal(provider.requested.length, 1, 'concurrent sign-ins wait for one discovery');
+  t.equal(
+    await client.logoutAddress(null).then(() => provider.requested.length),
+    2,
+    'the failure is not kept',
+  );
+  provider.silent.clear();
+  const { address, attempt } = await begun(client);
+  const search = await provider.signIn(address);
+  provider.silent.add('/token');
+  assertRefused(t, await client.finish(search, attempt), { cause: 'unavailable' }, 'slow tokens');
+  provider.silent.clear();
+  t.hasProp(await client.finish(search, attempt), 'person', 'the code is still valid');
+  const down = { ...provider.config, issuer: 'http://localhost:1' };
+  t.match(await createOpenIdProvider(down, elapsed).begin(), { cause: 'unavailable' });
+  const wrong = { ...provider.config, issuer: `${provider.issuer}/other` };
+  t.match(await createOpenIdProvider(wrong, elapsed).begin(), { cause: 'invalid' });
+});
+
+t.test('an unknown role stops the start', async (t) => {
+  const roles = new Map([['payroll', ['payroll-boss']]]);
+  const { config } = await startProvider(t);
+  t.throws(() => createOpenIdProvider({ ...config, roles }, systemElapsed), {
+    ...{
+      code: 'CONFIG',
+      subject: 'OIDC_ROLES',
+      message: /unknown role payroll-boss: the roles are payroll-sp/,
+    },
+  });
+});
