@@ -7,6 +7,8 @@ export type Question = {
   clockWarning: string | null;
   /** Limits checks of an employer to this one; all employers without it. */
   employerId?: string | undefined;
+  /** A caller limited to these employers, and the UTC date: its report hides what belongs to others. */
+  viewer?: { employers: readonly string[]; today: string } | null | undefined;
   /** Of the employer's employees only these; all without it. */
   employees?: ReadonlySet<string> | undefined;
 } & ReadinessLimits;
@@ -23,6 +25,8 @@ export type Found = {
   /** Shown after the check's advice, once for equal ones. */
   advice?: string;
   unapplied?: UnappliedChange | null;
+  /** The viewer may not see what the finding is about. */
+  isHidden?: boolean;
 };
 
 /** A change of an amount that arrived and is not applied (`inbox/unapplied.ts`). */
@@ -46,6 +50,8 @@ export type Check<Db, Asked = Question> = {
   title: string;
   /** The command that helps with a finding, in addition to the advice. */
   command?: string;
+  /** Its findings belong to no single employer. A limited caller sees how many there are. */
+  isGeneral?: true;
   /** Queries select only what is wrong, so that a healthy system responds quickly. */
   ask: (db: Db, question: Asked) => Promise<Found[]>;
   /** Shown with findings. */

@@ -8,7 +8,7 @@ import { playDemo } from '../src/cli/demo/commands.ts';
 import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { createOutput } from '../src/cli/output.ts';
 import type { EventView } from '../src/inbox/events.ts';
-import type { VersionView } from '../src/ledger/deductions.ts';
+import type { VersionView } from '../src/ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../src/payroll/lifecycle/run-view.ts';
 import type { SchedulesByYear } from '../src/payroll/settings/schedules.ts';
 import { launchBrowser } from '../test/support/browser.ts';

@@ -4,12 +4,19 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { employerOfSync } from '../census/sync-list.ts';
+import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
+import { isVisibleChange } from '../employment/changes.ts';
+import { getDeduction } from '../ledger/deductions.ts';
+import { sightsOf, type Viewer } from '../ledger/visibility.ts';
+import type { UnappliedSight } from '../payroll/lifecycle/line-view.ts';
+import { versionsInLines } from '../payroll/records/frozen-lines.ts';
 import { employerOfRun } from '../payroll/records/runs.ts';
+import { mayAlso } from './auth.ts';
 import { notFound, Refusal } from './problem.ts';
 
 /**
- * `employer`, `run`, `sync`: the hook checks the id in the path. `list`: the handler filters by the caller's employers.
+ * `employer`, `run`, `sync`, `employee`, `deduction`, `change`: the hook checks the id in the path. `list`: the handler filters by the caller's employers.
  * `request`: the handler checks the employers and employees that the request names. `refused`: limited tokens get 403.
  * `none`: the response has no data of an employer.
  */
@@ -24,44 +31,63 @@ declare module 'fastify' {
 type PathRule = {
   parameter: string;
   noun: string;
-  /** Returns whether one of the employers may see the resource. */
-  isVisible: (db: Db, id: string, employers: readonly string[]) => Promise<boolean>;
+  isVisible: (db: Db, id: string, viewer: Viewer) => Promise<boolean>;
 };
 
 const PATH_RULES = {
   employer: {
     parameter: 'employer_id',
     noun: 'employer',
-    isVisible: async (_db, id, employers) => employers.includes(id),
+    isVisible: async (_db, id, { employers }) => employers.includes(id),
   },
   run: {
     parameter: 'run_id',
     noun: 'payroll run',
-    isVisible: async (db, id, employers) => isOneOf(employers, await employerOfRun(db, id)),
+    isVisible: async (db, id, { employers }) => isOneOf(employers, await employerOfRun(db, id)),
   },
   sync: {
     parameter: 'sync_id',
     noun: 'census sync',
-    isVisible: async (db, id, employers) => isOneOf(employers, await employerOfSync(db, id)),
+    isVisible: async (db, id, { employers }) => isOneOf(employers, await employerOfSync(db, id)),
   },
+  employee: {
+    parameter: 'employee_id',
+    noun: 'employee',
+    isVisible: async (db, id, viewer) => (await sightsOf(db, [id], viewer)).has(id),
+  },
+  deduction: {
+    parameter: 'deduction_id',
+    noun: 'deduction',
+    isVisible: async (db, id, viewer) => (await getDeduction(db, id, viewer.today, { viewer })) !== null,
+  },
+  change: { parameter: 'change_id', noun: 'employment change', isVisible: isVisibleChange },
 } as const satisfies Record<string, PathRule>;
+
+function isPathRule(rule: EmployerRule): rule is keyof typeof PATH_RULES {
+  return Object.hasOwn(PATH_RULES, rule);
+}
 
 function isOneOf(employers: readonly string[], employerId: string | null): boolean {
   return employerId !== null && employers.includes(employerId);
 }
 
-/** Returns the hook that runs before the handlers of all routes. */
-export function createEmployerLimit(db: Db) {
+/** Refuses limited tokens, before anything is read, on routes that show data of all employers. */
+export async function refuseLimited(request: FastifyRequest): Promise<void> {
+  if (employersOf(request) === null || request.is404) return;
+  const { employers: rule } = request.routeOptions.config;
+  // A route without a rule stops the start. If one is reached anyway, refuse limited tokens.
+  if (rule === undefined || rule === 'refused') throw refusedToLimited();
+}
+
+/** Returns the hook that checks ids in the path before the handlers of all routes. */
+export function createEmployerLimit(parts: Viewed) {
   return async (request: FastifyRequest): Promise<void> => {
-    const employers = employersOf(request);
-    if (employers === null || request.is404) return;
-    const { employers: rule } = request.routeOptions.config;
-    // A route without a rule stops the start. If one is reached anyway, refuse limited tokens.
-    if (rule === undefined || rule === 'refused') throw refusedToLimited();
-    if (rule === 'list' || rule === 'request' || rule === 'none') return;
+    const viewer = viewerOf(request, parts);
+    const { employers: rule = 'none' } = request.routeOptions.config;
+    if (viewer === null || request.is404 || !isPathRule(rule)) return;
     const { parameter, noun, isVisible }: PathRule = PATH_RULES[rule];
     const id = (request.params as Readonly<Record<string, string>>)[parameter] as string;
-    if (!(await isVisible(db, id, employers))) throw notFound(noun);
+    if (!(await isVisible(parts.db, id, viewer))) throw notFound(noun);
   };
 }
 
@@ -70,10 +96,29 @@ export function employersOf({ caller }: FastifyRequest): readonly string[] | nul
   return caller?.employers ?? null;
 }
 
+type Viewed = { readonly db: Db; readonly now: Clock };
+
+/** Returns the caller as a viewer of the ledger; null if its token is not limited. */
+export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer | null {
+  const employers = employersOf(request);
+  if (employers === null) return null;
+  return {
+    employers,
+    today: now().toISOString().slice(0, 'YYYY-MM-DD'.length),
+    versionsNamed: (employees) => versionsInLines(db, employees, employers),
+  };
+}
+
 /** Throws 404 if the request names an employer to which the caller's token is not limited. */
 export function assertOwnEmployer(request: FastifyRequest, employerId: string): void {
   const employers = employersOf(request);
   if (employers !== null && !employers.includes(employerId)) throw notFound('employer');
+}
+
+/** Returns how the caller sees changes in events that are not applied. Limited tokens see no events. */
+export function unappliedSightOf(request: FastifyRequest): UnappliedSight {
+  if (employersOf(request) !== null) return 'none';
+  return mayAlso(request.caller, 'ledger:read') ? 'amounts' : 'marks';
 }
 
 function refusedToLimited(): Refusal {

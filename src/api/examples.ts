@@ -111,6 +111,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ url: '/v1/deductions?employee_id=harbor-clinic-001', unchanged: 41, 'CensusChanges.organization': [] },
   ...{ 'PayrollRunRequest.final_checks': undefined, fields: ['address'] },
   ...{ 'DeductionVersionFeed.next_cursor': '42', 'Line.unapplied': null, 'Employee.unapplied': [] },
+  unapplied_notice: null,
   ...{ 'ReadinessCheck.unapplied': undefined },
 };
 

@@ -14,7 +14,7 @@ import { note } from '../telemetry/metric.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './bodies.ts';
-import { createEmployerLimit } from './employers.ts';
+import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
@@ -112,7 +112,8 @@ export function createApi(parts: ApiParts): Api {
     if (request.is404 && isBodyPending(request.raw)) throw noRoute(app.routeTable, request);
   });
   app.addHook('onRequest', createAuthorize(parts, app.failedAttempt));
-  app.addHook('preHandler', createEmployerLimit(parts.db));
+  app.addHook('onRequest', refuseLimited);
+  app.addHook('preHandler', createEmployerLimit(parts));
   app.addHook('onSend', async (request, reply) => {
     // The rest of a body that no route reads would keep the connection open.
     if (isBodyPending(request.raw)) reply.header('connection', 'close');

@@ -2,17 +2,14 @@
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import { type MadeAssignment, madeAssignments, viewAssignment } from '../ledger/assignments.ts';
+import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-views.ts';
 import {
   type DeductionFilter,
   type DeductionState,
-  deductionCursor,
   getDeduction,
   listDeductions,
   type VersionState,
   versionsOf,
-  viewDeduction,
-  viewStartDecision,
-  viewVersion,
 } from '../ledger/deductions.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { decideStart } from '../ledger/start-decisions.ts';

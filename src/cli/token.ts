@@ -13,7 +13,7 @@ import {
   TOKEN_NAME_RULE,
   type TokenSummary,
 } from '../security/tokens.ts';
-import { period } from './arguments.ts';
+import { employerId, period, several } from './arguments.ts';
 import { actingIn, type Command, confirm } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { type Column, counted, printList, printResult } from './output.ts';
@@ -26,25 +26,26 @@ export function addTokenCommands(program: Command): void {
     .examples(
       'token create --name payroll --role integration --expires 365d',
       'token create --name "jo payroll" --role payroll-manager --person jo@example.com',
-      'token create --name grafana --scope metrics:read --expires 90d > grafana.token',
+      'token create --name harbor --role payroll-specialist --employer harbor-clinic',
     )
     .requiredOption('--name <name>', 'The name in lists and logs (required)', tokenName)
     .addOption(new Option('--role <role...>', 'What the token permits, by role').choices(ROLE_NAMES))
     .addOption(new Option('--scope <scope...>', 'What the token permits, by scope').choices(SCOPES))
+    .option('--employer <id...>', 'Limit the token to these employers (default: all)', several(employerId))
     .option('--person <id>', 'The person whose token it is, as in approvals', personId)
     .option('--expires <period>', 'Expire after this time, such as 90d (default: never)', period)
     .json()
     .doesOnDatabase(async (context, options: CreateOptions) => {
       // Prints only the token on stdout, so a script can capture it. Everything else goes to stderr.
       const { db, out, actor } = context;
-      const { name, person = null, expires } = options;
+      const { name, person = null, employer: employers = null, expires } = options;
       const scopes = scopesOf(options);
       const now = await databaseNow(db, context.now);
       const expiresAt = expires === undefined ? null : new Date(now.getTime() + expires);
-      const asked = { name, scopes, person, expiresAt, now, actor };
+      const asked = { name, scopes, person, employers, expiresAt, now, actor };
       const { tokenId, token } = await transact(db, (trx) => createToken(trx, asked));
       const expires_at = expiresAt?.toISOString() ?? null;
-      printResult(out, { id: tokenId, token, name, scopes, person, expires_at }, token);
+      printResult(out, { id: tokenId, token, name, scopes, person, employers, expires_at }, token);
       const expiry = expires_at === null ? 'never expires' : `expires ${expires_at}`;
       out.note(`${tokenId} (${name}) ${expiry}. The token cannot be shown again: store it as a secret.`);
     });
@@ -109,12 +110,20 @@ export function personId(text: string): string {
   throw new InvalidArgumentError(`It must be ${PERSON_RULE}.`);
 }
 
-type CreateOptions = { name: string; role?: Role[]; scope?: string[]; person?: string; expires?: number };
+type CreateOptions = {
+  name: string;
+  role?: Role[];
+  scope?: string[];
+  employer?: string[];
+  person?: string;
+  expires?: number;
+};
 
 const COLUMNS: readonly Column<ReturnType<typeof shapeOf>>[] = [
   ['id', (token) => token.id],
   ['name', (token) => token.name],
   ['role or scopes', (token) => token.role ?? token.scopes.join(' '), 'cut'],
+  ['employers', (token) => token.employers?.join(' ') ?? 'all', 4],
   ['person', (token) => token.person, 3],
   ['state', (token) => token.state],
   ['created', (token) => token.created_at, 2],
@@ -129,6 +138,7 @@ function shapeOf({ createdAt, expiresAt, revokedAt, ...token }: TokenSummary, no
     role: roleOf(token.scopes),
     scopes: token.scopes,
     person: token.person,
+    employers: token.employers,
     state: revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid',
     created_at: createdAt,
     expires_at: expiresAt,

@@ -31,8 +31,14 @@ export function assetRoutes(app: FastifyInstance): void {
   }
 }
 
-/** `below`: other folders whose pages belong to the entry. */
-type Link = { path: string; title: string; scope: Scope | 'any'; below?: readonly string[] };
+/** `below`: other folders whose pages belong to the entry. `employers`: hidden from tokens limited to employers. */
+type Link = {
+  path: string;
+  title: string;
+  scope: Scope | 'any';
+  below?: readonly string[];
+  employers?: 'all';
+};
 const LINKS: readonly Link[] = [
   { path: '/', title: 'Home', scope: 'runs:read' },
   { path: '/events', title: 'Events', scope: 'events:read' },
@@ -40,10 +46,15 @@ const LINKS: readonly Link[] = [
   { path: '/runs', title: 'Payroll runs', scope: 'runs:read', below: ['/settings'] },
   { path: '/census', title: 'Census', scope: 'census:read' },
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
-  { path: '/operations', title: 'Operations', scope: 'any' },
+  { path: '/operations', title: 'Operations', scope: 'any', employers: 'all' },
 ];
 
-type User = { readonly name: string; readonly forgeryToken: string; may(scope: Scope): boolean };
+type User = {
+  readonly name: string;
+  readonly isLimited: boolean;
+  readonly forgeryToken: string;
+  may(scope: Scope): boolean;
+};
 
 /** The content policy forbids inline styles. Refreshed parts keep open what the user opened. */
 const HTMX_CONFIG = { includeIndicatorCSS: false, morphIgnore: ['data-htmx-powered', 'open'] };
@@ -95,10 +106,13 @@ export function layout(
   `;
 }
 
-function navigation({ name, may }: User, path: string): Html {
-  const links = LINKS.filter(({ scope }) => scope === 'any' || may(scope)).map(
-    (link) => html`<li><a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a></li>`,
-  );
+function navigation({ name, isLimited, may }: User, path: string): Html {
+  const shown = LINKS.filter(({ employers }) => employers === undefined || !isLimited);
+  const links = shown
+    .filter(({ scope }) => scope === 'any' || may(scope))
+    .map(
+      (link) => html`<li><a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a></li>`,
+    );
   return html`
     <div class="around">
       <nav aria-label="Pages"><ul>${links}</ul></nav>

@@ -1,6 +1,7 @@
 /** Declares pages and what their buttons do, and sends them. Errors are pages or messages with the API's texts. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
+import type { EmployerRule } from '../api/employers.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -74,17 +75,25 @@ export type Console = ReturnType<typeof createConsole>;
 
 export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
   // A page shows what the API returns to the caller, whose routes record actions and enforce the employers of a token.
-  const options = (scope: RouteScope) => ({
-    config: { scope, action: 'none' as const, employers: 'none' as const },
+  const options = (scope: RouteScope, employers: EmployerRule = 'none') => ({
+    config: { scope, action: 'none' as const, employers },
     schema: { hide: true },
   });
   return {
     app,
     parts,
     options,
-    /** Declares a page: `GET url`. `show` may return another path to open instead. */
-    page(url: string, scope: RouteScope, show: (visit: Visit) => Promise<Page | Done>): void {
-      app.get(url, options(scope), async (request, reply) => {
+    /**
+     * Declares a page: `GET url`. `show` may return another path to open instead. `employers`: `refused` for a page about
+     * all employers.
+     */
+    page(
+      url: string,
+      scope: RouteScope,
+      show: (visit: Visit) => Promise<Page | Done>,
+      employers?: EmployerRule,
+    ): void {
+      app.get(url, options(scope, employers), async (request, reply) => {
         const shown = await show(visitOf(app, request, parts));
         return 'go' in shown ? reply.redirect(shown.go, 303) : sendPage(request, reply, parts, shown);
       });
@@ -121,8 +130,16 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: Co
     now,
     today: now.toISOString().slice(0, 10),
     caller: request.caller,
-    may: (scope) => mayAlso(request.caller, scope),
+    may: (scope) => maySee(request.caller, scope),
   };
+}
+
+/** The scopes whose routes refuse tokens that are limited to employers. */
+const OF_ALL_EMPLOYERS: ReadonlySet<Scope> = new Set(['events:read', 'events:write', 'metrics:read']);
+
+function maySee(caller: Caller | null, scope: Scope): boolean {
+  const isRefused = caller?.employers != null && OF_ALL_EMPLOYERS.has(scope);
+  return !isRefused && mayAlso(caller, scope);
 }
 
 function textsOf(values: unknown): Texts {
@@ -139,9 +156,11 @@ export function sendPage(
   { environment }: ConsoleParts,
   { status = 200, ...page }: Page,
 ): FastifyReply {
-  const may = (scope: Scope) => mayAlso(caller, scope);
+  const may = (scope: Scope) => maySee(caller, scope);
   const isSignedIn = caller !== null && session !== null;
-  const user = isSignedIn ? { name: caller.name, forgeryToken: forgeryToken(session), may } : null;
+  const user = isSignedIn
+    ? { name: caller.name, isLimited: caller.employers !== null, forgeryToken: forgeryToken(session), may }
+    : null;
   const document = renderDocument(layout(page, environment, user, url.replace(/\?.*$/s, '')));
   return sendHtml(reply.code(status), document);
 }

@@ -12,21 +12,28 @@ import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
 import { recordChangeFacts } from './facts.ts';
+import { createLimitCheck, type Limits } from './limits.ts';
 
 export type Accepting = { db: Db; encryptor: Encryptor; sharedNow: SharedNow };
 
-/** The caller has checked the key with `keyProblem`. */
+/** The caller has checked the key with `keyProblem`. `limits`: of a limited token; null or none otherwise. */
 export type Submission = {
   readonly change: Change;
   readonly idempotencyKey: string | null;
   readonly actor: Actor;
+  readonly limits?: Limits | null;
 };
 
 export type Accepted =
   /** `repeated`: the key was used before for the same change, and this is its result. */
   | { readonly outcome: 'accepted' | 'repeated'; readonly changeId: string; readonly createdAt: string }
-  /** The key was used before for another change. Nothing was accepted. */
-  | { readonly outcome: 'conflict' };
+  /**
+   * `conflict`: the key was used before for another change. `employee-unknown`: the employee is not one of the token's
+   * employers. `employer-refused`: a new hire names another employer. Nothing was accepted.
+   */
+  | { readonly outcome: 'conflict' }
+  | { readonly outcome: 'employee-unknown' }
+  | { readonly outcome: 'employer-refused' };
 
 /** Changes per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
 export const CHANGES_AT_ONCE = 100;
@@ -55,9 +62,12 @@ export async function acceptChanges(
     const at = (await sharedNow(trx)).toISOString();
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];
+    const limitOf = await createLimitCheck(trx, submissions, at);
     const accepted = prepared.map((submission): Accepted => {
       const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, submission);
+      const refused = limitOf(submission);
+      if (refused !== null) return { outcome: refused };
       const { keyHash, changeId, encrypted, change } = submission;
       const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
       if (keyHash !== null) first.set(keyHash, request);
@@ -96,13 +106,18 @@ type Prepared = ReturnType<typeof prepare>;
 /** The first request with a key. */
 type First = Omit<Fingerprint, 'subject_id'> & { changeId: string };
 
-function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey, actor }: Submission) {
+function prepare(
+  encryptor: Encryptor,
+  hasher: Hasher,
+  { change, idempotencyKey, actor, limits = null }: Submission,
+) {
   const changeId = randomUUID();
   const bytes = bytesOf(change);
   const encrypted = encryptBody(encryptor, hasher, changeId, bytes);
-  const keyHash =
-    idempotencyKey === null ? null : hasher.hash(Buffer.from(idempotencyKey), KEY_PLACE).toString('base64');
-  return { changeId, change, actor, bytes, keyHash, encrypted };
+  // A key has no spaces, so one of a limited token equals no other.
+  const key = limits === null ? idempotencyKey : idempotencyKey && `${limits.owner} ${idempotencyKey}`;
+  const keyHash = key === null ? null : hasher.hash(Buffer.from(key), KEY_PLACE).toString('base64');
+  return { changeId, change, actor, bytes, keyHash, encrypted, limits };
 }
 
 /** Keys are found by their hash, so it cannot depend on the row. */

@@ -13,6 +13,7 @@ import {
   type Submission,
 } from './accept.ts';
 import { checkChange } from './change.ts';
+import { LIMIT_PROBLEMS, type Limits } from './limits.ts';
 
 /** A large payroll's changes of one day, accepted within seconds. */
 export const BATCH_CHANGES_MAX = 10_000;
@@ -36,6 +37,7 @@ export async function acceptBatch(
   parts: BatchParts,
   lines: Iterable<ParsedJson>,
   actor: Actor,
+  limits: Limits | null = null,
 ): Promise<LineResult[]> {
   const results: LineResult[] = [];
   let some: (Submission | LineResult)[] = [];
@@ -47,7 +49,8 @@ export async function acceptBatch(
     some = [];
   };
   for (const line of lines) {
-    some.push(submissionOf(line, actor));
+    const entry = submissionOf(line, actor);
+    some.push('change' in entry ? { ...entry, limits } : entry);
     if (some.length === CHANGES_AT_ONCE) await flush();
   }
   if (some.length > 0) await flush();
@@ -81,7 +84,8 @@ async function acceptSome(
   return some.map((entry): LineResult => {
     if ('status' in entry) return entry;
     const result = next.next().value as Accepted;
-    if (result.outcome !== 'conflict') return { status: result.outcome, changeId: result.changeId };
+    if ('changeId' in result) return { status: result.outcome, changeId: result.changeId };
+    if (result.outcome !== 'conflict') return refused([LIMIT_PROBLEMS[result.outcome]]);
     const rule = 'was already used for a different change: use a new key';
     return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };
   });

@@ -4,13 +4,19 @@ import Type from 'typebox';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
+import { isEmployedByOneOf } from '../ledger/roster.ts';
+import { seesReport, sightsOf, type Viewer } from '../ledger/visibility.ts';
 import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
 export type AcceptedChange = ReturnType<typeof changeOf>;
 
 /** All given conditions apply. `from` and `until` (exclusive) are instants. */
+export type ChangeViewer = Pick<Viewer, 'employers' | 'today'>;
+
 export type ChangeFilter = {
+  /** Only changes that a limited caller may see; null or none for all. */
+  viewer?: ChangeViewer | null;
   state?: RequestState | undefined;
   employeeId?: string | undefined;
   kind?: ChangeKind | undefined;
@@ -26,11 +32,33 @@ export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum:
 /** Returns a page of changes with a seq below `before`, newest first. `next` continues the list. */
 export async function listChanges(
   db: Db,
-  { state, employeeId, kind, from, until }: ChangeFilter,
-  { before, limit }: { before?: number | undefined; limit: number },
+  filter: ChangeFilter,
+  page: { before?: number | undefined; limit: number },
 ): Promise<{ changes: AcceptedChange[]; next: number | null }> {
+  const { viewer = null } = filter;
+  const rows: ChangeRow[] = [];
+  for (let { before } = page; rows.length <= page.limit; ) {
+    const read = await changesBefore(db, filter, before, page.limit + 1);
+    rows.push(...(viewer === null ? read : await visibleChanges(db, read, viewer)));
+    if (read.length <= page.limit) break;
+    before = read.at(-1)?.seq;
+  }
+  const shown = rows.slice(0, page.limit);
+  const last = rows.length > page.limit ? shown.at(-1) : undefined;
+  const changes = await viewChanges(db, shown, viewer);
+  return { changes, next: last?.seq ?? null };
+}
+
+/** Returns changes with a seq below `before`, newest first. For limited callers, they may include hidden ones. */
+function changesBefore(
+  db: Db,
+  { viewer = null, state, employeeId, kind, from, until }: ChangeFilter,
+  before: number | undefined,
+  limit: number,
+): Promise<ChangeRow[]> {
   let query = selectChanges(db);
   if (before !== undefined) query = query.where('seq', '<', before);
+  if (viewer !== null) query = query.where(isEmployedByOneOf(viewer.employers, sql.ref('outbox.subject_id')));
   // A literal, because SQLite does not use a partial index for a bound value.
   if (state !== undefined) query = query.where('state', '=', sql.lit(state));
   if (state === 'pending' || state === 'sending') query = query.where('finished_at', 'is', null);
@@ -40,26 +68,68 @@ export async function listChanges(
   if (kind !== undefined) query = query.where('kind', '=', kind);
   if (from !== undefined) query = query.where('created_at', '>=', from);
   if (until !== undefined) query = query.where('created_at', '<', until);
-  const rows = await query
-    .orderBy('seq', 'desc')
-    .limit(limit + 1)
-    .execute();
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  return { changes: shown.map(changeOf), next: last?.seq ?? null };
+  return query.orderBy('seq', 'desc').limit(limit).execute();
+}
+
+/** What decides whether a limited caller may see a change. */
+type Reported = Pick<ChangeRow, 'request_id' | 'subject_id' | 'created_at'>;
+
+/** Returns the changes that were reported while their employee belonged to one of the employers, or that name one. */
+export async function visibleChanges<C extends Reported>(
+  db: Db,
+  changes: readonly C[],
+  viewer: ChangeViewer,
+): Promise<C[]> {
+  const employees = changes.map(({ subject_id }) => subject_id);
+  const sights = await sightsOf(db, employees, viewer);
+  return changes.filter(({ request_id, subject_id, created_at }) =>
+    seesReport(sights.get(subject_id), request_id, created_at),
+  );
+}
+
+/** Returns changes as they are shown. A limited caller does not see which hidden change is sent first. */
+async function viewChanges(
+  db: Db,
+  rows: readonly ChangeRow[],
+  viewer: ChangeViewer | null,
+): Promise<AcceptedChange[]> {
+  const changes = rows.map(changeOf);
+  const earlierIds = changes.flatMap(({ earlier_change_id }) => earlier_change_id ?? []);
+  if (viewer === null || earlierIds.length === 0) return changes;
+  const earlier = await selectChanges(db).where('request_id', 'in', earlierIds).execute();
+  const visible = await visibleChanges(db, earlier, viewer);
+  const ids = new Set<string | null>(visible.map(({ request_id }) => request_id));
+  return changes.map((change) =>
+    ids.has(change.earlier_change_id) ? change : { ...change, earlier_change_id: null },
+  );
+}
+
+/** Returns whether a limited caller may see a change. */
+export async function isVisibleChange(db: Db, changeId: string, viewer: ChangeViewer): Promise<boolean> {
+  const rows = await selectChanges(db).where('request_id', '=', changeId).execute();
+  return (await visibleChanges(db, rows, viewer)).length > 0;
 }
 
 export type WholeChange = AcceptedChange & { last_attempts: Attempt[] };
 
 /** Returns a change with its last attempts, newest first, or null if there is none with this id. */
-export async function findChange(db: Db, changeId: string): Promise<WholeChange | null> {
-  const change = await readChange(db, changeId);
+export async function findChange(
+  db: Db,
+  changeId: string,
+  viewer: ChangeViewer | null = null,
+): Promise<WholeChange | null> {
+  const change = await readChange(db, changeId, viewer);
   return change && { ...change, last_attempts: await attemptsOf(db, changeId, ATTEMPTS_SHOWN) };
 }
 
-async function readChange(db: Db, changeId: string): Promise<AcceptedChange | null> {
-  const row = await selectChanges(db).where('request_id', '=', changeId).executeTakeFirst();
-  return row === undefined ? null : changeOf(row);
+async function readChange(
+  db: Db,
+  changeId: string,
+  viewer: ChangeViewer | null,
+): Promise<AcceptedChange | null> {
+  const rows = await selectChanges(db).where('request_id', '=', changeId).execute();
+  const [change = null] = await viewChanges(db, rows, viewer);
+  return change;
 }
 
 function selectChanges(db: Db) {
@@ -104,9 +174,10 @@ export async function actOnChange(
   db: Db,
   changeId: string,
   work: (trx: Trx) => Promise<ManualResult>,
+  viewer: ChangeViewer | null = null,
 ): Promise<ActedOn> {
   const outcome = await transact(db, work);
-  const change = outcome === 'not-found' ? null : await readChange(db, changeId);
+  const change = outcome === 'not-found' ? null : await readChange(db, changeId, viewer);
   if (outcome === 'not-found' || change === null) return { outcome: 'not-found' };
   return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
 }

@@ -55,21 +55,31 @@ function employedOn(known: readonly Employment[], day: string): readonly Employm
   return last === undefined ? [] : [last];
 }
 
+/** `limits`: a limited token reports only about its own employers. */
+type Recordable = {
+  readonly changeId: string;
+  readonly change: Change;
+  readonly limits: { readonly employers: readonly string[] } | null;
+};
+
 /** Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. */
 export async function recordChangeFacts(
   trx: Trx,
-  changes: readonly { readonly changeId: string; readonly change: Change }[],
+  changes: readonly Recordable[],
   now: string,
 ): Promise<void> {
   let position = await lockLedger(trx);
   const known = await rosterOf(trx, [...new Set(changes.map(({ change }) => change.body.employee_id))]);
   const reports: RosterFactTable[] = [];
-  for (const { changeId, change } of changes) {
+  for (const { changeId, change, limits } of changes) {
     if (change.kind === 'demographic') continue;
     const { employee_id } = change.body;
     const before = known.get(employee_id) ?? [];
     const source = { source: change.kind, source_id: changeId };
-    const facts = factsOf(change, employmentsOf(before), now.slice(0, 'YYYY-MM-DD'.length));
+    const employments = employmentsOf(before).filter(
+      ({ employer_id }) => limits === null || limits.employers.includes(employer_id),
+    );
+    const facts = factsOf(change, employments, now.slice(0, 'YYYY-MM-DD'.length));
     const appended = facts.map((fact) => {
       position += 1;
       return reportOf(fact, source, position, now);

@@ -186,6 +186,7 @@ async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
 export const EVENT_CHECKS: readonly Check<Db>[] = [
   {
     id: 'data-loss',
+    isGeneral: true,
     title: 'The database lost data',
     command: 'accept-loss --reason TEXT',
     ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
@@ -236,6 +237,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-unattributed',
+    isGeneral: true,
     title: 'Events belong to no known employer',
     ask: eventsUnattributed,
     advice:
@@ -244,6 +246,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-stale',
+    isGeneral: true,
     title: 'No events received for longer than EVENTS_SILENT_AFTER',
     command: 'doctor',
     ask: async (db, { now, silentAfterMs }) => {
@@ -261,6 +264,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'signatures-refused',
+    isGeneral: true,
     title: 'Webhook deliveries were rejected',
     command: 'doctor',
     // Never fails: any client can post to a public address, and must not be able to stop a payroll by it.

@@ -49,6 +49,31 @@ export async function unappliedChanges(
   employeeId?: string,
 ): Promise<ReadonlyMap<string, readonly Change[]>> {
   const all: Described[] = [];
+  for await (const events of quarantinedEvents(db)) {
+    const wanted = events.filter(({ named }) => employeeId === undefined || named.employeeId === employeeId);
+    all.push(...(await describeEvents(db, wanted)).values());
+  }
+  const newestFirst = all.sort((one, other) => (one.time < other.time ? 1 : -1));
+  const changes = newestFirst.flatMap(({ change }) => change ?? []);
+  return Map.groupBy(changes, (change) => change.employee_id);
+}
+
+/** Returns how many events that name an employee are quarantined, among those received when `isSeen`. */
+export async function countUnapplied(
+  db: Db,
+  employeeId: string,
+  isSeen: (receivedAt: string) => boolean,
+): Promise<number> {
+  let count = 0;
+  for await (const events of quarantinedEvents(db)) {
+    const named = events.filter((event) => event.named.employeeId === employeeId && isSeen(event.receivedAt));
+    count += named.length;
+  }
+  return count;
+}
+
+/** Yields the newest quarantined events that are not dismissed, page by page. */
+async function* quarantinedEvents(db: Db): AsyncGenerator<QuarantinedEvent[]> {
   let before = Number.MAX_SAFE_INTEGER;
   for (let read = 0; read < EVENTS_READ; read += EVENTS_AT_ONCE) {
     const rows = await db
@@ -61,19 +86,14 @@ export async function unappliedChanges(
       .orderBy('seq', 'desc')
       .limit(EVENTS_AT_ONCE)
       .execute();
-    const events = rows.map(({ event_id, received_at, body }) => {
+    yield rows.map(({ event_id, received_at, body }) => {
       return { eventId: event_id, receivedAt: received_at, named: namedIn(body) };
     });
-    const wanted = events.filter(({ named }) => employeeId === undefined || named.employeeId === employeeId);
-    all.push(...(await describeEvents(db, wanted)).values());
     const last = rows.at(-1);
-    if (last === undefined || rows.length < EVENTS_AT_ONCE) break;
+    if (last === undefined || rows.length < EVENTS_AT_ONCE) return;
     before = last.seq;
     await new Promise(setImmediate);
   }
-  const newestFirst = all.sort((one, other) => (one.time < other.time ? 1 : -1));
-  const changes = newestFirst.flatMap(({ change }) => change ?? []);
-  return Map.groupBy(changes, (change) => change.employee_id);
 }
 
 /** Describes quarantined events that name a known employee, by event id. */

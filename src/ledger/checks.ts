@@ -9,6 +9,7 @@ import { versionsOfEmployees } from './history.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 import { startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, stateOn, timelineOf } from './state.ts';
+import { sightsOf } from './visibility.ts';
 
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
 export type LedgerQuestion = Question & { employeeSets?: EmployeeSets | undefined };
@@ -17,14 +18,18 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
   id: 'employees-with-two-employers',
   title: 'Employees with two employers have unassigned deductions',
   command: 'deductions assign --help',
-  ask: async (db, { now, employerId, employeeSets }) => {
+  ask: async (db, { now, employerId, employeeSets, viewer }) => {
     const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
     const unassigned = await unassignedDeductions(db, today, employeeSets);
     const employees = unassigned.map(({ employeeId }) => employeeId);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
+    const sights = viewer == null ? null : await sightsOf(db, employees, viewer);
     return unassigned
       .filter(({ employeeId }) => ofEmployer?.has(employeeId) !== false)
-      .map(({ employeeId, deductionId }) => fail(unassignedExample(employeeId, deductionId)));
+      .map(({ employeeId, deductionId }) => ({
+        ...fail(unassignedExample(employeeId, deductionId)),
+        isHidden: sights !== null && sights.get(employeeId)?.isCurrent !== true,
+      }));
   },
   advice:
     'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If an employment is wrong, report its termination.',
@@ -38,6 +43,7 @@ export function unassignedExample(employeeId: string, deductionId: string): stri
 
 export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   id: 'deductions-unmatched',
+  isGeneral: true,
   title: 'Deductions of employees in no census',
   // A warning: deductions may arrive before the census that names their employee. An employer sees their number.
   ask: async (db, { employerId, employeeSets = createEmployeeSets(db) }) => {

@@ -1,10 +1,7 @@
-/** Deductions and their versions: lists, states on a date, and their views for the API and the command line. */
+/** Deductions and their versions: lists, and states on a date. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import Type from 'typebox';
-import type { Deduction } from '../contract/deduction.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, Tables } from '../database/tables.ts';
-import { cursorOf } from '../formats/cursor.ts';
 import { makersOf } from '../security/audit.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
@@ -14,6 +11,7 @@ import { latestVersions } from './record.ts';
 import { rosterOf } from './roster.ts';
 import { type DecidedStart, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
+import { type Sight, sightsOf, type Viewer, visibleVersions } from './visibility.ts';
 
 /**
  * A deduction's state and its employer: the one it is assigned to, or else its employee's. `employerId` is null for an
@@ -24,8 +22,12 @@ export type DeductionState = { version: Version; employerId: string | null; matc
 /** `startDecision`: the decision in force on the version's moved start, or null. */
 export type VersionState = DeductionState & { startDecision: DecidedStart | null };
 
-/** All given conditions apply. `matched`: the employee is in the roster. `knownAt` is in milliseconds UTC. */
+/**
+ * All given conditions apply. `matched`: the employee is in the roster. `knownAt` is in milliseconds UTC. `viewer`: only what
+ * a limited caller may see; null or none for all.
+ */
 export type DeductionFilter = {
+  viewer?: Viewer | null;
   employerId?: string | undefined;
   employeeId?: string | undefined;
   matched?: boolean | undefined;
@@ -59,6 +61,9 @@ export async function listDeductions(
   today: string,
 ): Promise<{ deductions: DeductionState[]; next: DeductionCursor | null }> {
   const deductions: DeductionState[] = [];
+  const { viewer = null, employerId } = filter;
+  if (viewer !== null && employerId !== undefined && !viewer.employers.includes(employerId))
+    return { deductions, next: null };
   const { conditions, cost: candidateCost } = prefilterOf(filter);
   let after = page.after;
   let cost = 0;
@@ -74,7 +79,8 @@ export async function listDeductions(
         const state = states.get(deductionId);
         // A deduction that moved to another employee is a candidate for every employee it ever had.
         if (state?.version.employee_id === employeeId) {
-          if (deductions.length === page.limit) return { deductions, next: after ?? null };
+          if (deductions.length === page.limit)
+            return { deductions, next: nextOf(deductions, viewer, after) };
           deductions.push(state);
         }
         after = { employeeId, deductionId };
@@ -87,10 +93,22 @@ export async function listDeductions(
     if (last === undefined || candidates.length < count) return { deductions, next: null };
     after = { employeeId: last.employee_id, deductionId: last.deduction_id };
     cost += candidates.length * candidateCost;
-    if (cost >= PAGE_COST_MAX) return { deductions, next: after };
+    // The cursor of a limited caller must not name a deduction that it may not see, so its pages are filled.
+    if (viewer === null && cost >= PAGE_COST_MAX) return { deductions, next: after };
     count = conditions.length > 0 ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
     await new Promise(setImmediate);
   }
+}
+
+/** Returns where a full page ends: for a limited caller at the last deduction that it contains. */
+function nextOf(
+  deductions: readonly DeductionState[],
+  viewer: Viewer | null,
+  after: DeductionCursor | undefined,
+): DeductionCursor | null {
+  const last = deductions.at(-1)?.version;
+  if (viewer === null || last === undefined) return after ?? null;
+  return { employeeId: last.employee_id, deductionId: last.deduction_id };
 }
 
 /** Returns the latest state of a deduction, or its state `then`; null if there is or was none. */
@@ -98,7 +116,7 @@ export async function getDeduction(
   db: Db,
   deductionId: string,
   today: string,
-  then: Pick<DeductionFilter, 'on' | 'knownAt'> = {},
+  then: Pick<DeductionFilter, 'on' | 'knownAt' | 'viewer'> = {},
 ): Promise<DeductionState | null> {
   return (await statesOf(db, [deductionId], then, today)).get(deductionId) ?? null;
 }
@@ -109,12 +127,35 @@ export async function versionsOf(
   deductionId: string,
   page: { after?: number | undefined; limit: number; order?: HistoryOrder | undefined },
   today: string,
+  viewer: Viewer | null = null,
 ): Promise<{ versions: VersionState[]; next: number | null }> {
-  const { after = null, limit, order = 'oldest_first' } = page;
-  const rows = await historyPage(db, deductionId, { after, limit: limit + 1, order });
-  const versions = rows.slice(0, page.limit);
-  const next = rows.length > page.limit ? (versions.at(-1) as Version).position : null;
-  return { versions: await withDecisions(db, versions, today), next };
+  const { limit, order = 'oldest_first' } = page;
+  const rows: Version[] = [];
+  for (let after = page.after ?? null; rows.length <= limit; ) {
+    const read = await historyPage(db, deductionId, { after, limit: limit + 1, order });
+    rows.push(...(await seenBy(db, viewer, read)));
+    if (read.length <= limit) break;
+    after = (read.at(-1) as Version).position;
+  }
+  const versions = rows.slice(0, limit);
+  const next = rows.length > limit ? (versions.at(-1) as Version).position : null;
+  return { versions: await withDecisions(db, versions, today, viewer), next };
+}
+
+/** Returns the versions that a caller may see. */
+async function seenBy(
+  db: Db,
+  viewer: Viewer | null,
+  versions: readonly Version[],
+): Promise<readonly Version[]> {
+  return viewer === null
+    ? versions
+    : visibleVersions(versions, viewer, await sightsFor(db, viewer, versions));
+}
+
+function sightsFor(db: Db, viewer: Viewer, versions: readonly Version[]): Promise<Map<string, Sight>> {
+  const employees = versions.map(({ employee_id }) => employee_id);
+  return sightsOf(db, employees, viewer);
 }
 
 /** Returns the change feed: versions of all deductions after a position, each once, in commit order. */
@@ -131,30 +172,47 @@ export async function versionsAfter(
     .orderBy('position')
     .limit(limit)
     .execute();
-  return withDecisions(db, versions, today);
+  return withDecisions(db, versions, today, null);
 }
 
 async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
-  const { on, knownAt: instant } = filter;
+  const { on, knownAt: instant, viewer = null } = filter;
   const isLatest = on === undefined && instant === undefined;
-  const versions = isLatest
-    ? await latestVersions(db, ids).selectAll('deduction_versions').execute()
-    : await versionsThen(db, ids, on, instant);
-  const employed = await withEmployers(db, versions, on ?? today, instant);
+  const versions = isLatest ? await versionsNow(db, ids, viewer) : await versionsThen(db, ids, filter);
+  const employed = await withEmployers(db, versions, { day: on ?? today, instant, viewer });
   return new Map(
     employed.filter((state) => passes(state, filter)).map((state) => [state.version.deduction_id, state]),
   );
 }
 
+/** Returns the latest version of each deduction that the caller may see. */
+async function versionsNow(db: Db, ids: readonly string[], viewer: Viewer | null) {
+  const latest = await latestVersions(db, ids).selectAll('deduction_versions').execute();
+  if (viewer === null) return latest;
+  const seen = await seenBy(db, viewer, latest);
+  const isSeen = new Set(seen.map(({ deduction_id }) => deduction_id));
+  const hidden = latest.map(({ deduction_id }) => deduction_id).filter((id) => !isSeen.has(id));
+  const history = await seenBy(db, viewer, await historyOf(db, hidden));
+  const earlier = Map.groupBy(history, ({ deduction_id }) => deduction_id);
+  return [...seen, ...[...earlier.values()].flatMap((versions) => latestOf(versions) ?? [])];
+}
+
 /** Returns each deduction's version in effect on a date, or without one the latest, as known at an instant. */
-async function versionsThen(db: Db, ids: readonly string[], on?: string, instant?: string) {
-  const history = await historyOf(db, ids);
-  const decisions = on === undefined ? new Map() : await startDecisionsOf(db, ids);
+async function versionsThen(
+  db: Db,
+  ids: readonly string[],
+  { on, knownAt: instant, viewer = null }: DeductionFilter,
+) {
+  const history = await seenBy(db, viewer, await historyOf(db, ids));
+  const decisions = on === undefined ? new Map<string, DecidedStart[]>() : await startDecisionsOf(db, ids);
+  const sights = viewer === null ? null : await sightsFor(db, viewer, history);
   const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
     instant === undefined ? rows : knownAt(rows, instant);
   return [...Map.groupBy(known(history), (version) => version.deduction_id)].flatMap(([id, versions]) => {
     if (on === undefined) return latestOf(versions) ?? [];
-    const state = stateOn(timelineOf(versions, known(decisions.get(id) ?? [])).counting, on);
+    const sight = sights?.get((versions[0] as Version).employee_id);
+    const made = known(decisions.get(id) ?? []).filter((decision) => sight?.sees(decision) !== false);
+    const state = stateOn(timelineOf(versions, made).counting, on);
     return state !== null && appliesOn(state, on) ? state : [];
   });
 }
@@ -169,21 +227,35 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
   );
 }
 
-async function withDecisions(db: Db, versions: readonly Version[], today: string): Promise<VersionState[]> {
+async function withDecisions(
+  db: Db,
+  versions: readonly Version[],
+  today: string,
+  viewer: Viewer | null,
+): Promise<VersionState[]> {
   const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
   const recordIds = [...decisions.values()].flat().map(({ record_id }) => record_id);
   const makers = await makersOf(db, recordIds);
-  const states = await withEmployers(db, versions, today);
+  const states = await withEmployers(db, versions, { day: today, viewer });
+  const sights = viewer === null ? null : await sightsFor(db, viewer, versions);
   return states.map((state) => {
-    const { deduction_id, position } = state.version;
-    const decision = decisions.get(deduction_id)?.findLast((one) => one.version_position === position);
+    const { deduction_id, employee_id, position } = state.version;
+    const decision = decisions
+      .get(deduction_id)
+      ?.filter((decided) => sights === null || sights.get(employee_id)?.belonged(decided))
+      .findLast(({ version_position }) => version_position === position);
     const decided_by = makers.get(decision?.record_id ?? 0)?.by;
     const isDecided = decision !== undefined && decided_by !== undefined;
     return { ...state, startDecision: isDecided ? { ...decision, decided_by } : null };
   });
 }
 
-async function withEmployers(db: Db, versions: readonly Version[], day: string, instant?: string) {
+/** Adds the employer on a day. A limited caller does not see other employers. */
+async function withEmployers(
+  db: Db,
+  versions: readonly Version[],
+  { day, instant, viewer }: { day: string; instant?: string | undefined; viewer: Viewer | null },
+) {
   const employees = [...new Set(versions.map((version) => version.employee_id))];
   const roster = await rosterOf(db, employees, instant);
   const assignments = await assignmentsOf(db, [...new Set(versions.map((version) => version.deduction_id))]);
@@ -195,7 +267,8 @@ async function withEmployers(db: Db, versions: readonly Version[], day: string, 
       day,
     );
     const employerId = assigned ?? employerOf(employments, day);
-    return { version, employerId, matched: employments.length > 0 };
+    const isHidden = viewer !== null && !viewer.employers.includes(employerId ?? '');
+    return { version, employerId: isHidden ? null : employerId, matched: employments.length > 0 };
   });
 }
 
@@ -223,74 +296,24 @@ function prefilterOf({ matched, on, knownAt, lineOfCoverage, taxability }: Deduc
 /** Returns the next `count` pairs of an employee and a deduction that names or ever named the employee. */
 async function candidatesAfter(
   db: Db,
-  { employerId, employeeId }: DeductionFilter,
+  { employerId, employeeId, viewer = null }: DeductionFilter,
   conditions: readonly RawBuilder<SqlBool>[],
   count: number,
   after: DeductionCursor = { employeeId: '', deductionId: '' },
 ) {
+  const employers = employerId === undefined ? (viewer?.employers ?? null) : [employerId];
   const isOfEmployer = sql`employee_id in (
-    select employee_id from roster where employer_id = ${employerId} and employee_id >= ${after.employeeId})`;
+    select employee_id from roster where employer_id in (${sql.join(employers ?? [])})
+      and employee_id >= ${after.employeeId})`;
   const { rows } = await sql<Tables['deduction_employees'] & { may_pass: unknown }>`
     select next.employee_id, next.deduction_id, ${sql.join([sql`true`, ...conditions], sql` and `)} as may_pass
     from (
       select employee_id, deduction_id from deduction_employees
       where (employee_id, deduction_id) > (${after.employeeId}, ${after.deductionId})
-        and ${employerId === undefined ? sql`true` : isOfEmployer}
+        and ${employers === null ? sql`true` : isOfEmployer}
         and ${employeeId === undefined ? sql`true` : sql`employee_id = ${employeeId}`}
       order by employee_id, deduction_id limit ${count}
     ) as next
     order by next.employee_id, next.deduction_id`.execute(db);
   return rows;
-}
-
-export type DeductionView = ReturnType<typeof viewDeduction>;
-export type VersionView = ReturnType<typeof viewVersion>;
-
-export const deductionCursor = cursorOf(
-  'deductions',
-  Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
-);
-
-export function viewDeduction({ version, employerId, matched }: DeductionState) {
-  const { coverage_type, description, effective_start, effective_end } = version;
-  return {
-    id: version.deduction_id,
-    employee_id: version.employee_id,
-    line_of_coverage: version.line_of_coverage as Deduction['line_of_coverage'],
-    member_contribution: version.member_contribution,
-    employer_contribution: version.employer_contribution,
-    period: version.period as Deduction['period'],
-    taxability: version.taxability as Deduction['taxability'],
-    ...(coverage_type !== null && {
-      coverage_type: coverage_type as NonNullable<Deduction['coverage_type']>,
-    }),
-    ...(description !== null && { description }),
-    ...(effective_start !== null && { effective_start }),
-    ...(effective_end !== null && { effective_end }),
-    employer_id: employerId,
-    matched,
-    version: version.version,
-    position: version.position,
-    event_time: version.event_time,
-    recorded_at: version.recorded_at,
-  };
-}
-
-/** Returns a version. Its position in the ledger is its id. */
-export function viewVersion(state: VersionState) {
-  const { deduction_id, position, event_id, ordered_by, late } = state.version;
-  const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
-  return {
-    ...viewDeduction(state),
-    id: String(position),
-    deduction_id,
-    event_id,
-    ordered_by,
-    late: late === 1,
-    start_decision,
-  };
-}
-
-export function viewStartDecision({ version_position: _, record_id: __, ...decision }: DecidedStart) {
-  return { id: String(decision.position), ...decision };
 }

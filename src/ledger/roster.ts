@@ -158,6 +158,15 @@ export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>)
     where roster.employer_id = ${employerId} and roster.employee_id = ${employeeId})`;
 }
 
+/** Like `isEmployedBy`, for one of several employers. */
+export function isEmployedByOneOf(
+  employers: readonly string[],
+  employeeId: RawBuilder<string>,
+): RawBuilder<boolean> {
+  return sql`exists (select 1 from roster
+    where roster.employee_id = ${employeeId} and roster.employer_id in (${sql.join(employers)}))`;
+}
+
 /** Returns the ids that have ever been employees of an employer. */
 export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Set<string>();
@@ -212,18 +221,6 @@ export async function currentEmployers(db: Db, employeeIds: readonly string[], d
       return [employeeId, current.map(({ employer_id }) => employer_id)];
     }),
   );
-}
-
-/** Returns the newest `limit` facts of an employee, in the order of their positions. */
-export async function rosterHistory(db: Db, employeeId: string, limit: number): Promise<RosterFactTable[]> {
-  const newest = await db
-    .selectFrom('roster_facts')
-    .selectAll()
-    .where('employee_id', '=', employeeId)
-    .orderBy('position', 'desc')
-    .limit(limit)
-    .execute();
-  return newest.reverse();
 }
 
 export function censusFacts(db: Db) {

@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
 import { isEmployedBy } from '../ledger/roster.ts';
+import { seesReport, sightsOf } from '../ledger/visibility.ts';
 import { readCircuitBreaker } from './circuit-breaker.ts';
 
 /** Attempts are at most 15 minutes apart, so several failed within an hour. */
@@ -52,7 +53,7 @@ async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
 }
 
 /** Returns the employment changes of these employees in a state with an index, oldest first. */
-async function changesOf(db: Db, { employerId, employees }: Question, isMeant: RawBuilder<boolean>) {
+async function changesOf(db: Db, { employerId, employees, viewer }: Question, isMeant: RawBuilder<boolean>) {
   let query = db
     .selectFrom('outbox')
     .select(['request_id', 'subject_id', 'kind', 'status', 'created_at'])
@@ -61,13 +62,20 @@ async function changesOf(db: Db, { employerId, employees }: Question, isMeant: R
     .orderBy('seq');
   if (employerId !== undefined) query = query.where(isEmployedBy(employerId, sql.ref('outbox.subject_id')));
   if (employees === undefined) query = query.limit(FOUND_AT_MOST);
-  const changes = await query.execute();
-  return changes.filter((change) => employees?.has(change.subject_id) ?? true);
+  const changes = (await query.execute()).filter((change) => employees?.has(change.subject_id) ?? true);
+  const subjects = changes.map(({ subject_id }) => subject_id);
+  const sights = viewer == null ? null : await sightsOf(db, subjects, viewer);
+  return changes.map((change) => {
+    const { request_id, subject_id, created_at } = change;
+    const isHidden = sights !== null && !seesReport(sights.get(subject_id), request_id, created_at);
+    return { ...change, isHidden };
+  });
 }
 
 export const SENDING_CHECKS: readonly Check<Db>[] = [
   {
     id: 'circuit-breaker-paused',
+    isGeneral: true,
     title: 'Sending is paused: the service rejects the address or the API key',
     ask: async (db) => {
       const breaker = await readCircuitBreaker(db);
@@ -79,6 +87,7 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'sending-stalled',
+    isGeneral: true,
     title: 'Sending to the service is stalled',
     command: 'doctor',
     ask: sendingStalled,
@@ -90,7 +99,10 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
     title: 'The service rejected employment changes',
     ask: async (db, question) => {
       const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
-      return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
+      return requests.map(({ request_id, kind, status, isHidden }) => ({
+        ...fail(`${kind} ${request_id}: status ${status}`),
+        isHidden,
+      }));
     },
     advice:
       'The benefits service rejected these employment changes. Review each, then retry it, report it again, or cancel it. An employee’s later changes wait for a rejected new hire.',
@@ -103,7 +115,8 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
       const late = ago(question.now, STUCK_HOURS * HOUR_MS);
       const forGood = ago(question.now, STUCK_FOR_GOOD_HOURS * HOUR_MS);
       const isLate = sql<boolean>`finished_at is null and created_at < ${late}`;
-      return (await changesOf(db, question, isLate)).map(({ request_id, kind, created_at }) => ({
+      return (await changesOf(db, question, isLate)).map(({ request_id, kind, created_at, isHidden }) => ({
+        isHidden,
         example: `${kind} ${request_id}: since ${created_at}`,
         result: created_at < forGood ? 'fail' : 'warn',
       }));

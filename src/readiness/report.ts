@@ -23,6 +23,7 @@ import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 
 const DISK_SPACE: Check<Db> = {
   id: 'disk-space',
+  isGeneral: true,
   title: 'The disk is almost full',
   ask: diskFilling,
   advice:
@@ -42,6 +43,7 @@ async function diskFilling(db: Db): Promise<Found[]> {
 
 const CLOCK: Check<Db> = {
   id: 'clock',
+  isGeneral: true,
   title: 'The clock of the sidecar may be wrong',
   command: 'doctor',
   // It warns: a run is computed from stored dates, and only a person can tell whether one of them is wrong.
@@ -94,7 +96,8 @@ export async function reportOf<Asked extends Question>(
   const results: CheckResult[] = [];
   const acceptable: AcceptableFinding[] = [];
   const hash = createHash('sha256');
-  for (const { id, ask, advice, passed } of checks) {
+  const isLimited = question.viewer != null;
+  for (const { id, ask, advice, passed, isGeneral = false } of checks) {
     const findings = await ask(db, question);
     const open: Found[] = [];
     const accepted: AcceptedFinding[] = [];
@@ -103,7 +106,7 @@ export async function reportOf<Asked extends Question>(
       const identified = { checkId: id, result, employeeId, ids };
       const acceptance = acceptanceOf(identified);
       if (acceptance !== null) {
-        accepted.push({ example, ...acceptance });
+        accepted.push({ example: shownExample(finding), ...acceptance });
         continue;
       }
       open.push(finding);
@@ -117,8 +120,10 @@ export async function reportOf<Asked extends Question>(
         : typeof passed === 'string'
           ? passed
           : await passed(db, question);
-    const unapplied = findings.flatMap((finding) => finding.unapplied ?? []).slice(0, EXAMPLES);
-    const result = resultOf(id, open, accepted, message);
+    const unapplied = isLimited
+      ? []
+      : findings.flatMap((finding) => finding.unapplied ?? []).slice(0, EXAMPLES);
+    const result = resultOf(id, open, accepted, message, isLimited && isGeneral);
     results.push(unapplied.length === 0 ? result : { ...result, unapplied });
   }
   return {
@@ -130,11 +135,16 @@ export async function reportOf<Asked extends Question>(
   };
 }
 
+function shownExample({ example, isHidden }: Found): string {
+  return isHidden === true ? 'another employer' : example;
+}
+
 function resultOf(
   id: string,
   open: readonly Found[],
   accepted: readonly AcceptedFinding[],
   advice: string,
+  isOnlyCounted: boolean,
 ): CheckResult {
   const worst = open.some((finding) => finding.result === 'fail') ? 'fail' : open.length > 0 ? 'warn' : null;
   const counted = open.reduce((sum, finding) => sum + (finding.count ?? 1), 0);
@@ -143,7 +153,7 @@ function resultOf(
     result: worst ?? (accepted.length > 0 ? 'accepted' : 'pass'),
     count: Math.min(FOUND_AT_MOST, counted),
     advice,
-    examples: open.slice(0, EXAMPLES).map((finding) => finding.example),
+    examples: isOnlyCounted ? [] : open.slice(0, EXAMPLES).map(shownExample),
     accepted: accepted.slice(0, EXAMPLES),
   };
 }

@@ -54,11 +54,11 @@ async function readinessOf(
   db: Db,
   computation: Computation,
   summary: Summary,
-  { now, clockWarning, overdueMs, silentAfterMs, employeeSets }: LedgerQuestion,
+  { now, clockWarning, overdueMs, silentAfterMs, employeeSets, viewer }: LedgerQuestion,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computation.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  const general = { now, clockWarning, overdueMs, silentAfterMs, employeeSets };
+  const general = { now, clockWarning, overdueMs, silentAfterMs, employeeSets, viewer };
   const question = { computation, summary, ...general, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);

@@ -28,6 +28,8 @@ export type Running = {
   woken: { apply: number; send: number };
   call: (request: Request) => Promise<Answer>;
   tokenWith: (...scopes: string[]) => Promise<string>;
+  /** Returns a token that is limited to employers. */
+  tokenFor: (employers: readonly string[], ...scopes: string[]) => Promise<string>;
 };
 export type Request = {
   method?: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'HEAD' | 'PATCH';
@@ -92,6 +94,11 @@ export async function start(
   t.teardown(() => app.close());
   await app.ready();
   let tokens = 0;
+  const tokenFor = async (employers: readonly string[] | null, ...scopes: string[]) => {
+    tokens += 1;
+    const wish = { name: `token ${tokens}`, scopes, employers, expiresAt: null, now: NOW, actor: SYSTEM };
+    return (await transact(db, (trx) => createToken(trx, wish))).token;
+  };
   return {
     app,
     db,
@@ -100,11 +107,8 @@ export async function start(
     logged,
     woken,
     call: (request) => call(app, request),
-    async tokenWith(...scopes) {
-      tokens += 1;
-      const wish = { name: `token ${tokens}`, scopes, expiresAt: null, now: NOW, actor: SYSTEM };
-      return (await transact(db, (trx) => createToken(trx, wish))).token;
-    },
+    tokenWith: (...scopes) => tokenFor(null, ...scopes),
+    tokenFor,
   };
 }
 

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { calendarOf } from '../../src/cli/demo/pay-dates.ts';
 import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
-import type { DeductionView } from '../../src/ledger/deductions.ts';
+import type { DeductionView } from '../../src/ledger/deduction-views.ts';
 import { dollars } from '../../src/money.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';

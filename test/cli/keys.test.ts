@@ -16,19 +16,25 @@ onEitherEngine('a generated key is valid for DATA_KEYS and different each time',
   t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
 });
 
-onEitherEngine('a token gets the scopes of its roles, added scopes, and its person', async (t) => {
-  const { env } = await withDatabase(t);
-  const options = ['--role', 'auditor', '--scope', 'pii:read', '--person', 'jo@example.com'];
-  const made = jsonOf(await here(t, env, ['token', 'create', '--name', 'jo', ...options, '--json']));
-  t.strictSame(made.scopes.toSorted(), [...ROLES.auditor, 'pii:read'].sort());
-  t.equal(made.person, 'jo@example.com');
-  await here(t, env, ['token', 'create', '--name', 'mo', '--role', 'auditor']);
-  const { data } = jsonOf(await here(t, env, ['token', 'list', '--json']));
-  t.match(data, [
-    { name: 'jo', role: null, person: 'jo@example.com' },
-    { name: 'mo', role: 'auditor', person: null },
-  ]);
-});
+onEitherEngine(
+  'a token gets the scopes of its roles, added scopes, its person and its employers',
+  async (t) => {
+    const { env } = await withDatabase(t);
+    const options = ['--role', 'auditor', '--scope', 'pii:read', '--person', 'jo@example.com'];
+    const employers = ['--employer', 'globex', '--employer', 'acme'];
+    const made = jsonOf(
+      await here(t, env, ['token', 'create', '--name', 'jo', ...options, ...employers, '--json']),
+    );
+    t.strictSame(made.scopes.toSorted(), [...ROLES.auditor, 'pii:read'].sort());
+    t.equal(made.person, 'jo@example.com');
+    await here(t, env, ['token', 'create', '--name', 'mo', '--role', 'auditor']);
+    const { data } = jsonOf(await here(t, env, ['token', 'list', '--json']));
+    t.match(data, [
+      { name: 'jo', role: null, person: 'jo@example.com', employers: ['acme', 'globex'] },
+      { name: 'mo', role: 'auditor', person: null, employers: null },
+    ]);
+  },
+);
 
 onEitherEngine('only the token is on stdout, and it works until it is revoked', async (t) => {
   const { env, db } = await withDatabase(t);

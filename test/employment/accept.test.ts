@@ -58,7 +58,7 @@ const ends = async (db: Db) =>
     spells.map(({ termination_date }) => termination_date),
   );
 const idOf = (accepted: Accepted | undefined) =>
-  accepted === undefined || accepted.outcome === 'conflict' ? null : accepted.changeId;
+  accepted !== undefined && 'changeId' in accepted ? accepted.changeId : null;
 
 onEitherEngine('a change is enqueued encrypted and updates the roster in one transaction', async (t) => {
   const { db, accepting } = await begin(t);

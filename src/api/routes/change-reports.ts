@@ -1,16 +1,18 @@
 import { buffer } from 'node:stream/consumers';
+import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
+import { LIMIT_PROBLEMS, type Limits } from '../../employment/limits.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { actorOf, by } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
-import { broken, conflict, invalid } from '../problem.ts';
+import { broken, conflict, invalid, notFound } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { exceptBody } from '../validation.ts';
@@ -56,7 +58,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
       `/v1/employee-changes/${kind}`,
       operation('Employment', 'changes:write', {
         ...OPERATIONS[kind],
-        employers: 'refused',
+        employers: 'request',
         action: 'change.report',
         description:
           'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
@@ -75,12 +77,20 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
         const checked = checkChange(kind, request.body);
         if (!checked.ok) throw broken('CHANGE_REFUSED', checked.problems);
         const { change } = checked;
-        const accepted = await groupCommit.accept({ change, idempotencyKey, actor });
+        const accepted = await groupCommit.accept({
+          change,
+          idempotencyKey,
+          actor,
+          limits: limitsOf(request),
+        });
         if (accepted.outcome === 'conflict') {
           throw conflict(
             'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
           );
         }
+        if (accepted.outcome === 'employee-unknown') throw notFound('employee');
+        if (accepted.outcome === 'employer-refused')
+          throw broken('CHANGE_REFUSED', [LIMIT_PROBLEMS[accepted.outcome]]);
         const { outcome, changeId, createdAt } = accepted;
         if (outcome === 'accepted') {
           wakeSend();
@@ -143,7 +153,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/batch',
     operation('Employment', 'changes:write', {
       operationId: 'reportChanges',
-      employers: 'refused',
+      employers: 'request',
       action: 'change.report',
       summary: 'Report many changes',
       description:
@@ -180,7 +190,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
       const { cuts, results } = await limited(request, async (slot) => {
         const bytes = await buffer(streamedBody(request, slot, BATCH_BYTES_MAX, TOO_LARGE));
         const cuts = cutsOf(bytes, isArray);
-        return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts), actor) };
+        return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts), actor, limitsOf(request)) };
       });
       const count = results.filter(({ status }) => status === 'accepted').length;
       parts.log.info({ count, ...by(request) }, 'a batch of employment changes was accepted');
@@ -189,6 +199,12 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
       return reply.type(ROW_TYPES.ndjson).send(shown.map((result) => `${JSON.stringify(result)}\n`).join(''));
     },
   );
+}
+
+/** Returns the limits of the caller's token; null if it has none. */
+function limitsOf({ caller }: FastifyRequest): Limits | null {
+  if (caller === null || caller.employers === null) return null;
+  return { owner: caller.tokenId ?? caller.person ?? '', employers: caller.employers };
 }
 
 function cutsOf(bytes: Buffer, isArray: boolean): Cut[] {

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
@@ -5,19 +6,19 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
 import {
   deductionCursor,
-  getDeduction,
-  listDeductions,
-  versionsAfter,
-  versionsOf,
   viewDeduction,
   viewStartDecision,
   viewVersion,
-} from '../../ledger/deductions.ts';
+} from '../../ledger/deduction-views.ts';
+import { getDeduction, listDeductions, versionsAfter, versionsOf } from '../../ledger/deductions.ts';
 import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
+import { sightsOf } from '../../ledger/visibility.ts';
 import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
+import { employerOfRun } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
+import { employersOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -157,13 +158,32 @@ const Feed = field.component(
   'A page of the change feed.',
 );
 
-export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
+export function deductionRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
   const today = () => now().toISOString().slice(0, 10);
+
+  /** Throws 409 if a limited caller decides on a deduction of an employee who moved away. */
+  async function assertOwnEmployee(request: FastifyRequest, deductionId: string): Promise<void> {
+    const viewer = viewerOf(request, parts);
+    if (viewer === null) return;
+    const employeeId = (await getDeduction(db, deductionId, today(), { viewer }))?.version.employee_id ?? '';
+    if ((await sightsOf(db, [employeeId], viewer)).get(employeeId)?.isCurrent !== true)
+      throw conflict('The employee is no longer with an employer of this token.');
+  }
+
+  /** Returns the runs that a limited caller may see. Hidden ones become one entry. */
+  async function ownRuns(employers: readonly string[] | null, runIds: readonly string[]) {
+    if (employers === null) return runIds;
+    const employersOfRuns = await Promise.all(runIds.map((runId) => employerOfRun(db, runId)));
+    const own = runIds.filter((_, index) => employers.includes(employersOfRuns[index] ?? ''));
+    return own.length === runIds.length ? own : [...own, 'runs of another employer'];
+  }
+
   app.get(
     '/v1/deductions',
     operation('Deductions', 'ledger:read', {
       operationId: 'listDeductions',
-      employers: 'refused',
+      employers: 'list',
       summary: 'List deductions',
       description:
         'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
@@ -180,10 +200,12 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       }),
       response: { 200: pageOf(StateOfDeduction) },
     }),
-    async ({ query }) => {
+    async (request) => {
+      const { query } = request;
       const page = { after: deductionCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const filter = {
         ...query,
+        viewer: viewerOf(request, parts),
         employerId: query.employer_id,
         employeeId: query.employee_id,
         knownAt: query.known_at,
@@ -198,7 +220,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id',
     operation('Deductions', 'ledger:read', {
       operationId: 'getDeduction',
-      employers: 'refused',
+      employers: 'deduction',
       summary: 'Get a deduction',
       description:
         'Returns the version with the greatest event time, then position. With `on` or `known_at`, returns 404 if ' +
@@ -208,12 +230,13 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       response: { 200: StateOfDeduction },
       refuses: ['NOT_FOUND'],
     }),
-    async ({ params, query }) => {
-      const id = params.deduction_id;
-      const { on, known_at: knownAt } = query;
-      const state = await getDeduction(db, id, today(), { on, knownAt });
+    async (request) => {
+      const id = request.params.deduction_id;
+      const { on, known_at: knownAt } = request.query;
+      const viewer = viewerOf(request, parts);
+      const state = await getDeduction(db, id, today(), { on, knownAt, viewer });
       if (state !== null) return viewDeduction(state);
-      if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
+      if ((await getDeduction(db, id, today(), { viewer })) === null) throw notFound('deduction');
       throw new Refusal(
         'NOT_FOUND',
         'This deduction was not in effect on that date, or not known at that time.',
@@ -225,7 +248,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/versions',
     operation('Deductions', 'ledger:read', {
       operationId: 'listVersionsOfDeduction',
-      employers: 'refused',
+      employers: 'deduction',
       summary: 'List the versions of a deduction',
       description: 'Lists all versions in order of recording, unless `order` states otherwise.',
       params: DeductionId,
@@ -237,11 +260,12 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       response: { 200: pageOf(VersionOfDeduction) },
       refuses: ['NOT_FOUND'],
     }),
-    async ({ params, query }) => {
+    async (request) => {
+      const { params, query } = request;
       const id = params.deduction_id;
       const { order, limit = LIMIT_DEFAULT } = query;
       const page = { after: versionPosition.decode(query.cursor), limit, order };
-      const { versions, next } = await versionsOf(db, id, page, today());
+      const { versions, next } = await versionsOf(db, id, page, today(), viewerOf(request, parts));
       if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
         throw notFound('deduction');
       return versionPosition.page(versions.map(viewVersion), next);
@@ -252,7 +276,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/start-decision',
     operation('Deductions', 'runs:write', {
       operationId: 'decideStartOfDeduction',
-      employers: 'refused',
+      employers: 'deduction',
       action: 'deduction.decide-start',
       summary: 'Decide whether a version with a moved start applies',
       description:
@@ -265,6 +289,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     }),
     async (request, reply) => {
       const { deduction_id } = request.params;
+      await assertOwnEmployee(request, deduction_id);
       const decision = { ...request.body, deductionId: deduction_id };
       const acting = actingIn(request, now());
       const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, acting));
@@ -280,7 +305,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/employer',
     operation('Deductions', 'ledger:read', {
       operationId: 'getEmployerOfDeduction',
-      employers: 'refused',
+      employers: 'deduction',
       summary: 'Get the assignments of a deduction to employers',
       description:
         'Empty for a deduction that was never assigned: its employer is the employer of its employee.',
@@ -288,10 +313,13 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       response: { 200: AssignmentsOfDeduction },
       refuses: ['NOT_FOUND'],
     }),
-    async ({ params }) => {
-      const id = params.deduction_id;
+    async (request) => {
+      const id = request.params.deduction_id;
       if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
-      const assignments = await madeAssignments(db, id);
+      const employers = employersOf(request);
+      const assignments = (await madeAssignments(db, id)).filter(
+        ({ employer_id }) => employers?.includes(employer_id) !== false,
+      );
       return { assignments: assignments.reverse().map(viewAssignment) };
     },
   );
@@ -300,7 +328,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
     '/v1/deductions/:deduction_id/employer',
     operation('Deductions', 'runs:write', {
       operationId: 'assignDeduction',
-      employers: 'refused',
+      employers: 'deduction',
       action: 'deduction.assign',
       summary: 'Assign a deduction to an employer',
       description:
@@ -316,11 +344,18 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       const { employer_id, effective_on = null, reason } = request.body;
       const assigning = { employerId: employer_id, effectiveOn: effective_on, reason };
       const { deduction_id: deductionId } = request.params;
+      const employers = employersOf(request);
+      if (employers?.includes(employer_id) === false)
+        throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
+      await assertOwnEmployee(request, deductionId);
       const assigned = await assignDeduction(db, { deductionId, ...assigning }, actingIn(request, now()));
       if (assigned.outcome === 'unknown') throw notFound('deduction');
       if (assigned.outcome === 'not-employed')
         throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
-      if (assigned.outcome === 'taken') throw conflict(takenBy(assigned));
+      if (assigned.outcome === 'taken') {
+        const by = await ownRuns(employers, assigned.by);
+        throw conflict(takenBy({ ...assigned, by }));
+      }
       if (assigned.outcome === 'same') return viewAssignment(assigned.assignment);
       log.info({ employer_id, ...by(request) }, 'a deduction was assigned to an employer');
       return reply.code(201).send(viewAssignment(assigned.assignment));

@@ -13,6 +13,7 @@ import {
 } from '../../employment/changes.ts';
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
+import { viewerOf } from '../employers.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -98,7 +99,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes',
     operation('Employment', 'changes:read', {
       operationId: 'listEmployeeChanges',
-      employers: 'refused',
+      employers: 'list',
       summary: 'List employment changes',
       description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
       querystring: field.closed({
@@ -112,9 +113,14 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       }),
       response: { 200: pageOf(ChangeSummary) },
     }),
-    async ({ query }) => {
+    async (request) => {
+      const { query } = request;
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { changes, next } = await listChanges(db, { ...query, employeeId: query.employee_id }, page);
+      const { changes, next } = await listChanges(
+        db,
+        { ...query, employeeId: query.employee_id, viewer: viewerOf(request, parts) },
+        page,
+      );
       return changeCursor.page(changes, next);
     },
   );
@@ -123,7 +129,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id',
     operation('Employment', 'changes:read', {
       operationId: 'getEmployeeChange',
-      employers: 'refused',
+      employers: 'change',
       summary: 'Get an employment change',
       description:
         'Returns the change with its attempts. `body=true` adds its contents and, ' +
@@ -138,7 +144,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { change_id } = request.params;
       if (request.query.body === true) alsoNeeds(request, 'pii:read');
-      const change = await findChange(db, change_id);
+      const change = await findChange(db, change_id, viewerOf(request, parts));
       if (change === null) throw notFound('employment change');
       if (request.query.body !== true) return change;
       await writeReadDown(parts, request, {
@@ -158,7 +164,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/retry',
     operation('Employment', 'changes:write', {
       operationId: 'retryEmployeeChange',
-      employers: 'refused',
+      employers: 'change',
       action: 'change.retry',
       summary: 'Retry a change now',
       description:
@@ -182,7 +188,12 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       const { change_id } = request.params;
       const force = request.body.force === true;
       const how = { force, ...actingIn(request, await sharedNow(db)) };
-      const acted = await actOnChange(db, change_id, (trx) => retryManually(trx, change_id, how));
+      const acted = await actOnChange(
+        db,
+        change_id,
+        (trx) => retryManually(trx, change_id, how),
+        viewerOf(request, parts),
+      );
       return reply.code(202).send(done(request, acted, force ? 'retried by force' : 'retried'));
     },
   );
@@ -191,7 +202,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/cancel',
     operation('Employment', 'changes:write', {
       operationId: 'cancelEmployeeChange',
-      employers: 'refused',
+      employers: 'change',
       action: 'change.cancel',
       summary: 'Cancel a change',
       description:
@@ -209,7 +220,12 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { change_id } = request.params;
       const how = { reason: request.body.reason, ...actingIn(request, await sharedNow(db)) };
-      const acted = await actOnChange(db, change_id, (trx) => cancelManually(trx, change_id, how));
+      const acted = await actOnChange(
+        db,
+        change_id,
+        (trx) => cancelManually(trx, change_id, how),
+        viewerOf(request, parts),
+      );
       return done(request, acted, 'canceled');
     },
   );
@@ -218,7 +234,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     '/v1/employee-changes/:change_id/release',
     operation('Employment', 'changes:write', {
       operationId: 'releaseEmployeeChange',
-      employers: 'refused',
+      employers: 'change',
       action: 'change.release',
       summary: 'Release the changes that wait for a rejected new hire',
       description:
@@ -230,7 +246,12 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { change_id } = request.params;
       const acting = actingIn(request, await sharedNow(db));
-      const acted = await actOnChange(db, change_id, (trx) => releaseManually(trx, change_id, acting));
+      const acted = await actOnChange(
+        db,
+        change_id,
+        (trx) => releaseManually(trx, change_id, acting),
+        viewerOf(request, parts),
+      );
       return done(request, acted, 'released');
     },
   );

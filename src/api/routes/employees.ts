@@ -1,12 +1,16 @@
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
-import { UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
-import { deductionCursor, listDeductions, viewDeduction } from '../../ledger/deductions.ts';
+import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
+import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
+import { listDeductions } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
-import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
+import { rosterOf } from '../../ledger/roster.ts';
+import { sightsOf, type Viewer } from '../../ledger/visibility.ts';
 import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
+import { viewerOf } from '../employers.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { StateOfDeduction } from './deductions.ts';
@@ -93,8 +97,12 @@ const Employee = field.component(
     roster: Type.Array(Fact, { description: `The last ${FACTS_SHOWN} reports of the roster, in order.` }),
     deductions: beginningOf(StateOfDeduction, DEDUCTIONS),
     unapplied: Type.Array(UnappliedChange, {
-      description: 'Changes of amounts that arrived and are not applied, newest first.',
+      description:
+        'Changes of amounts that arrived and are not applied, newest first. Empty for a token limited to employers.',
     }),
+    unapplied_notice: field.nullableText(
+      'For a token limited to employers: how many events about the employee are not applied. Null if there are none.',
+    ),
     changes: Type.Optional(beginningOf(ChangeSummary, CHANGES)),
     arrears: Type.Optional(
       Type.Array(Arrears, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
@@ -110,12 +118,13 @@ const Employee = field.component(
   'Everything known about an employee, without names or SSN.',
 );
 
-export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
+export function employeeRoutes(app: Api, parts: ApiParts): void {
+  const { db, now } = parts;
   app.get(
     '/v1/employees/:employee_id',
     operation('Employment', 'ledger:read', {
       operationId: 'getEmployee',
-      employers: 'refused',
+      employers: 'employee',
       summary: 'Get an employee',
       description:
         'Returns the roster with its history and the first ' +
@@ -130,11 +139,16 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
     async (request) => {
       const { employee_id: employeeId } = request.params;
       const today = now().toISOString().slice(0, 10);
-      const facts = await rosterHistory(db, employeeId, FACTS_SHOWN);
-      const employments = employmentsOf((await rosterOf(db, [employeeId])).get(employeeId) ?? []);
-      const deductions = await listDeductions(db, { employeeId }, { limit: SHOWN }, today);
+      const viewer = viewerOf(request, parts);
+      const isSeen = ({ employer_id }: { employer_id: string }) =>
+        viewer === null || viewer.employers.includes(employer_id);
+      const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+      const facts = reports.filter(isSeen).slice(-FACTS_SHOWN);
+      const employments = employmentsOf(reports).filter(isSeen);
+      const employer = employerOf(employmentsOf(reports), today);
+      const deductions = await listDeductions(db, { employeeId, viewer }, { limit: SHOWN }, today);
       const changes = mayAlso(request.caller, 'changes:read')
-        ? await listChanges(db, { employeeId }, { limit: SHOWN })
+        ? await listChanges(db, { employeeId, viewer }, { limit: SHOWN })
         : null;
       const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
       if (!isKnown) throw notFound('employee');
@@ -142,7 +156,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       const of = `?employee_id=${encodeURIComponent(employeeId)}`;
       return {
         id: employeeId,
-        employer_id: employerOf(employments, today),
+        employer_id: employer !== null && isSeen({ employer_id: employer }) ? employer : null,
         employments: employments.map((employment) => ({
           employer_id: employment.employer_id,
           spells: [...employment.spells],
@@ -159,7 +173,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
           ...deductionCursor.page(deductions.deductions.map(viewDeduction), deductions.next),
           url: DEDUCTIONS + of,
         },
-        unapplied: [...((await unappliedChanges(db, employeeId)).get(employeeId) ?? [])],
+        ...(await unappliedOf(db, employeeId, viewer)),
         ...(changes !== null && {
           changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
         }),
@@ -170,4 +184,19 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       };
     },
   );
+}
+
+/** A limited caller does not see events, only how many concern the employee. */
+async function unappliedOf(db: Db, employeeId: string, viewer: Viewer | null) {
+  if (viewer === null) {
+    const unapplied = [...((await unappliedChanges(db, employeeId)).get(employeeId) ?? [])];
+    return { unapplied, unapplied_notice: null };
+  }
+  const sight = (await sightsOf(db, [employeeId], viewer)).get(employeeId);
+  const count = await countUnapplied(db, employeeId, (at) => sight?.sees({ recorded_at: at }) === true);
+  const events = count === 1 ? '1 event' : `${count} events`;
+  return {
+    unapplied: [],
+    unapplied_notice: count === 0 ? null : `${events} could not be applied; ask an operator`,
+  };
 }

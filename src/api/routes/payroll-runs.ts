@@ -26,7 +26,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { AuditRecord, recordsOf } from '../../security/audit.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
-import { assertOwnEmployer, employersOf } from '../employers.ts';
+import { assertOwnEmployer, employersOf, unappliedSightOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
@@ -147,7 +147,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       const stated = runIn(request.body);
       assertOwnEmployer(request, stated.employer_id);
       const { view, lines } = await previewWithLines(db, stated);
-      return viewPreview(db, view, stated, lines, mayAlso(request.caller, 'ledger:read'));
+      return viewPreview(db, view, stated, lines, unappliedSightOf(request));
     },
   );
 
@@ -242,17 +242,17 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       response: { 200: Readiness },
       refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],
     }),
-    async ({ params, caller }, reply) => {
-      const stored = await storedRun(db, params.run_id);
+    async (request, reply) => {
+      const stored = await storedRun(db, request.params.run_id);
       if (stored.state !== 'open') {
         throw conflict(
           `The run is ${stored.state}. Readiness is checked while a run is open. Verify this run instead.`,
         );
       }
-      const question = await questionOf(parts);
+      const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
       const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
       withEtag(reply, report.etag);
-      return viewReadiness(report, mayAlso(caller, 'ledger:read'));
+      return viewReadiness(report, mayAlso(request.caller, 'ledger:read'));
     },
   );
 

@@ -4,6 +4,8 @@ import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { CHECK_TEXTS } from '../../readiness/run-report.ts';
 import { Actor } from '../../security/audit.ts';
+import { assertOwnEmployer, employersOf, viewerOf } from '../employers.ts';
+import { invalid } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
 
@@ -63,19 +65,24 @@ export function readinessRoutes(app: Api, parts: ApiParts): void {
     '/v1/readiness',
     operation('Readiness', 'ledger:read', {
       operationId: 'getReadiness',
-      employers: 'refused',
+      employers: 'request',
       summary: 'Check whether payroll can trust the ledger',
       description:
         'Runs every check and reports its findings and what to do. Call it before running payroll.',
       querystring: field.closed({
-        employer_id: idFilter('Runs the checks of single employers for this employer only.'),
+        employer_id: idFilter(
+          'Runs the checks of single employers for this employer only. Required for a token limited to employers.',
+        ),
       }),
       response: { 200: Readiness },
     }),
-    async ({ query }) =>
-      viewReadiness(
-        await readReadiness(parts.db, { ...(await questionOf(parts)), employerId: query.employer_id }),
-        true,
-      ),
+    async (request) => {
+      const { employer_id: employerId } = request.query;
+      if (employerId !== undefined) assertOwnEmployer(request, employerId);
+      else if (employersOf(request) !== null)
+        throw invalid([{ path: 'employer_id', rule: 'is required for a token limited to employers' }]);
+      const question = { ...(await questionOf(parts)), employerId, viewer: viewerOf(request, parts) };
+      return viewReadiness(await readReadiness(parts.db, question), true);
+    },
   );
 }

@@ -117,7 +117,7 @@ async function accept(
   let some: Pending[] = [];
   const flush = async (): Promise<void> => {
     for (const [index, accepted] of (await acceptChanges(accepting, some)).entries()) {
-      const change_id = accepted.outcome === 'conflict' ? null : accepted.changeId;
+      const change_id = 'changeId' in accepted ? accepted.changeId : null;
       results.push({ path: (some[index] as Pending).path, outcome: accepted.outcome, change_id });
     }
     some = [];

@@ -1,6 +1,6 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 import { systemClock } from '../../clock.ts';
-import type { VersionView } from '../../ledger/deductions.ts';
+import type { VersionView } from '../../ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../../payroll/lifecycle/run-view.ts';
 import { aborted, type Command, type Context } from '../command.ts';
 import { describeFailure } from '../failure.ts';

@@ -5,7 +5,7 @@ import type { Census } from '../../contract/census.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/events.ts';
-import type { DeductionView, VersionView } from '../../ledger/deductions.ts';
+import type { DeductionView, VersionView } from '../../ledger/deduction-views.ts';
 import { dollars } from '../../money.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
 import { type Column, counted, type Output, printTable } from '../output.ts';

@@ -59,7 +59,7 @@ export function addRunCommands(program: Command): void {
     const { run } = requested;
     await withDatabase(context, async (db) => {
       const { view, lines } = await computed(requested, () => previewWithLines(db, run));
-      const shown = await viewPreview(db, view, run, lines, true);
+      const shown = await viewPreview(db, view, run, lines, 'amounts');
       printResult(out, shown, () => {
         printRun(out, shown);
         if (lines === null)

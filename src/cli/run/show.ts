@@ -82,7 +82,7 @@ export function addShowCommands(run: Command): void {
           return;
         }
         let any = false;
-        for await (const lines of linesIn(shownLines(db, stored, pages, true))) {
+        for await (const lines of linesIn(shownLines(db, stored, pages, 'amounts'))) {
           any ||= lines.length > 0;
           if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
           else printLines(out, lines);

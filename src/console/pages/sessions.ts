@@ -42,11 +42,12 @@ export function sessionPages({ page, action }: Console): void {
 }
 
 /** Renders what the user's token permits. */
-function accessOf({ scopes, person }: Caller): Html {
+function accessOf({ scopes, person, employers }: Caller): Html {
   return facts([
     ['Role', roleOf(scopes)],
     ['Scopes', scopes.join(', ')],
     ['Person', person],
+    ['Employers', employers?.join(', ')],
   ]);
 }
 

@@ -23,14 +23,17 @@ export const ShownLine = component(
 );
 export type ShownLine = Static<typeof ShownLine>;
 
+/** How a caller sees changes that are not applied: with their amounts, without, or not at all. */
+export type UnappliedSight = 'amounts' | 'marks' | 'none';
+
 /** Returns the lines of an open run as they are shown. */
 export async function markedLines(
   db: Db,
-  seesAmounts: boolean,
+  sight: UnappliedSight,
   lines: readonly Line[],
 ): Promise<ShownLine[]> {
-  const changes = await unappliedChanges(db);
-  return lines.map((line) => markedLine(line, changes, seesAmounts));
+  const changes = sight === 'none' ? NO_CHANGES : await unappliedChanges(db);
+  return lines.map((line) => markedLine(line, changes, sight));
 }
 
 /** Yields the lines of a run as they are shown. Changes that are not applied are read once for all pages. */
@@ -38,22 +41,24 @@ export async function* shownLines(
   db: Db,
   { state }: Pick<StoredRun, 'state'>,
   pages: AsyncIterable<LinesOfEmployee[]>,
-  seesAmounts: boolean,
+  sight: UnappliedSight,
 ): AsyncGenerator<{ employeeId: string; lines: ShownLine[] }[]> {
-  const changes: Changes = state === 'open' ? await unappliedChanges(db) : new Map();
+  const changes = state === 'open' && sight !== 'none' ? await unappliedChanges(db) : NO_CHANGES;
   for await (const page of pages) {
     yield page.map(({ employeeId, lines }) => {
-      return { employeeId, lines: lines.map((line) => markedLine(line, changes, seesAmounts)) };
+      return { employeeId, lines: lines.map((line) => markedLine(line, changes, sight)) };
     });
   }
 }
 
 type Changes = ReadonlyMap<string, readonly Change[]>;
 
-function markedLine(line: Line, changes: Changes, seesAmounts: boolean): ShownLine {
+const NO_CHANGES: Changes = new Map();
+
+function markedLine(line: Line, changes: Changes, sight: UnappliedSight): ShownLine {
   const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
     deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
   const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;
-  const unapplied = change === undefined || seesAmounts ? (change ?? null) : withoutAmounts(change);
+  const unapplied = change === undefined || sight === 'amounts' ? (change ?? null) : withoutAmounts(change);
   return { ...lineRecord(line), unapplied };
 }

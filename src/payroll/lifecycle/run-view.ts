@@ -25,7 +25,7 @@ import { frozenOutcomeOf, REASONS } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
 import { Comparison, Totals, totalsOf } from '../records/totals.ts';
 import { OPTIONS, readPolicies } from '../settings/policy.ts';
-import { markedLines, ShownLine } from './line-view.ts';
+import { markedLines, ShownLine, type UnappliedSight } from './line-view.ts';
 import type { RunView } from './results.ts';
 
 export const runCursor = cursorOf(
@@ -226,15 +226,14 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
   };
 }
 
-/** Without `seesAmounts`, changes that are not applied are shown without their amounts. */
 export async function viewPreview(
   db: Db,
   view: RunView,
   stated: StatedRun,
   lines: Line[] | null,
-  seesAmounts: boolean,
+  sight: UnappliedSight,
 ): Promise<PayrollRunPreview> {
-  const shown = lines === null ? null : await markedLines(db, seesAmounts, lines);
+  const shown = lines === null ? null : await markedLines(db, sight, lines);
   return { ...fieldsOf(view.run, stated), ...computedFields(view), lines: shown };
 }
 

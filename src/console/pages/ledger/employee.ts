@@ -44,6 +44,7 @@ export function employeePages({ page }: Console): void {
       ${employerAdviceFor([{ employer_id, matched: roster.length > 0 }])}
       ${roster.length > 0 && employments(employee.employments, today)}
       ${unappliedNotice(employee.unapplied, visit)}
+      ${employee.unapplied_notice !== null && html`<p class="problem">${employee.unapplied_notice}.</p>`}
       ${deductionsOf(employee, today)}
       ${arrearsOf(employee)}
       ${changesOf(employee)}

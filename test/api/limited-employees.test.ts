@@ -1,0 +1,265 @@
+/** What a token limited to one employer sees of employees who move, and what it may report of them. */
+import type { Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { newHire } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { bodyOn, EMPLOYER, schedule, setSchedules } from '../support/payroll.ts';
+import { deductionOf, deliver } from './deliver.ts';
+import { startPayroll } from './payroll-stage.ts';
+
+const OTHER = 'globex';
+
+/** One employee `mover`, two employers with a limited token each, and a clock. */
+async function startMoving(t: Test) {
+  let now = new Date('2026-07-01T09:00:00.000Z');
+  const payroll = await startPayroll(t, { now: () => now });
+  const { db, call, tokenFor } = payroll;
+  const tokens: Record<string, string> = {
+    [EMPLOYER]: await tokenFor([EMPLOYER], 'all'),
+    [OTHER]: await tokenFor([OTHER], 'all'),
+  };
+  const at = (day: string) => {
+    now = new Date(`${day}T09:00:00.000Z`);
+  };
+  const as = (employer: string) => {
+    const token = tokens[employer] as string;
+    return {
+      get: (url: string) => call({ url, token }),
+      post: (url: string, body: object, headers = {}) => call({ method: 'POST', url, body, token, headers }),
+    };
+  };
+  const change = (kind: string, body: object, token?: string) =>
+    call({
+      method: 'POST',
+      url: `/v1/employee-changes/${kind}`,
+      body: { employee_id: 'mover', ...body },
+      ...(token && { token }),
+    });
+  return {
+    ...payroll,
+    at,
+    as,
+    tokens,
+    change,
+    /** Receives a version of the deduction `ded-m` on today's date. */
+    elect: (amount: string) => {
+      const id = `evt-m-${now.toISOString().slice(0, 10)}`;
+      const fields = { id: 'ded-m', employee_id: 'mover', member_contribution: amount };
+      return deliver(db, [deductionOf(id, fields, now.toISOString())], now.toISOString());
+    },
+    hire: (employer_id: string, hire_date: string, token?: string) =>
+      change('new-hire', { ...newHire, employee_id: 'mover', employer_id, hire_date }, token),
+    leave: (termination_date: string, token?: string) => change('termination', { termination_date }, token),
+  };
+}
+
+const DEDUCTION = '/v1/deductions/ded-m';
+const EMPLOYEE = '/v1/employees/mover';
+
+onEitherEngine(
+  'a deduction is hidden until a hire names its employee, and then visible there only',
+  async (t) => {
+    const { as, elect, hire } = await startMoving(t);
+    await elect('10.00');
+    for (const employer of [EMPLOYER, OTHER]) {
+      t.equal((await as(employer).get(DEDUCTION)).status, 404, employer);
+      t.equal((await as(employer).get(EMPLOYEE)).status, 404, employer);
+    }
+    await hire(OTHER, '2026-07-01');
+    t.equal((await as(EMPLOYER).get(DEDUCTION)).status, 404);
+    t.match((await as(OTHER).get(DEDUCTION)).json, { member_contribution: '10.00', employer_id: OTHER });
+    const { json } = await as(EMPLOYER).get('/v1/deductions');
+    t.notOk(json.data.some(({ id }: { id: string }) => id === 'ded-m'));
+  },
+);
+
+onEitherEngine(
+  'a move leaves the first employer what it saw, and shows the second one its own',
+  async (t) => {
+    const { at, as, call, elect, hire, leave, change } = await startMoving(t);
+    await hire(EMPLOYER, '2026-07-01');
+    await elect('10.00');
+    const before = (await change('demographic', { address: newHire.address })).json.id;
+    at('2026-08-01');
+    await leave('2026-07-31');
+    await hire(OTHER, '2026-08-01');
+    at('2026-08-02');
+    await elect('20.00');
+    const after = (await change('demographic', { address: newHire.address })).json.id;
+
+    const [first, second] = [as(EMPLOYER), as(OTHER)];
+    const amounts = async ({ get }: typeof first) =>
+      (await get(`${DEDUCTION}/versions`)).json.data.map(
+        (version: { member_contribution: string }) => version.member_contribution,
+      );
+    t.match((await first.get(DEDUCTION)).json, { member_contribution: '10.00', employer_id: null });
+    t.match((await second.get(DEDUCTION)).json, { member_contribution: '20.00', employer_id: OTHER });
+    t.strictSame(await amounts(first), ['10.00']);
+    t.strictSame(await amounts(second), ['10.00', '20.00']);
+    t.match((await first.get(`${DEDUCTION}?on=2026-09-01`)).json, { member_contribution: '10.00' });
+    const { json: feed } = await first.get('/v1/deductions?employee_id=mover');
+    t.match(feed.data, [{ member_contribution: '10.00' }]);
+
+    const [left, came] = [(await first.get(EMPLOYEE)).json, (await second.get(EMPLOYEE)).json];
+    t.match(left, { employer_id: null, employments: [{ employer_id: EMPLOYER }] });
+    t.match(came, { employer_id: OTHER, employments: [{ employer_id: OTHER }] });
+    t.notMatch(JSON.stringify(left), OTHER);
+    t.notMatch(JSON.stringify(came), EMPLOYER);
+    const shown = ({ changes }: typeof left) => changes.data.map(({ id }: { id: string }) => id);
+    t.ok(shown(left).includes(before) && !shown(left).includes(after));
+    t.ok(shown(came).includes(after) && !shown(came).includes(before));
+    for (const [{ get }, visible, hidden] of [
+      [first, before, after] as const,
+      [second, after, before] as const,
+    ]) {
+      t.equal((await get(`/v1/employee-changes/${visible}?body=true`)).status, 200);
+      t.equal((await get(`/v1/employee-changes/${hidden}?body=true`)).status, 404);
+    }
+    const waiting =
+      shown(came).includes(after) && came.changes.data.find(({ id }: { id: string }) => id === after);
+    t.notOk(waiting.earlier_change_id === before, 'the earlier change of the first employer is not named');
+
+    const moved = await first.post('/v1/employee-changes/termination', {
+      employee_id: 'mover',
+      termination_date: '2026-08-31',
+    });
+    const unknown = await first.post('/v1/employee-changes/termination', {
+      employee_id: 'nobody',
+      termination_date: '2026-08-31',
+    });
+    t.strictSame([moved.status, moved.text], [unknown.status, unknown.text]);
+    t.equal(moved.status, 404);
+    const decision = { version: 1, decision: 'keep', reason: 'a test' };
+    t.equal((await first.post(`${DEDUCTION}/start-decision`, decision)).status, 409);
+    t.equal((await call({ url: DEDUCTION })).json.member_contribution, '20.00', 'other tokens see all of it');
+  },
+);
+
+onEitherEngine('what an employer saw before a move was reported late stays visible to it', async (t) => {
+  const { at, as, elect, hire, leave } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  at('2026-08-15');
+  await elect('10.00');
+  at('2026-09-01');
+  await leave('2026-07-31');
+  await hire(OTHER, '2026-08-01');
+  await elect('20.00');
+  t.equal((await as(EMPLOYER).get(DEDUCTION)).json.member_contribution, '10.00');
+});
+
+onEitherEngine(
+  'a version that a line of its run names is visible to an employer after the move',
+  async (t) => {
+    const { at, as, call, elect, hire, leave, db } = await startMoving(t);
+    await hire(EMPLOYER, '2026-07-01');
+    await elect('10.00');
+    at('2026-08-01');
+    await leave('2026-07-31');
+    await hire(OTHER, '2026-08-01');
+    at('2026-08-02');
+    await elect('20.00');
+    await setSchedules(db, [schedule()], OTHER);
+    const body = bodyOn('2026-07-17', { employee_ids: ['mover'] });
+    const url = '/v1/payroll-runs/late';
+    t.equal((await call({ method: 'PUT', url, body })).status, 201);
+    const { json, headers } = await call({ url: `${url}/readiness` });
+    const failed = json.checks.filter(({ result }: { result: string }) => result === 'fail');
+    const accept = { accept: failed.map(({ id }: { id: string }) => id), reason: 'a test' };
+    const finalized = await call({
+      method: 'POST',
+      url: `${url}/finalize`,
+      body: failed.length === 0 ? {} : accept,
+      headers: { 'if-match': headers.etag as string },
+    });
+    t.equal(finalized.status, 200, finalized.text);
+    t.equal((await as(EMPLOYER).get(DEDUCTION)).json.member_contribution, '20.00');
+  },
+);
+
+onEitherEngine('a limited token hires for its own employers only, singly and in a batch', async (t) => {
+  const { as, hire, tokens, call } = await startMoving(t);
+  const refused = await hire(OTHER, '2026-07-01', tokens[EMPLOYER]);
+  t.match(refused, {
+    status: 422,
+    json: { errors: [{ path: 'employer_id', rule: /employer of this token/ }] },
+  });
+  const batch = await as(EMPLOYER).post('/v1/employee-changes/batch', [
+    { kind: 'termination', employee_id: 'mover', termination_date: '2026-07-31' },
+    { kind: 'new-hire', ...newHire, employee_id: 'mover', employer_id: OTHER },
+    { kind: 'new-hire', ...newHire, employee_id: 'mover', employer_id: EMPLOYER },
+    { kind: 'termination', employee_id: 'mover', termination_date: '2026-07-31' },
+  ] as object);
+  t.match(batch.json.results, [
+    { status: 'refused', errors: [{ path: 'employee_id' }] },
+    { status: 'refused', errors: [{ path: 'employer_id' }] },
+    { status: 'accepted' },
+    { status: 'accepted' },
+  ]);
+  t.equal((await call({ url: EMPLOYEE })).json.employments.length, 1);
+});
+
+onEitherEngine('a termination by a limited token ends the employment with its employer only', async (t) => {
+  const { call, hire, leave, tokens } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  await hire(OTHER, '2026-07-01');
+  t.equal((await leave('2026-07-31', tokens[EMPLOYER])).status, 202);
+  const { employments } = (await call({ url: EMPLOYEE })).json;
+  t.match(employments, [
+    { employer_id: EMPLOYER, spells: [{ termination_date: '2026-07-31' }] },
+    { employer_id: OTHER, spells: [{ termination_date: null }] },
+  ]);
+});
+
+onEitherEngine('an idempotency key belongs to its limited token', async (t) => {
+  const { as } = await startMoving(t);
+  const hire = (employer_id: string) =>
+    as(employer_id).post(
+      '/v1/employee-changes/new-hire',
+      { ...newHire, employee_id: `new-${employer_id}`, employer_id },
+      { 'idempotency-key': 'key-1' },
+    );
+  const [first, second] = [await hire(EMPLOYER), await hire(OTHER)];
+  t.strictSame([first.status, second.status], [202, 202]);
+  t.equal((await hire(EMPLOYER)).json.id, first.json.id, 'a repeat returns the first change');
+});
+
+onEitherEngine('readiness counts what belongs to other employers, without their ids', async (t) => {
+  const { at, as, change, db, hire, leave } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  at('2026-08-01');
+  await leave('2026-07-31');
+  await hire(OTHER, '2026-08-01');
+  at('2026-08-02');
+  const { id } = (await change('demographic', { address: newHire.address })).json;
+  const rejected = { state: 'rejected', is_next: 0, finished_at: '2026-08-02T09:00:00.000Z' } as const;
+  await transact(db, (trx) => trx.updateTable('outbox').set(rejected).where('request_id', '=', id).execute());
+  await deliver(db, [deductionOf('evt-none', { id: 'ded-none', employee_id: 'nobody' })]);
+  const report = async (employer: string) =>
+    (await as(employer).get(`/v1/readiness?employer_id=${employer}`)).json.checks as Record<
+      string,
+      unknown
+    >[];
+  const checkOf = (checks: Record<string, unknown>[], name: string) =>
+    checks.find((check) => check.id === name);
+  const [first, second] = [await report(EMPLOYER), await report(OTHER)];
+  t.match(checkOf(first, 'requests-rejected'), { count: 1, examples: ['another employer'] });
+  t.match(checkOf(second, 'requests-rejected'), { count: 1, examples: [new RegExp(id)] });
+  t.match(checkOf(first, 'deductions-unmatched'), { result: 'warn', count: 1, examples: [] });
+  t.match(await as(EMPLOYER).get('/v1/readiness'), {
+    status: 400,
+    json: { errors: [{ path: 'employer_id' }] },
+  });
+});
+
+onEitherEngine(
+  'an event that is not applied is counted on the page of an employee, without its contents',
+  async (t) => {
+    const { as, db, hire } = await startMoving(t);
+    await hire(EMPLOYER, '2026-07-01');
+    const wrong = { id: 'ded-m', employee_id: 'mover', member_contribution: 'much' };
+    await deliver(db, [deductionOf('evt-bad', wrong)], '2026-07-02T09:00:00.000Z');
+    const { json, text } = await as(EMPLOYER).get(EMPLOYEE);
+    t.match(json, { unapplied: [], unapplied_notice: '1 event could not be applied; ask an operator' });
+    t.notMatch(text, 'evt-bad');
+  },
+);

@@ -1,0 +1,144 @@
+/** What a token limited to one employer gets on every route: for its own ids, another employer's, and unknown ones. */
+import type { Test } from 'tap';
+import { allows, SCOPES, type Scope } from '../../src/security/scopes.ts';
+import { newHire } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { bodyOn, EMPLOYER, employ, LATELY, schedule, setSchedules, sync } from '../support/payroll.ts';
+import { deductionOf, deliver } from './deliver.ts';
+import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
+import type { Answer, Request } from './start.ts';
+
+const FOREIGN = 'globex';
+
+/** The ids of a kind of resource: at the token's employer, at another employer, and an unknown id. */
+type Ids = Readonly<Record<'own' | 'foreign' | 'unknown', string>>;
+
+type World = Payroll & { ids: Readonly<Record<string, Ids>> };
+
+/** Two employers with an employee, a deduction, runs, a sync and a change each. Every id of the other one has its name. */
+async function startWorld(t: Test): Promise<World> {
+  const payroll = await startPayroll(t);
+  const { db, call, put } = payroll;
+  await employ(db, 'globex-emp', { employer_id: FOREIGN });
+  const election = { id: 'globex-ded', employee_id: 'globex-emp', line_of_coverage: 'vision' };
+  await deliver(db, [deductionOf('globex-evt', election)], LATELY);
+  await setSchedules(db, [schedule()], FOREIGN);
+  await sync(db, { employer_id: FOREIGN });
+  await put('own-run');
+  await put('globex-run', { ...bodyOn(PAY_DATE), employer_id: FOREIGN });
+  const change = async (employee_id: string, employer_id: string) => {
+    const body = { ...newHire, employee_id, employer_id };
+    const { json } = await call({ method: 'POST', url: '/v1/employee-changes/new-hire', body });
+    return json.id as string;
+  };
+  const changes = [await change('emp-1', EMPLOYER), await change('globex-emp', FOREIGN)];
+  return {
+    ...payroll,
+    ids: {
+      employer_id: { own: EMPLOYER, foreign: FOREIGN, unknown: 'none' },
+      run_id: { own: 'own-run', foreign: 'globex-run', unknown: 'none' },
+      employee_id: { own: 'emp-1', foreign: 'globex-emp', unknown: 'none' },
+      deduction_id: { own: 'ded-1', foreign: 'globex-ded', unknown: 'none' },
+      event_id: { own: 'evt-1', foreign: 'globex-evt', unknown: 'none' },
+      sync_id: {
+        own: `sync-${EMPLOYER}-completed-${LATELY}`,
+        foreign: `sync-${FOREIGN}-completed-${LATELY}`,
+        unknown: 'none',
+      },
+      change_id: { own: changes[0] as string, foreign: changes[1] as string, unknown: 'none' },
+      session_id: { own: '0', foreign: '0', unknown: '0' },
+      year: { own: '2026', foreign: '2026', unknown: '2026' },
+    },
+  };
+}
+
+const REASON = { reason: 'a test' };
+
+/** The bodies of routes that read one, with ids of the employer. Routes without a body here get `{}`. */
+const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>> = {
+  'PUT /v1/payroll-runs/:run_id': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
+  'POST /v1/payroll-runs/preview': (id) => ({ ...bodyOn(PAY_DATE), employer_id: id('employer_id') }),
+  'POST /v1/payroll-runs/:run_id/void': () => REASON,
+  'POST /v1/payroll-runs/:run_id/taken': (id) => ({
+    lines: [{ employee_id: id('employee_id'), amount: '1.00' }],
+  }),
+  'POST /v1/payroll-runs/:run_id/audit': (id) => ({
+    lines: [{ employee_id: id('employee_id'), member_amount: '1.00' }],
+  }),
+  'POST /v1/deductions/:deduction_id/start-decision': () => ({ version: 1, decision: 'keep', ...REASON }),
+  'PUT /v1/deductions/:deduction_id/employer': (id) => ({ employer_id: id('employer_id'), ...REASON }),
+  'POST /v1/employee-changes/:change_id/cancel': () => REASON,
+  'POST /v1/census-syncs/:sync_id/dismiss': () => REASON,
+  'POST /v1/employee-changes/new-hire': (id) => ({ ...newHire, employer_id: id('employer_id') }),
+  'POST /v1/employee-changes/termination': (id) => ({
+    employee_id: id('employee_id'),
+    termination_date: '2026-07-31',
+  }),
+  'POST /v1/employee-changes/demographic': (id) => ({
+    employee_id: id('employee_id'),
+    address: newHire.address,
+  }),
+  'POST /v1/employee-changes/compensation-change': (id) => ({
+    employee_id: id('employee_id'),
+    employment_status: 'part_time',
+  }),
+  'POST /v1/employee-changes/batch': (id) => [
+    { kind: 'termination', employee_id: id('employee_id'), termination_date: '2026-07-31' },
+    { kind: 'new-hire', ...newHire, employer_id: id('employer_id') },
+  ],
+};
+
+/** Returns the parameter of the query by which a route is asked about one employer, or else one employee. */
+function filterOf(app: Payroll['app'], pattern: string, method: string): string | undefined {
+  const path = pattern.replace(/:([a-z_]+)/g, '{$1}');
+  const { paths } = app.swagger() as { paths: Record<string, Record<string, { parameters?: Parameter[] }>> };
+  const names = paths[path]?.[method.toLowerCase()]?.parameters?.filter(
+    (parameter) => parameter.in === 'query',
+  );
+  return ['employer_id', 'employee_id'].find((wanted) => names?.some(({ name }) => name === wanted));
+}
+type Parameter = { name: string; in: string };
+
+/** Returns a response without what differs between any two. */
+function shownOf({ status, headers, text }: Answer): object {
+  const { date: _, 'content-length': __, ...others } = headers;
+  return { status, headers: others, text };
+}
+
+onEitherEngine(
+  "on every route, a limited token gets the same for another employer's id as for an unknown one",
+  async (t: Test) => {
+    const world = await startWorld(t);
+    const { app, call, ids, tokenFor } = world;
+    const secrets = Object.values(ids)
+      .map(({ foreign }) => foreign)
+      .filter((id) => !['0', '2026'].includes(id));
+    const routes = app.routeTable.routes.filter(({ scope, hidden }) => scope !== 'public' && !hidden);
+    t.ok(routes.length >= 60, 'all routes are in the table');
+    for (const scope of SCOPES) {
+      const token = await tokenFor([EMPLOYER], scope);
+      for (const { methods, url: pattern, scope: needed, employers: rule } of routes) {
+        const route = `${methods[0]} ${pattern}`;
+        const ask = async (whose: keyof Ids): Promise<Answer> => {
+          const id = (name: string): string => ids[name]?.[whose] ?? 'none';
+          const path = pattern.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(id(name)));
+          const name = filterOf(app, pattern, methods[0] as string);
+          const url = name === undefined ? path : `${path}?${name}=${encodeURIComponent(id(name))}`;
+          const method = methods[0] as NonNullable<Request['method']>;
+          const body = method === 'GET' || method === 'DELETE' ? {} : { body: BODIES[route]?.(id) ?? {} };
+          return call({ method, url, token, ...body });
+        };
+        const [foreign, unknown] = [await ask('foreign'), await ask('unknown')];
+        t.strictSame(shownOf(foreign), shownOf(unknown), `${scope}: ${route}`);
+        const may = needed === 'any' || needed === 'self' || allows([scope], needed as Scope);
+        const isRefused = !may || rule === 'refused';
+        t.equal(foreign.status === 403, isRefused, `${scope}: ${route} ${foreign.status}`);
+        // Routes that change the world are called for other ids only: `all` would delete the own run.
+        if (scope === 'all' && methods[0] !== 'GET') continue;
+        const own = await ask('own');
+        t.equal(own.status === 403, isRefused, `${scope}: ${route} of its own: ${own.status}`);
+        for (const secret of secrets) t.notMatch(own.text, secret, `${scope}: ${route} hides ${secret}`);
+      }
+    }
+  },
+);
