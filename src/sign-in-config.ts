@@ -33,6 +33,9 @@ export type ProviderConfig = {
   readonly employerClaim: string | null;
 };
 
+/** The path to which the provider sends the browser back, registered there with the origin of `CONSOLE_URL`. */
+export const CALLBACK_PATH = '/sign-in/callback';
+
 /** Maximum length of the issuer, the client ID, a claim's name, and all scopes. Providers use fewer than 100 characters. */
 const NAME_MAX_CHARACTERS = 255;
 /** Maximum number of entries in OIDC_ROLES; an organization has a handful of groups for payroll. */

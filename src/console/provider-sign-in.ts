@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sessionInCookie } from '../api/auth.ts';
 import { transact } from '../database/transaction.ts';
 import { personActor } from '../security/audit.ts';
-import { CALLBACK_PATH, type SignInAttempt, type SignInRefusal } from '../security/openid.ts';
+import type { SignInAttempt, SignInRefusal } from '../security/openid.ts';
 import { sessionId, signIn } from '../security/sessions.ts';
 import { TOKEN_EMPLOYERS_MAX } from '../security/tokens.ts';
+import { CALLBACK_PATH } from '../sign-in-config.ts';
 import { html } from './html.ts';
 import { type ConsoleParts, type Page, sendPage } from './page.ts';
 import {

@@ -9,6 +9,8 @@ import type { CensusConfig } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { createTransport } from '../outbox/client.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
+import type { OpenIdProvider } from '../security/openid.ts';
+import type { SignInConfig } from '../sign-in-config.ts';
 import type { Receiving } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { VERSION } from '../version.ts';
@@ -44,6 +46,7 @@ async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
     clocks: systemClocks,
     random: Math.random,
     transport: createTransport(),
+    openId: await openIdProvider(config.signIn),
     ...{ source, hasCensusFunction, applies, latestStored },
     pressure: pressureLimits(),
     receiving: () => request<Receiving>((port) => main.send({ type: 'counts', port }, [port])),
@@ -70,6 +73,13 @@ function logOf(main: MainThread<FromApi>): Log {
     (fields, message) =>
       main.send({ type: 'log', level, fields, message });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), fatal: at('fatal') };
+}
+
+/** The client takes 8 MB, so it is loaded only if it is used. */
+async function openIdProvider({ provider }: SignInConfig): Promise<OpenIdProvider | null> {
+  if (provider === null) return null;
+  const { createOpenIdProvider } = await import('../security/openid.ts');
+  return createOpenIdProvider(provider, systemClocks.elapsed);
 }
 
 /** Returns null for `push`: payroll uploads its censuses. */

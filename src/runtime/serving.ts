@@ -24,7 +24,7 @@ import { createClient, type Transport } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
-import { createOpenIdProvider } from '../security/openid.ts';
+import type { OpenIdProvider } from '../security/openid.ts';
 import { createPrivateCounts, type Receiving, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { VERSION } from '../version.ts';
@@ -37,6 +37,8 @@ export type ServingParts = {
   random: () => number;
   /** How requests reach the benefits service. */
   transport: Transport;
+  /** Null unless people sign in with OpenID Connect. */
+  openId: OpenIdProvider | null;
   /** Null for `push`: payroll uploads its censuses. */
   source: CensusFetcher | null;
   /** Whether the source is a function of the embedding program. */
@@ -133,8 +135,12 @@ export function createServing(config: Config, parts: ServingParts) {
     },
     wakeSend,
   });
-  const openId = signIn.provider === null ? null : createOpenIdProvider(signIn.provider, elapsed);
-  addConsole(api, { ...shared, openId, environment: config.environment, readMark: () => readMark(db) });
+  addConsole(api, {
+    ...shared,
+    openId: parts.openId,
+    environment: config.environment,
+    readMark: () => readMark(db),
+  });
 
   const loops: Promise<unknown>[] = [];
   let stopCheckpoints = () => {};

@@ -4,6 +4,7 @@ import { type Config, plainHttpVariables } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import { configError } from '../environment.ts';
+import { assertRoles } from '../security/claims.ts';
 import type { Log } from '../telemetry/log.ts';
 import { systemClocks } from './clocks.ts';
 import { startStoring } from './storing.ts';
@@ -38,6 +39,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   if (census !== null && config.census.source.kind !== 'push') {
     throw configError('CENSUS_SOURCE', 'must be push when a function provides the census');
   }
+  if (config.signIn.provider !== null) assertRoles(config.signIn.provider);
   for (const reason of plainHttpVariables(config)) {
     log.warn(
       { reason },

@@ -24,8 +24,8 @@ import {
 } from 'openid-client';
 import type { Elapsed } from '../clock.ts';
 import { codeOf } from '../errors.ts';
-import type { ProviderConfig } from '../sign-in-config.ts';
-import { assertRoles, type RefusedClaims, readClaims } from './claims.ts';
+import { CALLBACK_PATH, type ProviderConfig } from '../sign-in-config.ts';
+import { type RefusedClaims, readClaims } from './claims.ts';
 import type { SignedInPerson } from './sessions.ts';
 
 /** For each of at most four requests. Browsers wait longer, but people try again. */
@@ -60,12 +60,8 @@ export type SignedIn = { readonly person: SignedInPerson; readonly idToken: stri
 
 export type OpenIdProvider = ReturnType<typeof createOpenIdProvider>;
 
-/**
- * Creates the client. It requests nothing before the first sign-in, so a provider that is down does not stop the start.
- * Throws CONFIG if a role does not exist.
- */
+/** Creates the client. It requests nothing before the first sign-in, so a provider that is down does not stop the start. */
 export function createOpenIdProvider(provider: ProviderConfig, { now }: Pick<Elapsed, 'now'>) {
-  assertRoles(provider);
   const redirectUri = `${provider.consoleUrl}${CALLBACK_PATH}`;
   let discovered: { at: number; configuration: Promise<Configuration> } | null = null;
   let callbacks = 0;
@@ -145,8 +141,6 @@ export function createOpenIdProvider(provider: ProviderConfig, { now }: Pick<Ela
     },
   };
 }
-
-export const CALLBACK_PATH = '/sign-in/callback';
 
 async function discover({ issuer, clientId, clientSecret }: ProviderConfig): Promise<Configuration> {
   const metadata = {

@@ -1,7 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { systemElapsed } from '../../src/clock.ts';
+import { readConfig } from '../../src/config.ts';
+import { createSidecar } from '../../src/runtime/sidecar.ts';
 import { createOpenIdProvider, type SignedIn, type SignInRefusal } from '../../src/security/openid.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
+import { REQUIRED } from '../config-samples.ts';
 import {
   type Account,
   signed,
@@ -152,8 +156,9 @@ t.test('a provider that is down or slow is reported, and works once it is back',
 
 t.test('an unknown role stops the start', async (t) => {
   const roles = new Map([['payroll', ['payroll-boss']]]);
-  const { config } = await startProvider(t);
-  t.throws(() => createOpenIdProvider({ ...config, roles }, systemElapsed), {
+  const provider = { ...(await startProvider(t)).config, roles };
+  const config = { ...readConfig(REQUIRED), signIn: { withToken: true, provider } };
+  await t.rejects(createSidecar(config, { log: silentLog }), {
     ...{
       code: 'CONFIG',
       subject: 'OIDC_ROLES',

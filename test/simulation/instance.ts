@@ -38,7 +38,7 @@ export async function startInstance(parts: InstanceParts): Promise<Instance> {
   const receiver = receiverOf(config, clocks, storing.downstream);
   await load(receiver.app.ready());
   const serving = createServing(config, {
-    ...{ log, clocks, random, transport, failed },
+    ...{ log, clocks, random, transport, failed, openId: null },
     source:
       census === null
         ? null
