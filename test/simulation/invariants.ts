@@ -1,4 +1,6 @@
 /** What must hold: after each step on its rows, at quiet points on everything, and at rest. */
+import { openDatabase } from '../../src/database/open.ts';
+import { verifyRows } from '../../src/operations/verify.ts';
 import { breaches } from '../support/oracle.ts';
 import { FEATURES } from './features/features.ts';
 import type { Simulation } from './simulation.ts';
@@ -105,6 +107,11 @@ export async function checkWhole(simulation: Simulation): Promise<void> {
     sent: provider.sent,
   });
   for (const what of found) simulation.breach(what);
+  for (const [query, ids] of simulation.confirmed) {
+    const stored = new Set(machine.query<{ id: string }>(query).map(({ id }) => id));
+    for (const id of ids)
+      if (!stored.has(id)) simulation.breach(`${id} was confirmed and is not stored: ${query}`);
+  }
   for (const { invariants = [] } of FEATURES) {
     for (const { name, broken } of invariants) {
       for (const what of await broken(simulation)) simulation.breach(`${name}: ${what}`);
@@ -112,8 +119,15 @@ export async function checkWhole(simulation: Simulation): Promise<void> {
   }
 }
 
-/** Checks what must hold two hours after the last fault. */
+/** Checks what must hold two hours after the last fault: `verify` finds nothing, and nothing waits. */
 export async function checkRest(simulation: Simulation): Promise<void> {
+  const { databaseUrl, encryptor } = simulation.machine;
+  const db = openDatabase(databaseUrl);
+  await verifyRows(db, encryptor, {
+    report: (table, id, field, rule) => simulation.breach(`verify: ${table} ${id}: ${field} ${rule}`),
+    looked: () => {},
+    signal: new AbortController().signal,
+  }).finally(() => db.destroy());
   for (const { rests = [] } of FEATURES) {
     for (const { name, broken } of rests) {
       for (const what of await broken(simulation)) simulation.breach(`${name}: ${what}`);

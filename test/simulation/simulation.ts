@@ -60,6 +60,9 @@ export type Simulation = {
   random(...name: (string | number)[]): Random;
   /** Repeats a request every few minutes until `work` returns true. */
   persist(name: string, work: () => Promise<boolean>): void;
+  /** Notes what a response confirmed: from then on this query returns the id, also after a crash. */
+  confirm(query: string, id: string): void;
+  readonly confirmed: ReadonlyMap<string, ReadonlySet<string>>;
   /** Ends the simulation with a broken invariant. */
   breach(what: string): void;
   /** Notes a situation that a campaign must have seen. */
@@ -158,6 +161,7 @@ type Parts = Omit<Options, 'without'> & { time: Time; trace: Trace; breach: (wha
 function createSimulation({ seed, days, folder, time, trace, breach }: Parts) {
   const counts = new Map<string, number>();
   const situations = new Set<string>();
+  const confirmed = new Map<string, Set<string>>();
   const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
   const random = (...name: (string | number)[]): Random => seededRandom(seed, ...name);
   const world = createWorld(seed);
@@ -185,6 +189,10 @@ function createSimulation({ seed, days, folder, time, trace, breach }: Parts) {
   const simulation = {
     ...{ seed, time, trace, world, service, machine, provider, random, breach, count, counts, situations },
     restFrom: time.now() + days * DAY_MS,
+    confirmed,
+    confirm(query: string, id: string): void {
+      confirmed.set(query, (confirmed.get(query) ?? new Set()).add(id));
+    },
     saw: (situation: string): void => void situations.add(situation),
     persist(name: string, work: () => Promise<boolean>): void {
       const again = async (): Promise<void> => {

@@ -7,6 +7,7 @@ import type { Applied } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
 import { CENSUSES } from './censuses.ts';
 import { CHANGES } from './changes.ts';
+import { DECISIONS_ABOUT_ITEMS } from './decisions.ts';
 import { EVENTS } from './events.ts';
 import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
@@ -33,4 +34,11 @@ export type Feature = {
   situations?: Readonly<Record<string, string>>;
 };
 
-export const FEATURES: readonly Feature[] = [EVENTS, CENSUSES, CHANGES, PAYROLL, OPERATORS];
+export const FEATURES: readonly Feature[] = [
+  EVENTS,
+  CENSUSES,
+  CHANGES,
+  PAYROLL,
+  DECISIONS_ABOUT_ITEMS,
+  OPERATORS,
+];

@@ -1,0 +1,112 @@
+/** Decisions of payroll: single amounts of an open run are overridden, and open items are taken, held, written off or paid. */
+import { pick, type Random } from '../../../src/simulator/random.ts';
+import type { Simulation } from '../simulation.ts';
+import { dayOf, daysAfter } from '../world.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+const OVERRIDES = "select run_id || '/' || employee_id || '/' || deduction_id as id from run_overrides";
+const DECISIONS = "select employer_id || '/' || decision_id as id from item_decisions";
+
+export const DECISIONS_ABOUT_ITEMS: Feature = {
+  plan(simulation) {
+    const { time, world, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    for (const { id } of world.employers) {
+      const draw = simulation.random('decisions', id);
+      for (let count = Math.ceil(days * 0.4); count > 0; count -= 1) {
+        time.after((0.3 + draw() * 0.7) * days * DAY_MS, 'decision', () => decide(simulation, id, draw));
+      }
+    }
+  },
+  invariants: [
+    {
+      promise: 1,
+      name: 'the decisions of an employer have no gap',
+      broken: ({ machine }) =>
+        machine
+          .query(
+            'select employer_id from item_decisions group by employer_id having count(*) <> max(decision_id)',
+          )
+          .map(({ employer_id }) => `${employer_id} lacks a decision`),
+    },
+    {
+      promise: 8,
+      name: 'a final run has its overrides',
+      broken: ({ machine }) =>
+        machine
+          .query(
+            `select run_id, deduction_id from run_overrides join payroll_runs using (run_id)
+             join run_employees using (freeze_id, employee_id) where state <> 'open' and not exists (
+               select 1 from json_each(lines) as line where line.value ->> 'deduction_id' = run_overrides.deduction_id
+               and line.value ->> 'member_amount' = run_overrides.member_amount and line.value ->> 'flags' like '%overridden%')`,
+          )
+          .map(({ run_id, deduction_id }) => `run ${run_id} has no override of ${deduction_id}`),
+    },
+  ],
+  situations: {
+    'overridden amount': `${OVERRIDES} join payroll_runs using (run_id) where state <> 'open' limit 1`,
+    ...Object.fromEntries(
+      ['take', 'hold', 'write_off', 'paid_directly'].map((action) => [
+        `decision ${action}`,
+        `select 1 from item_decisions where action = '${action}' limit 1`,
+      ]),
+    ),
+  },
+};
+
+/** Overrides one line of an open run. */
+export async function overrideLine(simulation: Simulation, runId: string, draw: Random): Promise<void> {
+  type Lines = { data: { employee_id: string; deduction_id: string; kind: string }[] };
+  const url = `/v1/payroll-runs/${runId}`;
+  const response = await simulation.machine.call('GET', `${url}/lines?limit=100`);
+  if (response?.status !== 200) return;
+  const lines = (response.body as Lines).data.filter(({ kind }) => kind === 'regular');
+  const line = lines[Math.floor(draw() * lines.length)];
+  if (line === undefined) return;
+  const path = `${line.employee_id}/${line.deduction_id}`;
+  const amounts = { member_amount: pick(draw, ['0.00', '12.34']), employer_amount: '5.00' };
+  const body = { ...amounts, reason: 'overridden in the simulation' };
+  const overridden = await simulation.machine.call('PUT', `${url}/overrides/${path}`, body);
+  if (overridden?.status === 200 || overridden?.status === 201)
+    simulation.confirm(OVERRIDES, `${runId}/${path}`);
+}
+
+type Item = {
+  id: string;
+  employee_id: string;
+  outstanding_member_amount: string;
+  outstanding_employer_amount: string;
+};
+
+/** Decides about one open item as it was reviewed, or holds an employee. */
+async function decide(simulation: Simulation, employerId: string, draw: Random): Promise<void> {
+  const { machine, time } = simulation;
+  const url = `/v1/employers/${employerId}/open-items`;
+  const response = await machine.call('GET', `${url}?limit=20`);
+  if (response?.status !== 200) return;
+  const items = (response.body as { data: Item[] }).data;
+  const item = items[Math.floor(draw() * items.length)];
+  if (item === undefined) return;
+  const decision = decisionAbout(item, draw, dayOf(time.now() + machine.skewMs));
+  const body = { decisions: [decision], reason: 'decided in the simulation' };
+  const decided = await machine.call('POST', `${url}/decisions`, body);
+  if (decided?.status === 422) simulation.breach(`a decision was refused: ${JSON.stringify(decided.body)}`);
+  if (decided?.status !== 201) return;
+  for (const id of (decided.body as { decision_ids: string[] }).decision_ids)
+    simulation.confirm(DECISIONS, `${employerId}/${id}`);
+}
+
+function decisionAbout(item: Item, draw: Random, today: string): object {
+  const { id: item_id, employee_id, outstanding_member_amount, outstanding_employer_amount } = item;
+  if (draw() < 0.1) return { employee_id, action: 'hold', until: daysAfter(today, 10) };
+  const reviewed = { item_id, outstanding_member_amount, outstanding_employer_amount };
+  const hasMemberAmount = Number(outstanding_member_amount) !== 0;
+  const action = pick(
+    draw,
+    hasMemberAmount ? ['take', 'hold', 'write_off', 'paid_directly'] : ['take', 'hold'],
+  );
+  if (action === 'hold') return { ...reviewed, action, until: daysAfter(today, 7) };
+  if (action !== 'paid_directly') return { ...reviewed, action };
+  return { ...reviewed, action, amount: outstanding_member_amount, paid_on: daysAfter(today, -3) };
+}
