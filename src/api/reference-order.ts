@@ -90,7 +90,6 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'listTakenLines',
       'auditPayrollRun',
       'verifyPayrollRun',
-      'listAuditRecordsOfPayrollRun',
     ],
   },
   {
@@ -117,6 +116,11 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getPayrollPolicy',
       'putPayrollPolicy',
     ],
+  },
+  {
+    name: 'Audit',
+    description: 'Who did what, when and why, in a chain that an auditor can verify.',
+    operations: ['listAuditRecords', 'getAuditHead'],
   },
   {
     name: 'Sessions',

@@ -20,6 +20,7 @@ import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
+import { auditRoutes } from './routes/audit.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
@@ -32,7 +33,7 @@ import { openItemRoutes, openingItemRoutes } from './routes/open-items.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
-import { payrollRunAuditRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
+import { payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { payrollsDueRoutes } from './routes/payrolls-due.ts';
 import { readinessRoutes } from './routes/readiness.ts';
@@ -161,13 +162,13 @@ const ROUTES = [
   readinessRoutes,
   activityRoutes,
   payrollRunRoutes,
-  payrollRunAuditRoutes,
   payrollRunLineRoutes,
   openItemRoutes,
   payrollRunOverrideRoutes,
   payrollRunWorkRoutes,
   payrollsDueRoutes,
   payrollSettingRoutes,
+  auditRoutes,
   sessionRoutes,
   healthRoutes,
 ] as const;

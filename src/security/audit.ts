@@ -2,11 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { component, nullableText, text } from '../contract/fields.ts';
-import { parseJson } from '../contract/json.ts';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { AppError, codeOf } from '../errors.ts';
+import { codeOf } from '../errors.ts';
 import { type Head, hashAfter, headText, lockHead, reasonHash } from './audit-chain.ts';
 
 /** The actions that leave a record. The part before the dot is the type of the resource. */
@@ -100,7 +99,7 @@ export function personActor(
 }
 
 /** Ids, and the values of settings before and after. Never names, SSNs or other personal data. */
-type Details = Readonly<Record<string, unknown>>;
+export type Details = Readonly<Record<string, unknown>>;
 
 export type NewRecord = {
   action: Action;
@@ -205,9 +204,10 @@ export function resourceTypeOf(action: string): string {
   return action.slice(0, action.indexOf('.'));
 }
 
-const ACTOR_COLUMNS = ['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'] as const;
+export const ACTOR_COLUMNS = ['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'] as const;
 
-function actorOf(row: Pick<AuditRecordTable, (typeof ACTOR_COLUMNS)[number]>): Actor {
+/** Returns the actor of a stored record. */
+export function actorOf(row: Pick<AuditRecordTable, (typeof ACTOR_COLUMNS)[number]>): Actor {
   const { actor_kind, actor_issuer, actor_id, actor_name, acting_user } = row;
   return { kind: actor_kind, issuer: actor_issuer, id: actor_id, name: actor_name, acting_user };
 }
@@ -244,84 +244,4 @@ export async function lastRecordsOf(
     .orderBy('record_id')
     .execute();
   return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
-}
-
-/** Returns stored details, or null if they are damaged. */
-export function readDetails(text: string): Details | null {
-  const parsed = parseJson(text);
-  const value = parsed.ok ? parsed.value : null;
-  return typeof value === 'object' && !Array.isArray(value) ? (value as Details | null) : null;
-}
-
-export const AuditRecord = component(
-  'AuditRecord',
-  {
-    id: text('The ID of the record. IDs increase by one.'),
-    recorded_at: text('The time of the action.'),
-    actor: Actor,
-    action: text('What was done, such as `run.finalize`.'),
-    resource_type: text('The type of the resource.'),
-    resource_id: nullableText('The ID of the resource. Null for an action on several.'),
-    employer_id: nullableText('The employer. Null if the action concerns none or several.'),
-    employee_id: nullableText('The employee. Null if the action concerns none or several.'),
-    details: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'IDs, and the values of settings before and after.',
-    }),
-    reason: nullableText('The reason that was given. Null without one, and after it was erased.'),
-    reason_erased: Type.Boolean({ description: 'Whether a reason was given and then erased.' }),
-    hash: text('The SHA-256 over the hash of the preceding record and this one.'),
-  },
-  'Who did what, when, to which resource, and why.',
-);
-export type AuditRecord = Static<typeof AuditRecord>;
-
-/**
- * Returns the records of one resource oldest first. `next` continues the list after the id `after`. `employers`: only
- * records of these; null for all.
- */
-export async function recordsOf(
-  db: Db,
-  resource: { type: string; id: string },
-  {
-    after,
-    limit,
-    employers = null,
-  }: { after?: number | undefined; limit: number; employers?: readonly string[] | null },
-): Promise<{ records: AuditRecord[]; next: number | null }> {
-  const rows = await db
-    .selectFrom('audit_records')
-    .selectAll()
-    .where('resource_type', '=', resource.type)
-    .where('resource_id', '=', resource.id)
-    .where('record_id', '>', after ?? 0)
-    .$if(employers !== null, (query) => query.where('employer_id', 'in', employers ?? []))
-    .orderBy('record_id')
-    .limit(limit + 1)
-    .execute();
-  const shown = rows.slice(0, limit);
-  const next = rows.length > limit ? (shown.at(-1)?.record_id ?? null) : null;
-  return { records: shown.map(viewRecord), next };
-}
-
-function viewRecord(row: AuditRecordTable): AuditRecord {
-  const { record_id, recorded_at, action, reason, reason_hash, hash } = row;
-  const { resource_type, resource_id, employer_id, employee_id } = row;
-  const details = readDetails(row.details);
-  if (details === null) {
-    const advice = 'run "benefits-sidecar verify", and restore a backup if it reports differences';
-    throw new AppError('STORED_JSON_DAMAGED', `audit_records.details of ${record_id} is damaged: ${advice}`);
-  }
-  const resource = { resource_type, resource_id, employer_id, employee_id };
-  const reason_erased = reason === null && reason_hash !== null;
-  return {
-    id: String(record_id),
-    recorded_at,
-    actor: actorOf(row),
-    action,
-    ...resource,
-    details,
-    reason,
-    reason_erased,
-    hash,
-  };
 }

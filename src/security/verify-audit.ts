@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import { pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { AuditRecordTable, Db } from '../database/tables.ts';
-import { ACTIONS, readDetails, resourceTypeOf } from './audit.ts';
-import { type Head, hashAfter, isReasonHash, readHead } from './audit-chain.ts';
+import { ACTIONS, resourceTypeOf } from './audit.ts';
+import { type Head, hashAfter, isReasonHash, parseHead, readHead } from './audit-chain.ts';
+import { readDetails } from './audit-list.ts';
 
 const ROWS_AT_ONCE = 2_000;
 
@@ -42,4 +43,36 @@ function verifyRecord(row: AuditRecordTable, last: Head, { report }: Verifying):
     wrong('hash', 'is not the hash of the preceding hash and this record');
   if (row.reason === null || row.reason_key === null || row.reason_hash === null) return;
   if (!isReasonHash(row.reason_hash, row.reason_key, row.reason)) wrong('reason', 'is not what was recorded');
+}
+
+export const CONTINUATIONS = ['continues', 'restored from an older state', 'altered'] as const;
+export type Continuation = (typeof CONTINUATIONS)[number];
+
+/**
+ * Compares the chain with a head that was kept outside the database. `continues`: the record of the head is unchanged.
+ * `restored from an older state`: the database was restored from a backup that is older than the head, or it ends before
+ * the head. Otherwise `altered`. The chain itself must have been verified.
+ */
+export async function compareHead(db: Db, kept: Head): Promise<Continuation> {
+  if (kept.record_id === 0) return 'continues';
+  const head = await readHead(db);
+  if (kept.record_id > head.record_id) return 'restored from an older state';
+  const { hash } = await db
+    .selectFrom('audit_records')
+    .select('hash')
+    .where('record_id', '=', kept.record_id)
+    .executeTakeFirstOrThrow();
+  if (hash === kept.hash) return 'continues';
+  const restores = await db
+    .selectFrom('audit_records')
+    .select('details')
+    .where('resource_type', '=', 'database')
+    .where('action', '=', 'database.restore')
+    .execute();
+  const isNewer = restores.some(({ details }) => {
+    const text = readDetails(details)?.backup_head;
+    const backup = typeof text === 'string' ? parseHead(text) : null;
+    return backup !== null && backup.record_id < kept.record_id;
+  });
+  return isNewer ? 'restored from an older state' : 'altered';
 }

@@ -1,8 +1,9 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { record, recordAll, recordsOf, SYSTEM, tokenActor } from '../../src/security/audit.ts';
-import { readHead } from '../../src/security/audit-chain.ts';
-import { verifyAudit } from '../../src/security/verify-audit.ts';
+import { record, recordAll, tokenActor } from '../../src/security/audit.ts';
+import { type Head, headText, parseHead, readHead } from '../../src/security/audit-chain.ts';
+import { type AuditFilter, listRecords } from '../../src/security/audit-list.ts';
+import { compareHead, verifyAudit } from '../../src/security/verify-audit.ts';
 import { altering } from '../cli/alter.ts';
 import { scratch } from '../database/scratch.ts';
 import { ACTING, acting } from '../support/audit.ts';
@@ -25,7 +26,7 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
     await transact(db, (trx) => record(trx, acting(AT), { action: 'event.reprocess', resource: null })),
     2,
   );
-  const page = await recordsOf(db, { type: 'census-sync', id: 's/1' }, { limit: 1 });
+  const page = await listRecords(db, { resourceType: 'census-sync', resourceId: 's/1' }, { limit: 1 });
   t.strictSame(page, {
     records: [
       {
@@ -39,7 +40,7 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
         employee_id: null,
         details: { before: null, after: [1] },
         reason: 'the employer left',
-        reason_erased: false,
+        reason_hash: page.records[0]?.reason_hash,
         hash: page.records[0]?.hash,
       },
     ],
@@ -47,14 +48,37 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
   });
 });
 
-onEitherEngine('records of a resource are paged in order', async (t) => {
+onEitherEngine('records are filtered and paged in either order', async (t) => {
   const { db } = await scratch(t);
-  for (const action of ['event.dismiss', 'event.reprocess', 'event.dismiss'] as const)
-    await transact(db, (trx) => record(trx, ACTING, { action, resource: 'e' }));
-  const first = await recordsOf(db, { type: 'event', id: 'e' }, { limit: 2 });
-  t.match(first, { records: [{ id: '1', actor: SYSTEM }, { id: '2' }], next: 2 });
-  const rest = await recordsOf(db, { type: 'event', id: 'e' }, { after: 2, limit: 2 });
-  t.match(rest, { records: [{ id: '3', action: 'event.dismiss' }], next: null });
+  const actor = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, null);
+  await transact(db, (trx) =>
+    recordAll(trx, [
+      { ...acting('2026-07-01T00:00:00.000Z'), action: 'event.dismiss', resource: 'e' },
+      { ...acting('2026-07-02T00:00:00.000Z'), action: 'event.reprocess', resource: 'e', employer: 'acme' },
+      { actor, now: '2026-07-03T00:00:00.000Z', action: 'change.retry', resource: 'c', employee: 'ann' },
+    ]),
+  );
+  const idsOf = async (filter: AuditFilter, page: Parameters<typeof listRecords>[2] = { limit: 10 }) =>
+    (await listRecords(db, filter, page)).records.map(({ id }) => id).join(' ');
+  t.equal(await idsOf({}), '3 2 1');
+  t.equal(await idsOf({}, { limit: 10, order: 'oldest_first' }), '1 2 3');
+  t.equal(await idsOf({}, { limit: 1, past: 3 }), '2');
+  t.equal(await idsOf({}, { limit: 1, past: 1, order: 'oldest_first' }), '2');
+  t.equal((await listRecords(db, {}, { limit: 2 })).next, 2);
+  t.equal((await listRecords(db, {}, { limit: 3 })).next, null);
+  for (const [filter, ids] of [
+    [{ action: 'event.dismiss' }, '1'],
+    [{ resourceType: 'event' }, '2 1'],
+    [{ resourceType: 'event', resourceId: 'c' }, ''],
+    [{ employerId: 'acme' }, '2'],
+    [{ employeeId: 'ann' }, '3'],
+    [{ actorId: 'tok_1' }, '3'],
+    [{ from: '2026-07-02T00:00:00.000Z', until: '2026-07-03T00:00:00.000Z' }, '2'],
+    [{ employers: ['acme', 'other'] }, '2'],
+    [{ employers: [] }, ''],
+  ] as const) {
+    t.equal(await idsOf(filter), ids, JSON.stringify(filter));
+  }
 });
 
 onEitherEngine('a transaction that fails leaves no record and no gap', async (t) => {
@@ -72,7 +96,7 @@ onEitherEngine('ids follow the order of commits without gaps, however many act a
   const { db } = await scratch(t);
   const made = { action: 'event.dismiss', resource: 'e' } as const;
   await Promise.all(Array.from({ length: 20 }, () => transact(db, (trx) => record(trx, ACTING, made))));
-  const { records } = await recordsOf(db, { type: 'event', id: 'e' }, { limit: 100 });
+  const { records } = await listRecords(db, { resourceId: 'e' }, { limit: 100, order: 'oldest_first' });
   t.strictSame(
     records.map(({ id }) => Number(id)),
     Array.from({ length: 20 }, (_, index) => index + 1),
@@ -86,7 +110,7 @@ onEitherEngine('audit records are append-only', async (t) => {
   const remove = () => transact(db, (trx) => trx.deleteFrom('audit_records').execute());
   await t.rejects(change(), /audit_records are append-only/);
   await t.rejects(remove(), /audit_records are append-only/);
-  t.match(await recordsOf(db, { type: 'event', id: 'e' }, { limit: 1 }), { records: [{ reason: null }] });
+  t.match(await listRecords(db, {}, { limit: 1 }), { records: [{ reason: null }] });
 });
 
 onEitherEngine('the chain has the same hashes on both engines', async (t) => {
@@ -120,6 +144,31 @@ onEitherEngine('verification names a record that was altered or removed', async 
   t.strictSame(await differencesIn(db), ['3 record_id', '3 hash']);
   await by.run('delete from audit_records where record_id = 3');
   t.strictSame(await differencesIn(db), ['1 record_id']);
+});
+
+onEitherEngine('a kept head shows whether the chain continues', async (t) => {
+  const { db } = await scratch(t);
+  const made = { action: 'event.dismiss', resource: 'e' } as const;
+  const heads: string[] = [headText(await readHead(db))];
+  const compared = (head: string) => compareHead(db, parseHead(head) as Head);
+  for (let count = 0; count < 3; count += 1) {
+    await transact(db, (trx) => record(trx, ACTING, made));
+    heads.push(headText(await readHead(db)));
+  }
+  for (const head of heads) t.equal(await compared(head), 'continues', head);
+  const other = 'a'.repeat(64);
+  t.equal(await compared(`2:${other}`), 'altered');
+  t.equal(await compared(`4:${other}`), 'restored from an older state', 'the chain ends before the head');
+  const restore = { backup_head: heads[1], replaced_head: `3:${other}` };
+  await transact(db, (trx) =>
+    record(trx, ACTING, { action: 'database.restore', resource: null, details: restore }),
+  );
+  t.equal(await compared(`2:${other}`), 'restored from an older state');
+  t.equal(await compared(`1:${other}`), 'altered', 'the backup had the record of the head');
+  t.equal(await compared(heads[1] as string), 'continues');
+  for (const text of ['', '1', '1:', '1:A', `01:${other}`, `1:${other}0`, `0:${other}`]) {
+    t.equal(parseHead(text), null, text);
+  }
 });
 
 async function differencesIn(db: Db): Promise<string[]> {

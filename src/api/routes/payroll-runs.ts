@@ -3,7 +3,6 @@ import Type from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { cursorOf } from '../../formats/cursor.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { openOnPayDate } from '../../payroll/lifecycle/open-on-pay-date.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
@@ -24,7 +23,6 @@ import { RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
 import { bodyOf, findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
-import { AuditRecord, recordsOf } from '../../security/audit.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
 import { assertOwnEmployer, employersOf, unappliedSightOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
@@ -274,33 +272,6 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       const otherRules = whyOtherRules(stored);
       if (otherRules !== null) throw conflict(otherRules);
       return verifyRun(db, stored);
-    },
-  );
-}
-
-const recordCursor = cursorOf('audit-records', Type.Integer({ minimum: 1 }));
-
-/** Lists the audit records of a run, also after it was deleted. */
-export function payrollRunAuditRoutes(app: Api, { db }: ApiParts): void {
-  app.get(
-    '/v1/payroll-runs/:run_id/audit-records',
-    operation('Payroll runs', 'audit:read', {
-      operationId: 'listAuditRecordsOfPayrollRun',
-      employers: 'list',
-      summary: 'List who did what with a payroll run',
-      description:
-        'Lists the audit records of a run, oldest first: created, finalized, voided, deleted, amounts taken. ' +
-        'Records of a deleted run are kept.',
-      params: RunId,
-      querystring: field.closed({ cursor, limit }),
-      response: { 200: pageOf(AuditRecord) },
-    }),
-    async (request) => {
-      const { params, query } = request;
-      const { cursor, limit = LIMIT_DEFAULT } = query;
-      const page = { after: recordCursor.decode(cursor), limit, employers: employersOf(request) };
-      const { records, next } = await recordsOf(db, { type: 'run', id: params.run_id }, page);
-      return recordCursor.page(records, next);
     },
   );
 }

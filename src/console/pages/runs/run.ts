@@ -162,7 +162,11 @@ export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
 
 /** Renders who did what with the run. */
 async function historyOf({ api, params }: Visit): Promise<Html> {
-  const list = await api.get('/v1/payroll-runs/{run_id}/audit-records', { limit: PAGE_ROWS });
+  const list = await api.get('/v1/audit', {
+    resource_type: 'run',
+    resource_id: params.run_id,
+    limit: PAGE_ROWS,
+  });
   const caption = `Actions on run ${params.run_id}, oldest first`;
   return html`
     <details>

@@ -1,0 +1,103 @@
+import Type from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { ROW_TYPES } from '../../formats/rows.ts';
+import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
+import { ACTIONS } from '../../security/audit.ts';
+import { headText, readHead } from '../../security/audit-chain.ts';
+import { AUDIT_ORDERS, AuditRecord, allRecords, listRecords } from '../../security/audit-list.ts';
+import { employersOf } from '../employers.ts';
+import { negotiated } from '../headers.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { assertNoPage, interruptedOf, ndjsonOf } from '../streams.ts';
+
+const Query = field.closed({
+  action: Type.Optional({ ...field.oneOf(ACTIONS), description: 'Only this action.' }),
+  resource_type: Type.Optional({ ...ownId, description: 'Only this type of resource, such as `run`.' }),
+  resource_id: Type.Optional({ ...ownId, description: 'Only the resource with this ID.' }),
+  employer_id: idFilter('Only this employer.'),
+  employee_id: idFilter('Only this employee.'),
+  actor_id: Type.Optional({ ...ownId, description: 'Only this token, or this subject of a person.' }),
+  from: instant('Only records at or after this time.'),
+  until: instant('Only records before this time.'),
+  order: Type.Optional({ ...field.oneOf(AUDIT_ORDERS), description: 'Default: `newest_first`.' }),
+  cursor,
+  limit,
+});
+
+const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson] as const;
+
+const AuditHead = field.component(
+  'AuditHead',
+  { head: field.text('The ID of the last record, a colon, and its hash.') },
+  'The head of the audit records. Keep it outside the sidecar to verify the records later.',
+);
+
+/** Lists audit records in pages, or streams all that match as one file. */
+export function auditRoutes(app: Api, parts: ApiParts): void {
+  const { db } = parts;
+  app.get(
+    '/v1/audit',
+    operation('Audit', 'audit:read', {
+      operationId: 'listAuditRecords',
+      employers: 'list',
+      summary: 'List who did what',
+      description:
+        'Lists audit records. Parameters are combined with AND. `Accept` selects JSON in pages, or all matching records as ' +
+        '`text/csv` or `application/x-ndjson`.',
+      querystring: Query,
+      response: {
+        200: Type.Unsafe<unknown>({
+          description: 'The records.',
+          content: {
+            [ROW_TYPES.json]: { schema: pageOf(AuditRecord) },
+            [ROW_TYPES.csv]: { schema: field.text('A header, then one row per record.') },
+            [ROW_TYPES.ndjson]: { schema: field.text('An `AuditRecord` on each line.') },
+          },
+        }),
+      },
+      refuses: ['NOT_ACCEPTABLE'],
+    }),
+    async (request, reply) => {
+      const { cursor, limit = LIMIT_DEFAULT, order = 'newest_first', from, until, ...query } = request.query;
+      const type = negotiated(request.headers.accept, OFFERED);
+      const filter = {
+        action: query.action,
+        resourceType: query.resource_type,
+        resourceId: query.resource_id,
+        employerId: query.employer_id,
+        employeeId: query.employee_id,
+        actorId: query.actor_id,
+        from,
+        until,
+        employers: employersOf(request),
+      };
+      reply.header('vary', 'accept').type(type);
+      if (type === ROW_TYPES.json) {
+        const { records, next } = await listRecords(db, filter, {
+          past: auditCursor.decode(cursor),
+          limit,
+          order,
+        });
+        return auditCursor.page(records, next);
+      }
+      assertNoPage(request.query);
+      const pages = allRecords(db, filter, order);
+      const file = type === ROW_TYPES.csv ? csvOfRecords(pages) : ndjsonOf(pages);
+      return file.once('error', interruptedOf(request, parts));
+    },
+  );
+
+  app.get(
+    '/v1/audit/head',
+    operation('Audit', 'audit:read', {
+      operationId: 'getAuditHead',
+      employers: 'none',
+      summary: 'Get the head of the audit records',
+      description:
+        'Returns the head now. `benefits-sidecar audit verify --head` compares the records with a head that you kept.',
+      response: { 200: AuditHead },
+    }),
+    async () => ({ head: headText(await readHead(db)) }),
+  );
+}

@@ -1,0 +1,116 @@
+/** The commands of audit records. */
+import { createDifferences } from '../database/difference.ts';
+import { auditCursor } from '../operations/audit-files.ts';
+import { headText, parseHead, readHead } from '../security/audit-chain.ts';
+import { AUDIT_ORDERS, type AuditOrder, type AuditRecord, listRecords } from '../security/audit-list.ts';
+import { compareHead, verifyAudit } from '../security/verify-audit.ts';
+import { employerId, instant } from './arguments.ts';
+import type { Command, PageOptions } from './command.ts';
+import { ifStopped, wrongUsage } from './failure.ts';
+import {
+  type Column,
+  counted,
+  printFirst,
+  printPage,
+  printPairs,
+  printResult,
+  withProgress,
+} from './output.ts';
+
+export function addAuditCommands(program: Command): void {
+  const audit = program.subcommand('audit', 'List who did what, and verify that no record was altered.');
+  audit
+    .subcommand('list', 'List audit records, newest first.')
+    .records('none')
+    .examples('audit list --employer maple-bakery', 'audit list --action run.void --from 2026-07-01 --wide')
+    .option('--action <action>', 'Only this action, such as run.finalize')
+    .option('--resource-type <type>', 'Only this type of resource, such as run')
+    .option('--resource <id>', 'Only the resource with this id')
+    .option('--employer <id>', 'Only this employer', employerId)
+    .option('--employee <id>', 'Only this employee')
+    .option('--actor <id>', 'Only this token, or this subject of a person')
+    .option('--from <time>', 'Only records at or after this time', instant)
+    .option('--until <time>', 'Only records before this time', instant)
+    .choice('--order <order>', 'The order (default: newest_first)', AUDIT_ORDERS)
+    .page()
+    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
+      const { resource, employer, employee, actor, order, cursor, limit, ...filter } = options;
+      const ids = { resourceId: resource, employerId: employer, employeeId: employee, actorId: actor };
+      const page = { past: auditCursor.decode(cursor), limit, ...(order !== undefined && { order }) };
+      const { records, next } = await listRecords(db, { ...filter, ...ids }, page);
+      const list = { columns: COLUMNS, rows: records, none: 'No matching records.' };
+      printPage(out, auditCursor.page(records, next), list);
+    });
+  audit
+    .subcommand('verify', 'Recompute the chain of audit records, and compare it with a head that you kept.')
+    .records('none')
+    .examples('audit verify', `audit verify --head 311:${'5f'.repeat(32)}`)
+    .option('--head <head>', 'The head from a finalized run, a backup or the API', headOf)
+    .json()
+    .doesOnDatabase(
+      async ({ db, out, stopped }, { head: kept }: { head?: NonNullable<ReturnType<typeof parseHead>> }) => {
+        // Only reads, also while `serve` runs. Returns 0 if the chain is intact and continues from the head.
+        const differences = createDifferences(NAMED);
+        const signal = stopped();
+        const head = await readHead(db);
+        await withProgress(out, 'records', head.record_id, ({ add }) =>
+          verifyAudit(db, { report: differences.report, looked: add, signal }),
+        ).catch(ifStopped(signal, 'stopped before the end: the result is incomplete'));
+        const isIntact = differences.total === 0;
+        const compared = kept === undefined ? null : await compareHead(db, kept);
+        const result = isIntact ? compared : 'altered';
+        const named = differences.named.map(
+          ({ table, id, field, rule }) => `${table} ${id}: ${field}: ${rule}`,
+        );
+        printResult(
+          out,
+          { head: headText(head), result, difference_count: differences.total, differences: named },
+          () => {
+            printPairs(out, {
+              records: head.record_id,
+              head: headText(head),
+              ...(result !== null && { result }),
+            });
+            printFirst(out, named, differences.total);
+            if (isIntact) out.print(out.color('green', 'The chain is intact'));
+            else out.print(out.color('red', `Altered: ${counted(differences.total, 'difference')}`));
+          },
+        );
+        return isIntact && (result === null || result === 'continues') ? 0 : 1;
+      },
+    );
+}
+
+/** Differences that are printed. All are counted. */
+const NAMED = 100;
+
+type ListOptions = PageOptions & {
+  action?: string;
+  resourceType?: string;
+  resource?: string;
+  employer?: string;
+  employee?: string;
+  actor?: string;
+  from?: string;
+  until?: string;
+  order?: AuditOrder;
+};
+
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  ['id', ({ id }) => id],
+  ['time', (record) => record.recorded_at],
+  ['action', ({ action }) => action],
+  ['resource', (record) => record.resource_id],
+  ['by', ({ actor }) => actor.name],
+  ['employer', (record) => record.employer_id, 1],
+  ['employee', (record) => record.employee_id, 2],
+  ['reason', ({ reason }) => reason, 'cut'],
+];
+
+function headOf(text: string) {
+  const head = parseHead(text);
+  if (head !== null) return head;
+  throw wrongUsage(
+    '--head must be the id of a record, a colon and a hash of 64 characters, such as 311:5f5f…',
+  );
+}

@@ -1,0 +1,132 @@
+/** Lists of audit records, as the API, the command line and the console show them. */
+import Type, { type Static } from 'typebox';
+import { component, nullableText, text } from '../contract/fields.ts';
+import { parseJson } from '../contract/json.ts';
+import { isOneOf } from '../database/bulk.ts';
+import type { AuditRecordTable, Db } from '../database/tables.ts';
+import { AppError } from '../errors.ts';
+import { Actor, actorOf, type Details } from './audit.ts';
+
+export const AuditRecord = component(
+  'AuditRecord',
+  {
+    id: text('The ID of the record. IDs increase by one.'),
+    recorded_at: text('The time of the action.'),
+    actor: Actor,
+    action: text('What was done, such as `run.finalize`.'),
+    resource_type: text('The type of the resource.'),
+    resource_id: nullableText('The ID of the resource. Null for an action on several.'),
+    employer_id: nullableText('The employer. Null if the action concerns none or several.'),
+    employee_id: nullableText('The employee. Null if the action concerns none or several.'),
+    details: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'IDs, and the values of settings before and after.',
+    }),
+    reason: nullableText('The reason that was given. Null without one, and after it was erased.'),
+    reason_hash: nullableText('The keyed hash of the reason. It stays when the reason is erased.'),
+    hash: text('The SHA-256 over the hash of the preceding record and this record.'),
+  },
+  'Who did what, when, to which resource, and why.',
+);
+export type AuditRecord = Static<typeof AuditRecord>;
+
+export type AuditFilter = {
+  action?: string | undefined;
+  resourceType?: string | undefined;
+  resourceId?: string | undefined;
+  employerId?: string | undefined;
+  employeeId?: string | undefined;
+  /** The id of a token, or the subject of a person. */
+  actorId?: string | undefined;
+  /** At or after, and before: instants in milliseconds UTC. */
+  from?: string | undefined;
+  until?: string | undefined;
+  /** Only records of these employers; null for all. */
+  employers?: readonly string[] | null;
+};
+
+export const AUDIT_ORDERS = ['newest_first', 'oldest_first'] as const;
+export type AuditOrder = (typeof AUDIT_ORDERS)[number];
+
+/** Returns a page of records. `next` continues the list past the id `past`. */
+export async function listRecords(
+  db: Db,
+  filter: AuditFilter,
+  { past, limit, order = 'newest_first' }: { past?: number | undefined; limit: number; order?: AuditOrder },
+): Promise<{ records: AuditRecord[]; next: number | null }> {
+  const isNewestFirst = order === 'newest_first';
+  const rows = await filtered(db, filter)
+    .$if(past !== undefined, (query) => query.where('record_id', isNewestFirst ? '<' : '>', past as number))
+    .selectAll()
+    .orderBy('record_id', isNewestFirst ? 'desc' : 'asc')
+    .limit(limit + 1)
+    .execute();
+  const shown = rows.slice(0, limit);
+  const next = rows.length > limit ? (shown.at(-1)?.record_id ?? null) : null;
+  return { records: shown.map(viewRecord), next };
+}
+
+/** Rows of a page of a file: a few hundred kilobytes. */
+const ROWS_AT_ONCE = 500;
+
+/** Yields all records that match, in pages. */
+export async function* allRecords(
+  db: Db,
+  filter: AuditFilter,
+  order: AuditOrder,
+): AsyncGenerator<AuditRecord[]> {
+  for (let past: number | null | undefined; past !== null; ) {
+    const page = await listRecords(db, filter, { past, limit: ROWS_AT_ONCE, order });
+    yield page.records;
+    past = page.next;
+  }
+}
+
+function filtered(db: Db, filter: AuditFilter) {
+  const { action, resourceType, resourceId, employerId, employeeId, actorId, from, until } = filter;
+  const equal = {
+    action,
+    resource_type: resourceType,
+    resource_id: resourceId,
+    employer_id: employerId,
+    employee_id: employeeId,
+    actor_id: actorId,
+  };
+  let query = db.selectFrom('audit_records');
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) query = query.where(column as keyof typeof equal, '=', value);
+  }
+  if (from !== undefined) query = query.where('recorded_at', '>=', from);
+  if (until !== undefined) query = query.where('recorded_at', '<', until);
+  if (filter.employers != null) query = query.where(isOneOf(db, 'employer_id', filter.employers));
+  return query;
+}
+
+/** Returns stored details, or null if they are damaged. */
+export function readDetails(text: string): Details | null {
+  const parsed = parseJson(text);
+  const value = parsed.ok ? parsed.value : null;
+  return typeof value === 'object' && !Array.isArray(value) ? (value as Details | null) : null;
+}
+
+function viewRecord(row: AuditRecordTable): AuditRecord {
+  const details = readDetails(row.details);
+  if (details === null) {
+    const advice = 'run "benefits-sidecar verify", and restore a backup if it reports differences';
+    const damaged = `audit_records.details of ${row.record_id} is damaged: ${advice}`;
+    throw new AppError('STORED_JSON_DAMAGED', damaged);
+  }
+  return {
+    id: String(row.record_id),
+    recorded_at: row.recorded_at,
+    actor: actorOf(row),
+    action: row.action,
+    resource_type: row.resource_type,
+    resource_id: row.resource_id,
+    employer_id: row.employer_id,
+    employee_id: row.employee_id,
+    details,
+    reason: row.reason,
+    reason_hash: row.reason_hash,
+    hash: row.hash,
+  };
+}

@@ -1,0 +1,68 @@
+/** The list of audit records and the head of their chain. */
+import { createHash } from 'node:crypto';
+import type { Test } from 'tap';
+import type { AuditRecord } from '../../src/security/audit-list.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { EMPLOYER } from '../support/payroll.ts';
+import { startPayroll } from './payroll-stage.ts';
+
+/** Recomputes the head from a file, as docs/audit.md describes it for auditors. */
+function headOf(ndjson: string): string {
+  let head = '0:';
+  for (const line of ndjson.split('\n').filter((text) => text !== '')) {
+    const { id, actor, hash, ...record }: AuditRecord = JSON.parse(line);
+    const { kind, issuer, id: actorId, name, acting_user } = actor;
+    const { action, resource_type, resource_id, employer_id, employee_id } = record;
+    const text = JSON.stringify([
+      ...[Number(id), record.recorded_at, kind, issuer, actorId, name, acting_user],
+      ...[action, resource_type, resource_id, employer_id, employee_id],
+      ...[JSON.stringify(record.details), record.reason_hash],
+    ]);
+    const preceding = head.slice(head.indexOf(':') + 1);
+    if (createHash('sha256').update(`${preceding}\n${text}`).digest('hex') !== hash) throw new Error(line);
+    head = `${id}:${hash}`;
+  }
+  return head;
+}
+
+onEitherEngine('a finalized run shows the head, which a file of all records leads to', async (t: Test) => {
+  const { call, finalized } = await startPayroll(t);
+  const run = await finalized('r');
+  const head = run.headers['audit-head'];
+  t.match(head, /^\d+:[0-9a-f]{64}$/);
+  t.strictSame((await call({ url: '/v1/audit/head' })).json, { head });
+  t.equal(run.json.audit_head, head);
+  const file = await call({
+    url: '/v1/audit?order=oldest_first',
+    headers: { accept: 'application/x-ndjson' },
+  });
+  t.equal(headOf(file.text), head);
+  await call({ method: 'POST', url: '/v1/payroll-runs/r/void', body: { reason: 'x' } });
+  for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {
+    const { headers } = await call({ url: '/v1/payroll-runs/r/lines', headers: { accept } });
+    t.equal(headers['audit-head'], head, accept);
+  }
+  const later = await call({ url: '/v1/audit/head' });
+  t.not(later.json.head, head);
+});
+
+onEitherEngine('records are listed in pages, or streamed as CSV and NDJSON', async (t: Test) => {
+  const { call, finalized } = await startPayroll(t);
+  await finalized('r');
+  const { json } = await call({ url: `/v1/audit?employer_id=${EMPLOYER}&resource_type=run&limit=1` });
+  t.match(json, { data: [{ action: 'run.finalize', resource_id: 'r' }], has_more: true });
+  const more = `/v1/audit?employer_id=${EMPLOYER}&resource_type=run&limit=1&cursor=${json.next_cursor}`;
+  t.match((await call({ url: more })).json, { data: [{ action: 'run.create' }], has_more: false });
+  const csv = await call({ url: '/v1/audit?action=run.create', headers: { accept: 'text/csv' } });
+  const [header, row] = csv.text.split('\r\n');
+  t.match(csv.headers['content-type'], 'text/csv');
+  t.match(header, /^id,recorded_at,actor_kind,/);
+  t.match(row, /,run\.create,run,r,/);
+  const refused = await call({ url: '/v1/audit?limit=1', headers: { accept: 'text/csv' } });
+  t.match(refused, { status: 400, json: { errors: [{ path: 'limit' }] } });
+  t.match(await call({ url: '/v1/audit?action=nothing' }), {
+    status: 400,
+    json: { errors: [{ path: 'action' }] },
+  });
+  t.equal((await call({ url: '/v1/audit', headers: { accept: 'image/png' } })).status, 406);
+});

@@ -1,0 +1,28 @@
+import { transact } from '../../src/database/transaction.ts';
+import { record } from '../../src/security/audit.ts';
+import { headText, readHead } from '../../src/security/audit-chain.ts';
+import { ACTING } from '../support/audit.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { altering } from './alter.ts';
+import { here, jsonOf, withFixtures } from './harness.ts';
+
+onEitherEngine('records are listed, and verified against a kept head', async (t) => {
+  const { env, db } = await withFixtures(t);
+  const made = { action: 'event.dismiss', resource: 'evt-1', employer: 'acme', reason: 'a test' } as const;
+  for (let count = 0; count < 2; count += 1) await transact(db, (trx) => record(trx, ACTING, made));
+  const list = await here(t, env, ['audit', 'list', '--employer', 'acme', '--limit', '1', '--json']);
+  t.match(jsonOf(list), { data: [{ action: 'event.dismiss', resource_id: 'evt-1' }], has_more: true });
+  t.match((await here(t, env, ['audit', 'list', '--resource', 'other'])).stderr, /No matching records/);
+
+  const head = headText(await readHead(db));
+  const verify = (...argv: string[]) => here(t, env, ['audit', 'verify', ...argv]);
+  t.match(await verify(), { code: 0, stdout: new RegExp(`${head}[^]*The chain is intact`) });
+  t.match(jsonOf(await verify('--head', head, '--json')), { head, result: 'continues', difference_count: 0 });
+  const missing = await verify('--head', `99:${'a'.repeat(64)}`);
+  t.match(missing, { code: 1, stdout: /restored from an older state/ });
+  t.match(await verify('--head', 'a'), { code: 2, stderr: /--head must be the id of a record/ });
+  const by = await altering(t, env.DATABASE_URL as string);
+  await by.run("update audit_records set resource_id = 'evt-2' where record_id = 1");
+  const altered = await verify('--head', head);
+  t.match(altered, { code: 1, stdout: /audit_records 1: hash: is not .*\n.*Altered: 1 difference/ });
+});
