@@ -1,4 +1,5 @@
 /** The commands of open items: what payroll still owes or is owed, and decisions about it. */
+
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
@@ -6,21 +7,21 @@ import { amountOf, type Cents, dollars } from '../money.ts';
 import { ITEM_KINDS, itemIdentity } from '../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../payroll/compute/item-state.ts';
 import { ITEM_ACTIONS, type ItemAction } from '../payroll/facts/decisions.ts';
-import { decideItems, type RequestedDecision } from '../payroll/reconciliation/decide-items.ts';
+import { decideItems } from '../payroll/reconciliation/decide-items.ts';
+import { type ItemTotals, totalItems } from '../payroll/reconciliation/item-totals.ts';
 import {
   type ItemFilter,
   type ItemsOf,
-  type ItemTotals,
   itemCursor,
   listItems,
   type ShownItem,
-  totalItems,
 } from '../payroll/reconciliation/open-items.ts';
 import {
   bringOpeningItems,
   differentOpenings,
   OPENING_COLUMNS,
 } from '../payroll/reconciliation/opening-rows.ts';
+import type { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
 import { amount, assertKnownEmployer, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type Context, confirm, type PageOptions } from './command.ts';
 import { failed, inputRefused, wrongUsage } from './failure.ts';

@@ -9,6 +9,8 @@ import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes.ts';
 import { eventPages } from './pages/events.ts';
 import { homePages } from './pages/home.ts';
+import { itemActions } from './pages/items/decide.ts';
+import { itemPages } from './pages/items/list.ts';
 import { deductionPages } from './pages/ledger/deduction.ts';
 import { employeePages } from './pages/ledger/employee.ts';
 import { ledgerPages } from './pages/ledger/list.ts';
@@ -48,6 +50,8 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     overridePages(pages);
     finalizePages(pages);
     payrollFilePages(pages);
+    itemPages(pages);
+    itemActions(pages);
     settingPages(pages);
     editorPages(pages);
     censusPages(pages);

@@ -44,6 +44,7 @@ const LINKS: readonly Link[] = [
   { path: '/events', title: 'Events', scope: 'events:read' },
   { path: '/ledger', title: 'Ledger', scope: 'ledger:read', below: ['/deductions', '/employees'] },
   { path: '/runs', title: 'Payroll runs', scope: 'runs:read', below: ['/settings'] },
+  { path: '/open-items', title: 'Open items', scope: 'runs:read' },
   { path: '/census', title: 'Census', scope: 'census:read' },
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
   { path: '/operations', title: 'Operations', scope: 'any', employers: 'all' },

@@ -6,20 +6,15 @@ import { employmentsOf } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
-import {
-  type CheckedDecisions,
-  DecisionsRequest,
-  decideItems,
-} from '../../payroll/reconciliation/decide-items.ts';
+import { type CheckedDecisions, decideItems } from '../../payroll/reconciliation/decide-items.ts';
+import { ItemTotals, totalItems } from '../../payroll/reconciliation/item-totals.ts';
+import { csvOfItems } from '../../payroll/reconciliation/items-csv.ts';
 import {
   allItems,
-  csvOfItems,
   type ItemsOf,
-  ItemTotals,
   itemCursor,
   listItems,
   ShownItem,
-  totalItems,
 } from '../../payroll/reconciliation/open-items.ts';
 import {
   bringOpeningItems,
@@ -29,6 +24,7 @@ import {
   OpeningItems,
   OpeningRow,
 } from '../../payroll/reconciliation/opening-rows.ts';
+import { DecisionsRequest } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { negotiated } from '../headers.ts';

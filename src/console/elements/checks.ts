@@ -88,6 +88,11 @@ export function runFixes({ id, employer_id }: Run): Fixes {
   const path = links.runPath(id);
   const example = (employeeId: string) => links.runEmployeeLink(id, employeeId);
   const flagged = (flag: string): Fixed => ({ example, all: `${links.address(path, { flag })}#lines` });
+  const items = (example: (text: string) => Html): Fixed => ({
+    example,
+    all: links.address('/open-items', { employer_id }),
+    label: 'Decide about open items',
+  });
   const settings: Fixed = { all: links.address('/settings', { employer_id }), label: 'Payroll settings' };
   const ofEmployer = census(links.censusPath(employer_id));
   return {
@@ -101,11 +106,12 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'employees-not-scheduled': { ...settings, example },
     'start-moved': { scope: 'ledger:read', example: startDecision },
     'start-corrected': { example },
-    'missed-checks': flagged('missed_check'),
-    'retro-pre-tax': { ...flagged('retro_pre_tax'), example: withText(example) },
-    'retro-refund': { ...flagged('retro_refund'), example: withText(example) },
+    'missed-checks': items(example),
+    'retro-pre-tax': items(withText(example)),
+    'retro-refund': items(withText(example)),
     'paid-after-termination': { example: withText(example) },
-    'negative-total': { example: withText(example) },
+    'negative-total': items(withText(example)),
+    'override-outdated': { example: withText(example) },
     'coverage-beyond-last-check': { ...flagged('coverage_beyond_last_check'), example: withText(example) },
     'final-check-empty': { example },
     'termination-contradicted': { ...ofEmployer, example },

@@ -1,74 +1,21 @@
 /** Records decisions about open items: all of a request or none, for the amounts that the caller reviewed. */
-import Type, { type Static } from 'typebox';
-import { closed, component, day, identifier, oneOfDescribed, reasonField } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { AMOUNT_PATTERN, AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
+import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
-import { isNothing, itemIdentity } from '../calculation/items.ts';
+import { type ItemIdentity, isNothing, itemIdentity } from '../calculation/items.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
 import type { OpenItem } from '../compute/open-items.ts';
-import { ITEM_ACTIONS, type NewDecision, recordDecisions } from '../facts/decisions.ts';
+import { type NewDecision, recordDecisions } from '../facts/decisions.ts';
 import { lockPayroll, readPayrollRevision } from '../settings/lock.ts';
-
-/** They are one transaction, which holds the write lock of SQLite. */
-export const DECISIONS_MAX = 5_000;
-
-const amount = (description: string) =>
-  Type.Optional(Type.String({ pattern: AMOUNT_PATTERN, rule: AMOUNT_RULE, description }));
-const optionalDay = (description: string) => Type.Optional({ ...day, description });
-
-/** An item id has the ids of a run, an employee and a deduction, percent-encoded. */
-const ITEM_ID_MAX_CHARACTERS = 10_000;
-
-const RequestedDecision = closed({
-  item_id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: ITEM_ID_MAX_CHARACTERS,
-      description: 'The open item. Either this or `employee_id` is required.',
-    }),
-  ),
-  employee_id: Type.Optional({
-    ...identifier,
-    description: 'The employee whose items to hold, also items that arise later.',
-  }),
-  action: oneOfDescribed(
-    ITEM_ACTIONS,
-    '`take`: runs take the item, up to `amount` if it is stated. `hold`: no run takes it. `write_off`: the employee no longer owes or gets ' +
-      'what is outstanding. `paid_directly`: `amount` was paid outside payroll on `paid_on`.',
-  ),
-  outstanding_member_amount: amount(
-    'The outstanding employee amount that was reviewed. Required with `item_id`.',
-  ),
-  outstanding_employer_amount: amount(
-    'The outstanding employer amount that was reviewed. Required with `item_id`.',
-  ),
-  amount: amount(
-    'The employee amount to take in all following runs, or the amount paid. It has the sign of the item.',
-  ),
-  not_before: optionalDay('Runs with an earlier pay date do not take the item.'),
-  until: optionalDay('From this date on the hold no longer counts.'),
-  paid_on: optionalDay('The date of the payment outside payroll.'),
-});
-export type RequestedDecision = Static<typeof RequestedDecision>;
-
-export const DecisionsRequest = component(
-  'ItemDecisionsRequest',
-  {
-    decisions: Type.Array(RequestedDecision, {
-      minItems: 1,
-      maxItems: DECISIONS_MAX,
-      rule: `must be a list of 1 to ${DECISIONS_MAX} decisions`,
-      description: 'All are recorded, or none.',
-    }),
-    reason: reasonField('The reason for all of them.'),
-  },
-  'Decisions about open items of one employer.',
-);
-export type DecisionsRequest = Static<typeof DecisionsRequest>;
+import {
+  type DecisionsRequest,
+  pathOf,
+  problemsOfForm,
+  type RequestedDecision,
+} from './requested-decisions.ts';
 
 export type CheckedDecisions =
   | { ok: true; decisions: NewDecision[] }
@@ -115,8 +62,7 @@ export async function checkDecisions(
   { decisions: requested, reason }: DecisionsRequest,
   today: string,
 ): Promise<CheckedDecisions> {
-  const problems = requested.flatMap((decision, index) => formProblems(decision, pathOf(index), today));
-  problems.push(...repeatedProblems(requested));
+  const problems = problemsOfForm(requested, today);
   if (problems.length > 0) return { ok: false, why: 'refused', problems };
   const items = await itemsById(db, employerId, requested, today);
   const named = requested.flatMap(({ employee_id }) => employee_id ?? []);
@@ -144,68 +90,10 @@ export async function checkDecisions(
     if (impossible.length > 0) return [];
     return [newDecision(decision, reason, { employeeId: item.identity.employee_id, item })];
   });
+  problems.push(...separatedPairs(requested, items));
   if (problems.length > 0) return { ok: false, why: 'refused', problems };
   if (changed.length > 0) return { ok: false, why: 'changed', problems: changed };
   return { ok: true, decisions };
-}
-
-function pathOf(index: number): string {
-  return `decisions[${index}]`;
-}
-
-type Field = 'amount' | 'not_before' | 'until' | 'paid_on';
-
-/** The fields that an action may state, and those of them that it must. */
-const FIELDS: Readonly<
-  Record<RequestedDecision['action'], { may: readonly Field[]; must: readonly Field[] }>
-> = {
-  take: { may: ['amount', 'not_before'], must: [] },
-  hold: { may: ['until'], must: [] },
-  write_off: { may: [], must: [] },
-  paid_directly: { may: ['amount', 'paid_on'], must: ['amount', 'paid_on'] },
-};
-
-/** Returns the problems of a decision that need no item. */
-function formProblems(decision: RequestedDecision, path: string, today: string): Problem[] {
-  const { item_id, employee_id, action } = decision;
-  const problems: Problem[] = [];
-  const add = (name: string, rule: string) => problems.push({ path: `${path}.${name}`, rule });
-  const { may, must } = FIELDS[action];
-  for (const name of ['amount', 'not_before', 'until', 'paid_on'] as const) {
-    if (decision[name] !== undefined && !may.includes(name)) add(name, `must be omitted for ${action}`);
-    if (decision[name] === undefined && must.includes(name)) add(name, `is required for ${action}`);
-  }
-  for (const name of ['not_before', 'until'] as const) {
-    const date = decision[name];
-    if (date !== undefined && date < today) add(name, `must not be before today, ${today}`);
-  }
-  if (decision.paid_on !== undefined && decision.paid_on > today)
-    add('paid_on', `must not be after today, ${today}`);
-  const reviewed = ['outstanding_member_amount', 'outstanding_employer_amount'] as const;
-  if (item_id === undefined && employee_id === undefined)
-    add('item_id', 'is required, or employee_id for a hold');
-  if (item_id !== undefined && employee_id !== undefined) add('employee_id', 'must be omitted with item_id');
-  if (item_id === undefined && employee_id !== undefined) {
-    if (action !== 'hold') add('action', 'must be hold for an employee');
-    for (const name of reviewed)
-      if (decision[name] !== undefined) add(name, 'must be omitted for an employee');
-  }
-  if (item_id !== undefined)
-    for (const name of reviewed) if (decision[name] === undefined) add(name, 'is required with item_id');
-  return problems;
-}
-
-function repeatedProblems(requested: readonly RequestedDecision[]): Problem[] {
-  const seen = new Set<string>();
-  return requested.flatMap(({ item_id, employee_id }, index) => {
-    const name = item_id === undefined ? 'employee_id' : 'item_id';
-    const key = JSON.stringify([name, item_id ?? employee_id]);
-    if (!seen.has(key)) {
-      seen.add(key);
-      return [];
-    }
-    return [{ path: `${pathOf(index)}.${name}`, rule: 'must be named once' }];
-  });
 }
 
 /** Computes the items of the employees that the requested ids name, by item id. */
@@ -274,4 +162,34 @@ function newDecision(
     paidOn: paid_on ?? null,
     reason,
   };
+}
+
+/** Runs take or hold the items of a pair together, so a decision about one of them alone would have no effect. */
+function separatedPairs(
+  requested: readonly RequestedDecision[],
+  items: ReadonlyMap<string, OpenItem>,
+): Problem[] {
+  const actions = new Map(requested.map(({ item_id, action }) => [item_id, action]));
+  return requested.flatMap(({ item_id, action }, index) => {
+    const item = items.get(item_id ?? '');
+    if (item === undefined || (action !== 'take' && action !== 'hold')) return [];
+    const partners = [...items.values()].filter(
+      (partner) => isPairOf(partner.identity, item.identity) && !isNothing(partner.outstanding),
+    );
+    return partners
+      .filter(({ id }) => actions.get(id) !== action)
+      .map(({ id }) => ({
+        path: `${pathOf(index)}.item_id`,
+        rule: `must be decided together with ${id}: a run takes both or none`,
+      }));
+  });
+}
+
+function isPairOf(partner: ItemIdentity, item: ItemIdentity): boolean {
+  const isSame = (['kind', 'source', 'employee_id', 'deduction_id'] as const).every(
+    (field) => partner[field] === item[field],
+  );
+  const isOther =
+    partner.line_of_coverage !== item.line_of_coverage || partner.taxability !== item.taxability;
+  return isSame && isOther;
 }

@@ -1,10 +1,8 @@
 /** The open items of an employer or an employee as the API and the command line show them, with filters and totals. */
-import type { Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import {
   boolean,
-  closed,
   component,
   integer,
   nullable,
@@ -13,11 +11,10 @@ import {
   text,
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
-import { csvOf, harmless } from '../../formats/csv.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { amountOf } from '../../money.ts';
 import { Actor, type Made, makersOf, SYSTEM } from '../../security/audit.ts';
-import { ITEM_KINDS, isNothing, NOTHING, plus } from '../calculation/items.ts';
+import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
 import { amountField, Because, FLAGS } from '../calculation/line.ts';
 import { daysBetween } from '../calculation/pay-dates.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
@@ -115,7 +112,7 @@ export type ItemsOf = { employerId: string; today: string; filter: ItemFilter };
 type EmployeeItems = { employeeId: string; items: OpenItem[] };
 
 /** Yields the items that match a filter, by employee. Pages of employees without any are yielded too, so that a reader can stop. */
-async function* matchingItems(
+export async function* matchingItems(
   db: Db,
   { employerId, today, filter }: ItemsOf,
   after?: string,
@@ -172,68 +169,6 @@ export async function* allItems(db: Db, of: ItemsOf): AsyncGenerator<{ lines: Sh
     const items = page.flatMap((employee) => employee.items);
     if (items.length > 0) yield [{ lines: await showItems(db, of, items) }];
   }
-}
-
-const SUM = {
-  items: integer('The number of items.'),
-  employees: integer('The number of employees with such items.'),
-  outstanding_member_amount: amountField('The sum of the outstanding employee amounts.'),
-  outstanding_employer_amount: amountField('The sum of the outstanding employer amounts.'),
-};
-
-export const ItemTotals = component(
-  'OpenItemTotals',
-  {
-    ...SUM,
-    by_kind: Type.Array(closed({ kind: oneOfDescribed(ITEM_KINDS, 'The kind.'), ...SUM }), {
-      description: 'The sums of each kind that has items.',
-    }),
-    by_state: Type.Array(closed({ state: oneOfDescribed(ITEM_STATES, 'The state.'), ...SUM }), {
-      description: 'The sums of each state that has items.',
-    }),
-  },
-  'The totals of open items.',
-);
-export type ItemTotals = Static<typeof ItemTotals>;
-
-/** Adds up the items that match. It computes all employees, like a run. */
-export async function totalItems(db: Db, of: ItemsOf): Promise<ItemTotals> {
-  const all = createSum();
-  const kinds = new Map(ITEM_KINDS.map((kind) => [kind, createSum()]));
-  const states = new Map(ITEM_STATES.map((state) => [state, createSum()]));
-  for await (const page of matchingItems(db, of)) {
-    for (const { items } of page) {
-      for (const item of items)
-        for (const sum of [all, kinds.get(item.identity.kind), states.get(item.state)]) sum?.add(item);
-    }
-  }
-  const rowsOf = <Name extends string>(sums: ReadonlyMap<Name, ReturnType<typeof createSum>>) =>
-    [...sums].filter(([, { isEmpty }]) => !isEmpty());
-  return {
-    ...all.view(),
-    by_kind: rowsOf(kinds).map(([kind, sum]) => ({ kind, ...sum.view() })),
-    by_state: rowsOf(states).map(([state, sum]) => ({ state, ...sum.view() })),
-  };
-}
-
-function createSum() {
-  let items = 0;
-  let outstanding = NOTHING;
-  const employees = new Set<string>();
-  return {
-    add(item: OpenItem): void {
-      items += 1;
-      employees.add(item.identity.employee_id);
-      outstanding = plus(outstanding, item.outstanding);
-    },
-    isEmpty: () => items === 0,
-    view: () => ({
-      items,
-      employees: employees.size,
-      outstanding_member_amount: amountOf(outstanding.member),
-      outstanding_employer_amount: amountOf(outstanding.employer),
-    }),
-  };
 }
 
 /** Returns items as they are shown, with the makers of their decisions. */
@@ -298,36 +233,4 @@ export function viewDecision(
     decided_by: makers.get(decision.recordId)?.by ?? SYSTEM,
     decided_at: decision.recordedAt,
   };
-}
-
-/** The columns of a file of items. New columns are added at the end. */
-const CSV_FIELDS = [
-  ...(['id', 'employer_id', 'employee_id', 'kind', 'state', 'run_id', 'opening_item_id'] as const),
-  ...(['pay_date', 'age_days', 'deduction_id', 'line_of_coverage', 'taxability'] as const),
-  ...([
-    'member_amount',
-    'employer_amount',
-    'outstanding_member_amount',
-    'outstanding_employer_amount',
-  ] as const),
-  ...(['needs_decision', 'reopened', 'explanation'] as const),
-] satisfies readonly (keyof ShownItem)[];
-
-const CSV_DECISION = ['action', 'amount', 'not_before', 'until', 'paid_on', 'reason', 'decided_at'] as const;
-
-/** Returns items as CSV in UTF-8, each with its decision. */
-export function csvOfItems(pages: AsyncIterable<readonly ShownItem[]>): Readable {
-  const header = [...CSV_FIELDS, 'flags', ...CSV_DECISION.map((name) => `decision_${name}`), 'decided_by'];
-  return csvOf(header, pages, (item) => [
-    ...CSV_FIELDS.map((name) => cellOf(name, item[name])),
-    item.flags.join(' '),
-    ...CSV_DECISION.map((name) => cellOf(name, item.decision?.[name] ?? null)),
-    harmless(item.decision?.decided_by.name ?? ''),
-  ]);
-}
-
-/** Amounts stay numbers, also negative ones. */
-function cellOf(name: string, value: string | number | boolean | null): string {
-  const text = value === null ? '' : String(value);
-  return name.endsWith('amount') || typeof value === 'number' ? text : harmless(text);
 }

@@ -1,21 +1,22 @@
 /** Tests the list of open items, and which decisions about them are recorded. */
+
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { Problem } from '../../../src/errors.ts';
-import {
-  type DecisionsRequest,
-  decideItems,
-  type RequestedDecision,
-} from '../../../src/payroll/reconciliation/decide-items.ts';
+import { decideItems } from '../../../src/payroll/reconciliation/decide-items.ts';
+import { totalItems } from '../../../src/payroll/reconciliation/item-totals.ts';
+import { csvOfItems } from '../../../src/payroll/reconciliation/items-csv.ts';
 import {
   allItems,
-  csvOfItems,
   type ItemFilter,
   listItems,
   type ShownItem,
-  totalItems,
 } from '../../../src/payroll/reconciliation/open-items.ts';
 import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
+import type {
+  DecisionsRequest,
+  RequestedDecision,
+} from '../../../src/payroll/reconciliation/requested-decisions.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
@@ -260,6 +261,22 @@ onEitherEngine(
     t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
   },
 );
+
+onEitherEngine('the items of a pair are taken or held together', async (t) => {
+  const db = await staged(t);
+  await send(db, election('2026-01-21', { taxability: 'pre_tax', member_contribution: '9.00' }));
+  const pair = (await list(db)).filter(({ kind, run_id }) => kind === 'adjustment' && run_id === 'r0');
+  t.equal(pair.length, 2, 'of the old and of the new taxability');
+  const [first, second] = pair.map((item) => ({ ...reviewed(item), action: 'take' as const }));
+  if (first === undefined || second === undefined) throw new Error('there is no pair');
+  const decideAbout = (...decisions: RequestedDecision[]) =>
+    decideItems(db, EMPLOYER, requestOf(...decisions), acting(LATELY));
+  const rule = `must be decided together with ${second.item_id}: a run takes both or none`;
+  const alone = { outcome: 'refused', problems: [{ path: 'decisions[0].item_id', rule }] };
+  t.strictSame(await decideAbout(first), alone);
+  t.match(await decideAbout(first, { ...second, action: 'hold' }), alone, 'or in another way');
+  t.match(await decideAbout(first, second), { outcome: 'decided' });
+});
 
 onEitherEngine('opening items are stored once, and refused with other content', async (t) => {
   const db = await staged(t);

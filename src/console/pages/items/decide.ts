@@ -1,0 +1,80 @@
+/** The form that decides about the selected open items, and what it does. */
+import type { ProblemDetails } from '../../../api/problem.ts';
+import { attempt } from '../../api-client.ts';
+import { choicesOf, filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
+import type { Query } from '../../elements/links.ts';
+import { type Html, html } from '../../html.ts';
+import type { Console } from '../../page.ts';
+import * as labels from './labels.ts';
+
+const SPECS: Specs = {
+  action: { label: 'Decision', choices: choicesOf(labels.ACTIONS) },
+  amount: {
+    label: 'Amount',
+    size: 12,
+    hint: 'To take: at most this much of each item over all paychecks. Paid outside payroll: the amount paid.',
+  },
+  not_before: { label: 'Take from the pay date', type: 'date' },
+  until: { label: 'Hold until', type: 'date' },
+  paid_on: { label: 'Paid on', type: 'date' },
+  reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
+};
+
+/** The filters that lead back to the list. */
+const KEPT = ['employer_id', 'employee_id', 'kind', 'state', 'line_of_coverage', 'older_than'] as const;
+
+export function itemActions({ action }: Console): void {
+  action('/open-items/decide', 'runs:write', async ({ api, form }) => {
+    const kept = Object.fromEntries(KEPT.map((name) => [name, form[`back_${name}`]]));
+    const call = api.send(
+      'post',
+      '/v1/employers/{employer_id}/open-items/decisions',
+      { employer_id: kept.employer_id },
+      { decisions: decisionsOf(form), reason: form.reason ?? '' },
+    );
+    const { problem } = await attempt(call, 400, 409, 422);
+    return problem === undefined
+      ? { go: labels.itemsPath(kept) }
+      : decisionForm({ ...kept, ...form }, problem);
+  });
+}
+
+/** Returns the decisions of a form: about each selected item, or about the employee. */
+function decisionsOf(form: Query): object[] {
+  const { action, amount, not_before, until, paid_on, hold_employee } = form;
+  const fields = { action, amount, not_before, until, paid_on };
+  if (hold_employee !== undefined) return [{ employee_id: hold_employee, ...fields }];
+  const selected = Object.entries(form).flatMap(([name, value]) =>
+    name.startsWith('item:') ? [value ?? ''] : [],
+  );
+  return selected.map((value) => {
+    const [item_id, outstanding_member_amount, outstanding_employer_amount] = value.split(' ');
+    return { item_id, outstanding_member_amount, outstanding_employer_amount, ...fields };
+  });
+}
+
+/** Returns the part of the list's form with the decision. `typed`: the filters of the list, and what the user entered. */
+export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
+  const { employee_id } = typed;
+  const back = Object.fromEntries(
+    KEPT.flatMap((name) => (typed[name] === undefined ? [] : [[`back_${name}`, typed[name]]])),
+  );
+  const { summary, fieldOf } = filledForm(SPECS, typed, problem);
+  const wholeEmployee = html`
+    <div class="field">
+      <label><input type="checkbox" name="hold_employee" value=${employee_id} />${` Hold all items of ${employee_id}, also later ones`}</label>
+    </div>
+  `;
+  return html`
+    <fieldset id="decision" class="card">
+      <legend>Decide about the selected items</legend>
+      ${summary}
+      ${hiddenFields(back)}
+      ${employee_id !== undefined && wholeEmployee}
+      <div class="fields">${Object.keys(SPECS).map(fieldOf)}</div>
+      <div class="actions">
+        <button type="submit">Record the decisions</button>
+      </div>
+    </fieldset>
+  `;
+}

@@ -1,0 +1,40 @@
+/** The words of open items. */
+import type { Schemas } from '../../../client.ts';
+import { address } from '../../elements/links.ts';
+
+export type Item = Schemas['OpenItem'];
+
+export const KINDS: Readonly<Record<Item['kind'], string>> = {
+  arrears: 'Not taken',
+  opening: 'Brought along',
+  missed_check: 'Missed paycheck',
+  adjustment: 'Correction',
+};
+
+export const STATES: Readonly<Record<Item['state'], string>> = {
+  open: 'Open',
+  take: 'To be taken',
+  hold: 'On hold',
+  settled: 'Settled',
+  written_off: 'Written off',
+  paid_directly: 'Paid directly',
+};
+
+export const REOPENED: Readonly<Record<NonNullable<Item['reopened']>, string>> = {
+  amount_changed: 'the amount changed since it was decided',
+  hold_ended: 'the hold has ended',
+  part_taken: 'the decided part was taken',
+  part_written_off: 'an amount is left after the write-off',
+  part_paid: 'an amount is left after the payment',
+};
+
+export const ACTIONS: Readonly<Record<NonNullable<Item['decision']>['action'], string>> = {
+  take: 'Take with paychecks',
+  hold: 'Hold',
+  write_off: 'Write off',
+  paid_directly: 'Paid outside payroll',
+};
+
+export function itemsPath(filters: Readonly<Record<string, string | undefined>>): string {
+  return address('/open-items', filters);
+}

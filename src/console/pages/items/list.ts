@@ -1,0 +1,173 @@
+/** Open items of an employer: the list with filters and totals, and the form that decides about the selected items. */
+import type { Schemas } from '../../../client.ts';
+import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
+import { attempt } from '../../api-client.ts';
+import { empty, state } from '../../elements/facts.ts';
+import { choicesOf, problemSummary } from '../../elements/fields.ts';
+import { actorName, count, money, plain } from '../../elements/format.ts';
+import { deductionLink, employeeOf, idLink, runLink } from '../../elements/links.ts';
+import {
+  type Column,
+  type Filter,
+  filterForm,
+  filtersIn,
+  PAGE_ROWS,
+  pager,
+  table,
+} from '../../elements/list.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import { decisionForm } from './decide.ts';
+import * as labels from './labels.ts';
+
+type Item = labels.Item;
+type Totals = Schemas['OpenItemTotals'];
+
+const FILTERS: readonly Filter[] = [
+  { name: 'employer_id', label: 'Employer ID', required: true },
+  { name: 'employee_id', label: 'Employee ID' },
+  { name: 'kind', label: 'Kind', choices: choicesOf(labels.KINDS) },
+  { name: 'state', label: 'State', choices: choicesOf(labels.STATES) },
+  { name: 'line_of_coverage', label: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
+  { name: 'older_than', label: 'Older than, in days', size: 6 },
+];
+
+export function itemPages({ page, part }: Console): void {
+  page('/open-items', 'runs:read', async (visit) => {
+    const { employer_id } = visit.query;
+    return employer_id === undefined
+      ? { title: 'Open items', body: await chooser(visit) }
+      : { title: `Open items of ${employer_id}`, body: await listOf(visit, employer_id) };
+  });
+
+  part('/open-items/totals', 'runs:read', async ({ api, query }) => {
+    const { employer_id, ...filters } = filtersIn(query, FILTERS);
+    const call = api.get('/v1/employers/{employer_id}/open-items/totals', { employer_id, ...filters });
+    const { data, problem } = await attempt(call, 400);
+    return problem === undefined ? totalsOf(data) : problemSummary(problem);
+  });
+}
+
+async function chooser({ api }: Visit): Promise<Html> {
+  const { data } = await api.get('/v1/payroll-runs', { limit: PAGE_ROWS });
+  const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
+  const recent = html`
+    <section class="card" aria-labelledby="recent">
+      <h2 id="recent">Employers with recent runs</h2>
+      <ul>${employers.map((employer_id) => html`<li>${idLink(labels.itemsPath({ employer_id }), employer_id)}</li>`)}</ul>
+    </section>
+  `;
+  return html`
+    <p>An open item is an amount that payroll still owes or is owed: a correction of an earlier paycheck, a missed paycheck, or an amount that payroll did not take.</p>
+    ${filterForm('/open-items', {}, FILTERS.slice(0, 1))}
+    ${employers.length > 0 && recent}
+  `;
+}
+
+async function listOf(visit: Visit, employer_id: string): Promise<Html> {
+  const { api, query, may } = visit;
+  const { employer_id: _, ...filters } = filtersIn(query, FILTERS);
+  const list = { limit: PAGE_ROWS, cursor: query.cursor, employer_id, ...filters };
+  const { data: page, problem } = await attempt(
+    api.get('/v1/employers/{employer_id}/open-items', list) as Promise<Schemas['OpenItemList']>,
+    400,
+  );
+  const shown =
+    problem !== undefined
+      ? problemSummary(problem)
+      : page.data.length === 0
+        ? empty(page.has_more ? 'No matching items so far' : 'No open items')
+        : itemTable(page.data, visit);
+  const decides =
+    may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
+  return html`
+    ${filterForm('/open-items', query, FILTERS)}
+    <div hx-get=${`/open-items/totals${labels.itemsPath(query).slice('/open-items'.length)}`} hx-trigger="load" hx-swap="outerHTML">
+      <p class="card soft" role="status">Adding up …</p>
+    </div>
+    <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">
+      ${shown}
+      ${pager('/open-items', query, page?.next_cursor ?? null)}
+      ${decides && decisionForm(query)}
+    </form>
+  `;
+}
+
+function totalsOf(totals: Totals): Html {
+  if (totals.items === 0) return html`<div></div>`;
+  type Row = Pick<
+    Totals,
+    'items' | 'employees' | 'outstanding_member_amount' | 'outstanding_employer_amount'
+  >;
+  const rows: (Row & { name: string })[] = [
+    ...totals.by_kind.map((row) => ({ ...row, name: labels.KINDS[row.kind] })),
+    ...totals.by_state.map((row) => ({ ...row, name: `All: ${labels.STATES[row.state].toLowerCase()}` })),
+    { ...totals, name: 'Total' },
+  ];
+  return html`
+    <section aria-labelledby="totals">
+      <h2 id="totals">Totals</h2>
+      ${table(rows, { caption: 'Totals of open items', captionHidden: true }, [
+        ['By kind and state', ({ name }) => name, 'name'],
+        ['Items', ({ items }) => count(items), 'number'],
+        ['Employees', ({ employees }) => count(employees), 'number'],
+        ['Employee amount', (row) => money(row.outstanding_member_amount), 'number'],
+        ['Employer amount', (row) => money(row.outstanding_employer_amount), 'number'],
+      ])}
+    </section>
+  `;
+}
+
+/** Lists items with a box to select each, if the user may decide about them. */
+function itemTable(items: readonly Item[], visit: Visit): Html {
+  const chosen: Column<Item> = ['Select', selectionOf, 'date'];
+  const columns: Column<Item>[] = [
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
+    ...itemColumns(visit),
+  ];
+  const caption = 'Open items';
+  return table(items, { caption, stacked: true, captionHidden: true }, [
+    ...(visit.may('runs:write') ? [chosen] : []),
+    ...columns,
+  ]);
+}
+
+/** The columns of items, without their employee. */
+export function itemColumns({ may }: Pick<Visit, 'may'>): Column<Item>[] {
+  return [
+    ['Kind', ({ kind }) => labels.KINDS[kind]],
+    ['Pay date', ({ pay_date }) => pay_date, 'date'],
+    ['Deduction', (item) => deductionOf(item, may)],
+    ['Outstanding', ({ outstanding_member_amount }) => money(outstanding_member_amount), 'number'],
+    ['Employer', ({ outstanding_employer_amount }) => money(outstanding_employer_amount), 'number'],
+    ['State', stateOf],
+    ['Explanation', explained, 'wide'],
+  ];
+}
+
+/** The value of a box has the item and the amounts that the user sees, so that a changed item is noticed. */
+function selectionOf({ id, outstanding_member_amount, outstanding_employer_amount }: Item): Html {
+  const value = `${id} ${outstanding_member_amount} ${outstanding_employer_amount}`;
+  return html`<input type="checkbox" name=${`item:${id}`} value=${value} aria-label=${`Select ${id}`} />`;
+}
+
+function deductionOf({ deduction_id, line_of_coverage, taxability }: Item, may: Visit['may']): Html {
+  const words = `${plain(line_of_coverage)}, ${plain(taxability)}`;
+  if (deduction_id === null || !may('ledger:read')) return html`<span>${words}</span>`;
+  return html`<span>${words}${' '}${deductionLink(deduction_id)}</span>`;
+}
+
+function stateOf({ state: now, needs_decision, reopened }: Item): Html {
+  if (now !== 'open') return state(labels.STATES[now]);
+  return state(needs_decision || reopened !== null ? 'Needs a decision' : labels.STATES.open, 'warn');
+}
+
+function explained({ explanation, reopened, decision, run_id }: Item): Html {
+  const sentences: Content[] = [
+    explanation,
+    decision !== null &&
+      ` ${labels.ACTIONS[decision.action]}, decided by ${actorName(decision.decided_by)}: ${decision.reason}.`,
+    reopened !== null && ` Open again: ${labels.REOPENED[reopened]}.`,
+  ];
+  return html`<span>${sentences}${run_id !== null && html`<span>${' Run '}${runLink(run_id)}</span>`}</span>`;
+}

@@ -1,0 +1,85 @@
+/** Tests the pages of open items: the list with its filters and totals, and decisions about selected items. */
+import t, { type Test } from 'tap';
+import { EMPLOYER } from '../support/payroll.ts';
+import { cells, click, open, openPayroll } from './runs-stage.ts';
+import { assertGood, HOSTILE } from './stage.ts';
+
+const ITEMS = `/open-items?employer_id=${EMPLOYER}`;
+
+/** emp-1 owes 30.00 of a paycheck, and emp-2 an amount from before the first run. */
+async function staged(t: Test) {
+  const stage = await openPayroll(t);
+  const { call, finalized } = stage;
+  await finalized('r', '2026-07-03');
+  const post = (url: string, body: unknown) => call({ method: 'POST', url, body });
+  await post('/v1/payroll-runs/r/taken', { lines: [{ employee_id: 'emp-1', amount: '39.23' }] });
+  const opening = {
+    ...{ id: HOSTILE, employee_id: 'emp-2', line_of_coverage: 'dental', taxability: 'post_tax' },
+    ...{ member_amount: '12.50', employer_amount: '0.00', pay_date: '2025-06-01' },
+  };
+  await post(`/v1/employers/${EMPLOYER}/opening-items`, { items: [opening] });
+  const items = async () => (await call({ url: `/v1/employers/${EMPLOYER}/open-items` })).json.data;
+  return { ...stage, items };
+}
+
+t.test('items are listed with filters in the address and totals', async (t) => {
+  const { signedIn } = await staged(t);
+  const page = await signedIn();
+  await open(page, ITEMS);
+  t.strictSame(
+    (await cells(page, 'Open items')).map((row) => row.slice(1, 7)),
+    [
+      ['emp-1', 'Not taken', '2026-07-03', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
+      ['emp-2', 'Brought along', '2025-06-01', 'dental, post-tax', '$12.50', '$0.00'],
+    ],
+  );
+  t.strictSame(await cells(page, 'Totals of open items'), [
+    ['Not taken', '1', '1', '$30.00', '$0.00'],
+    ['Brought along', '1', '1', '$12.50', '$0.00'],
+    ['All: open', '2', '2', '$42.50', '$0.00'],
+    ['Total', '2', '2', '$42.50', '$0.00'],
+  ]);
+  await assertGood(t, page, 'the list of open items');
+  await page.getByLabel('Kind').selectOption('opening');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.waitForURL('**/open-items?*kind=opening*');
+  t.equal((await cells(page, 'Open items')).length, 1);
+  await open(page, '/open-items');
+  await page.getByRole('link', { name: EMPLOYER }).click();
+  await page.waitForURL(`**${ITEMS}`);
+});
+
+t.test('selected items are decided together, and a changed item is not', async (t) => {
+  const { signedIn, items, call } = await staged(t);
+  const page = await signedIn();
+  await open(page, ITEMS);
+  const boxes = page.getByRole('checkbox');
+  await boxes.nth(0).check();
+  await boxes.nth(1).check();
+  await page.getByLabel('Decision').selectOption('take');
+  await click(page, 'Record the decisions');
+  await page.getByRole('alert').filter({ hasText: 'Reason must be a reason' }).waitFor();
+  await page.getByLabel('Reason').fill(HOSTILE);
+  await page.getByLabel('Take from the pay date').fill('2026-08-01');
+  await click(page, 'Record the decisions');
+  await page.locator('.state').filter({ hasText: 'To be taken' }).first().waitFor();
+  t.match(await items(), [
+    { state: 'take', decision: { not_before: '2026-08-01', reason: HOSTILE } },
+    { state: 'take' },
+  ]);
+  await open(page, `${ITEMS}&employee_id=emp-1`);
+  await boxes.first().check();
+  await page.getByLabel('Decision').selectOption('write_off');
+  await page.getByLabel('Reason').fill('too late');
+  const lines = [{ employee_id: 'emp-1', amount: '49.23' }];
+  await call({ method: 'POST', url: '/v1/payroll-runs/r/taken', body: { lines } });
+  await click(page, 'Record the decisions');
+  await page.getByText('is 20.00 now: review the item again').waitFor();
+  await open(page, `${ITEMS}&employee_id=emp-1`);
+  await page.getByLabel('Hold all items of emp-1').check();
+  await page.getByLabel('Decision').selectOption('hold');
+  await page.getByLabel('Reason').fill('leave of absence');
+  await click(page, 'Record the decisions');
+  await page.locator('.state').filter({ hasText: 'On hold' }).first().waitFor();
+  t.match((await items())[0], { state: 'hold', decision: { covers: 'employee' } });
+});
