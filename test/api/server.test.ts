@@ -131,7 +131,7 @@ onEitherEngine(
       [405, request('DELETE /v1/deductions', 'connection: close')],
       [400, request('GET /%zz')],
       [400, request(`GET /v1/deductions/${'a'.repeat(4_000)}`)],
-      [400, 'GET /v1/deductions HTTP/1.1\r\n\r\n'],
+      [400, 'GET /v1/deductions HTTP/1.1\r\nconnection: close\r\n\r\n'],
       [400, 'not HTTP\r\n\r\n'],
       [413, request('PUT /v1/payroll-runs/a', JSON_TYPE, 'content-length: 99999999')],
       [415, request('PUT /v1/payroll-runs/a', 'content-type: text/plain', 'content-length: 1')],
