@@ -5,6 +5,9 @@ import type { Feature } from './features.ts';
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
+/** What an operator does is drawn from 0 to 1. */
+const REPROCESSING = 0.35;
+
 export const OPERATORS: Feature = {
   plan(simulation) {
     const { time, restFrom } = simulation;
@@ -16,7 +19,7 @@ export const OPERATORS: Feature = {
   },
   rush(simulation) {
     // No event of the rush wakes the apply loop any more.
-    simulation.time.after(15 * MINUTE_MS, 'operator', () => reprocess(simulation));
+    simulation.time.after(15 * MINUTE_MS, 'operator', () => act(simulation, REPROCESSING));
   },
   atRest(simulation) {
     // What the service rejected is sent again until nothing waits for an operator.
@@ -51,8 +54,10 @@ const RESTING = new Set([
 ]);
 
 async function act(simulation: Simulation, kind: number): Promise<void> {
+  // The first start may have ended in the middle of the migration.
+  if (!simulation.machine.isUp()) return;
   if (kind < 0.2) return dismiss(simulation);
-  if (kind < 0.35) return reprocess(simulation);
+  if (kind <= REPROCESSING) return reprocess(simulation);
   if (kind < 0.5) return retry(simulation);
   if (kind < 0.7) return decide(simulation);
   const lists = [

@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 const TRIES = 12;
 
 /** Pay dates before the start that are run, too. */
-const BACKFILLED = 2;
+const BACKFILLED = 3;
 
 const STEPS = { biweekly: 14, weekly: 7 } as const;
 
@@ -103,7 +103,7 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
     const own = simulation.random('run', employer.id, frequency, date.pay_date);
     if (at < time.now() - BACKFILLED * STEPS[frequency] * DAY_MS || at > restFrom - HOUR_MS) continue;
     // Payroll brings its last dates along once the elections have arrived.
-    const wait = Math.max(at, time.now() + 4 * DAY_MS) - time.now();
+    const wait = Math.max(at, time.now() + 3 * DAY_MS) - time.now();
     const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
     time.after(wait, 'run', () =>
       begin(simulation, `${employer.id}-${frequency}-${date.pay_date}`, body, own),
@@ -162,7 +162,7 @@ function afterwards(simulation: Simulation, runId: string, body: object, draw: R
   const { time } = simulation;
   const kind = draw();
   if (kind < 0.25) time.after(draw() * 3 * DAY_MS, 'taken', () => taken(simulation, runId, draw));
-  else if (kind < 0.6) time.after(draw() * 15 * DAY_MS, 'void', () => voidRun(simulation, runId, body, draw));
+  else if (kind < 0.6) time.after(draw() * 5 * DAY_MS, 'void', () => voidRun(simulation, runId, body, draw));
 }
 
 function voidRun(simulation: Simulation, runId: string, body: object, draw: Random): void {
@@ -170,7 +170,7 @@ function voidRun(simulation: Simulation, runId: string, body: object, draw: Rand
     const url = `/v1/payroll-runs/${runId}/void`;
     const response = await simulation.machine.call('POST', url, { reason: 'a mistake in the simulation' });
     if (response?.status !== 200 && response?.status !== 409) return false;
-    if (draw() < 0.7) begin(simulation, `${runId}-again`, body, draw);
+    if (draw() < 0.9) begin(simulation, `${runId}-again`, body, draw);
     return true;
   });
 }
