@@ -79,6 +79,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'previewPayrollRun',
       'listPayrollRuns',
       'getPayrollRunOutline',
+      'listPayrollRunEmployees',
       'listPayrollRunLines',
       'listPayrollRunOverrides',
       'overridePayrollRunLine',

@@ -8,6 +8,7 @@ import type { SharedNow } from '../database/engine.ts';
 import type { NotReady } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import type { EmployeeSets } from '../ledger/employee-sets.ts';
+import type { RunReviews } from '../readiness/run-reviews.ts';
 import type { Action } from '../security/audit.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { SignInConfig } from '../sign-in-config.ts';
@@ -47,6 +48,8 @@ export type ApiParts = ReadinessLimits & {
   readonly clockWarning: () => Promise<string | null>;
   /** The sets of employees that one readiness report keeps for the next. */
   readonly employeeSets: EmployeeSets;
+  /** The computations of open runs that are kept while nothing changes. */
+  readonly runReviews: RunReviews;
   readonly log: Log;
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, which has every scope; null without one. */

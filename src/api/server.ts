@@ -30,6 +30,7 @@ import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { openItemRoutes, openingItemRoutes } from './routes/open-items.ts';
+import { payrollRunEmployeeRoutes } from './routes/payroll-run-employees.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
@@ -165,6 +166,7 @@ const ROUTES = [
   payrollRunLineRoutes,
   openItemRoutes,
   payrollRunOverrideRoutes,
+  payrollRunEmployeeRoutes,
   payrollRunWorkRoutes,
   payrollsDueRoutes,
   payrollSettingRoutes,

@@ -15,6 +15,7 @@ import { deductionPages } from './pages/ledger/deduction.ts';
 import { employeePages } from './pages/ledger/employee.ts';
 import { ledgerPages } from './pages/ledger/list.ts';
 import { operationPages } from './pages/operations.ts';
+import { runEmployeePages } from './pages/runs/employees.ts';
 import { finalizePages } from './pages/runs/finalize.ts';
 import { runLinePages } from './pages/runs/lines.ts';
 import { newRunPages } from './pages/runs/new.ts';
@@ -46,6 +47,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     employeePages(pages);
     runPages(pages);
     newRunPages(pages);
+    runEmployeePages(pages);
     runLinePages(pages);
     overridePages(pages);
     finalizePages(pages);

@@ -41,16 +41,8 @@ export async function readinessOfRun(
   return readinessOf(db, computation, await summarize(db, computation), question);
 }
 
-/** Computes a run and returns its summary and its readiness. Throws RUN_REFUSED. */
-export async function reviewOfRun(db: Db, run: StatedRun, runId: string, question: LedgerQuestion) {
-  const computation = await beginComputation(db, runId, run);
-  const summary = await summarize(db, computation);
-  const report = await readinessOf(db, computation, summary, question);
-  return { summary, report };
-}
-
 /** Returns the readiness of a computed run. Its ETag combines the ETags of the lines and of the findings. */
-async function readinessOf(
+export async function readinessOf(
   db: Db,
   computation: Computation,
   summary: Summary,

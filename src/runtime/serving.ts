@@ -22,6 +22,7 @@ import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient, type Transport } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
+import { createRunReviews } from '../readiness/run-reviews.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
@@ -118,6 +119,7 @@ export function createServing(config: Config, parts: ServingParts) {
     ...shared,
     clockWarning: clock.warning,
     employeeSets: createEmployeeSets(db),
+    runReviews: createRunReviews(db),
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
     censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,

@@ -7,6 +7,7 @@ import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createEmployeeSets } from '../../src/ledger/employee-sets.ts';
+import { createRunReviews } from '../../src/readiness/run-reviews.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { createToken } from '../../src/security/tokens.ts';
@@ -63,6 +64,7 @@ export async function start(
     elapsed: systemElapsed,
     clockWarning: async () => null,
     employeeSets: createEmployeeSets(db),
+    runReviews: createRunReviews(db),
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,

@@ -2,8 +2,8 @@ import t from 'tap';
 import { runFixes } from '../../src/console/elements/checks.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { BIWEEKLY, deduct, employ, schedule, setSchedules } from '../support/payroll.ts';
-import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
-import { assertGood, HOSTILE } from './stage.ts';
+import { cells, click, lines, open, openLines, openPayroll } from './runs-stage.ts';
+import { assertGood, follow, HOSTILE } from './stage.ts';
 
 t.test(
   'a run that changed since it was reviewed is not finalized until the new totals are confirmed',
@@ -46,7 +46,7 @@ t.test(
       ['Employer amount', '$323.06', '$323.06'],
     ]);
     await click(page, 'Finalize');
-    await page.waitForURL('**/runs/r');
+    await page.waitForURL('**/runs/r?finalized=true');
     t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, accept_reason: null });
     t.match(await page.locator('main').textContent(), 'It is final.');
     await click(page, 'Verify');
@@ -63,8 +63,6 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   const page = await signedIn();
   await open(page, '/runs/r');
   await page.getByRole('heading', { name: 'Not ready' }).waitFor();
-  const place = async (name: string) => (await page.getByText(name, { exact: true }).boundingBox())?.y ?? 0;
-  t.ok((await place('Not ready')) < (await place('Finalize …')), 'readiness comes before the button');
   const check = page.locator('.checks > li').filter({ hasText: 'Ask the service which is correct' });
   await check.getByRole('link', { name: 'Show all' }).click();
   await page.waitForURL('**/runs/r?flag=overlap#lines');
@@ -80,7 +78,7 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.equal((await run('r')).state, 'open');
   await page.getByLabel('Reason to accept: Two deductions for one line of coverage').fill(HOSTILE);
   await click(page, 'Accept findings and finalize');
-  await page.waitForURL('**/runs/r');
+  await page.waitForURL('**/runs/r?finalized=true');
   t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
   await put('next', '2026-07-31');
@@ -97,7 +95,7 @@ t.test(
     await deduct(db, 'evt-3', newer, '2026-07-09T00:00:00Z');
     const message = 'A newer amount for medical arrived on July 10 and is not applied';
     const page = await signedIn();
-    await open(page, '/runs/r');
+    await openLines(page, '/runs/r');
     t.match((await lines(page))[0], `${message}: 150.00 → 175.00`);
     t.notMatch((await lines(page))[1], 'not applied');
     const notice = page.getByRole('region', { name: 'Amounts not applied' });
@@ -111,7 +109,7 @@ t.test(
     t.match(await notice.textContent(), `${message}: 150.00 → 175.00`);
     await assertGood(t, page, 'an employee with an amount that is not applied');
     const reader = await signedIn({ token: await tokenWith('runs:read') });
-    await open(reader, '/runs/r');
+    await openLines(reader, '/runs/r');
     await reader.getByRole('heading', { name: 'Not ready' }).waitFor();
     t.match((await lines(reader))[0], message);
     t.notMatch(await reader.locator('main').textContent(), '175');
@@ -182,7 +180,7 @@ t.test('a warning is accepted by name with a reason, and later runs remember it'
   await assertGood(t, page, 'warnings to accept');
   await page.getByLabel('Reason to accept warnings').fill('weekly by contract');
   await click(page, 'Finalize');
-  await page.waitForURL('**/runs/r');
+  await page.waitForURL('**/runs/r?finalized=true');
   t.match(await run('r'), { accept_reason: 'weekly by contract', accepted_checks: ['frequency-mismatch'] });
   await put('next', '2026-07-31');
   await open(page, '/runs/next');
@@ -287,14 +285,22 @@ t.test('a run is compared with the previous one, and every employee outside it h
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
-  await page.getByRole('heading', { name: 'Changes since before' }).waitFor();
-  await page.getByText('Employees: 2 before, 2 now, 0 joined, 0 left.').waitFor();
-  t.strictSame(await cells(page, 'Changes by line of coverage'), [
-    ['dental', '$69.23', '$69.23', '$0.00', '$0.00'],
-    ['medical', '$69.23', '$92.30', '$23.07', '$0.00'],
-    ['Total', '$138.46', '$161.53', '$23.07', '$0.00'],
+  await page.getByText('2 employees before, 2 now, 0 joined, 0 left.').waitFor();
+  t.match(await page.getByRole('region', { name: 'Payroll run' }).textContent(), '$161.53 +$23.07');
+  t.strictSame(await cells(page, 'By line of coverage'), [
+    ['dental', '$69.23', '$69.23', '$0.00', '$161.53', '$0.00'],
+    ['medical', '$69.23', '$92.30', '+$23.07', '$161.53', '$0.00'],
+    ['Total', '$138.46', '$161.53', '+$23.07', '$323.06', '$0.00'],
   ]);
-  t.strictSame(await cells(page, 'Largest changes by employee'), [['emp-1', '$69.23', '$92.30', '$23.07']]);
+  const employees = page.locator('details.employee > summary');
+  t.match(await employees.allTextContents(), [/emp-1.*\$69\.23.*\$92\.30.*\+\$23\.07.*medical changed/s]);
+  await follow(page, page.getByRole('link', { name: 'Show 1 employee without a difference' }));
+  await page.getByText('1 to 2 of 2').waitFor();
+  t.equal(await employees.count(), 2);
+  await page.getByLabel('Difference', { exact: true }).selectOption('joined');
+  await click(page, 'Show');
+  await page.getByText('No matching employees').waitFor();
+  await page.goBack();
   await page.getByText('1 employee with deductions not in this run').click();
   t.strictSame(await cells(page, 'Employees not in this run'), [['emp-4', 'Terminated']]);
   await page.getByText('1 employee with deductions on other pay schedules').click();

@@ -36,6 +36,19 @@ export async function open(page: Page, path: string): Promise<void> {
   await page.locator('[hx-trigger=load]').first().waitFor({ state: 'detached' });
 }
 
+/** Opens a run with the lines of all its employees. */
+export async function openLines(page: Page, path: string): Promise<void> {
+  await open(page, `${path}?all=true&sort=employee_id`);
+  for (const employee of await page.locator('details.employee > summary').all()) {
+    await employee.click();
+    await page
+      .locator('.lines-of')
+      .getByText('Loading the lines')
+      .filter({ visible: true })
+      .waitFor({ state: 'detached' });
+  }
+}
+
 export const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
 
 /** Returns the summaries of the lines shown. */

@@ -6,7 +6,7 @@ import { transact } from '../../database/transaction.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { openOnPayDate } from '../../payroll/lifecycle/open-on-pay-date.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
-import { viewRun } from '../../payroll/lifecycle/results.ts';
+import { type RunView, viewComputed, viewRun } from '../../payroll/lifecycle/results.ts';
 import {
   outlineOf,
   PayrollRun,
@@ -20,9 +20,9 @@ import {
 } from '../../payroll/lifecycle/run-view.ts';
 import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
-import { bodyOf, findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
+import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
-import { readinessOfRun } from '../../readiness/run-report.ts';
+import { readinessOf } from '../../readiness/run-report.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
 import { assertOwnEmployer, employersOf, unappliedSightOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
@@ -52,7 +52,7 @@ const OpenRequest = field.component(
 );
 
 export function payrollRunRoutes(app: Api, parts: ApiParts): void {
-  const { db, now, log } = parts;
+  const { db, now, log, runReviews } = parts;
   app.put(
     '/v1/payroll-runs/:run_id',
     operation('Payroll runs', 'runs:write', {
@@ -187,7 +187,12 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
-      return withRunHeaders(reply, await viewStoredRun(db, await viewRun(db, stored), stored));
+      let view: RunView;
+      if (stored.state === 'open') {
+        const { computation, summary } = await runReviews(stored);
+        view = viewComputed(computation, summary);
+      } else view = await viewRun(db, stored);
+      return withRunHeaders(reply, await viewStoredRun(db, view, stored));
     },
   );
 
@@ -248,7 +253,8 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
         );
       }
       const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
-      const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
+      const { computation, summary } = await runReviews(stored);
+      const report = await readinessOf(db, computation, summary, question);
       withEtag(reply, report.etag);
       return viewReadiness(report, mayAlso(request.caller, 'ledger:read'));
     },

@@ -18,9 +18,9 @@ import {
   type StoredComputation,
   saveComputation,
 } from '../../payroll/records/computations.ts';
-import { bodyOf, type StoredRun } from '../../payroll/records/runs.ts';
+import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readPayrollRevision } from '../../payroll/settings/lock.ts';
-import { reviewOfRun } from '../../readiness/run-report.ts';
+import { readinessOf } from '../../readiness/run-report.ts';
 import { employersOf } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
@@ -147,9 +147,10 @@ async function computed(parts: ApiParts, stored: StoredRun): Promise<StoredCompu
 }
 
 async function resultOf(parts: ApiParts, stored: StoredRun): Promise<ComputationResult> {
-  const { db } = parts;
+  const { db, runReviews } = parts;
   try {
-    const { summary, report } = await reviewOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts));
+    const { computation, summary } = await runReviews(stored);
+    const report = await readinessOf(db, computation, summary, await questionOf(parts));
     const { totals, outcome } = summary;
     const found = (result: 'fail' | 'warn') =>
       report.checks

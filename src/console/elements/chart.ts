@@ -45,12 +45,6 @@ export function timeChart({ title, at, kind, series, summary }: TimeChart): Html
   `;
 }
 
-/** Renders a bar next to a number, relative to the longest bar. */
-export function bar(length: number, longest: number): Html {
-  const share = Math.round((Math.abs(length) / (longest || 1)) * 1000) / 10;
-  return html`<svg class="bar" aria-hidden="true"><rect class=${length < 0 ? 'minus' : 'plus'} width=${`${share}%`} height="100%" /></svg>`;
-}
-
 function legend(series: readonly Series[]): Html {
   const items = series.map(
     ({ name }, index) =>

@@ -47,6 +47,15 @@ export function live({ id, path }: { id: string; path: string }, content: Conten
   `;
 }
 
+/** Renders a part of a page that loads separately, because it takes as long as computing a run. */
+export function later(path: string, message: string): Html {
+  return html`
+    <div hx-get=${path} hx-trigger="load" hx-swap="outerHTML">
+      <p class="card soft" role="status">${message}</p>
+    </div>
+  `;
+}
+
 /** Renders a button that shows personal data. Each read is recorded, so it needs a click. */
 export function recordedRead(path: string, query: Query, button: string, hint: string): Html {
   return html`

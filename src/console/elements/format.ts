@@ -38,11 +38,16 @@ export function difference(amount: string | null): string {
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** Writes a day as people do: `Jul 17, 2026`. A missing one is a dash. */
+/** Writes a day as people do: `Jul 17, 2026`. */
+export function dayText(day: string): string {
+  const [year, month, date] = day.split('-');
+  return `${MONTHS[Number(month) - 1]} ${Number(date)}, ${year}`;
+}
+
+/** The same as an element; a missing day is a dash. */
 export function dayOf(day: string | null): Html {
   if (day === null) return html`<span class="soft">–</span>`;
-  const [year, month, date] = day.split('-');
-  return html`<time datetime=${day}>${`${MONTHS[Number(month) - 1]} ${Number(date)}, ${year}`}</time>`;
+  return html`<time datetime=${day}>${dayText(day)}</time>`;
 }
 
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */

@@ -7,8 +7,8 @@ import { address, type Query } from './links.ts';
 
 export const PAGE_ROWS = 50;
 
-/** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`, `picture`: in a stacked table, full width or hidden. */
-type Kind = 'name' | 'number' | 'date' | 'wide' | 'picture';
+/** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`: in a stacked table, full width. */
+type Kind = 'name' | 'number' | 'date' | 'wide';
 export type Column<Row> = readonly [title: Content, cell: (row: Row) => Content, kind?: Kind];
 
 /**
@@ -43,7 +43,6 @@ function cellOf<Row>([title, cell, kind]: Column<Row>, row: Row): Html {
 }
 
 function classOf(kind: Kind | undefined): string | undefined {
-  if (kind === 'picture') return 'pictured';
   return kind === 'name' ? undefined : kind;
 }
 
@@ -81,6 +80,33 @@ export function pager(path: string, query: Query, next: string | null): Html | n
     <nav class="pager actions" aria-label="Pages of the list">
       ${cursor !== undefined && html`<a class="button quiet" href=${address(path, filters)}>First page</a>`}
       ${next !== null && html`<a class="button quiet" rel="next" href=${address(path, { ...filters, cursor: next })}>Next page</a>`}
+    </nav>
+  `;
+}
+
+/**
+ * Links to the pages of a list of `total` rows, and counts them: `51 to 100 of 213`. `query` has the filters and the page;
+ * the links lead to the element `anchor`.
+ */
+export function numberedPages(list: {
+  readonly path: string;
+  readonly query: Query;
+  readonly total: number;
+  readonly anchor: string;
+}): Html | null {
+  const { path, query, total, anchor } = list;
+  if (total === 0) return null;
+  const page = Math.max(1, Number(query.page) || 1);
+  const pages = Math.ceil(total / PAGE_ROWS);
+  const first = (page - 1) * PAGE_ROWS + 1;
+  const link = (to: number, label: string, rel: string) =>
+    html`<a class="button quiet" rel=${rel} href=${`${address(path, { ...query, page: to === 1 ? undefined : to })}#${anchor}`}>${label}</a>`;
+  return html`
+    <nav class="pager actions" aria-label="Pages of the list">
+      <span class="soft">${`${count(first)} to ${count(Math.min(total, first + PAGE_ROWS - 1))} of ${count(total)}`}</span>
+      ${page > 1 && link(page - 1, 'Previous page', 'prev')}
+      ${page < pages && link(page + 1, 'Next page', 'next')}
+      ${pages > 1 && html`<span class="soft">${`Page ${count(page)} of ${count(pages)}`}</span>`}
     </nav>
   `;
 }

@@ -4,7 +4,7 @@ import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
 import { hiddenFields } from '../elements/fields.ts';
-import { age, count, counted, dayOf, difference, money } from '../elements/format.ts';
+import { age, count, counted, dayOf, dayText, difference, money } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -166,11 +166,17 @@ function problemsOf({ missing, ...payroll }: Payroll, { may, now }: Visit): Html
   `;
 }
 
+/** `acme, biweekly, Jul 17, 2026`. */
+export function payrollName({ employer_id, pay_frequency, pay_group, pay_date }: Payroll): string {
+  const date = pay_date === null ? null : dayText(pay_date);
+  return [employer_id, pay_frequency, pay_group, date].filter((part) => part !== null).join(', ');
+}
+
 /** Renders the button that opens the run of a payroll, or creates it; null without a pay date. */
 export function payrollAction(payroll: Payroll, { may }: Pick<Visit, 'may'>, label?: string): Html | null {
   const { employer_id, pay_frequency, pay_group, pay_date, run_id, state: now } = payroll;
   if (pay_date === null) return null;
-  const hidden = html`<span class="hidden-label">${` the payroll of ${employer_id}, ${pay_frequency}, ${pay_date}`}</span>`;
+  const hidden = html`<span class="hidden-label">${` the payroll of ${payrollName(payroll)}`}</span>`;
   if (run_id !== null) {
     const isDone = now === 'finalized';
     return html`<a class=${isDone ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;

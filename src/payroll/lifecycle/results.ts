@@ -3,7 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import type { Plan } from '../calculation/plan.ts';
 import { planOfBasis } from '../compute/calendar.ts';
-import { beginComputation } from '../compute/computation.ts';
+import { beginComputation, type Computation } from '../compute/computation.ts';
 import { type OnPage, type Summary, summarize } from '../compute/summary.ts';
 import { storedBasisOf } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
@@ -46,7 +46,11 @@ export async function previewRun(
   onPage?: OnPage,
 ): Promise<RunView> {
   const computation = await beginComputation(db, runId, stated);
-  const { notes: _, ...summary } = await summarize(db, computation, onPage);
+  return viewComputed(computation, await summarize(db, computation, onPage));
+}
+
+/** Returns the view of a computed run. */
+export function viewComputed(computation: Computation, { notes: _, ...summary }: Summary): RunView {
   return {
     ...summary,
     run: computation.run,

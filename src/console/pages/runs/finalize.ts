@@ -4,7 +4,7 @@ import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
-import { facts } from '../../elements/facts.ts';
+import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { money, plain } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
@@ -12,7 +12,7 @@ import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { periodOf } from './labels.ts';
-import { later, outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
+import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf } from './state.ts';
 
 type Run = Schemas['PayrollRun'];
@@ -40,7 +40,8 @@ export function finalizePages({ page, part, action }: Console): void {
     const headers = { 'if-match': `"${etag}"` };
     const call = act.api.send('post', '/v1/payroll-runs/{run_id}/finalize', {}, body, headers);
     const { problem } = await attempt(call, 400, 409, 412);
-    return problem === undefined ? { go: runPath(act.params.run_id ?? '') } : review(act, act.form, problem);
+    const path = address(runPath(act.params.run_id ?? ''), { finalized: 'true' });
+    return problem === undefined ? { go: path } : review(act, act.form, problem);
   });
 
   action('/runs/:run_id/delete', scope, async ({ api }) => {

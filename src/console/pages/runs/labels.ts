@@ -1,7 +1,7 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { Schemas } from '../../../client.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { plain } from '../../elements/format.ts';
+import { dayText, plain } from '../../elements/format.ts';
 
 export type Run = Schemas['PayrollRunOutline'];
 export type Line = Schemas['Line'];
@@ -135,6 +135,25 @@ export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>,
   changed: 'amount changed',
 };
 
+/** Why the amount of an employee differs from the previous run. */
+export const REASONS: Readonly<Record<Schemas['PayrollRunEmployee']['reasons'][number]['reason'], string>> = {
+  joined: 'joined',
+  left: 'left',
+  new: 'new',
+  changed: 'changed',
+  replaced: 'replaced',
+  ended: 'ended',
+  moved: 'moved',
+  rounding: 'rounding',
+  calendar: 'different pay dates',
+  shares: 'shares of a final paycheck',
+  override: 'override',
+  policy: 'different payroll policy',
+  adjustment: 'adjustment',
+  arrears: 'arrears',
+  settled_before: 'settled in the previous run',
+};
+
 export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   frequency_mismatch:
     'The contribution is neither monthly nor for this pay frequency. The frequency is probably outdated.',
@@ -178,6 +197,12 @@ export function flagLabel(flag: Line['flags'][number]): string {
 /** `2026-06-29 to 2026-07-12`. */
 export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' | 'period_end'>): string {
   return `${period_start} to ${period_end}`;
+}
+
+/** `acme, biweekly, Jul 17, 2026`; an off-cycle run says so, and a run of a pay group names it. */
+export function nameOf({ employer_id, pay_frequency, pay_group, kind, pay_date }: Run): string {
+  const schedule = kind === 'off_cycle' ? 'off-cycle' : pay_frequency;
+  return [employer_id, schedule, pay_group, dayText(pay_date)].filter((part) => part !== null).join(', ');
 }
 
 /** Why an employee with a deduction is not in a run. */

@@ -33,6 +33,8 @@ const FILTERS: readonly Filter[] = [
     choices: FLAG_NAMES.map((value) => ({ value, label: labels.flagLabel(value) })),
   },
 ];
+/** Lines of one employee: deductions, and adjustments of the year. */
+const LINES_OF_EMPLOYEE = 1_000;
 const KIND_FILTER: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
 
 export function runLinePages({ app, options, part }: Console): void {
@@ -53,11 +55,16 @@ export function runLinePages({ app, options, part }: Console): void {
   });
 }
 
-/** A page of all lines is quick to read; a filter reads the whole run, so its lines load separately. */
+/** Reports whether the address selects lines; otherwise the page lists employees. */
+export function isOfLines(query: Visit['query']): boolean {
+  return Object.keys(filtersOf(query)).length > 0;
+}
+
+/** Renders the lines that match the address. A filter other than the employee reads the whole run, so they load later. */
 export async function linesOfRun(visit: Visit, { id: run_id, state: now }: labels.Run): Promise<Html> {
   const { query } = visit;
   const filter = filtersOf(query);
-  const { employee_id: _, ...slow } = filter;
+  const { employee_id, ...slow } = filter;
   const path = runPath(run_id);
   const shown =
     Object.keys(slow).length > 0
@@ -65,21 +72,33 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
       : await linePage(visit, now === 'open');
   return html`
     <section id="lines" aria-labelledby="lines-title">
-      <h2 id="lines-title">Lines</h2>
+      <h2 id="lines-title">${employee_id === undefined ? 'Lines' : `Lines of ${employee_id}`}</h2>
+      <p><a href=${`${path}#employees`}>All employees</a></p>
       ${tabs(query, path)}
-      <form class="fields" method="get" action=${`${path}#lines`} role="search">
+      <form class="fields" method="get" action=${`${path}#lines`} role="search" aria-label="Lines">
         ${query.kind !== undefined && html`<input type="hidden" name="kind" value=${query.kind} />`}
         ${filterFields(query, FILTERS)}
         <button type="submit" class="quiet">Show</button>
       </form>
       ${shown}
       <div class="actions while-stored">
-        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>${`Download ${Object.keys(filter).length > 0 ? 'these' : 'all'} lines (CSV)`}</a>
-        ${now === 'open' && visit.may('runs:write') && html`<a class="button quiet" href=${overridePath(run_id, { employee_id: query.employee_id })}>Override an amount …</a>`}
-        ${now === 'open' && html`<span class="hint">An open run may still change.</span>`}
+        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>Download these lines (CSV)</a>
+        ${now === 'open' && visit.may('runs:write') && html`<a class="button quiet" href=${overridePath(run_id, { employee_id })}>Override an amount …</a>`}
       </div>
     </section>
   `;
+}
+
+/** Renders all lines of the employee in the address. */
+export async function linesOfEmployee({ api, params, query, may }: Visit): Promise<Html> {
+  const { run_id: runId = '' } = params;
+  const { employee_id } = query;
+  const { state: now } = await api.get('/v1/payroll-runs/{run_id}/outline');
+  const list = { employee_id, limit: LINES_OF_EMPLOYEE };
+  const { data, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 422);
+  if (problem !== undefined) return problemSummary(problem);
+  if (data.data.length === 0) return html`<p class="soft">No lines in this run.</p>`;
+  return html`<div>${data.data.map((line) => lineOf(line, { runId, isOpen: now === 'open', may }))}</div>`;
 }
 
 async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Promise<Html> {

@@ -1,19 +1,22 @@
 /** Payroll runs: the list, and one with its options, totals, readiness and lines. Slow parts load separately. */
+import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
-import { empty, facts, state } from '../../elements/facts.ts';
+import { empty, facts, later, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { actorName, count, counted, instant, money } from '../../elements/format.ts';
+import { actorName, count, counted, difference, instant, money } from '../../elements/format.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { payrollAction, payrollName, payrollsOf } from '../home.ts';
+import { employeesOf, reasonLinks } from './employees.ts';
 import * as labels from './labels.ts';
-import { linesOfRun } from './lines.ts';
+import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
-import { runSummary, stateOf, statePart } from './state.ts';
-import { figures } from './totals.ts';
+import { optionsOf, otherActions, runSummary, stateOf, statePart } from './state.ts';
+import { breakdown } from './totals.ts';
 
 type Run = labels.Run;
 type Summary = Schemas['PayrollRunSummary'];
@@ -43,46 +46,47 @@ export function runPages({ page, part }: Console): void {
 
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
-    const { settled_by, taken, cursor } = visit.query;
+    const { query, may } = visit;
+    const { settled_by, taken, finalized } = query;
     const isOpen = run.state === 'open';
-    const isFirstPage = cursor === undefined;
     const body = html`
+      ${later(runPath(run.id, '/bar'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
+      ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${stateOf(visit, run, run.state, runSummary)}
-      ${isFirstPage && isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
-      ${isFirstPage && later(runPath(run.id, '/figures'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
-      ${isFirstPage && (await overridesOf(visit, run))}
-      ${await linesOfRun(visit, run)}
-      ${isFirstPage && !isOpen && verification(run.id)}
-      ${isFirstPage && visit.may('audit:read') && (await historyOf(visit))}
+      ${isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
+      ${later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
+      ${await overridesOf(visit, run)}
+      ${isOfLines(query) ? await linesOfRun(visit, run) : employeesOf(visit, run)}
+      ${otherActions(run, visit)}
+      ${!isOpen && verification(run.id)}
+      ${optionsOf(run)}
+      ${may('audit:read') && (await historyOf(visit))}
     `;
-    return { title: `Payroll run ${run.id}`, body };
+    return { title: labels.nameOf(run), body };
   });
 
   statePart(part);
 
-  part('/runs/:run_id/figures', 'runs:read', async ({ api, may }) => {
-    const { data: run, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
-    if (problem !== undefined) {
-      // The pay schedule or the roster of an open run changed.
-      return html`
-        <section aria-labelledby="totals">
-          <h2 id="totals">This run cannot be computed</h2>
-          ${problemSummary(problem)}
-          <p>Data that it needs has changed since it was created. Fix that, or delete the run and create a new one.</p>
-        </section>
-      `;
-    }
+  part('/runs/:run_id/bar', 'runs:read', async (visit) => {
+    const { data: run, problem } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}'), 422);
+    return problem === undefined ? bar(run, visit) : uncomputable(problem);
+  });
+
+  part('/runs/:run_id/changes', 'runs:read', async ({ api }) => {
+    const { data: run } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
+    if (run === undefined) return html`<div></div>`;
+    const { reasons } = await api.get('/v1/payroll-runs/{run_id}/employees', { limit: 1 });
     return html`
-      <section aria-labelledby="totals">
-        <h2 id="totals">Totals</h2>
-        ${figures(run)}
-        ${run.state === 'open' && may('runs:write') && html`<div class="actions while-unchanged"><a class="button" href=${address(runPath(run.id, '/finalize'), reviewedOf(run))}>Finalize …</a></div>`}
+      <section aria-labelledby="changes">
+        <h2 id="changes">${run.comparison === null ? 'Totals' : 'Changes since the previous run'}</h2>
+        ${reasonLinks(run.id, reasons)}
+        ${breakdown(run)}
         <details class="hint">
           <summary>Calculation details</summary>
           ${facts([
-            ['Ledger position', run.position],
+            ['Ledger position', count(run.position)],
             ['Rules version', run.rules_version],
             ['ETag', html`<code>${run.etag}</code>`],
             ['Pay dates of the year', run.pay_dates_used?.join(', ')],
@@ -131,18 +135,70 @@ function nothing({ query, may }: Visit): Html {
   return empty('No payroll runs yet', advice);
 }
 
+/** Renders the bar that stays at the top: which run, its totals, and the next action. */
+function bar(run: Schemas['PayrollRun'], { may }: Visit): Html {
+  const { totals, comparison, employees, id } = run;
+  const compared = (amount: string | undefined) =>
+    amount !== undefined && html`<span class="soft">${` ${difference(amount)}`}</span>`;
+  const finalize =
+    run.state === 'open' &&
+    may('runs:write') &&
+    html`<a class="button while-unchanged" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
+  const report =
+    run.state === 'finalized' &&
+    may('runs:write') &&
+    html`<a class="button quiet while-unchanged" href=${runPath(id, '/taken')}>Report deductions taken</a>`;
+  return html`
+    <section class="run-bar while-stored" aria-label="Payroll run">
+      <p><strong>${labels.nameOf(run)}</strong> <span class="while-unchanged">${state(run.state)}</span></p>
+      <dl>
+        <div><dt>Employee amount</dt><dd>${money(totals.member_amount)}${compared(comparison?.totals.member_difference)}</dd></div>
+        <div><dt>Employer amount</dt><dd>${money(totals.employer_amount)}${compared(comparison?.totals.employer_difference)}</dd></div>
+        <div><dt>Employees</dt><dd>${count(employees)}</dd></div>
+        <div><dt>Lines</dt><dd>${count(totals.lines)}</dd></div>
+      </dl>
+      <div class="actions">
+        ${finalize}
+        ${report}
+        <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
+      </div>
+    </section>
+  `;
+}
+
+/** Explains why an open run has no totals: its pay schedule or roster changed. */
+function uncomputable(problem: ProblemDetails): Html {
+  return html`
+    <section aria-labelledby="totals">
+      <h2 id="totals">This run cannot be computed</h2>
+      ${problemSummary(problem)}
+      <p>Data that it needs has changed since it was created. Fix that, or delete the run and create a new one.</p>
+    </section>
+  `;
+}
+
+/** Renders the next steps after finalizing: the file, the report of deductions taken, and the next payroll. */
+async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
+  const due = await payrollsOf(visit);
+  const next = due.find(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
+  return html`
+    <section class="card done" aria-labelledby="done">
+      <h2 id="done">The run is final</h2>
+      <p>Payroll can take these amounts now.</p>
+      <div class="actions">
+        <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
+        ${visit.may('runs:write') && html`<a class="button quiet" href=${runPath(id, '/taken')}>Report deductions taken</a>`}
+        ${next !== undefined && payrollAction(next, visit, 'Next payroll')}
+        ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
+      </div>
+      ${next !== undefined && html`<p class="hint">${`Next: ${payrollName(next)}.`}</p>`}
+    </section>
+  `;
+}
+
 /** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */
 export function outlineOf({ api }: Visit): Promise<Run> {
   return api.get('/v1/payroll-runs/{run_id}/outline');
-}
-
-/** A part of a page that takes as long as computing the run. */
-export function later(path: string, message: string): Html {
-  return html`
-    <div hx-get=${path} hx-trigger="load" hx-swap="outerHTML">
-      <p class="card soft" role="status">${message}</p>
-    </div>
-  `;
 }
 
 /** The figures that a user reviews before finalizing. They are sent along, to notice when they changed. */

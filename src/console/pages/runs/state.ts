@@ -8,6 +8,7 @@ import { address, idLink, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import * as labels from './labels.ts';
+import { overridePath } from './overrides.ts';
 
 type Run = labels.Run;
 
@@ -38,7 +39,7 @@ export function stateOf(
   const path = address(runPath(run_id, '/state'), { shown, summary: summaryOf && 'true' });
   const content = html`
     ${run?.state !== shown && changedNotice(run_id, run?.state)}
-    ${run !== undefined && summaryOf?.(run, visit)}
+    ${run !== undefined && summaryOf?.(run)}
   `;
   return live({ id: 'run-state', path }, content);
 }
@@ -56,27 +57,19 @@ function changedNotice(runId: string, now: Run['state'] | undefined): Html {
   `;
 }
 
-/** Renders the facts of a run, and the buttons that its state allows. */
-export function runSummary(run: Run, visit: Visit): Html {
-  return html`${summary(run)}${actions(run, visit)}`;
-}
-
-function summary(run: Run): Html {
+/** Renders the state of a run, and who made it final or void. */
+export function runSummary(run: Run): Html {
   const { employer_id, finalized_at, accepted_checks, voided_at } = run;
   const report = run.taken_reports.at(-1);
   const taken =
     report &&
     html`<a href=${runPath(run.id, '/taken')}>${`report ${report.id}, ${counted(report.lines, 'line')}, `}${instant(report.recorded_at)}</a>`;
-  const option = ({ label, hint = '' }: Pick<Choice, 'label' | 'hint'> = { label: '–' }) =>
-    html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
   return html`
     <section class="card" aria-label="Summary">
       ${facts([
         ['State', html`<span>${state(run.state)}${` ${labels.STATES[run.state]}`}</span>`],
         ['Employer', idLink(address('/runs', { employer_id }), employer_id)],
-        ['Pay date', run.pay_date],
         ['Pay period', labels.periodOf(run)],
-        ['Created', instant(run.created_at)],
         ['Finalized', finalized_at && instant(finalized_at)],
         ['Finalized by', actorName(run.finalized_by)],
         ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks)],
@@ -87,23 +80,33 @@ function summary(run: Run): Html {
         ['Reason for voiding', run.void_reason],
         ['Deductions taken', taken],
       ])}
-      <details>
-        <summary>Options</summary>
-        ${facts([
-          ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
-          ['Pay frequency', run.pay_frequency],
-          ['Pay group', run.pay_group ?? 'all'],
-          ...labels.OPTION_NAMES.map((name) => {
-            return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
-          }),
-          ['Reason for a different policy', run.policy_reason],
-          ['Pay dates', listed(run.pay_dates)],
-          ['Only these employees', listed(run.employee_ids)],
-          ['Deductions', listed(run.deductions)],
-          ['Final paychecks', listed(run.final_checks.map(finalCheckText))],
-        ])}
-      </details>
     </section>
+  `;
+}
+
+/** Renders the id and the options of a run, which never change. */
+export function optionsOf(run: Run): Html {
+  const option = ({ label, hint = '' }: Pick<Choice, 'label' | 'hint'> = { label: '–' }) =>
+    html`<span><strong>${label}</strong>${' – '}${hint}</span>`;
+  return html`
+    <details>
+      <summary>Options</summary>
+      ${facts([
+        ['Run ID', html`<code>${run.id}</code>`],
+        ['Created', instant(run.created_at)],
+        ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
+        ['Pay frequency', run.pay_frequency],
+        ['Pay group', run.pay_group ?? 'all'],
+        ...labels.OPTION_NAMES.map((name) => {
+          return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
+        }),
+        ['Reason for a different policy', run.policy_reason],
+        ['Pay dates', listed(run.pay_dates)],
+        ['Only these employees', listed(run.employee_ids)],
+        ['Deductions', listed(run.deductions)],
+        ['Final paychecks', listed(run.final_checks.map(finalCheckText))],
+      ])}
+    </details>
   `;
 }
 
@@ -117,16 +120,16 @@ function listed(ids: readonly string[] | null): string | null {
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
-function actions({ id: run_id, state, employer_id }: Run, { may }: Visit): Html {
-  const [isOpen, isFinalized] = [state === 'open', state === 'finalized'];
+/** Renders the buttons that the state of a run allows. The bar has the next action. */
+export function otherActions({ id: run_id, state: now, employer_id }: Run, { may }: Visit): Html {
+  const [isOpen, isFinalized] = [now === 'open', now === 'finalized'];
   const mayWrite = may('runs:write');
   const link = (path: string, title: string, kind = 'quiet') =>
     html`<a class=${`button ${kind}`} href=${path}>${title}</a>`;
   return html`
-    <div class="actions">
-      ${isOpen && link(runPath(run_id), 'Recompute')}
+    <div class="actions while-unchanged">
       ${link(runPath(run_id, '/audit'), 'Compare with payroll')}
-      ${mayWrite && isFinalized && link(runPath(run_id, '/taken'), 'Report deductions taken')}
+      ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
       ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
       ${may('runs:approve') && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}

@@ -1,7 +1,6 @@
 /** The totals of a run or a preview. The API computes all amounts. */
 import type { Schemas } from '../../../client.ts';
-import { bar } from '../../elements/chart.ts';
-import { count, counted, money, plain } from '../../elements/format.ts';
+import { count, counted, difference, money, plain } from '../../elements/format.ts';
 import { runLink } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -14,26 +13,32 @@ type Sum = Computed['totals']['by_taxability'][number];
 /** Employees shown here; the API has all. */
 const NOT_IN_RUN_SHOWN = 100;
 
-export function figures(run: Computed): Html {
-  const { employees, totals, calendar_assumed, pay_dates_used: dates, pay_date } = run;
+/** Renders the sums of a run, what changed since the previous run, and who is not in it. */
+export function breakdown(run: Computed): Html {
+  const { totals, comparison: compared } = run;
   const { lines, reported } = totals;
+  const shownOnly = `${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals`;
+  return html`
+    ${reported.lines > 0 && html`<p>${`${shownOnly}: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`}
+    ${compared === null ? lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage) : comparison(compared)}
+    ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
+    ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
+    ${run.not_in_run_count > 0 && notInRun(run)}
+  `;
+}
+
+function figures({ employees, totals, ...run }: Computed): Html {
+  const { calendar_assumed, pay_dates_used: dates, pay_date } = run;
   const place = dates?.indexOf(pay_date) ?? -1;
   const dateNote = calendar_assumed ? 'assumed: the employer has no pay schedule' : 'of the year’s pay dates';
   const without = Math.max(0, employees - totals.employees);
-  const shownOnly = `${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals`;
   return html`
     <div class="cards figures">
-      ${figure('Employee amount', money(totals.member_amount), counted(lines, 'line'))}
-      ${figure('Employer contribution', money(totals.employer_amount))}
+      ${figure('Employee amount', money(totals.member_amount), counted(totals.lines, 'line'))}
+      ${figure('Employer amount', money(totals.employer_amount))}
       ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(without)} without`)}
       ${dates !== null && place >= 0 && figure('Pay date', `${place + 1} of ${dates.length}`, dateNote)}
     </div>
-    ${reported.lines > 0 && html`<p>${`${shownOnly}: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`}
-    ${lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage)}
-    ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
-    ${run.comparison !== null && comparison(run.comparison)}
-    ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
-    ${run.not_in_run_count > 0 && notInRun(run)}
   `;
 }
 
@@ -50,6 +55,7 @@ export function previewOf(preview: Schemas['PayrollRunPreview']): Html {
     <section class="preview" aria-labelledby="preview">
       <h2 id="preview" tabindex="-1" autofocus>Preview (not saved)</h2>
       ${figures(preview)}
+      ${breakdown(preview)}
       ${shown}
     </section>
   `;
@@ -65,50 +71,35 @@ function figure(name: string, value: string, note = ''): Html {
   `;
 }
 
-/** All bars have the same scale. */
 function sums<Row extends Omit<Sum, 'taxability'>>(
   caption: string,
   title: string,
   rows: readonly Row[],
   nameOf: (row: Row) => string,
 ): Html {
-  const amounts = rows.flatMap(({ member_amount, employer_amount }) => [member_amount, employer_amount]);
-  const longest = Math.max(...amounts.map((amount) => Math.abs(Number(amount))));
-  const compared = (of: string) => html`<span class="hidden-label">${`${of}, compared`}</span>`;
   return table(rows, { caption, stacked: true }, [
     [title, (row) => plain(nameOf(row)), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
     ['Lines', ({ lines }) => count(lines), 'number'],
     ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-    [compared('Employee amount'), ({ member_amount }) => bar(Number(member_amount), longest), 'picture'],
     ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
-    [compared('Employer amount'), ({ employer_amount }) => bar(Number(employer_amount), longest), 'picture'],
   ]);
 }
 
 function comparison(compared: NonNullable<Computed['comparison']>): Html {
-  const { previous_run_id, totals, by_line_of_coverage, largest_movers } = compared;
+  const { previous_run_id, totals, by_line_of_coverage } = compared;
   const { previous, current, joined, left } = compared.employees;
   const rows = [...by_line_of_coverage, { ...totals, line_of_coverage: 'Total' }];
-  const movers = table(largest_movers, { caption: 'Largest changes by employee' }, [
-    ['Employee', ({ employee_id }) => employee_id, 'name'],
-    ['Before', (row) => money(row.previous_member_amount), 'number'],
-    ['Now', (row) => money(row.member_amount), 'number'],
-    ['Difference', (row) => money(row.member_difference), 'number'],
-  ]);
   return html`
-    <section aria-labelledby="comparison">
-      <h2 id="comparison">${'Changes since '}${runLink(previous_run_id)}</h2>
-      <p>${`Employees: ${count(previous)} before, ${count(current)} now, ${count(joined)} joined, ${count(left)} left.`}</p>
-      ${table(rows, { caption: 'Changes by line of coverage', stacked: true }, [
-        ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
-        ['Employee before', (row) => money(row.previous_member_amount), 'number'],
-        ['Employee now', (row) => money(row.member_amount), 'number'],
-        ['Employee difference', (row) => money(row.member_difference), 'number'],
-        ['Employer difference', (row) => money(row.employer_difference), 'number'],
-      ])}
-      ${largest_movers.length > 0 && movers}
-    </section>
+    <p>${'Compared with '}${runLink(previous_run_id)}${`: ${count(previous)} employees before, ${count(current)} now, ${count(joined)} joined, ${count(left)} left.`}</p>
+    ${table(rows, { caption: 'By line of coverage', stacked: true }, [
+      ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
+      ['Employee before', (row) => money(row.previous_member_amount), 'number'],
+      ['Employee now', (row) => money(row.member_amount), 'number'],
+      ['Difference', (row) => difference(row.member_difference), 'number'],
+      ['Employer now', (row) => money(row.employer_amount), 'number'],
+      ['Employer difference', (row) => difference(row.employer_difference), 'number'],
+    ])}
   `;
 }
 

@@ -1,0 +1,159 @@
+import Type, { type Static } from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { cursorOf } from '../../formats/cursor.ts';
+import { amountOf, type Cents } from '../../money.ts';
+import { amountField } from '../../payroll/calculation/line.ts';
+import { DIFFERENCE_REASONS, differenceOf, type EmployeeRow } from '../../payroll/compute/employee-rows.ts';
+import { finalEmployees } from '../../payroll/lifecycle/final-employees.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { RunId } from '../run-schemas.ts';
+import { cursor, flag, LIMIT_DEFAULT, limit } from '../schemas.ts';
+import { storedRun } from './payroll-runs.ts';
+
+const SORTS = ['difference', 'employee_id', 'member_amount', 'previous_member_amount'] as const;
+
+const Row = field.component(
+  'PayrollRunEmployee',
+  {
+    id: field.text('The ID of the employee.'),
+    lines: field.integer('The number of lines in this run.'),
+    previous_member_amount: amountField('The employee’s amount in the previous run.'),
+    member_amount: amountField('The employee’s amount in this run.'),
+    member_difference: amountField('This run less the previous one.'),
+    employer_amount: amountField('The employer amount in this run.'),
+    employer_difference: amountField('This run less the previous one.'),
+    reasons: Type.Array(
+      field.closed({
+        reason: field.oneOfDescribed(
+          DIFFERENCE_REASONS,
+          '`joined` and `left` the run; the `change` or `amount_change` of a line; `policy`: another payroll policy; ' +
+            '`adjustment` and `arrears` of this run; `settled_before`: the adjustments and arrears of the previous run.',
+        ),
+        line_of_coverage: field.nullableText('The line of coverage. Null for the whole employee.'),
+        member_difference: amountField('The part of the difference.'),
+      }),
+      { description: 'Why the amount differs from the previous run. Empty without one.' },
+    ),
+  },
+  'An employee of a run, compared with the previous run.',
+);
+
+const Page = field.component(
+  'PayrollRunEmployeeList',
+  {
+    data: Type.Array(Row),
+    has_more: field.boolean('Whether more rows follow this page.'),
+    next_cursor: field.nullableText('Pass it as `cursor` to get the next page. Null on the last page.'),
+    total: field.integer('The number of employees that match.'),
+    employees: field.integer('The number of employees of the run and of the previous run.'),
+    different: field.integer('The number of these whose amount differs.'),
+    reasons: Type.Array(
+      field.closed({
+        reason: field.oneOf(DIFFERENCE_REASONS),
+        employees: field.integer('The number of employees.'),
+      }),
+      { description: 'The employees by reason.' },
+    ),
+  },
+  'A page of the employees of a run.',
+);
+
+const place = cursorOf('payroll-run-employees', Type.Integer({ minimum: 0 }));
+
+/** Lists the employees of a run with their differences to the previous run. */
+export function payrollRunEmployeeRoutes(app: Api, parts: ApiParts): void {
+  const { db, runReviews } = parts;
+  app.get(
+    '/v1/payroll-runs/:run_id/employees',
+    operation('Payroll runs', 'runs:read', {
+      operationId: 'listPayrollRunEmployees',
+      summary: 'List the employees of a payroll run',
+      description:
+        'Lists employees with the amounts of this run and the previous one, and why they differ, the largest difference first. ' +
+        'Rows of an open run are computed from the current ledger.',
+      params: RunId,
+      querystring: field.closed({
+        search: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 255, description: 'A part of the employee ID.' }),
+        ),
+        different: flag('Only employees whose amount differs, or does not.'),
+        reason: Type.Optional(field.oneOfDescribed(DIFFERENCE_REASONS, 'Only employees with this reason.')),
+        sort: Type.Optional(
+          field.oneOfDescribed(SORTS, 'The order: amounts and differences from the largest.'),
+        ),
+        page: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 1_000_000,
+            rule: 'must be a page number',
+            description: 'The number of the page, instead of a cursor.',
+          }),
+        ),
+        cursor,
+        limit,
+      }),
+      response: { 200: Page },
+      refuses: ['NOT_FOUND', 'RUN_REFUSED'],
+      employers: 'run',
+    }),
+    async ({ params, query }) => {
+      const stored = await storedRun(db, params.run_id);
+      const rows =
+        stored.state === 'open' ? (await runReviews(stored)).employees : await finalEmployees(db, stored);
+      const { search, different, reason, sort = 'difference' } = query;
+      const needle = search?.toLowerCase();
+      const matching = rows.filter(
+        (row) =>
+          (needle === undefined || row.employeeId.toLowerCase().includes(needle)) &&
+          (different === undefined || isDifferent(row) === different) &&
+          (reason === undefined || row.reasons.some((each) => each.reason === reason)),
+      );
+      const sorted = sort === 'employee_id' ? matching : matching.toSorted(ORDERS[sort]);
+      const size = query.limit ?? LIMIT_DEFAULT;
+      const from = place.decode(query.cursor) ?? ((query.page ?? 1) - 1) * size;
+      const until = from + size;
+      return {
+        ...place.page(sorted.slice(from, until).map(viewRow), until < sorted.length ? until : null),
+        total: sorted.length,
+        employees: rows.length,
+        different: rows.filter(isDifferent).length,
+        reasons: DIFFERENCE_REASONS.map((name) => ({
+          reason: name,
+          employees: rows.filter((row) => row.reasons.some((each) => each.reason === name)).length,
+        })).filter(({ employees }) => employees > 0),
+      };
+    },
+  );
+}
+
+function isDifferent(row: EmployeeRow): boolean {
+  return row.now.member !== row.before.member || row.now.employer !== row.before.employer;
+}
+
+const size = (amount: Cents) => (amount < 0n ? -amount : amount);
+/** The sort is stable, so equal amounts stay in the order of ids. */
+const largest = (amountIn: (row: EmployeeRow) => Cents) => (row: EmployeeRow, other: EmployeeRow) =>
+  Number(amountIn(other) - amountIn(row));
+const ORDERS = {
+  difference: largest((row) => size(differenceOf(row))),
+  member_amount: largest(({ now }) => now.member),
+  previous_member_amount: largest(({ before }) => before.member),
+};
+
+function viewRow(row: EmployeeRow): Static<typeof Row> {
+  const { employeeId, lines, before, now, reasons } = row;
+  return {
+    id: employeeId,
+    lines,
+    previous_member_amount: amountOf(before.member),
+    member_amount: amountOf(now.member),
+    member_difference: amountOf(now.member - before.member),
+    employer_amount: amountOf(now.employer),
+    employer_difference: amountOf(now.employer - before.employer),
+    reasons: reasons.map(({ reason, lineOfCoverage, difference }) => ({
+      reason,
+      line_of_coverage: lineOfCoverage,
+      member_difference: amountOf(difference),
+    })),
+  };
+}

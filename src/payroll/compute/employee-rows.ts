@@ -1,0 +1,87 @@
+/** The employees of a run, each with the amounts before and now and the reasons of the difference. Pure. */
+import type { Cents } from '../../money.ts';
+import { isIncluded, type Line } from '../calculation/line.ts';
+
+/** Why an employee's amount differs from the previous run. */
+export const DIFFERENCE_REASONS = [
+  'joined',
+  'left',
+  'new',
+  'changed',
+  'replaced',
+  'ended',
+  'moved',
+  'rounding',
+  'calendar',
+  'shares',
+  'override',
+  'policy',
+  'adjustment',
+  'arrears',
+  'settled_before',
+] as const;
+export type DifferenceReason = (typeof DIFFERENCE_REASONS)[number];
+
+type Reason = { reason: DifferenceReason; lineOfCoverage: string | null; difference: Cents };
+
+export type EmployeeRow = {
+  employeeId: string;
+  lines: number;
+  before: { member: Cents; employer: Cents };
+  now: { member: Cents; employer: Cents };
+  reasons: Reason[];
+};
+
+/** The lines of an employee in a run. `isIn`: the run includes the employee. */
+type InRun = { isIn: boolean; lines: readonly Line[] };
+
+/** Compares an employee's lines with the previous run. Null: there is no previous run. */
+export function employeeRow(employeeId: string, current: InRun, previous: InRun | null): EmployeeRow {
+  const [now, before] = [totalOf(current.lines), totalOf(previous?.lines ?? [])];
+  const row = { employeeId, lines: current.lines.length, before, now };
+  return { ...row, reasons: previous === null ? [] : reasonsOf(current, previous) };
+}
+
+export function differenceOf({ before, now }: EmployeeRow): Cents {
+  return now.member - before.member;
+}
+
+function reasonsOf(current: InRun, previous: InRun): Reason[] {
+  const lines = current.lines.filter(isIncluded);
+  const reasons = lines.flatMap((line): Reason[] => {
+    const reason = reasonOf(line);
+    const difference = line.kind === 'regular' ? line.member_difference : line.member_amount;
+    return reason === null
+      ? []
+      : [{ reason, lineOfCoverage: line.line_of_coverage, difference: difference ?? 0n }];
+  });
+  // The previous run's adjustments and arrears are not due again.
+  for (const line of previous.lines.filter((line) => line.kind !== 'regular' && isIncluded(line)))
+    reasons.push({
+      reason: 'settled_before',
+      lineOfCoverage: line.line_of_coverage,
+      difference: -line.member_amount,
+    });
+  if (current.isIn === previous.isIn) return reasons;
+  const whole = totalOf(current.lines).member - totalOf(previous.lines).member;
+  const moved: Reason = { reason: current.isIn ? 'joined' : 'left', lineOfCoverage: null, difference: whole };
+  return [moved, ...reasons];
+}
+
+function reasonOf({ kind, change, amount_change, flags }: Line): DifferenceReason | null {
+  if (kind !== 'regular') return kind;
+  if (flags.includes('overridden') && amount_change !== 'same') return 'override';
+  if (change !== null && change !== 'same') return change;
+  if (amount_change === null || amount_change === 'same') return null;
+  return amount_change === 'changed' ? 'policy' : amount_change;
+}
+
+function totalOf(lines: readonly Line[]) {
+  let [member, employer] = [0n, 0n];
+  for (const line of lines) {
+    if (!isIncluded(line)) continue;
+    member += line.member_amount;
+    employer += line.employer_amount;
+  }
+  return { member, employer };
+}

@@ -1,0 +1,98 @@
+/** Tests the employees of a run, compared with the previous run. */
+import { onEitherEngine } from '../support/engine.ts';
+import { deduct, employ } from '../support/payroll.ts';
+import { type Payroll, startPayroll } from './payroll-stage.ts';
+
+const NEXT = '2026-07-31';
+
+/** Returns rows such as `emp-1 69.23 → 92.30: changed medical 23.07`. */
+async function rowsOf({ get }: Payroll, runId: string, query = ''): Promise<string[]> {
+  const { json } = await get(`/${runId}/employees${query}`);
+  return json.data.map(
+    // biome-ignore lint/suspicious/noExplicitAny: the reference has checked the response.
+    ({ id, previous_member_amount, member_amount, reasons }: any) =>
+      `${id} ${previous_member_amount} → ${member_amount}: ${reasons
+        // biome-ignore lint/suspicious/noExplicitAny: as above.
+        .map((why: any) =>
+          [why.reason, why.line_of_coverage, why.member_difference].filter(Boolean).join(' '),
+        )
+        .join(', ')}`,
+  );
+}
+
+/** A finalized run, and an open one with a raise, a new employee, one who left, and one as before. */
+async function compared(payroll: Payroll): Promise<void> {
+  const { db, put, finalized } = payroll;
+  for (const name of ['leaver', 'same']) {
+    await employ(db, name);
+    await deduct(db, `evt-${name}`, { id: `ded-${name}`, employee_id: name });
+  }
+  await finalized('before');
+  await employ(db, 'leaver', { termination_date: '2026-07-05' });
+  await employ(db, 'newcomer', { hire_date: '2026-07-13' });
+  await deduct(db, 'evt-new', { id: 'ded-new', employee_id: 'newcomer' });
+  const raised = { id: 'ded-1', member_contribution: '200.00', effective_start: '2026-07-20' };
+  await deduct(db, 'evt-raised', raised, '2026-07-09T00:00:00Z');
+  await put('r', { pay_date: NEXT, period_start: '2026-07-13', period_end: '2026-07-26' });
+}
+
+const ROWS = [
+  'leaver 69.23 → 0.00: left -69.23, ended medical -69.23',
+  'newcomer 0.00 → 69.23: joined 69.23, new medical 69.23',
+  'emp-1 69.23 → 92.30: changed medical 23.07',
+  'emp-2 69.23 → 69.23: ',
+  'same 69.23 → 69.23: ',
+];
+
+onEitherEngine(
+  'the largest difference comes first, with its reasons, also once the run is final',
+  async (t) => {
+    const payroll = await startPayroll(t);
+    await compared(payroll);
+    t.strictSame(await rowsOf(payroll, 'r'), ROWS);
+    const { data: _, ...page } = (await payroll.get('/r/employees?different=true&limit=1')).json;
+    t.match(page, { has_more: true, total: 3, employees: 5, different: 3 });
+    t.strictSame(
+      page.reasons.map(
+        ({ reason, employees }: { reason: string; employees: number }) => `${reason} ${employees}`,
+      ),
+      ['joined 1', 'left 1', 'new 1', 'changed 1', 'ended 1'],
+    );
+    await payroll.accept('r');
+    t.strictSame(await rowsOf(payroll, 'r'), ROWS);
+  },
+);
+
+onEitherEngine('employees are searched, filtered, sorted and counted in pages', async (t) => {
+  const payroll = await startPayroll(t);
+  await compared(payroll);
+  for (const [query, places] of [
+    ['?search=EMP', [2, 3]],
+    ['?different=false', [3, 4]],
+    ['?reason=joined', [1]],
+    ['?sort=employee_id&limit=2', [2, 3]],
+    ['?sort=employee_id&limit=2&page=2', [0, 1]],
+    ['?sort=member_amount&limit=1', [2]],
+    ['?sort=previous_member_amount&limit=1&page=5', [1]],
+  ] as const)
+    t.strictSame(
+      await rowsOf(payroll, 'r', query),
+      places.map((place) => ROWS[place]),
+      query,
+    );
+  const { next_cursor } = (await payroll.get('/r/employees?limit=4')).json;
+  t.strictSame(await rowsOf(payroll, 'r', `?cursor=${next_cursor}`), [ROWS[4]]);
+});
+
+onEitherEngine('a kept computation is not used after a fact or a setting has changed', async (t) => {
+  const payroll = await startPayroll(t);
+  const { db, get, put, call } = payroll;
+  await put('r');
+  t.equal((await get('/r/employees')).json.total, 2);
+  await employ(db, 'late');
+  t.equal((await get('/r/employees')).json.total, 3);
+  const { etag } = (await get('/r')).json;
+  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
+  await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
+  t.not((await get('/r')).json.etag, etag);
+});
