@@ -112,6 +112,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ 'PayrollRunRequest.final_checks': undefined, fields: ['address'] },
   ...{ 'DeductionVersionFeed.next_cursor': '42', 'Line.unapplied': null, 'Employee.unapplied': [] },
   unapplied_notice: null,
+  ...{ 'ItemDecisionsRequest.until': '2026-09-01', 'ItemDecision.until': null },
   ...{ 'ReadinessCheck.unapplied': undefined },
 };
 
