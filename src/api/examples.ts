@@ -161,6 +161,7 @@ function addExamples(content: MediaTypes, schemas: Schemas, outcome: object): vo
     if (type === 'text/csv') media.example = csvOf(rows);
     else if (type === 'application/x-ndjson')
       media.example = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+    else if (type === 'application/x-tar') media.example = '(bytes of the archive)';
     else if (type === 'text/plain')
       media.example = '# TYPE benefits_sidecar_ready gauge\nbenefits_sidecar_ready 1\n';
   }

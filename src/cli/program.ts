@@ -40,7 +40,10 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
     events: async () => (await import('./events.ts')).addEventCommands,
     change: async () => (await import('./change/commands.ts')).addChangeCommands,
   },
-  'Audit:': { audit: async () => (await import('./audit.ts')).addAuditCommands },
+  'Audit:': {
+    audit: async () => (await import('./audit.ts')).addAuditCommands,
+    evidence: async () => (await import('./evidence.ts')).addEvidenceCommands,
+  },
   'Maintain the database:': {
     migrate: async () => (await import('./database/migrate.ts')).addMigrateCommand,
     backup: async () => (await import('./database/backup.ts')).addBackupCommand,

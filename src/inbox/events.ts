@@ -18,6 +18,7 @@ import { versionOfEvent } from '../ledger/record.ts';
 import { type Acting, record } from '../security/audit.ts';
 import { numbersOf } from './arrivals.ts';
 import { conflictsOf, dismissConflicts, openConflicts } from './conflicts.ts';
+import { sha256 } from './inbox.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
 /** The SHA-256 replaces a body that retention deletes: exactly one of the two is null. */
@@ -74,6 +75,37 @@ export async function reprocessEvent(trx: Trx, eventId: string, acting: Acting) 
   if ((await backToPending(trx, [event.seq], through)) > 0)
     await record(trx, acting, { action: 'event.reprocess', resource: eventId });
   return 'put back';
+}
+
+/** An event as evidence of its receipt: its delivery id, its time, and its body or only the SHA-256 of it. */
+export type ReceivedEvent = {
+  id: string;
+  source: InboxTable['source'];
+  received_at: string;
+  event_type: string | null;
+  sha256: string;
+  /** Null if retention dropped it, or the caller may not see it. */
+  body: string | null;
+};
+
+/** Returns these events in order of receipt. `withBodies`: also their bodies, which contain personal data. */
+export async function receivedEvents(
+  db: Db,
+  ids: readonly string[],
+  withBodies: boolean,
+): Promise<ReceivedEvent[]> {
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['event_id', 'source', 'received_at', 'event_type', 'body', 'body_hash'])
+    .where(isOneOf(db, 'event_id', ids))
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ event_id, body, body_hash, ...event }) => ({
+    id: event_id,
+    ...event,
+    sha256: (body === null ? body_hash : sha256(body))?.toString('hex') ?? '',
+    body: withBodies && body !== null ? body.toString('utf8') : null,
+  }));
 }
 
 export const BODY_DROPPED =

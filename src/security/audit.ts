@@ -40,6 +40,7 @@ export const ACTIONS = [
   'run.create',
   'run.delete',
   'run.finalize',
+  'run.read',
   'run.override',
   'run.remove-override',
   'run.taken',

@@ -1,5 +1,6 @@
 /** Every command leaves one record of the action that it declares. */
 import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { requestSync } from '../../src/census/syncs.ts';
@@ -73,6 +74,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['run', 'override', ...overridden, ...amounts, ...reason], action: 'run.override' },
     { argv: ['run', 'remove-override', ...overridden], action: 'run.remove-override' },
     { argv: ['run', 'finalize', 'r', '--yes'], action: 'run.finalize' },
+    { argv: ['evidence', 'run', 'r', join(dirname(taken), 'evidence.tar')], action: 'run.read' },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
     { argv: ['items', 'open', opening, '--employer', EMPLOYER], action: 'item.open' },

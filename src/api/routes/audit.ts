@@ -1,15 +1,21 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
+import { tarOf } from '../../formats/tar.ts';
 import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
+import { evidenceOf } from '../../operations/evidence.ts';
 import { ACTIONS } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
 import { AUDIT_ORDERS, AuditRecord, allRecords, listRecords } from '../../security/audit-list.ts';
+import { mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
+import { conflict } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
+import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { assertNoPage, interruptedOf, ndjsonOf } from '../streams.ts';
+import { storedRun } from './payroll-runs.ts';
 
 const Query = field.closed({
   action: Type.Optional({ ...field.oneOf(ACTIONS), description: 'Only this action.' }),
@@ -32,6 +38,8 @@ const AuditHead = field.component(
   { head: field.text('The ID of the last record, a colon, and its hash.') },
   'The head of the audit records. Keep it outside the sidecar to verify the records later.',
 );
+
+const TAR_TYPE = 'application/x-tar';
 
 /** Lists audit records in pages, or streams all that match as one file. */
 export function auditRoutes(app: Api, parts: ApiParts): void {
@@ -99,5 +107,42 @@ export function auditRoutes(app: Api, parts: ApiParts): void {
       response: { 200: AuditHead },
     }),
     async () => ({ head: headText(await readHead(db)) }),
+  );
+
+  app.get(
+    '/v1/payroll-runs/:run_id/evidence',
+    operation('Audit', 'runs:read', {
+      operationId: 'getEvidenceOfPayrollRun',
+      employers: 'run',
+      summary: 'Get the evidence for a final payroll run',
+      description:
+        'Returns a tar archive: the run, its lines with their explanations, the versions and events behind each line, accepted ' +
+        'findings, audit records, and a page that explains how to compare events with the log of the provider. With the scopes ' +
+        '`events:read` and `pii:read` it contains the bodies of the events, and the read is recorded. Otherwise, and for a token that ' +
+        'is limited to employers, it contains only their SHA-256.',
+      params: RunId,
+      response: {
+        200: Type.Unsafe<unknown>({
+          description: 'The archive.',
+          content: { [TAR_TYPE]: { schema: Type.String({ format: 'binary' }) } },
+        }),
+      },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
+    async (request, reply) => {
+      const stored = await storedRun(db, request.params.run_id);
+      if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
+      const { caller } = request;
+      const allVersions = employersOf(request) === null;
+      const bodies = allVersions && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
+      const { run_id, employer_id } = stored;
+      if (bodies) {
+        await writeReadDown(parts, request, { action: 'run.read', resource: run_id, employer: employer_id });
+      }
+      const files = evidenceOf(db, stored, { bodies, allVersions });
+      const archive = tarOf(files, parts.now()).once('error', interruptedOf(request, parts));
+      reply.header('content-disposition', `attachment; filename="evidence-${run_id}.tar"`);
+      return reply.type(TAR_TYPE).send(archive);
+    },
   );
 }

@@ -1,0 +1,68 @@
+/** The archive with the evidence for a payroll run, as the `tar` of the system reads it. */
+import { execFileSync } from 'node:child_process';
+import type { Test } from 'tap';
+import type { ReceivedEvent } from '../../src/inbox/events.ts';
+import { sha256 } from '../../src/inbox/inbox.ts';
+import { readsOf } from '../support/audit.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { EMPLOYER } from '../support/payroll.ts';
+import { startPayroll } from './payroll-stage.ts';
+
+const FILES = [
+  ...['README.md', 'run.json', 'lines/00001.ndjson', 'versions/00001.ndjson', 'events/00001.ndjson'],
+  ...['accepted-findings.ndjson', 'audit-records.ndjson', 'audit-head.txt'],
+];
+
+const tar = (archive: Buffer, ...argv: string[]) =>
+  execFileSync('tar', argv, { input: archive, encoding: 'utf8' });
+
+const rowsOf = (archive: Buffer, name: string) =>
+  tar(archive, '-xOf', '-', name)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+onEitherEngine('the evidence for a run leads from each line to the event behind it', async (t: Test) => {
+  const { call, finalized, db } = await startPayroll(t);
+  const run = await finalized('r');
+  const before = (await readsOf(db)).length;
+  const { status, text, headers } = await call({ url: '/v1/payroll-runs/r/evidence' });
+  const bytes = Buffer.from(text);
+  t.equal(status, 200);
+  t.equal(headers['content-disposition'], 'attachment; filename="evidence-r.tar"');
+  t.strictSame(tar(bytes, '-tf', '-').trim().split('\n'), FILES);
+  const lines = rowsOf(bytes, 'lines/00001.ndjson');
+  const versions = rowsOf(bytes, 'versions/00001.ndjson');
+  const events: ReceivedEvent[] = rowsOf(bytes, 'events/00001.ndjson');
+  t.equal(lines.length, run.json.totals.lines);
+  for (const { deduction_id, version, explanation } of lines) {
+    t.ok(explanation);
+    const stored = versions.find((row) => row.deduction_id === deduction_id && row.version === version);
+    const event = events.find(({ id }) => id === stored?.event_id);
+    t.equal(event?.sha256, sha256(Buffer.from(event?.body ?? '')).toString('hex'));
+    t.match(event?.body, `"${deduction_id}"`);
+  }
+  t.match(rowsOf(bytes, 'audit-records.ndjson'), [{ action: 'run.create' }, { action: 'run.finalize' }, {}]);
+  t.match((await readsOf(db)).slice(before), [
+    { action: 'run.read', resource_id: 'r', employer_id: EMPLOYER },
+  ]);
+});
+
+onEitherEngine('without the scopes for events, the evidence has hashes and no bodies', async (t: Test) => {
+  const { call, put, finalized, tokenWith, db } = await startPayroll(t);
+  await finalized('r');
+  const token = await tokenWith('runs:read', 'events:read');
+  const before = (await readsOf(db)).length;
+  const { text } = await call({ url: '/v1/payroll-runs/r/evidence', token });
+  const bytes = Buffer.from(text);
+  const events: ReceivedEvent[] = rowsOf(bytes, 'events/00001.ndjson');
+  t.ok(events.length > 0);
+  for (const { sha256: hash, body } of events) {
+    t.match(hash, /^[0-9a-f]{64}$/);
+    t.equal(body, null);
+  }
+  t.equal((await readsOf(db)).length, before);
+  await put('open', { pay_date: '2026-07-31', period_start: '2026-07-11', period_end: '2026-07-24' });
+  t.match(await call({ url: '/v1/payroll-runs/open/evidence' }), { status: 409 });
+  t.match(await call({ url: '/v1/payroll-runs/unknown/evidence' }), { status: 404 });
+});
