@@ -270,7 +270,7 @@ CREATE INDEX opening_items_of_employee ON opening_items (employee_id, employer_i
 CREATE TRIGGER opening_items_are_append_only BEFORE UPDATE OR DELETE ON opening_items FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER opening_items_are_never_emptied BEFORE TRUNCATE ON opening_items EXECUTE FUNCTION refuse_change();
 
--- Decisions on open items ("Open items" in docs/open-items.md). A hold without an item covers all items of its employee.
+-- Decisions on open items ("Open items" in docs/reconciliation.md). A hold without an item covers all items of its employee.
 -- `member_amount` and `employer_amount` are the amounts of the item when it was decided, `amount` is the part that the
 -- decision concerns.
 CREATE TABLE item_decisions (

@@ -64,7 +64,7 @@ CREATE VIEW reporting_runs AS
     payroll_runs.void_reason
   FROM payroll_runs WHERE state <> 'open';
 
--- What finalized and voided runs deduct, line by line: without lines that are only reported.
+-- What finalized and voided runs deduct, line by line.
 CREATE VIEW reporting_run_lines AS
   SELECT
     payroll_runs.run_id,
@@ -86,5 +86,4 @@ CREATE VIEW reporting_run_lines AS
     (line.value ->> 'member_amount')::numeric AS member_amount,
     (line.value ->> 'employer_amount')::numeric AS employer_amount
   FROM payroll_runs JOIN run_employees ON run_employees.freeze_id = payroll_runs.freeze_id
-  CROSS JOIN LATERAL json_array_elements(run_employees.lines::json) AS line (value)
-  WHERE NOT (line.value -> 'flags')::jsonb @> '"reported"';
+  CROSS JOIN LATERAL json_array_elements(run_employees.lines::json) AS line (value);

@@ -62,7 +62,7 @@ CREATE VIEW reporting_runs AS
     payroll_runs.void_reason
   FROM payroll_runs WHERE state <> 'open';
 
--- What finalized and voided runs deduct, line by line: without lines that are only reported.
+-- What finalized and voided runs deduct, line by line.
 CREATE VIEW reporting_run_lines AS
   SELECT
     payroll_runs.run_id,
@@ -83,5 +83,4 @@ CREATE VIEW reporting_run_lines AS
     line.value ->> '$.adjustment_for' AS adjustment_for,
     line.value ->> '$.member_amount' AS member_amount,
     line.value ->> '$.employer_amount' AS employer_amount
-  FROM payroll_runs JOIN run_employees ON run_employees.freeze_id = payroll_runs.freeze_id JOIN json_each(run_employees.lines) AS line
-  WHERE NOT EXISTS (SELECT 1 FROM json_each(line.value, '$.flags') AS flag WHERE flag.value = 'reported');
+  FROM payroll_runs JOIN run_employees ON run_employees.freeze_id = payroll_runs.freeze_id JOIN json_each(run_employees.lines) AS line;

@@ -98,7 +98,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
     flags: [],
   },
   ...{ member_amount: '69.23', employer_amount: '138.46', change: 'new', owed: '0.00' },
-  ...{ explanation: '150.00 monthly × 12 = 1,800.00 a year; check 14 of 26; 69.23', included: 'yes' },
+  ...{ explanation: '150.00 monthly × 12 = 1,800.00 a year; check 14 of 26; 69.23' },
   ...{
     'TakenRow.amount': '60.00',
     'TakenLine.report_id': '1',

@@ -1,5 +1,7 @@
 /** The settings of an employer that are set as a whole: the payroll policy and payroll codes. */
+
 import { transact } from '../database/transaction.ts';
+import { recoupText } from '../formats/recoup.ts';
 import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
@@ -85,6 +87,7 @@ const POLICY_COMMANDS: Commands<{ versions: ShownVersion[] }, ShownVersion> = {
     ['applies on', (version) => version.applies_on, 1],
     ['adjustments', (version) => version.adjustments],
     ['arrears', (version) => version.arrears],
+    ['recoup', (version) => recoupText(version.recoup)],
     ['created', (version) => version.created_at, 4],
     ['created by', (version) => version.created_by.name, 3],
   ],

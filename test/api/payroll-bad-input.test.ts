@@ -91,11 +91,11 @@ const CASES: Record<string, Case> = {
   'no body': { ...put({}, 'body', /./), body: undefined },
   'an array as the body': { ...put({}, 'body', /./), body: [] },
   'several at once': {
-    ...put({ pay_date: 'x', remainder: 'x', adjustments: 'decided' }, '', /./),
+    ...put({ pay_date: 'x', remainder: 'x', adjustments: 'report' }, '', /./),
     errors: [
       ['pay_date', /real date/],
       ['remainder', /one of last/],
-      ['adjustments', /must be report or include/],
+      ['adjustments', /must be decided or include/],
     ],
   },
   'all required fields': {

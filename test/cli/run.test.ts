@@ -148,7 +148,7 @@ onEitherEngine('lines print as a table, as CSV, or as one JSON object per line',
   const people = await run('lines', 'r1');
   t.match(people.stdout, /^emp-1\n {2}medical [\s\S]*^emp-2\n {2}dental /m);
   const csv = await run('lines', 'r1', '--csv');
-  t.match(csv.stdout, /^run_id,period_start,.*,replaces_deduction_id\r\nr1,2026-06-29,.*\r\nr1,.*\r\n$/);
+  t.match(csv.stdout, /^run_id,period_start,.*,outstanding_after\r\nr1,2026-06-29,.*\r\nr1,.*\r\n$/);
   const json = await run('lines', 'r1', '--json');
   const lines = json.stdout
     .trimEnd()

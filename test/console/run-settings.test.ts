@@ -128,7 +128,7 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
     [
       ...['2026-07-01', 'Evenly within each month', 'Last paycheck', 'Deduct as usual', 'The pay date'],
-      ...['Show only', 'Show only'],
+      ...['After a decision', 'After a decision', 'all'],
     ],
   ]);
   await assertGood(t, page, 'settings with a payroll policy');

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { engineOf, onEachEngine, onPostgres } from '../support/engine.ts';
-import { pastTriggers } from '../support/past-triggers.ts';
 import { body, employment, event, finalized, learn, put, send, voided } from '../support/payroll.ts';
 import { scratch } from './scratch.ts';
 
@@ -70,21 +69,6 @@ onEachEngine('finalized and voided runs are listed', async (t) => {
     "select count(*) as count from reporting_run_lines where run_id = 'r2'",
   );
   t.equal(Number(count), 2);
-});
-
-onEachEngine('a reported line is not in the view of deducted lines', async (t) => {
-  const db = await reported(t);
-  const [first] = await db.selectFrom('run_employees').selectAll().where('employee_id', '=', 'e').execute();
-  const [line] = JSON.parse(first?.lines as string);
-  const lines = JSON.stringify([line, { ...line, flags: ['reported'] }]);
-  await pastTriggers(db, (trx) =>
-    trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'e').execute(),
-  );
-  const found = await rowsOf(
-    db,
-    "select 1 as one from reporting_run_lines where run_id = 'r1' and employee_id = 'e'",
-  );
-  t.equal(found.length, 1);
 });
 
 onPostgres('the views have native types, and a date of the year 0000 is null', async (t) => {

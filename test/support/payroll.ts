@@ -12,8 +12,13 @@ import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { centsOf } from '../../src/money.ts';
-import { isIncluded, type LineRecord, lineRecord } from '../../src/payroll/calculation/line.ts';
+import { type LineRecord, lineRecord } from '../../src/payroll/calculation/line.ts';
 import { runUnder } from '../../src/payroll/compute/basis.ts';
+import { beginComputation } from '../../src/payroll/compute/computation.ts';
+import { computeRun } from '../../src/payroll/compute/compute.ts';
+import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
+import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
+import { type NewDecision, recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { type Recorded, recordTaken } from '../../src/payroll/facts/taken.ts';
 import {
   type CheckReadiness,
@@ -28,6 +33,7 @@ import { type Verification, verifyRun } from '../../src/payroll/lifecycle/verify
 import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/records/body.ts';
 import { deleteRun, findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
+import { lockPayroll } from '../../src/payroll/settings/lock.ts';
 import { OPTIONS } from '../../src/payroll/settings/policy.ts';
 import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
@@ -322,14 +328,52 @@ export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): 
   return all.filter((line) => kind === undefined || line.kind === kind);
 }
 
-/** Returns a run's arrears lines: deduction, amount, the run they settle, and whether they are only reported. */
+/** Returns the outstanding items that a run considers, taken or not. */
+export async function itemsIn(db: Db, given: RunBody): Promise<OpenItem[]> {
+  const items: OpenItem[] = [];
+  for await (const page of computeRun(db, await beginComputation(db, null, stated(given))))
+    items.push(...page.flatMap(({ taking }) => taking.units).flatMap((unit) => unit.items));
+  return items;
+}
+
+/** Returns the items of an employer as of a day, settled ones too. */
+export async function openItemsOn(db: Db, today: string, employerId = EMPLOYER): Promise<OpenItem[]> {
+  const items: OpenItem[] = [];
+  for await (const page of openItemsOf(db, employerId, today))
+    items.push(...page.flatMap((employee) => employee.items));
+  return items;
+}
+
+/** Decides about an open item. Omitted fields are null. */
+export async function decideItem(
+  db: Db,
+  item: OpenItem,
+  decision: Pick<NewDecision, 'action'> & Partial<NewDecision>,
+): Promise<void> {
+  const { kind, source, employee_id } = item.identity;
+  const made: NewDecision = {
+    employeeId: employee_id,
+    itemId: item.id,
+    runId: kind === 'opening' ? null : source,
+    madeFor: { member: item.line.member_amount, employer: item.line.employer_amount },
+    amount: null,
+    notBefore: null,
+    until: null,
+    paidOn: null,
+    reason: 'asked the employee',
+    ...decision,
+  };
+  await transact(db, async (trx) => {
+    await lockPayroll(trx);
+    await recordDecisions(trx, EMPLOYER, [made], acting(LATELY));
+  });
+}
+
+/** Returns a run's arrears lines: deduction, amount, and the run they settle. */
 export async function arrearsIn(db: Db, runId: string): Promise<string[]> {
   return (await linesOf(db, runId))
     .filter((line) => line.kind === 'arrears')
-    .map(
-      (line) =>
-        `${line.deduction_id} ${line.member_amount} of ${line.adjustment_for}${isIncluded(line) ? '' : ' reported'}`,
-    );
+    .map((line) => `${line.deduction_id} ${line.member_amount} of ${line.adjustment_for}`);
 }
 
 export async function view(db: Db, runId: string): Promise<RunView> {

@@ -178,7 +178,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
           changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
         }),
         ...(mayAlso(request.caller, 'runs:read') && {
-          arrears: await arrearsOfEmployee(db, employeeId, employers),
+          arrears: await arrearsOfEmployee(db, employeeId, employers, today),
         }),
         left_out: MORE.filter(({ scope }) => !mayAlso(request.caller, scope)),
       };

@@ -1,6 +1,7 @@
 /** The commands of payroll runs. This file creates and previews them. */
 import { Option } from 'commander';
 import { AppError, isAppError, type Problem } from '../../errors.ts';
+import { recoupIn } from '../../formats/recoup.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
@@ -108,8 +109,18 @@ const RUN_OPTIONS: readonly (readonly [field: keyof RunBody, flags: string, desc
     '--extra-paycheck <way>',
     `Checks beyond the usual number a year: ${listed(EXTRA_PAYCHECKS)}`,
   ],
-  ['adjustments', '--adjustments <way>', `Corrections of earlier runs: ${listed(COLLECTIONS)}`],
-  ['arrears', '--arrears <way>', `Amounts not taken in earlier runs: ${listed(COLLECTIONS)}`],
+  ['items', '--item <id...>', 'The open items that an off-cycle run takes (default: all of its employees)'],
+  [
+    'adjustments',
+    '--adjustments <way>',
+    `Corrections of earlier runs that are taken: ${listed(COLLECTIONS)}`,
+  ],
+  ['arrears', '--arrears <way>', `Amounts not taken earlier that are taken: ${listed(COLLECTIONS)}`],
+  [
+    'recoup',
+    '--recoup <limit>',
+    'The most taken of open items: all, a multiple such as 2x of the regular amount, or an amount (default: payroll policy, else all)',
+  ],
   ['policy_reason', '--policy-reason <text>', "Why options differ from the employer's payroll policy"],
 ];
 
@@ -134,6 +145,7 @@ async function requestedRun(file: string | undefined, options: RunOptions): Prom
   const values = RUN_OPTIONS.map(([field, flags]) => [field, options[new Option(flags).attributeName()]]);
   const given = Object.fromEntries(values.filter(([, value]) => value !== undefined));
   if (given.final_checks !== undefined) given.final_checks = given.final_checks.map(finalCheckOf);
+  if (given.recoup !== undefined) given.recoup = recoupIn(given.recoup);
   if (file !== undefined && Object.keys(given).some((field) => field !== 'employee_ids')) {
     throw wrongUsage('describe a run by a file or by options: with a file, only --employee is allowed');
   }

@@ -1,6 +1,8 @@
 /** The commands that show runs, and what they print. */
+
 import { once } from 'node:events';
 import type { Db, RunState } from '../../database/tables.ts';
+import { recoupText } from '../../formats/recoup.ts';
 import { dollars } from '../../money.ts';
 import type { LineRecord } from '../../payroll/calculation/line.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
@@ -183,9 +185,11 @@ const WORDED: Partial<Record<keyof Run, (run: AnyRun) => Pair | null>> = {
   remainder: () => null,
   employee_ids: (run) => ['only employees', countOf(run.employee_ids)],
   deductions: (run) => ['only deductions', countOf(run.deductions)],
+  items: (run) => ['only items', countOf(run.items)],
+  recoup: (run) => ['recoup', recoupText(run.recoup)],
   final_checks: (run) => ['final checks', countOf(run.final_checks)],
 };
-const LISTS: readonly string[] = ['employee_ids', 'deductions', 'final_checks'];
+const LISTS: readonly string[] = ['employee_ids', 'deductions', 'items', 'final_checks'];
 
 /** Returns every field of the run's body, lists of ids last, and what it was computed with. */
 function requestedPairs(run: AnyRun): Record<string, string | number | null> {
@@ -222,15 +226,14 @@ export function printTotals(
     ...totals.by_line_of_coverage.map((sum) => ({ ...sum, name: sum.line_of_coverage })),
     ...totals.by_taxability.map((sum) => ({ ...sum, name: `all ${sum.taxability}` })),
     { ...totals, name: 'total' },
-    ...(totals.reported.lines > 0 ? [{ ...totals.reported, name: 'reported only' }] : []),
   ]);
   out.print('');
   printPairs(out, { employees, ETag: etag });
 }
 
-/** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
+/** Prints the comparison with the previous run, what stays open, and employees with a deduction who are not in this run. */
 function printComparison(out: Output, run: AnyRun): void {
-  const { comparison, not_in_run, not_in_run_count, on_other_schedules } = run;
+  const { comparison, not_in_run, not_in_run_count, on_other_schedules, open_items } = run;
   if (comparison !== null) {
     const { employees, totals, by_line_of_coverage, largest_movers } = comparison;
     out.print('');
@@ -251,6 +254,10 @@ function printComparison(out: Output, run: AnyRun): void {
       printTable(out, comparedColumns('largest changes'), movers);
     }
   }
+  if (open_items.length > 0) {
+    out.print('');
+    printTable(out, OPEN_ITEM_COLUMNS, open_items);
+  }
   if (on_other_schedules.length > 0) {
     out.print('');
     printTable(out, ON_OTHER_SCHEDULES_COLUMNS, on_other_schedules);
@@ -268,6 +275,14 @@ const NOT_IN_RUN_SHOWN = 50;
 const NOT_IN_RUN_COLUMNS: readonly Column<PayrollRun['not_in_run'][number]>[] = [
   ['not in the run', ({ employee_id }) => employee_id],
   ['reason', ({ reason }) => reason],
+];
+
+const OPEN_ITEM_COLUMNS: readonly Column<PayrollRun['open_items'][number]>[] = [
+  ['stays open', ({ kind }) => kind.replaceAll('_', ' ')],
+  ['items', ({ items }) => items],
+  ['employees', (sum) => sum.employees],
+  ['employees pay', (sum) => sum.member_amount],
+  ['employer pays', (sum) => sum.employer_amount],
 ];
 
 const ON_OTHER_SCHEDULES_COLUMNS: readonly Column<PayrollRun['on_other_schedules'][number]>[] = [

@@ -5,7 +5,7 @@ import { MONTH_NAMES, PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
 
 /** Raise it with every change that can move a cent or change a flag. Finalized runs record it. */
-export const RULES_VERSION = '3';
+export const RULES_VERSION = '4';
 
 /** The fields of a deduction that determine its amounts. Contributions are as received: 150, 150.0, +150.00. */
 export type Contribution = {

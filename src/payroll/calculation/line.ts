@@ -22,7 +22,7 @@ export const FLAGS = [
   'frequency_moved',
   /** A check that the employee should have had in an earlier run. */
   'missed_check',
-  /** A missed check for a pay period that other runs of the employee cover in part. It is never taken. */
+  /** A missed check for a pay period that other runs of the employee cover in part. */
   'missed_check_partial',
   /** The employee is no longer in a run of this employer: there is no paycheck to take it from. */
   'no_further_paycheck',
@@ -34,9 +34,12 @@ export const FLAGS = [
   'overlap',
   /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
   'partial_cycle',
+  /** The recoup limit leaves a part of the employee's items for the line of coverage open. */
+  'recoup_capped',
+  /** A part of the refund stays open, so that the employee's deductions are not below zero. */
+  'refund_held',
   /** The line adjusts a run in a different tax year. */
   'prior_year',
-  'reported',
   /** The employee's pre-tax deductions for the line of coverage increase retroactively. */
   'retro_pre_tax',
   /** They decrease retroactively. */
@@ -103,10 +106,17 @@ export const LineRecord = closed(
     employer_amount: amountField('The employer amount for this paycheck.'),
     kind: Type.Enum([...LINE_KINDS], {
       description:
-        '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run.',
+        '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run, or an opening item.',
     }),
     adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
-    adjustment_pay_date: nullableText('The pay date of that run.'),
+    opening_id: nullableText('The opening item that an arrears line settles.'),
+    item_id: nullableText('The open item that the line takes. Null for a regular line.'),
+    outstanding_after: nullable(
+      amountField(
+        'The employee’s amount of the item that stays open after this line. Null for a regular line.',
+      ),
+    ),
+    adjustment_pay_date: nullableText('The pay date of that run, or of the opening item.'),
     because: nullable(Because),
     shares: nullable({
       ...Type.Array(Share),
@@ -132,9 +142,7 @@ export const LineRecord = closed(
     previous_amount: nullable(amountField('The employee’s amount in that run.')),
     member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
     employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
-    flags: Type.Array(Type.Enum([...FLAGS]), {
-      description: 'Conditions to review. A line flagged `reported` is not deducted.',
-    }),
+    flags: Type.Array(Type.Enum([...FLAGS]), { description: 'Conditions to review.' }),
     explanation: text('How the amounts were computed.'),
   },
   'One deduction from one paycheck.',
@@ -142,12 +150,12 @@ export const LineRecord = closed(
 export type LineRecord = Static<typeof LineRecord>;
 
 type Amount = 'member_amount' | 'employer_amount';
-type ComparedAmount = 'previous_amount' | 'member_difference' | 'employer_difference';
+type NullableAmount = 'previous_amount' | 'member_difference' | 'employer_difference' | 'outstanding_after';
 
 /** A line in a computation, with its amounts in cents. */
-export type Line = Omit<LineRecord, Amount | ComparedAmount> &
+export type Line = Omit<LineRecord, Amount | NullableAmount> &
   Record<Amount, Cents> &
-  Record<ComparedAmount, Cents | null>;
+  Record<NullableAmount, Cents | null>;
 
 /** Returns a line as it is stored and shown. */
 export function lineRecord(line: Line): LineRecord {
@@ -155,6 +163,7 @@ export function lineRecord(line: Line): LineRecord {
     ...line,
     member_amount: amountOf(line.member_amount),
     employer_amount: amountOf(line.employer_amount),
+    outstanding_after: textOf(line.outstanding_after),
     previous_amount: textOf(line.previous_amount),
     member_difference: textOf(line.member_difference),
     employer_difference: textOf(line.employer_difference),
@@ -167,9 +176,10 @@ export function lineOf(record: LineRecord): Line {
     ...record,
     member_amount: centsOf(record.member_amount),
     employer_amount: centsOf(record.employer_amount),
-    previous_amount: comparedCents(record.previous_amount),
-    member_difference: comparedCents(record.member_difference),
-    employer_difference: comparedCents(record.employer_difference),
+    outstanding_after: centsOrNull(record.outstanding_after),
+    previous_amount: centsOrNull(record.previous_amount),
+    member_difference: centsOrNull(record.member_difference),
+    employer_difference: centsOrNull(record.employer_difference),
   };
 }
 
@@ -177,7 +187,7 @@ function textOf(cents: Cents | null): string | null {
   return cents === null ? null : amountOf(cents);
 }
 
-function comparedCents(amount: string | null): Cents | null {
+function centsOrNull(amount: string | null): Cents | null {
   return amount === null ? null : centsOf(amount);
 }
 
@@ -186,13 +196,18 @@ export function lineKey({
   kind,
   deduction_id,
   adjustment_for,
+  opening_id,
   line_of_coverage,
   taxability,
-}: Pick<Line, 'kind' | 'deduction_id' | 'adjustment_for' | 'line_of_coverage' | 'taxability'>): string {
+}: Keyed): string {
   const regular = `${kind} ${deduction_id}`;
-  return adjustment_for === null ? regular : `${regular} ${adjustment_for} ${line_of_coverage} ${taxability}`;
+  if (kind === 'regular') return regular;
+  // A run id has no colon.
+  const source = adjustment_for ?? `opening:${opening_id}`;
+  return `${regular} ${source} ${line_of_coverage} ${taxability}`;
 }
 
-export function isIncluded(line: Pick<Line, 'flags'>): boolean {
-  return !line.flags.includes('reported');
-}
+type Keyed = Pick<
+  Line,
+  'kind' | 'deduction_id' | 'adjustment_for' | 'opening_id' | 'line_of_coverage' | 'taxability'
+>;

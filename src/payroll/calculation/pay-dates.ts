@@ -94,6 +94,11 @@ export function dayInWords(day: string, year: string): string {
   return ofYear === year ? words : `${words}, ${ofYear}`;
 }
 
+/** Returns the year before a year of four digits. */
+export function yearBefore(year: string): string {
+  return String(Number(year) - 1).padStart(4, '0');
+}
+
 export function yearOf(day: string): string {
   return day.slice(0, 'YYYY'.length);
 }

@@ -35,46 +35,44 @@ type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides };
  * A deduction's amounts under one line of coverage and taxability, which are never offset against another one's.
  * `line`: the newest line that took an amount, or null.
  */
-type Adjusted = { line: Line | null; due: Due | null; finalized: Sides; since: Sides };
+type Adjusted = { line: Line | null; due: Due | null; finalized: Sides };
 
 /**
- * An adjustment. `unsettled`: the employee's amount before what later runs settled. `isInTime`: no retroactive change of an
- * election, because the election was made in time, or the line returns money of a voided run.
+ * An adjustment. `isInTime`: no retroactive change of an election, because the election was made in time, or the line returns
+ * money of a voided run.
  */
-export type Adjustment = { line: Line; unsettled: Cents; isInTime: boolean };
+export type Adjustment = { line: Line; isInTime: boolean };
 
 /**
- * Returns the adjustments of one employee for one earlier run: the amount due minus the adjusted amount, per deduction,
- * line of coverage and taxability. `attended`: the runs of the employer that the employee is in. With `settled`, what later
- * runs took for these is not subtracted, and they are returned without a difference too.
+ * Returns the adjustments of one employee for one earlier run: the amount due minus the amount that was taken, per deduction,
+ * line of coverage and taxability. `attended`: the runs of the employer that the employee is in. `settled`: lines that later
+ * runs took for the run, whose adjustments are returned without a difference too.
  */
 export function adjustmentLines(
   computation: Computation,
   employee: RunEmployee,
   earlier: EarlierRun,
   attended: readonly Attended[],
-  settled?: readonly Line[],
+  settled: readonly Line[],
 ): Adjustment[] {
-  const { runId, freezeId, isVoided } = earlier;
+  const { freezeId, isVoided } = earlier;
   const { earlierLines } = employee;
   const frozen = earlierLines.attended.get(freezeId);
   const adjusted = new Map<string, Adjusted>();
   const adjustedOf = (of: Account): Adjusted => {
     const key = `${of.line_of_coverage} ${of.taxability} ${of.deduction_id}`;
-    const known = adjusted.get(key) ?? { line: null, due: null, finalized: NOTHING, since: NOTHING };
+    const known = adjusted.get(key) ?? { line: null, due: null, finalized: NOTHING };
     adjusted.set(key, known);
     return known;
   };
-  const settle = (line: Line, part: 'finalized' | 'since'): void => {
-    const settled = adjustedOf(line);
-    settled.line = line;
-    settled[part] = plus(settled[part], sidesOf(line));
-  };
-  // A voided run took nothing. Arrears collected for it are returned like its adjustments.
-  if (!isVoided) for (const line of frozen ?? []) if (line.kind === 'regular') settle(line, 'finalized');
-  for (const line of settled ?? []) adjustedOf(line).line ??= line;
-  for (const line of settled === undefined ? (earlierLines.settling.get(runId) ?? []) : [])
-    if (line.kind === 'adjustment' || isVoided) settle(line, 'since');
+  // A voided run took nothing.
+  for (const line of isVoided ? [] : (frozen ?? [])) {
+    if (line.kind !== 'regular') continue;
+    const deduction = adjustedOf(line);
+    deduction.line = line;
+    deduction.finalized = plus(deduction.finalized, sidesOf(line));
+  }
+  for (const line of settled) adjustedOf(line).line ??= line;
   const dueIds = new Set<string>();
   if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
     for (const history of employee.histories) {
@@ -95,14 +93,14 @@ export function adjustmentLines(
       );
     const isDue = dueIds.has(deduction_id);
     const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
-    const isSettled = settled?.some((line) => isOfAccount(line, content)) === true;
+    const isSettled = settled.some((line) => isOfAccount(line, content));
     const line = differenceLine(computation, earlier, deduction, {
       ...{ content, because, isDue, deciding, isSettled },
     });
     if (line === null) return [];
     // An election sent before the pay date was made in time, even if it arrived later.
     const isInTime = isVoided || (deciding !== null && deciding.event_time < earlier.run.pay_date);
-    return [{ line, unsettled: line.member_amount + deduction.since.member, isInTime }];
+    return [{ line, isInTime }];
   });
 }
 
@@ -227,7 +225,7 @@ function contentOfAdjusted(computation: Computation, { line, due }: Adjusted) {
 function differenceLine(
   computation: Computation,
   earlier: EarlierRun,
-  { due, finalized, since }: Adjusted,
+  { due, finalized }: Adjusted,
   {
     content,
     because,
@@ -245,8 +243,8 @@ function differenceLine(
   const { runId, isPriorYear } = earlier;
   const now = due ?? NOTHING;
   const taken = plus(finalized, due?.offCycle ?? NOTHING);
-  const member = now.member - taken.member - since.member;
-  const employer = now.employer - taken.employer - since.employer;
+  const member = now.member - taken.member;
+  const employer = now.employer - taken.employer;
   if (member === 0n && employer === 0n && !isSettled) return null;
   const cause = because();
   const { pay_date } = earlier.run;
@@ -254,10 +252,10 @@ function differenceLine(
   const reason = reasonOf(earlier, cause, due, isDue, deciding, year);
   const coverage = content.line_of_coverage.replaceAll('_', ' ');
   const working = [
-    workingOf(`${coverage} should have been`, reason, now.member, taken.member, since.member, member),
+    workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
     employer === 0n
       ? ''
-      : ` Employer: ${workingOf('should have been', '', now.employer, taken.employer, since.employer, employer)}`,
+      : ` Employer: ${workingOf('should have been', '', now.employer, taken.employer, employer)}`,
   ];
   return {
     ...content,
@@ -265,6 +263,9 @@ function differenceLine(
     employer_amount: employer,
     kind: 'adjustment',
     adjustment_for: runId,
+    opening_id: null,
+    item_id: null,
+    outstanding_after: null,
     adjustment_pay_date: pay_date,
     because: cause,
     ...NOT_COMPARED,
@@ -296,51 +297,15 @@ function reasonOf(
 }
 
 /** Returns a sentence such as `medical should have been 120.00 (…); 50.00 was taken; 70.00 more.` */
-function workingOf(
-  subject: string,
-  reason: string,
-  now: Cents,
-  taken: Cents,
-  since: Cents,
-  left: Cents,
-): string {
+function workingOf(subject: string, reason: string, now: Cents, taken: Cents, left: Cents): string {
   const why = reason === '' ? '' : ` (${reason})`;
-  const adjusted = since === 0n ? '' : `, ${printReadable(since)} adjusted since`;
   const result =
     left === 0n
       ? 'no difference'
       : left > 0n
         ? `${printReadable(left)} more`
         : `${printReadable(-left)} back`;
-  return `${subject} ${printReadable(now)}${why}; ${printReadable(taken)} was taken${adjusted}; ${result}.`;
-}
-
-/** Reports whether a line with these flags is shown and never taken. */
-export function isReportedOnly(flags: readonly Flag[]): boolean {
-  return flags.includes('prior_year') || flags.includes('missed_check_partial');
-}
-
-/** Adds the direction of the pre-tax net to one employee's adjustments, and marks adjustments that are only reported. */
-export function marked(adjustments: readonly Adjustment[], flags: readonly Flag[]): Line[] {
-  const nets = new Map<string, Cents>();
-  for (const adjustment of adjustments) {
-    const key = netOf(adjustment);
-    if (key !== null) nets.set(key, (nets.get(key) ?? 0n) + adjustment.unsettled);
-  }
-  return adjustments.map((adjustment) => {
-    const { line } = adjustment;
-    const net = nets.get(netOf(adjustment) ?? '') ?? 0n;
-    const retro: Flag[] = net === 0n ? [] : [net < 0n ? 'retro_refund' : 'retro_pre_tax'];
-    const all = [...line.flags, ...retro, ...flags];
-    if (isReportedOnly(all)) all.push('reported');
-    return { ...line, flags: [...new Set(all)] };
-  });
-}
-
-/** Returns the net that an adjustment counts in, or null. One tax year is not offset against another. */
-function netOf({ line: { taxability, line_of_coverage, flags }, isInTime }: Adjustment): string | null {
-  if (taxability !== 'pre_tax' || isInTime) return null;
-  return flags.includes('prior_year') ? `${line_of_coverage} prior_year` : line_of_coverage;
+  return `${subject} ${printReadable(now)}${why}; ${printReadable(taken)} was taken; ${result}.`;
 }
 
 function sidesOf({ member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>): Sides {

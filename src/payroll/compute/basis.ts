@@ -1,5 +1,6 @@
 /** Resolves what a run is computed from now: its options, calendar, codes and earlier runs. */
 import type { Db, Trx } from '../../database/tables.ts';
+import { recoupText } from '../../formats/recoup.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { lastDecision } from '../facts/decisions.ts';
@@ -10,7 +11,14 @@ import type { Basis } from '../records/basis.ts';
 import type { Run, StatedRun } from '../records/body.ts';
 import { previousRun } from '../records/runs.ts';
 import { readCodes } from '../settings/codes.ts';
-import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
+import {
+  isSameOption,
+  OPTIONS,
+  type Options,
+  optionsOn,
+  type PolicyVersion,
+  readPolicies,
+} from '../settings/policy.ts';
 import { inYear, inYearOrBefore, readSchedules, type Schedule } from '../settings/schedules.ts';
 import { planWith, runRefused } from './calendar.ts';
 
@@ -59,9 +67,15 @@ export function runUnder(stated: StatedRun, policies: readonly PolicyVersion[]):
 /** Throws RUN_REFUSED if the run states an option that differs from the policy without a `policy_reason`. */
 function assertReason(stated: StatedRun, policies: readonly PolicyVersion[]): void {
   const policy = optionsOn(policies, stated.pay_date);
-  const differing = OPTIONS.filter((name) => stated[name] !== null && stated[name] !== policy[name]);
+  const differing = OPTIONS.filter(
+    (name) => stated[name] !== null && !isSameOption(stated[name], policy[name]),
+  );
   if (stated.policy_reason !== null || differing.length === 0) return;
-  const named = differing.map((name) => `${name} (${policy[name]})`).join(', ');
+  const named = differing.map((name) => `${name} (${wordsOf(policy[name])})`).join(', ');
   const rule = `is required to differ from the employer's payroll policy in ${named}`;
   throw runRefused({ path: 'policy_reason', rule });
+}
+
+function wordsOf(option: Options[keyof Options]): string {
+  return typeof option === 'string' ? option : recoupText(option);
 }

@@ -1,7 +1,7 @@
 /** Compares a run with the previous run of its employer, frequency and pay group. Pure. */
 import { amountOf, type Cents } from '../../money.ts';
 import type { Comparison } from '../records/totals.ts';
-import type { EmployeeLines } from './computation.ts';
+import type { EmployeeLines } from './taking.ts';
 import { Adder, LineTotals, memberTotal, sorted } from './totals.ts';
 
 /** Largest movers that a comparison names: few enough to read before finalizing. */
@@ -9,7 +9,7 @@ const MOVERS = 10;
 
 type Mover = { employeeId: string; before: Cents; now: Cents };
 
-/** Compares with the previous run, employee by employee. Lines that are only reported do not count. */
+/** Compares with the previous run, employee by employee. */
 export function createComparison(previousRunId: string) {
   const employees = { previous: 0, current: 0, joined: 0, left: 0 };
   const previous = new LineTotals();

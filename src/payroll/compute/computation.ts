@@ -6,13 +6,13 @@ import type { Db, Trx } from '../../database/tables.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
-import { yearOf } from '../calculation/pay-dates.ts';
+import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Decision } from '../facts/decisions.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import type { Owed } from '../facts/owed.ts';
 import { type Basis, basesOf } from '../records/basis.ts';
 import type { StatedRun } from '../records/body.ts';
-import { settledByFreezes, sharesUnder } from '../records/settlements.ts';
+import { sharesUnder } from '../records/settlements.ts';
 import { resolveBasis } from './basis.ts';
 import type { EarlierLines } from './earlier-lines.ts';
 import type { History } from './history.ts';
@@ -30,8 +30,10 @@ export type EarlierRun = RunTerms & {
   /** It was voided after it was finalized. */
   isVoided: boolean;
   voidedAt: string | null;
-  /** Its pay date is in an earlier year than the pay date of the computed run. */
+  /** Its pay date is not in the year of the computed run's pay date. */
   isPriorYear: boolean;
+  /** Its pay date is in that year or the year before: only such runs have adjustments. */
+  isRecent: boolean;
 };
 
 /** A share that a final check took. */
@@ -65,10 +67,8 @@ export type Computation = RunTerms & {
   basis: Basis;
   /** The finalized regular run that changes are compared with. */
   previous: EarlierRun | null;
-  /** The final runs of this year and the year before, by pay date. */
+  /** The final runs of this year and the year before, and older ones with open items, by pay date. */
   earlier: readonly EarlierRun[];
-  /** By employee, the ids of the runs that settled an amount of an earlier run, and of the runs that they settled. */
-  settled: ReadonlyMap<string, ReadonlySet<string>>;
   /** By employee, the shares that final checks took in earlier runs. */
   shares: ReadonlyMap<string, readonly TakenShare[]>;
   /** The employees to compute; null: all of the employer. */
@@ -97,14 +97,11 @@ export type RunEmployee = {
   shares: readonly TakenShare[];
   /** The pay dates of earlier regular runs that the employee is in. Empty for employees who are not leaving. */
   paid: readonly PaidDate[];
-  /** The earlier runs that may have an adjustment or arrears: most often none. */
+  /** The earlier runs that may have open items: most often none. */
   reopened: readonly EarlierRun[];
   /** The lines of the employee in the reopened runs. */
   earlierLines: EarlierLines;
 };
-
-/** An employee with the lines that a computation gives. */
-export type EmployeeLines = { employee: RunEmployee; lines: Line[] };
 
 /** Begins the computation of a run by what is known now. Throws RUN_REFUSED. */
 export async function beginComputation(
@@ -140,6 +137,7 @@ export async function computationOf(
         decisions: then.decisions,
       },
       isPriorYear: yearOf(then.run.pay_date) !== year,
+      isRecent: [year, yearBefore(year)].includes(yearOf(then.run.pay_date)),
     };
   };
   const earlier = basis.earlier.map(({ run_id, is_voided }) => earlierRun(run_id, is_voided));
@@ -148,7 +146,6 @@ export async function computationOf(
     ...termsOf(basis),
     ...{ runId, basis, earlier, only },
     previous: previous ?? (basis.previous === null ? null : earlierRun(basis.previous, false)),
-    settled: await settledByEmployee(db, earlier, only),
     shares: await sharesByEmployee(db, earlier, only),
   };
 }
@@ -166,21 +163,4 @@ async function sharesByEmployee(
     return { runId, isVoided, voidedAt, deductionId: deduction_id, payDate: settles };
   };
   return new Map([...byEmployee].map(([employeeId, shares]) => [employeeId, shares.map(shareOf)]));
-}
-
-async function settledByEmployee(
-  db: Db | Trx,
-  earlier: readonly EarlierRun[],
-  only: readonly string[] | null,
-): Promise<Map<string, Set<string>>> {
-  const counting = new Map(
-    earlier.filter(({ isVoided }) => !isVoided).map(({ freezeId, runId }) => [freezeId, runId]),
-  );
-  const byEmployee = new Map<string, Set<string>>();
-  if (counting.size === 0) return byEmployee;
-  for (const { freeze_id, employee_id, settles } of await settledByFreezes(db, [...counting.keys()], only)) {
-    const runIds = byEmployee.get(employee_id) ?? new Set();
-    byEmployee.set(employee_id, runIds.add(counting.get(freeze_id) as string).add(settles));
-  }
-  return byEmployee;
 }

@@ -2,10 +2,11 @@
 import type { Db, Trx } from '../../database/tables.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';
-import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
+import type { Computation, RunEmployee } from './computation.ts';
 import { readEmployees } from './employees.ts';
+import { type Begun, takeItemsOf, unitsInRun } from './items-in-run.ts';
 import { regularLines } from './regular-lines.ts';
-import { settlingLines } from './settling-lines.ts';
+import type { EmployeeLines, Taking } from './taking.ts';
 
 /** Yields all employees of a computation, so that those outside the run are accounted for too. */
 export async function* computeRun(
@@ -14,27 +15,35 @@ export async function* computeRun(
   after = '',
 ): AsyncGenerator<EmployeeLines[]> {
   for await (const page of readEmployees(db, computation, after)) {
-    yield page.map((employee) => ({ employee, lines: linesOf(computation, employee) }));
+    const begun = page.map((employee): Begun => {
+      const regular = linesOfPaycheck(computation, employee);
+      return { employee, regular, units: unitsInRun(computation, employee, regular) };
+    });
+    const takings = await takeItemsOf(db, computation, begun);
+    yield begun.map(({ employee, regular }, index): EmployeeLines => {
+      const taking = takings[index] as Taking;
+      return { employee, lines: [...regular, ...taking.lines].sort(byPlace), taking };
+    });
     // Let other requests proceed.
     await new Promise(setImmediate);
   }
 }
 
-function linesOf(computation: Computation, employee: RunEmployee): Line[] {
+function linesOfPaycheck(computation: Computation, employee: RunEmployee): Line[] {
   const lines = regularLines(computation, employee);
   compareReplaced(computation, employee, lines);
   lines.push(...stoppedLines(computation, employee, lines));
-  lines.push(...settlingLines(computation, employee, lines));
-  return lines.sort(byPlace);
+  return lines;
 }
 
-/** By kind, line of coverage, deduction, adjusted run, and taxability. */
+/** By kind, line of coverage, deduction, run or opening item that the line settles, and taxability. */
 function byPlace(line: Line, other: Line): number {
   return (
     LINE_KINDS.indexOf(line.kind) - LINE_KINDS.indexOf(other.kind) ||
     byText(line.line_of_coverage, other.line_of_coverage) ||
     byText(line.deduction_id, other.deduction_id) ||
     byText(line.adjustment_for ?? '', other.adjustment_for ?? '') ||
+    byText(line.opening_id ?? '', other.opening_id ?? '') ||
     byText(line.taxability, other.taxability)
   );
 }

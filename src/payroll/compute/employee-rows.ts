@@ -1,6 +1,6 @@
 /** The employees of a run, each with the amounts before and now and the reasons of the difference. Pure. */
 import type { Cents } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 
 /** Why an employee's amount differs from the previous run. */
 export const DIFFERENCE_REASONS = [
@@ -47,8 +47,7 @@ export function differenceOf({ before, now }: EmployeeRow): Cents {
 }
 
 function reasonsOf(current: InRun, previous: InRun): Reason[] {
-  const lines = current.lines.filter(isIncluded);
-  const reasons = lines.flatMap((line): Reason[] => {
+  const reasons = current.lines.flatMap((line): Reason[] => {
     const reason = reasonOf(line);
     const difference = line.kind === 'regular' ? line.member_difference : line.member_amount;
     return reason === null
@@ -56,7 +55,7 @@ function reasonsOf(current: InRun, previous: InRun): Reason[] {
       : [{ reason, lineOfCoverage: line.line_of_coverage, difference: difference ?? 0n }];
   });
   // The previous run's adjustments and arrears are not due again.
-  for (const line of previous.lines.filter((line) => line.kind !== 'regular' && isIncluded(line)))
+  for (const line of previous.lines.filter(({ kind }) => kind !== 'regular'))
     reasons.push({
       reason: 'settled_before',
       lineOfCoverage: line.line_of_coverage,
@@ -79,7 +78,6 @@ function reasonOf({ kind, change, amount_change, flags }: Line): DifferenceReaso
 function totalOf(lines: readonly Line[]) {
   let [member, employer] = [0n, 0n];
   for (const line of lines) {
-    if (!isIncluded(line)) continue;
     member += line.member_amount;
     employer += line.employer_amount;
   }

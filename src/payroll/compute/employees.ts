@@ -49,7 +49,7 @@ async function* idsOf(db: Db | Trx, { run, only }: Computation, after: string): 
   }
 }
 
-const NO_LINES: EarlierLines = earlierLinesOf([], new Set());
+const NO_LINES: EarlierLines = earlierLinesOf([]);
 
 async function readPage(
   db: Db | Trx,
@@ -140,9 +140,8 @@ async function readEarlierLines(
     earlier.filter((run) => reopened.has(run)).map(({ freezeId }) => freezeId),
     concerned.map(({ employeeId }) => employeeId),
   );
-  const voided = new Set(earlier.filter(({ isVoided }) => isVoided).map(({ freezeId }) => freezeId));
   for (const employee of concerned) {
-    employee.earlierLines = earlierLinesOf(rows.get(employee.employeeId) ?? [], voided);
+    employee.earlierLines = earlierLinesOf(rows.get(employee.employeeId) ?? []);
   }
 }
 

@@ -34,15 +34,14 @@ export function itemAmounts(
   ];
 }
 
-/** Adjustments and missed checks exist for runs of the computed run's calendar year and the year before. */
+/** Returns the differences of an earlier run from what it should have taken. */
 function adjustmentsOf(
   computation: Computation,
   employee: RunEmployee,
   earlier: EarlierRun,
   attended: readonly Attended[],
 ): ItemAmount[] {
-  const year = Number(yearOf(computation.run.pay_date));
-  if (![year - 1, year].includes(Number(yearOf(earlier.run.pay_date)))) return [];
+  if (!earlier.isRecent) return [];
   const wasIn = employee.earlierLines.attended.has(earlier.freezeId);
   const settled = settledLines(computation, employee, earlier, 'adjustment');
   const adjustments = adjustmentLines(computation, employee, earlier, attended, settled);
@@ -108,6 +107,7 @@ function openingOf(computation: Computation, opening: OpeningItem): ItemAmount {
     ...arrearsContent(computation, line),
     member_amount: amount.member,
     employer_amount: amount.employer,
+    opening_id: openingId,
     adjustment_pay_date: payDate,
     explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
   });
@@ -177,6 +177,9 @@ function bareLine(
     employer_amount: 0n,
     kind: 'arrears',
     adjustment_for: null,
+    opening_id: null,
+    item_id: null,
+    outstanding_after: null,
     adjustment_pay_date: null,
     because: null,
     shares: null,

@@ -10,8 +10,8 @@ import { readCodes } from '../settings/codes.ts';
 import { DEFAULTS } from '../settings/policy.ts';
 import { computationOf } from './computation.ts';
 import { readEmployees } from './employees.ts';
+import { attendedRuns } from './items-in-run.ts';
 import { type OpenItem, openItems } from './open-items.ts';
-import { attendedRuns } from './settling-lines.ts';
 
 export type ItemsOfEmployee = { employeeId: string; items: OpenItem[] };
 
@@ -46,6 +46,7 @@ async function basisOn(db: Db | Trx, employerId: string, today: string): Promise
     pay_date: today,
     employee_ids: null,
     deductions: [],
+    items: null,
     final_checks: [],
     pay_dates: null,
     ...DEFAULTS,

@@ -4,36 +4,34 @@ import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { concernsDay, latestOf } from '../../ledger/state.ts';
 import { amountOf, isZero } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
-import type { Computation, EmployeeLines, RunEmployee } from './computation.ts';
+import type { Computation, RunEmployee } from './computation.ts';
 import { sharesAfterMove } from './frequency-moved.ts';
 import { assignedIn, type History, historyAt, stateFor, stateInRun } from './history.ts';
 import { remainingInWords } from './last-check.ts';
+import type { OpenItem } from './open-items.ts';
 import { createOutdatedOverrides } from './overrides.ts';
 import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
 import { remainingAfter } from './shares.ts';
-import { memberTotal } from './totals.ts';
+import type { EmployeeLines, Taking } from './taking.ts';
 
-const NOTED_FLAGS = [
-  'open_after_termination',
-  'absent_from_census',
-  'frequency_mismatch',
-  'missed_check',
-] as const;
+const NOTED_FLAGS = ['open_after_termination', 'absent_from_census', 'frequency_mismatch'] as const;
 
-/** Flags of adjustments whose findings state amounts. */
-const RETROACTIVE_FLAGS = ['retro_pre_tax', 'retro_refund'] as const;
+/** Flags of open items whose findings state amounts. */
+const ITEM_FLAGS = ['missed_check', 'retro_pre_tax', 'retro_refund'] as const;
 
 /** A finding of a readiness check in the computation. */
 export type Note =
   | (typeof NOTED_FLAGS)[number]
-  | (typeof RETROACTIVE_FLAGS)[number]
+  | (typeof ITEM_FLAGS)[number]
   | (typeof UNCLEAR)[number]
   | 'beyond_year'
+  /** Pre-tax items that only a run of their own tax year takes. */
+  | 'bound_to_year'
   | 'code_missing'
   | 'coverage_beyond_last_check'
   | 'final_check_empty'
@@ -126,6 +124,7 @@ export function createNotes(computation: Computation) {
           earlier.run.pay_group === null ||
           run.pay_group === earlier.run.pay_group) &&
         !earlier.isVoided &&
+        earlier.isRecent &&
         earlier.run.period_start > terminated &&
         wasInRun(earlier, employee),
     );
@@ -194,21 +193,6 @@ export function createNotes(computation: Computation) {
     );
     for (const [coverage, rivals] of overlapping)
       note(ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal', employeeId, rivals.map(versionId));
-    for (const flag of RETROACTIVE_FLAGS) {
-      const flagged = lines.filter((line) => line.flags.includes(flag));
-      for (const [coverage, adjustments] of Map.groupBy(flagged, (line) => line.line_of_coverage)) {
-        const sum = adjustments.reduce((total, line) => total + line.member_amount, 0n);
-        note(flag, employeeId, adjustments.map(versionId), `${employeeId}: ${coverage} ${amountOf(sum)}`);
-      }
-    }
-    // A post-tax deduction must not hide a pre-tax refund.
-    for (const [taxability, taxed] of Map.groupBy(lines.filter(isIncluded), (line) => line.taxability)) {
-      const sum = memberTotal(taxed);
-      if (sum >= 0n) continue;
-      const negative = taxed.filter((line) => line.member_amount < 0n);
-      const example = `${employeeId}: ${amountOf(sum)} ${taxability}`;
-      note('negative_total', employeeId, negative.map(versionId), example);
-    }
     regular.forEach(noteCodes);
     beyondYear.add(regular);
   };
@@ -220,6 +204,38 @@ export function createNotes(computation: Computation) {
     if (shares === null) return;
     const { employeeId } = employee;
     note('frequency_moved', employeeId, moved.map(versionId), `${employeeId}: ${shares.share}`);
+  };
+
+  /** Notes undecided items, and items of another tax year. */
+  const noteItems = (employeeId: string, { units }: Taking): void => {
+    const noteItem = (what: Note, items: readonly OpenItem[]): void => {
+      for (const [coverage, ofCoverage] of Map.groupBy(items, ({ line }) => line.line_of_coverage)) {
+        const sum = ofCoverage.reduce((total, item) => total + item.outstanding.member, 0n);
+        note(what, employeeId, ofCoverage.flatMap(itemIds), `${employeeId}: ${coverage} ${amountOf(sum)}`);
+      }
+    };
+    const items = units.flatMap((unit) => unit.items);
+    const undecided = items.filter(({ state }) => state === 'open');
+    for (const flag of ITEM_FLAGS)
+      noteItem(
+        flag,
+        undecided.filter(({ line }) => line.flags.includes(flag)),
+      );
+    const bound = units.filter(({ leftOut }) => leftOut === 'other_tax_year');
+    noteItem(
+      'bound_to_year',
+      bound.flatMap((unit) => unit.items),
+    );
+  };
+
+  /** Notes each taxability below zero: a post-tax deduction must not hide a pre-tax refund. */
+  const noteNegative = (employeeId: string, lines: readonly Line[], { byTaxability }: Taking): void => {
+    for (const [taxability, sum] of byTaxability) {
+      if (sum >= 0n) continue;
+      const negative = lines.filter((line) => line.taxability === taxability && line.member_amount < 0n);
+      const ids = negative.map((line) => line.item_id ?? versionId(line));
+      note('negative_total', employeeId, ids, `${employeeId}: ${amountOf(sum)} ${taxability}`);
+    }
   };
 
   /** A side without a contribution needs no code. An employer may have no codes, or none for its own side. */
@@ -251,7 +267,7 @@ export function createNotes(computation: Computation) {
 
   return {
     /** `hasDeduction`: a deduction of the employee is in effect on the run's day. */
-    add({ employee, lines }: EmployeeLines, hasDeduction: boolean): void {
+    add({ employee, lines, taking }: EmployeeLines, hasDeduction: boolean): void {
       noteMembership(employee);
       noteEmployment(employee, hasDeduction);
       notePaidAfterTermination(employee);
@@ -262,6 +278,8 @@ export function createNotes(computation: Computation) {
         noteUnassigned(employee);
       }
       if (lines.length > 0) noteLines(employee.employeeId, lines);
+      noteItems(employee.employeeId, taking);
+      noteNegative(employee.employeeId, lines, taking);
       noteShares(employee, lines);
       noteMove(employee, lines);
     },
@@ -276,6 +294,11 @@ export function createNotes(computation: Computation) {
 
 function hasNoAmount({ member_contribution, employer_contribution }: RunVersion): boolean {
   return isZero(member_contribution) && isZero(employer_contribution);
+}
+
+/** The version shows whether the item still rests on the same facts. */
+function itemIds({ id, line }: OpenItem): string[] {
+  return [id, versionId(line)];
 }
 
 function versionId({ deduction_id, version }: Pick<Line, 'deduction_id' | 'version'>): string {

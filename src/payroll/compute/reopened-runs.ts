@@ -1,4 +1,4 @@
-/** Which earlier runs may have an adjustment or arrears of an employee. Only their lines are read. Pure. */
+/** Which earlier runs may have open items of an employee. Only their lines are read. Pure. */
 import type { Employment } from '../../ledger/employment.ts';
 import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
@@ -8,14 +8,14 @@ import { overriddenAmounts } from './overrides.ts';
 import { belongsIn, membershipOf } from './population.ts';
 
 /** Returns the earlier runs whose lines must be read for an employee, in their order: most often none. */
-export function reopenedRuns({ earlier, settled }: Computation, employee: RunEmployee): EarlierRun[] {
-  const settledRuns = settled.get(employee.employeeId);
+export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): EarlierRun[] {
+  const settledRuns = new Set(employee.takenItems.map(({ source }) => source));
   const reopened = new Set<EarlierRun>();
   for (const run of earlier) {
-    const isSettled = settledRuns?.has(run.runId) === true;
+    const isSettled = settledRuns.has(run.runId);
     if (isSettled || employee.owed.some(({ runId, owed }) => runId === run.runId && owed !== 0n))
       reopened.add(run);
-    if (run.isVoided) continue;
+    if (run.isVoided || !run.isRecent) continue;
     const wasIn = wasInRun(run, employee);
     if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, wasIn))) continue;
     reopened.add(run);

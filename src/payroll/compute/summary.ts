@@ -6,11 +6,13 @@ import { linesToStore } from '../records/frozen-lines.ts';
 import type { RunOutcome } from '../records/outcome.ts';
 import type { Totals } from '../records/totals.ts';
 import { createComparison } from './comparison.ts';
-import type { Computation, EmployeeLines } from './computation.ts';
+import type { Computation } from './computation.ts';
 import { computeRun } from './compute.ts';
 import { assignedIn, stateFor } from './history.ts';
 import { createNotInRun } from './not-in-run.ts';
 import { createNotes, type Note, type Noted } from './notes.ts';
+import { createOpenItemSums } from './open-item-sums.ts';
+import type { EmployeeLines } from './taking.ts';
 import { LineTotals } from './totals.ts';
 
 export type Summary = {
@@ -46,6 +48,7 @@ export function createSummary(computation: Computation) {
   const comparing = previous === null ? null : createComparison(previous.runId);
   const notes = createNotes(computation);
   const notInRun = createNotInRun(computation);
+  const openItems = createOpenItemSums();
   let employees = 0;
 
   return {
@@ -61,6 +64,7 @@ export function createSummary(computation: Computation) {
       if (hasDeduction) notInRun.add(employee);
       notes.add(computed, hasDeduction);
       comparing?.add(computed);
+      openItems.add(computed.taking);
       const text = linesToStore(lines);
       if (lines.length === 0) return text;
       hash.update(`${text}\n`);
@@ -71,7 +75,12 @@ export function createSummary(computation: Computation) {
       return {
         totals: totals.totals(),
         etag: hash.digest('hex'),
-        outcome: { employees, comparison: comparing?.comparison(totals) ?? null, ...notInRun.outcome() },
+        outcome: {
+          employees,
+          comparison: comparing?.comparison(totals) ?? null,
+          ...notInRun.outcome(),
+          open_items: openItems.sums(),
+        },
         notes: notes.notes(),
       };
     },

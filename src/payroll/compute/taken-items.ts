@@ -33,11 +33,13 @@ function takenItem(
   owed: readonly Owed[],
 ): TakenItem {
   const { kind, settles_kind, settles, deduction_id, line_of_coverage, taxability } = settlement;
-  const key = lineKey({ kind, deduction_id, adjustment_for: settles, line_of_coverage, taxability });
+  const isOpening = settles_kind === 'opening';
+  const source = { adjustment_for: isOpening ? null : settles, opening_id: isOpening ? settles : null };
+  const key = lineKey({ kind, deduction_id, ...source, line_of_coverage, taxability });
   const notTaken = owed.find((line) => line.runId === runId && line.line === key)?.owed ?? 0n;
   return {
     ...{ runId, decisions, kind, deduction_id, line_of_coverage, taxability },
-    isOpening: settles_kind === 'opening',
+    isOpening,
     source: settles,
     member: centsOf(settlement.member_amount) - notTaken,
     employer: centsOf(settlement.employer_amount),

@@ -1,6 +1,6 @@
 /** Adds up the lines of a run. Pure. */
 import { amountOf, type Cents } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 import type { Sum, Totals } from '../records/totals.ts';
 
 /** Adds up lines, employee by employee. */
@@ -8,16 +8,11 @@ export class LineTotals {
   readonly overall = new Adder();
   readonly coverages = new Map<string, Adder>();
   readonly #taxabilities = new Map<string, Adder>();
-  readonly #reported = new Adder();
   #employee = 0;
 
   add(linesOfEmployee: readonly Line[]): void {
     this.#employee += 1;
     for (const line of linesOfEmployee) {
-      if (!isIncluded(line)) {
-        this.#reported.add(line, this.#employee);
-        continue;
-      }
       this.overall.add(line, this.#employee);
       adderIn(this.coverages, line.line_of_coverage).add(line, this.#employee);
       adderIn(this.#taxabilities, line.taxability).add(line, this.#employee);
@@ -35,7 +30,6 @@ export class LineTotals {
         taxability,
         ...adder.sum(),
       })),
-      reported: this.#reported.sum(),
     };
   }
 }
@@ -66,10 +60,10 @@ export class Adder {
   }
 }
 
-/** Returns the employee's amounts of the lines that are taken. */
+/** Returns the employee's amount of lines. */
 export function memberTotal(lines: readonly Line[]): Cents {
   let sum = 0n;
-  for (const line of lines) if (isIncluded(line)) sum += line.member_amount;
+  for (const line of lines) sum += line.member_amount;
   return sum;
 }
 

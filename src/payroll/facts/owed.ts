@@ -2,10 +2,11 @@
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Cents, centsOf } from '../../money.ts';
-import { yearOf } from '../calculation/pay-dates.ts';
+import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Run } from '../records/body.ts';
 import type { Input } from '../records/inputs.ts';
 import { finalRuns } from '../records/runs.ts';
+import { freezesTakingItems } from '../records/settlements.ts';
 
 /**
  * The amount that payroll did not take of a line (`lineKey`) of a run, by the latest report that names the line. Negative if
@@ -21,8 +22,9 @@ export type Owed = {
 };
 
 /**
- * Returns the finalized and voided runs of a run's calendar year and the year before, whose differences are reported.
- * Amounts that were settled for a voided run must be returned.
+ * Returns the finalized and voided runs of a run's calendar year and the year before, which may have any open items, and
+ * runs of other years with a report of amounts taken or that took an item: arrears stay open for years, and what was
+ * taken for a voided run must be returned.
  */
 export async function earlierRuns(
   db: Db | Trx,
@@ -30,17 +32,20 @@ export async function earlierRuns(
   runId: string | null,
 ): Promise<Input[]> {
   const year = yearOf(run.pay_date);
-  const days = { from: `${String(Number(year) - 1).padStart(4, '0')}-01-01`, until: `${year}-12-31` };
-  const runs = await finalRuns(db, run.employer_id, { ...days, except: runId });
-  const reports = await latestReports(
-    db,
-    runs.map(({ run_id }) => run_id),
-  );
-  return runs.map(({ run_id, state }) => ({
-    run_id,
-    report: reports.get(run_id) ?? null,
-    is_voided: state === 'voided',
-  }));
+  const recent = [year, yearBefore(year)];
+  const runs = await finalRuns(db, run.employer_id, runId);
+  const ids = runs.map(({ run_id }) => run_id);
+  const reports = await latestReports(db, ids);
+  const isRecent = ({ pay_date }: (typeof runs)[number]) => recent.includes(yearOf(pay_date));
+  const older = runs.filter((final) => !isRecent(final)).map(({ freeze_id }) => freeze_id as string);
+  const taking = await freezesTakingItems(db, older);
+  return runs
+    .filter((final) => isRecent(final) || reports.has(final.run_id) || taking.has(final.freeze_id as string))
+    .map(({ run_id, state }) => ({
+      run_id,
+      report: reports.get(run_id) ?? null,
+      is_voided: state === 'voided',
+    }));
 }
 
 async function latestReports(db: Db | Trx, runIds: readonly string[]): Promise<Map<string, number>> {

@@ -18,7 +18,7 @@ import {
 } from '../../formats/rows.ts';
 import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
-import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
+import { LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import { type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
@@ -30,6 +30,7 @@ const NAMING = [
   'payroll_code',
   'kind',
   'adjustment_for',
+  'opening_id',
   'taxability',
 ] as const;
 
@@ -177,14 +178,8 @@ function findLine(
   const named = lines.filter((line) =>
     NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
   );
-  const [line, ...rivals] = named.filter(isIncluded);
-  if (line === undefined) {
-    const rule =
-      named.length === 0
-        ? 'does not match a line of the run'
-        : 'names a line that is reported but not deducted';
-    return { path, rule };
-  }
+  const [line, ...rivals] = named;
+  if (line === undefined) return { path, rule: 'does not match a line of the run' };
   if (rivals.length > 0) {
     const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
     return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };

@@ -8,8 +8,10 @@ import type { Line } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
+import { computeRun } from '../compute/compute.ts';
 import { readEmployees } from '../compute/employees.ts';
 import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
+import type { LeftOut } from '../compute/takeable.ts';
 import { employeeOfCheck, type StatedRun } from '../records/body.ts';
 import { findRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
@@ -60,7 +62,8 @@ async function assertKnown(db: Db, run: StatedRun): Promise<void> {
     throw runRefused({ path: 'employer_id', rule });
   }
   const unknown = await unknownIds(db, run);
-  const problems = unknown.length > 0 ? unknown : await finalCheckProblems(db, run);
+  const problems =
+    unknown.length > 0 ? unknown : [...(await finalCheckProblems(db, run)), ...(await itemProblems(db, run))];
   if (problems.length > 0) throw runRefused(...problems);
 }
 
@@ -124,4 +127,33 @@ async function finalCheckProblems(db: Db, run: StatedRun): Promise<Problem[]> {
   return problems
     .filter(({ ids }) => ids.length > 0)
     .map(({ ids, rule }) => ({ path: 'final_checks', rule: `${rule} ${named(ids)}` }));
+}
+
+const WHY_LEFT_OUT: Readonly<Record<LeftOut, string>> = {
+  not_named: 'is taken together with another item of its run and deduction, which must be named too',
+  other_tax_year: 'is pre-tax and belongs to another tax year',
+  held: 'is on hold',
+  not_yet: 'may not be taken yet',
+  undecided: 'needs the decision take',
+  needs_decision: 'needs the decision take',
+};
+
+/** Returns a problem for the named items that the run may not take. */
+async function itemProblems(db: Db, run: StatedRun): Promise<Problem[]> {
+  if (run.items === null) return [];
+  const computation = await computationOf(db, null, await resolveBasis(db, null, run));
+  const left = new Map<string, string>(
+    run.items.map((id) => [id, 'is no open item of an employee in the run']),
+  );
+  for await (const page of computeRun(db, computation)) {
+    for (const { items, leftOut } of page.flatMap(({ taking }) => taking.units)) {
+      for (const { id } of items) {
+        if (leftOut === null) left.delete(id);
+        else if (left.has(id)) left.set(id, WHY_LEFT_OUT[leftOut]);
+      }
+    }
+  }
+  return [...left]
+    .slice(0, NAMED)
+    .map(([id, why]) => ({ path: `items[${run.items?.indexOf(id)}]`, rule: why }));
 }

@@ -214,31 +214,39 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     title: 'Employees missed a paycheck',
     ask: noted('missed_check', 'warn'),
     advice:
-      'These employees belonged in earlier runs that did not include them. Their missed deductions are lines of this run and are taken if adjustments are included.',
-    passed: 'No employee missed a paycheck.',
+      'These employees belonged in earlier runs that did not include them. Decide about the open items of their missed deductions: take, hold or write them off.',
+    passed: 'No missed paycheck of an employee needs a decision.',
   },
   {
     id: 'retro-pre-tax',
     title: 'Pre-tax deductions rise for past paychecks',
     ask: noted('retro_pre_tax', 'warn'),
     advice:
-      'Adjustments raise pre-tax deductions of these employees for past paychecks. Section 125 elections are prospective, with few exceptions. Confirm the adjustments.',
-    passed: 'No adjustment raises a pre-tax deduction for a past paycheck.',
+      'Open items raise pre-tax deductions of these employees for past paychecks. Section 125 elections are prospective, with few exceptions. Decide about the items, or accept the finding.',
+    passed: 'No undecided item raises a pre-tax deduction for a past paycheck.',
   },
   {
     id: 'retro-refund',
     title: 'Pre-tax deductions fall for past paychecks',
     ask: noted('retro_refund', 'warn'),
     advice:
-      'Adjustments return pre-tax deductions of these employees for past paychecks. The money may be at a custodian, or the election irrevocable. Confirm the adjustments.',
-    passed: 'No adjustment returns a pre-tax deduction of a past paycheck.',
+      'Open items return pre-tax deductions of these employees for past paychecks. The money may be at a custodian, or the election irrevocable. Decide about the items, or accept the finding.',
+    passed: 'No undecided item returns a pre-tax deduction of a past paycheck.',
+  },
+  {
+    id: 'items-of-another-year',
+    title: 'Pre-tax items belong to another tax year',
+    ask: noted('bound_to_year', 'warn'),
+    advice:
+      'Pre-tax adjustments are taken in the tax year of their paycheck. Take these items in an off-cycle run with a pay date in that year, such as December 31, or write them off.',
+    passed: 'No pre-tax item belongs to another tax year.',
   },
   {
     id: 'negative-total',
     title: 'Deductions total less than zero',
     ask: noted('negative_total', 'fail'),
     advice:
-      'The pre-tax or post-tax deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or create the run so that it only shows the adjustments.',
+      'The pre-tax or post-tax deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or hold the open items that return amounts.',
     passed: 'No employee’s deductions sum to less than zero.',
   },
   {

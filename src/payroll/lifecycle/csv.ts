@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { csvOf, harmless } from '../../formats/csv.ts';
 import { amountOf, type Cents } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
 
 type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };
@@ -37,15 +37,17 @@ const COLUMNS: readonly Column[] = [
   { name: 'kind', of: (line) => line.kind },
   { name: 'adjustment_for', of: (line) => line.adjustment_for },
   { name: 'change', of: (line) => line.change },
-  { name: 'previous_amount', isNumber: true, of: (line) => comparedText(line.previous_amount) },
-  { name: 'included', of: (line) => (isIncluded(line) ? 'yes' : 'no') },
+  { name: 'previous_amount', isNumber: true, of: (line) => textOrNull(line.previous_amount) },
   { name: 'flags', of: (line) => line.flags.join(' ') },
   { name: 'explanation', of: (line) => line.explanation },
   { name: 'amount_change', of: (line) => line.amount_change },
-  { name: 'member_difference', isNumber: true, of: (line) => comparedText(line.member_difference) },
-  { name: 'employer_difference', isNumber: true, of: (line) => comparedText(line.employer_difference) },
+  { name: 'member_difference', isNumber: true, of: (line) => textOrNull(line.member_difference) },
+  { name: 'employer_difference', isNumber: true, of: (line) => textOrNull(line.employer_difference) },
   { name: 'adjustment_pay_date', of: (line) => line.adjustment_pay_date },
   { name: 'replaces_deduction_id', of: (line) => line.replaces_deduction_id },
+  { name: 'opening_id', of: (line) => line.opening_id },
+  { name: 'item_id', of: (line) => line.item_id },
+  { name: 'outstanding_after', isNumber: true, of: (line) => textOrNull(line.outstanding_after) },
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);
@@ -55,7 +57,7 @@ export function csvOfLines(run: RunOfLines, pages: AsyncIterable<readonly Line[]
   return csvOf(CSV_COLUMNS, pages, (line) => cellsOf(line, run));
 }
 
-function comparedText(amount: Cents | null): string | null {
+function textOrNull(amount: Cents | null): string | null {
   return amount === null ? null : amountOf(amount);
 }
 

@@ -21,7 +21,7 @@ import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
 import { storedBasisOf } from '../records/basis.ts';
 import { Run, type StatedRun } from '../records/body.ts';
-import { frozenOutcomeOf, REASONS } from '../records/outcome.ts';
+import { frozenOutcomeOf, OpenItemSum, REASONS } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
 import { Comparison, Totals, totalsOf } from '../records/totals.ts';
 import { OPTIONS, readPolicies } from '../settings/policy.ts';
@@ -85,6 +85,9 @@ const COMPUTED = {
         'Employees with a deduction in effect who are not in a regular run because another pay schedule of the employer has their pay frequency and group.',
     },
   ),
+  open_items: Type.Array(OpenItemSum, {
+    description: 'What stays open of the items of the employees in the run, by kind.',
+  }),
 };
 
 const LIFE = {
@@ -238,7 +241,7 @@ export async function viewPreview(
 }
 
 function computedFields({ plan, outcome, ...view }: RunView) {
-  const { employees, comparison, not_in_run, not_in_run_count, on_other_schedules } = outcome;
+  const { employees, comparison, not_in_run, not_in_run_count, on_other_schedules, open_items } = outcome;
   return {
     pay_dates_used: plan.dates,
     calendar_assumed: plan.calendarAssumed,
@@ -251,6 +254,7 @@ function computedFields({ plan, outcome, ...view }: RunView) {
     not_in_run,
     not_in_run_count,
     on_other_schedules,
+    open_items,
   };
 }
 

@@ -2,17 +2,14 @@ import type { Static } from 'typebox';
 import { component, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { amountOf } from '../../money.ts';
-import { owedDeductions, uncanceled } from '../compute/arrears.ts';
-import { earlierLinesOf } from '../compute/earlier-lines.ts';
-import { owedByEmployee } from '../facts/owed.ts';
-import { frozenLines, runsOfEmployee } from '../records/frozen-lines.ts';
+import { openItemsOf } from '../compute/item-pages.ts';
 
 /** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
 export const Arrears = component(
   'Arrears',
   {
     employer_id: text('The employer of the run.'),
-    id: text('The ID of the arrears: of the run and the deduction.'),
+    id: text('The ID of the open item.'),
     run_id: text('The finalized run from which payroll took a different amount.'),
     deduction_id: text('The deduction.'),
     line_of_coverage: text('The line of coverage.'),
@@ -22,31 +19,27 @@ export const Arrears = component(
   'An amount that payroll did not take and no later run has collected.',
 );
 
-/** Returns an employee's arrears of all years, by employer and pay date. A run's arrears lines cover two years. */
+/** Returns an employee's arrears of all years, by employer and pay date. `today`: the day that decides what decisions count. */
 export async function arrearsOfEmployee(
   db: Db,
   employeeId: string,
   employers: readonly string[],
+  today: string,
 ): Promise<Static<typeof Arrears>[]> {
-  if (employers.length === 0) return [];
-  const runs = await runsOfEmployee(db, employeeId, employers);
-  if (runs.length === 0) return [];
-  const freezeIds = runs.map(({ freezeId }) => freezeId);
-  const rows = (await frozenLines(db, freezeIds, [employeeId])).get(employeeId) ?? [];
-  const earlierLines = earlierLinesOf(rows, new Set());
-  const runIds = runs.map(({ runId }) => runId);
-  const owed = await owedByEmployee(db, employeeId, runIds);
-  return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, runsOfEmployer]) =>
-    uncanceled(owedDeductions(runsOfEmployer, owed, earlierLines, '')).map(
-      ({ runId, line: { deduction_id, line_of_coverage }, left, explanation }) => ({
-        id: `${runId}:${deduction_id}`,
-        employer_id,
-        run_id: runId,
-        deduction_id,
-        line_of_coverage,
-        amount: amountOf(left),
-        explanation,
-      }),
-    ),
-  );
+  const arrears: Static<typeof Arrears>[] = [];
+  for (const employer_id of employers) {
+    for await (const page of openItemsOf(db, employer_id, today, { only: [employeeId] })) {
+      for (const { id, identity, outstanding, line } of page.flatMap(({ items }) => items)) {
+        if (identity.kind !== 'arrears' || outstanding.member === 0n) continue;
+        arrears.push({
+          ...{ id, employer_id, run_id: identity.source },
+          deduction_id: identity.deduction_id as string,
+          line_of_coverage: identity.line_of_coverage,
+          amount: amountOf(outstanding.member),
+          explanation: line.explanation,
+        });
+      }
+    }
+  }
+  return arrears;
 }

@@ -14,7 +14,6 @@ import {
 } from '../../formats/rows.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
-import { isIncluded } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 
 const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
@@ -187,7 +186,7 @@ function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {
 
 function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, SidesOfName> {
   const sums = new Map<string, SidesOfName>();
-  for (const line of lines.filter(isIncluded)) {
+  for (const line of lines) {
     const sides = { member: line.member_amount, employer: line.employer_amount };
     addTo(sums, keyOf(employeeId, names, line), sides);
   }

@@ -4,7 +4,7 @@ import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, day, identifier, nullable, oneOf, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
-import { OPTIONS, Options } from '../settings/policy.ts';
+import { OPTIONS, Options, recoupOf } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 
@@ -21,7 +21,7 @@ const PAY_DATES_MAX = 60;
 /** The descriptions of a run's fields in requests and responses. */
 const DESCRIPTIONS = {
   employer_id: 'The employer. It must be known from a census, an event or a change.',
-  kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees and includes only the `deductions` it names.',
+  kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees, and takes the `deductions` and open `items` that it names.',
   pay_frequency: 'The pay frequency of the employees.',
   pay_group: 'Only employees of this pay group.',
   period_start: 'The first day of the pay period.',
@@ -40,9 +40,11 @@ const DESCRIPTIONS = {
   applies_on: 'The date on which a deduction must be in effect.',
   remainder: 'Which paycheck takes the remaining cents. Always `none` without a list of pay dates.',
   extra_paycheck: 'Whether a paycheck beyond the usual number per year takes a contribution.',
+  items: 'The open items that an off-cycle run takes. Default: all items of its employees that it may take.',
   adjustments:
-    'Whether differences from earlier finalized runs are only reported, or included in this paycheck.',
-  arrears: 'Whether amounts not taken in earlier runs are only reported, or included in this paycheck.',
+    'Which differences from earlier runs the run takes: `decided` by a person, or undecided ones too (`include`).',
+  arrears: 'Which amounts not taken in earlier runs, and which opening items, the run takes.',
+  recoup: 'The most that the run takes of an employee’s open items for a line of coverage.',
   policy_reason:
     "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
 };
@@ -62,6 +64,9 @@ const ids = Type.Array(identifier, {
   uniqueItems: true,
   rule: `must be a list of 1 to ${LIST_MAX} different ids`,
 });
+
+/** An id of an open item has the ids of a run, an employee and a deduction, each percent-encoded. */
+const itemIdentifier = Type.String({ minLength: 1, maxLength: 4_096 });
 
 const finalCheck = Type.Union(
   [
@@ -94,6 +99,12 @@ const OPTIONAL = described({
   pay_group: identifier,
   employee_ids: ids,
   deductions: ids,
+  items: Type.Array(itemIdentifier, {
+    minItems: 1,
+    maxItems: LIST_MAX,
+    uniqueItems: true,
+    rule: `must be a list of 1 to ${LIST_MAX} different item ids`,
+  }),
   final_checks: Type.Array(finalCheck, {
     minItems: 1,
     maxItems: LIST_MAX,
@@ -123,6 +134,7 @@ const FIELDS = {
   pay_date: day,
   employee_ids: nullable(Type.Array(identifier)),
   deductions: nullable(Type.Array(identifier)),
+  items: nullable(Type.Array(itemIdentifier)),
   final_checks: Type.Array(finalCheck),
   pay_dates: nullable(Type.Array(day)),
 };
@@ -148,7 +160,15 @@ const runBody = compile(RunBody);
 /** Returns the run that a body defines, or its problems, without reading any schedule. */
 export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false; problems: Problem[] } {
   if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
-  const { kind = 'regular', period_start, period_end, employee_ids, deductions, final_checks = [] } = body;
+  const {
+    kind = 'regular',
+    period_start,
+    period_end,
+    employee_ids,
+    deductions,
+    items,
+    final_checks = [],
+  } = body;
   const problems: Problem[] = [];
   if (period_end < period_start)
     problems.push({ path: 'period_end', rule: 'must not be before period_start' });
@@ -160,6 +180,8 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
       path: 'deductions',
       rule: 'is for an off_cycle run: a regular run takes all deductions',
     });
+  if (kind === 'regular' && items !== undefined)
+    problems.push({ path: 'items', rule: 'is for an off_cycle run: a regular run takes all items' });
   if (new Set(final_checks.map(employeeOfCheck)).size < final_checks.length)
     problems.push({ path: 'final_checks', rule: 'must name each employee once' });
   if (problems.length > 0) return { ok: false, problems };
@@ -169,6 +191,8 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
     // Lists of ids are sorted, because their order means nothing.
     employee_ids: employee_ids?.toSorted() ?? null,
     deductions: deductions?.toSorted() ?? null,
+    items: items?.toSorted() ?? null,
+    ...(body.recoup !== undefined && { recoup: recoupOf(body.recoup) }),
     final_checks: final_checks
       .map((entry) => (typeof entry !== 'string' && entry.shares === 1 ? entry.employee_id : entry))
       .toSorted((one, other) => (employeeOfCheck(one) < employeeOfCheck(other) ? -1 : 1)),

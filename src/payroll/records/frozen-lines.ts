@@ -6,11 +6,11 @@ import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { versionKey } from '../../ledger/visibility.ts';
-import { isIncluded, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
+import { type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
 /** An amount that `lineRecord` wrote. Only such a text becomes cents. */
 const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
-const compared = nullable(amount);
+const amountOrNull = nullable(amount);
 
 const readStored = jsonColumn(
   'run_employees',
@@ -20,9 +20,10 @@ const readStored = jsonColumn(
       ...LineRecord.properties,
       member_amount: amount,
       employer_amount: amount,
-      previous_amount: compared,
-      member_difference: compared,
-      employer_difference: compared,
+      outstanding_after: amountOrNull,
+      previous_amount: amountOrNull,
+      member_difference: amountOrNull,
+      employer_difference: amountOrNull,
     }),
   ),
 );
@@ -50,7 +51,7 @@ export function linesToCompare({ freeze_id, employee_id, lines }: StoredLines): 
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };
 
-/** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
+/** The lines of an employee in an earlier run. `isIn`: false if the run took only items of the employee, or stopped deductions. */
 export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
 
 const COLUMNS = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
@@ -199,7 +200,7 @@ type TakenSince = {
 
 function isTaken(line: Line, deductionId: string): boolean {
   const isStopped = line.change === 'ended' || line.change === 'moved';
-  return line.deduction_id === deductionId && line.kind !== 'arrears' && isIncluded(line) && !isStopped;
+  return line.deduction_id === deductionId && line.kind !== 'arrears' && !isStopped;
 }
 
 /** Selects the lines of an employee in a run as JSON, for a query whose columns name the two. */

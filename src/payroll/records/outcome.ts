@@ -2,9 +2,11 @@
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, integer, nullable, oneOf, oneOfDescribed } from '../../contract/fields.ts';
 import type { PayrollRunTable } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { ITEM_KINDS } from '../calculation/items.ts';
+import { amountField } from '../calculation/line.ts';
 import { Comparison } from './totals.ts';
 
 /** Why an employee is not in a run, in the order of the checks. */
@@ -19,6 +21,16 @@ export const REASONS = [
   'not_selected',
 ] as const;
 export type Reason = (typeof REASONS)[number];
+
+/** The number and amounts of open items of a kind. */
+export const OpenItemSum = closed({
+  kind: oneOfDescribed(ITEM_KINDS, 'The kind of the items.'),
+  employees: integer('The number of employees with such an item.'),
+  items: integer('The number of items.'),
+  member_amount: amountField('The employees’ amount that stays open.'),
+  employer_amount: amountField('The employer amount that stays open.'),
+});
+export type OpenItemSum = Static<typeof OpenItemSum>;
 
 /** The results of a run, apart from its lines and totals. */
 export const RunOutcome = closed({
@@ -40,6 +52,8 @@ export const RunOutcome = closed({
       employees: Type.Integer(),
     }),
   ),
+  /** The open items of the employees after the run, by kind. */
+  open_items: Type.Array(OpenItemSum),
 });
 export type RunOutcome = Static<typeof RunOutcome>;
 

@@ -168,19 +168,13 @@ export function regularRunsOf(trx: Trx, employerId: string) {
     .execute();
 }
 
-/** Returns the finalized and voided runs of an employer with a pay date in these days, in the order of the dates. */
-export function finalRuns(
-  db: Db | Trx,
-  employerId: string,
-  { from, until, except }: { from: string; until: string; except: string | null },
-) {
+/** Returns the finalized and voided runs of an employer by pay date, without one of them. */
+export function finalRuns(db: Db | Trx, employerId: string, except: string | null) {
   return db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'state'])
+    .select(['run_id', 'state', 'freeze_id', 'pay_date'])
     .where('employer_id', '=', employerId)
     .where('state', '<>', sql.lit('open'))
-    .where('pay_date', '>=', from)
-    .where('pay_date', '<=', until)
     .where('run_id', '<>', except ?? '')
     .orderBy('pay_date')
     .orderBy('run_id')

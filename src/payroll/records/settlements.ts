@@ -1,18 +1,19 @@
-/** The settlements of a run: one row per adjustment or arrears line that it takes, and one per share of a final check. */
+/** The settlements of a run: one row per line that takes an open item, and one per share of a final check. */
 import { type Insertable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { amountOf } from '../../money.ts';
-import { isIncluded, type Line } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 
 export type Settlement = Insertable<Tables['run_settlements']>;
 
 /** Returns the rows of an employee's lines. */
 export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settlement[] {
-  return lines.filter(isIncluded).flatMap((line): Settlement[] => {
-    const { employee_id, kind, adjustment_for, deduction_id, line_of_coverage, taxability } = line;
+  return lines.flatMap((line): Settlement[] => {
+    const { employee_id, kind, adjustment_for, opening_id, deduction_id, line_of_coverage, taxability } =
+      line;
     const of = { freeze_id, employee_id, kind, deduction_id, line_of_coverage, taxability };
-    if (adjustment_for === null)
+    if (kind === 'regular')
       return (line.shares ?? []).map(({ pay_date, ...amounts }) => ({
         ...of,
         settles_kind: 'pay_date',
@@ -23,7 +24,11 @@ export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settle
       member_amount: amountOf(line.member_amount),
       employer_amount: amountOf(line.employer_amount),
     };
-    return [{ ...of, settles_kind: 'run', settles: adjustment_for, ...amounts }];
+    const item =
+      adjustment_for === null
+        ? ({ settles_kind: 'opening', settles: opening_id as string } as const)
+        : ({ settles_kind: 'run', settles: adjustment_for } as const);
+    return [{ ...of, ...item, ...amounts }];
   });
 }
 
@@ -50,22 +55,6 @@ export function settlementsUnder(db: Db, freezeId: string): Promise<Settlement[]
   return db.selectFrom('run_settlements').selectAll().where('freeze_id', '=', freezeId).execute();
 }
 
-/** Returns which run each of these freezes settled something of, by employee; of `only` these employees. */
-export function settledByFreezes(
-  db: Db | Trx,
-  freezeIds: readonly string[],
-  only: readonly string[] | null,
-): Promise<{ freeze_id: string; employee_id: string; settles: string }[]> {
-  return db
-    .selectFrom('run_settlements')
-    .select(['freeze_id', 'employee_id', 'settles'])
-    .distinct()
-    .where(isOneOf(db, 'freeze_id', freezeIds))
-    .$if(only !== null, (query) => query.where(isOneOf(db, 'employee_id', only as readonly string[])))
-    .where('settles_kind', '=', sql.lit('run'))
-    .execute();
-}
-
 /** A line that took an open item. `settles`: the earlier run, or the opening item. */
 export type ItemSettlement = Omit<Settlement, 'settles_kind' | 'kind'> & {
   settles_kind: 'run' | 'opening';
@@ -84,6 +73,19 @@ export async function itemSettlementsOf(
     .where('settles_kind', '<>', sql.lit('pay_date'))
     .execute();
   return rows as ItemSettlement[];
+}
+
+/** Returns which of these freezes took an open item. */
+export async function freezesTakingItems(db: Db | Trx, freezeIds: readonly string[]): Promise<Set<string>> {
+  if (freezeIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('run_settlements')
+    .select('freeze_id')
+    .distinct()
+    .where(isOneOf(db, 'freeze_id', freezeIds))
+    .where('settles_kind', '<>', sql.lit('pay_date'))
+    .execute();
+  return new Set(rows.map(({ freeze_id }) => freeze_id));
 }
 
 /** Returns the shares that final checks took under these freezes; of `only` these employees. `settles`: the pay date. */

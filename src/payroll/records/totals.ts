@@ -26,7 +26,6 @@ export const Totals = component(
     by_taxability: Type.Array(closed({ taxability: text('The taxability.'), ...SUM }), {
       description: 'The totals by taxability.',
     }),
-    reported: closed(SUM, 'Lines with the flag `reported`, which are not included in the sums above.'),
   },
   'The totals of a run.',
 );
@@ -54,7 +53,7 @@ export const Comparison = component(
       },
       'Numbers of employees.',
     ),
-    totals: closed(COMPARED, 'All lines that are deducted.'),
+    totals: closed(COMPARED, 'All lines.'),
     by_line_of_coverage: Type.Array(
       closed({ line_of_coverage: text('The line of coverage.'), ...COMPARED }),
       { description: 'The totals by line of coverage.' },

@@ -1,4 +1,5 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
+import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
@@ -9,13 +10,40 @@ import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
 
-/** Whether a run takes the differences of earlier runs, or only reports them. */
-export const COLLECTIONS = ['report', 'include'] as const;
+/** Whether a run takes the open items that a person decided to take, or undecided ones too. */
+export const COLLECTIONS = ['decided', 'include'] as const;
 
 const collection = (description: string) => ({
   ...oneOf(COLLECTIONS, `must be ${COLLECTIONS.join(' or ')}`),
   description,
 });
+
+/** A factor of an amount, such as 2 or 0.5. */
+const FACTOR = '^[0-9]{1,4}([.][0-9]{1,4})?$';
+/** An amount without a sign. */
+const LIMIT = '^[0-9]{1,12}([.][0-9]{1,2})?$';
+
+/** The most that a run takes of an employee's open items for a line of coverage. */
+const Recoup = Type.Union(
+  [
+    closed({ method: Type.Literal('all', { description: 'No limit.' }) }),
+    closed({
+      method: Type.Literal('multiple', { description: 'A multiple of the regular amount.' }),
+      value: Type.String({ pattern: FACTOR, description: 'The factor, such as `2`.' }),
+    }),
+    closed({
+      method: Type.Literal('amount', { description: 'An amount.' }),
+      value: Type.String({ pattern: LIMIT, description: 'The amount, such as `50.00`.' }),
+    }),
+  ],
+  {
+    rule: 'must be {"method": "all"}, or have the method "multiple" with a value such as "2", or "amount" with a value such as "50.00"',
+    description:
+      'The most that a run takes of an employee’s open items for a line of coverage: `all`; `multiple`: this many times the regular amount; ' +
+      '`amount`: this amount. Default `all`.',
+  },
+);
+export type Recoup = Static<typeof Recoup>;
 
 /** The options of a run. An employer's payroll policy decides the options that the run does not state. */
 export const Options = closed({
@@ -32,8 +60,13 @@ export const Options = closed({
     EXTRA_PAYCHECKS,
     'Whether paychecks beyond the usual number per year take a contribution. Default `take`.',
   ),
-  adjustments: collection('Differences of earlier runs. Default `report`.'),
-  arrears: collection('Amounts not taken in earlier runs. Default `report`.'),
+  adjustments: collection(
+    'Which differences from earlier runs a run takes: `decided` by a person, or undecided ones too (`include`). Default `decided`.',
+  ),
+  arrears: collection(
+    'Which amounts not taken in earlier runs, and which opening items, a run takes. Default `decided`.',
+  ),
+  recoup: Recoup,
 });
 export const OPTION_FIELDS = Type.Partial(Options).properties;
 
@@ -48,8 +81,9 @@ export const DEFAULTS: Options = {
   applies_on: 'pay_date',
   remainder: 'last',
   extra_paycheck: 'take',
-  adjustments: 'report',
-  arrears: 'report',
+  adjustments: 'decided',
+  arrears: 'decided',
+  recoup: { method: 'all' },
 };
 
 const effective_from = { ...day, description: 'Runs with this pay date or a later one use the version.' };
@@ -86,11 +120,24 @@ const policyBody = compile(PolicyRequest);
 export const POLICY: Setting<Policy, { versions: ShownVersion[] }> = {
   check(body) {
     if (!policyBody.accepts(body)) return { ok: false, problems: policyBody.problems(body) };
-    return { ok: true, value: { ...DEFAULTS, ...body } };
+    return { ok: true, value: { ...DEFAULTS, ...body, recoup: recoupOf(body.recoup ?? DEFAULTS.recoup) } };
   },
   put: putPolicy,
   view: async (db, employerId) => ({ versions: await shownVersions(db, employerId) }),
 };
+
+/** Returns the fields in one order, so that equal options have the same JSON. */
+export function recoupOf(recoup: Recoup): Recoup {
+  return recoup.method === 'all' ? { method: 'all' } : { method: recoup.method, value: recoup.value };
+}
+
+/** Reports whether two values of an option are the same. */
+export function isSameOption<Name extends keyof Options>(
+  value: Options[Name],
+  other: Options[Name],
+): boolean {
+  return isDeepStrictEqual(value, other);
+}
 
 /** Returns the versions, the newest `effective_from` first, then the newest version. */
 export async function readPolicies(db: Db | Trx, employerId: string): Promise<PolicyVersion[]> {
@@ -133,7 +180,7 @@ export async function putPolicy(
   await lockPayroll(trx);
   const known = await readPolicies(trx, employerId);
   const latest = known.find((version) => version.effective_from === effective_from);
-  if (latest !== undefined && OPTIONS.every((name) => latest[name] === options[name])) return;
+  if (latest !== undefined && OPTIONS.every((name) => isSameOption(latest[name], options[name]))) return;
   const version = Math.max(0, ...known.map(({ version }) => version)) + 1;
   const details = { version, effective_from, before: optionsOn(known, effective_from), after: options };
   const made = { action: 'policy.put', resource: employerId, employer: employerId, details } as const;

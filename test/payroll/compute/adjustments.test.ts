@@ -3,7 +3,9 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { IMPORTED } from '../../../src/inbox/inbox.ts';
 import { historyOf } from '../../../src/ledger/history.ts';
+import { amountOf } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
@@ -14,16 +16,17 @@ import {
   employment,
   type event,
   finalized,
+  itemsIn,
   LATELY,
   learn,
   lines,
   linesOf,
+  openItemsOn,
   run,
   send,
   setCodes,
   setSchedules,
   verified,
-  view,
   voided,
   withReason,
 } from '../../support/payroll.ts';
@@ -43,9 +46,16 @@ async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBo
 const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags.toSorted()].join(' ');
 
+/** Returns deduction, run, what is outstanding, and flags. */
+const briefItem = ({ identity, outstanding, line }: OpenItem) => {
+  const { member, employer } = outstanding;
+  const amounts = [amountOf(member), amountOf(employer)];
+  return [identity.deduction_id, identity.source, ...amounts, ...line.flags.toSorted()].join(' ');
+};
+
+/** Returns the items that a run considers, taken or not. */
 async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
-  const given = body(place, { adjustments: 'include', ...changes });
-  return (await lines(db, given, 'adjustment')).map(brief);
+  return (await itemsIn(db, body(place, { adjustments: 'include', ...changes }))).map(briefItem);
 }
 
 const LATE: [rule: string, expected: string[], sent: string, fields: Changes][] = [
@@ -84,10 +94,7 @@ for (const [rule, expected, sent, fields] of LATE) {
   t.test(`after the fact: ${rule}`, async (t) => {
     const db = await staged(t);
     await send(db, election(sent, fields));
-    t.strictSame(
-      (await adjustments(db)).filter((line) => !line.includes('reported')),
-      expected,
-    );
+    t.strictSame(await adjustments(db), expected);
   });
 }
 
@@ -95,18 +102,16 @@ t.test('a deduction with a late end is refunded', async (t) => {
   const db = await staged(t);
   await send(db, election('2026-01-30', { effective_end: '2026-01-20' }));
   t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
-  t.match(await lines(db, body(3, { adjustments: 'include' })), [
-    { kind: 'regular', change: 'ended', member_amount: '0.00' },
-    {
-      kind: 'adjustment',
-      version: 1,
-      line_of_coverage: 'medical',
-      change: null,
-      previous_amount: null,
-      explanation:
-        /^Paycheck of January 30: medical should have been 0\.00 \(ended January 20, received .*\); 10\.00 was taken; 10\.00 back\.$/,
-    },
-  ]);
+  const [item] = await itemsIn(db, body(3));
+  t.match(item?.line, {
+    kind: 'adjustment',
+    version: 1,
+    line_of_coverage: 'medical',
+    change: null,
+    previous_amount: null,
+    explanation:
+      /^Paycheck of January 30: medical should have been 0\.00 \(ended January 20, received .*\); 10\.00 was taken; 10\.00 back\.$/,
+  });
 });
 
 t.test('an adjustment is a difference of rounded amounts, never a rounded difference', async (t) => {
@@ -125,11 +130,11 @@ t.test('an adjustment is a difference of rounded amounts, never a rounded differ
 });
 
 t.test('an off-cycle run dated December 31 takes what the previous year still owes', async (t) => {
-  const db = await staged(t);
+  const db = await staged(t, []);
   await finalized(db, 'r', body(-1));
   await send(db, election('2025-12-15', { member_contribution: '12.00' }));
-  const next = await lines(db, body(1, { adjustments: 'include' }), 'adjustment');
-  t.match(next, [{ member_amount: '2.00', flags: ['prior_year', 'reported'] }]);
+  t.strictSame(await adjustments(db, {}, 1), ['a r 2.00 0.00 prior_year']);
+  t.strictSame(await lines(db, body(1, { adjustments: 'include' }), 'adjustment'), []);
   const december: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], pay_date: '2025-12-31' };
   const taken = await lines(db, body(0, { ...december, adjustments: 'include' }), 'adjustment');
   t.match(taken, [{ member_amount: '2.00', adjustment_for: 'r', flags: [] }]);
@@ -146,8 +151,13 @@ t.test('an amount adjusted by a later finalized run is not adjusted again', asyn
     ['a r2 3.00 0.00 retro_pre_tax', 'a r3 3.00 0.00 retro_pre_tax'],
     'a second change adjusts the remaining difference',
   );
-  const [line] = await lines(db, body(4), 'adjustment');
-  t.match(line, { explanation: /15\.00 \(.*\); 10\.00 was taken, 2\.00 adjusted since; 3\.00 more\.$/ });
+  const [line] = await lines(db, body(4, { adjustments: 'include' }), 'adjustment');
+  t.match(line, {
+    member_amount: '3.00',
+    outstanding_after: '0.00',
+    explanation:
+      /15\.00 \(.*\); 10\.00 was taken; 5\.00 more\. 2\.00 settled since\. 3\.00 now, 0\.00 left\.$/,
+  });
   await finalized(db, 'r4', body(4, { adjustments: 'include' }));
   await send(db, election('2026-02-27', { member_contribution: '10' }));
   t.strictSame(
@@ -157,13 +167,13 @@ t.test('an amount adjusted by a later finalized run is not adjusted again', asyn
   );
 });
 
-t.test('an adjustment that was only reported or was voided is still due', async (t) => {
+t.test('an adjustment that no run took, or a voided one, is still due', async (t) => {
   const db = await staged(t, [2]);
   const due = ['a r2 2.00 0.00 retro_pre_tax'];
   await send(db, election('2026-01-30', { member_contribution: '12' }));
-  await finalized(db, 'reported', body(3));
+  await finalized(db, 'left', body(3));
   t.strictSame(await adjustments(db, {}, 4), due);
-  await voided(db, 'reported');
+  await voided(db, 'left');
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
   await voided(db, 'r3');
   t.strictSame(await adjustments(db, {}, 4), due);
@@ -203,14 +213,12 @@ t.test('a refund has the line of coverage under which the amount was taken', asy
   await send(db, election('2026-02-13', { line_of_coverage: 'vision', member_contribution: '15' }, 'b'));
   await finalized(db, 'r4', body(4, { adjustments: 'include' }));
   await send(db, election('2026-02-27', { line_of_coverage: 'life', effective_end: '2025-12-31' }, 'b'));
-  const due = await lines(db, body(5, { adjustments: 'include' }), 'adjustment');
+  const due = await itemsIn(db, body(5));
   t.strictSame(
-    due.map((line) => [line.adjustment_for, line.line_of_coverage, line.member_amount]),
-    [
-      ['r2', 'vision', '-15.00'],
-      ['r3', 'vision', '-15.00'],
-      ['r4', 'vision', '-15.00'],
-    ],
+    due.map(
+      ({ identity, outstanding }) => `${identity.source} ${identity.line_of_coverage} ${outstanding.member}`,
+    ),
+    ['r2 vision -1500', 'r3 vision -1500', 'r4 vision -1500'],
   );
 });
 
@@ -268,9 +276,8 @@ t.test(
     await learn(db, employment('e', { hire_date: '2020-01-01', termination_date: '2026-01-15' }));
     t.strictSame(await adjustments(db), []);
     await send(db, election('2026-01-30', { effective_end: '2026-01-16' }));
-    t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
-    await finalized(db, 'r3', body(3, { adjustments: 'include' }));
-    t.strictSame(await adjustments(db, {}, 4), [], 'once');
+    const items = await openItemsOn(db, '2026-02-13');
+    t.strictSame(items.map(briefItem), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
   },
 );
 
@@ -297,36 +304,15 @@ t.test('an employee of the run keeps the frozen frequency and group', async (t) 
   t.strictSame(await adjustments(db), []);
 });
 
-t.test('adjustments are reported or included', async (t) => {
-  const db = await staged(t, [2]);
-  await send(db, election('2026-01-30', { member_contribution: '12' }));
-  const totals: unknown[] = [];
-  for (const adjustments of ['report', 'include'] as const) {
-    await finalized(db, adjustments, body(3, { adjustments }));
-    const { totals: all } = await view(db, adjustments);
-    totals.push([all.lines, all.member_amount, all.reported.lines, all.reported.member_amount]);
-    await voided(db, adjustments);
-  }
-  t.strictSame(totals, [
-    [1, '12.00', 1, '2.00'],
-    [2, '14.00', 0, '0.00'],
-  ]);
-  t.strictSame(await adjustments(db, { adjustments: 'report' }), ['a r2 2.00 0.00 reported retro_pre_tax']);
-});
-
-t.test('adjustments for the previous tax year are only reported', async (t) => {
+t.test('a pre-tax adjustment of the previous tax year is left out', async (t) => {
   const db = await staged(t, [-1, 1]);
   await send(db, election('2026-01-30', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), [
-    'a r-1 2.00 0.00 prior_year reported retro_pre_tax',
+    'a r-1 2.00 0.00 prior_year retro_pre_tax',
     'a r1 2.00 0.00 retro_pre_tax',
   ]);
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
-  t.strictSame(
-    await adjustments(db, {}, 4),
-    ['a r-1 2.00 0.00 prior_year reported retro_pre_tax'],
-    'and stays',
-  );
+  t.strictSame(await adjustments(db, {}, 4), ['a r-1 2.00 0.00 prior_year retro_pre_tax'], 'and stays');
 });
 
 t.test('adjustments for the previous year are not part of this year’s net', async (t) => {
@@ -339,8 +325,8 @@ t.test('adjustments for the previous year are not part of this year’s net', as
     election('2026-01-30', { effective_end: '2025-12-01' }, 'b'),
   );
   t.strictSame(await adjustments(db), [
+    'b r-1 -10.00 0.00 prior_year retro_refund',
     'a r1 2.00 0.00 retro_pre_tax',
-    'b r-1 -10.00 0.00 prior_year reported retro_refund',
   ]);
 });
 
@@ -364,18 +350,18 @@ t.test('the net of the pre-tax lines of a coverage decides between increase and 
   for (const [id, changes, , member_contribution] of begun)
     await send(db, election('2026-01-30', { ...changes, member_contribution }, id));
   t.strictSame(await adjustments(db), [
-    'c r2 3.00 0.00 retro_pre_tax',
-    'd r2 -2.00 0.00 retro_pre_tax',
-    'j r2 2.00 0.00',
     'a r2 2.00 0.00 retro_refund',
     'b r2 -5.00 0.00 retro_refund',
+    'c r2 3.00 0.00 retro_pre_tax',
+    'd r2 -2.00 0.00 retro_pre_tax',
     'g r2 2.00 0.00',
     'h r2 -2.00 0.00',
     'i r2 -2.00 0.00',
+    'j r2 2.00 0.00',
   ]);
 });
 
-t.test('adjustments of an employee who left are reported by the runs of the same pay group', async (t) => {
+t.test('items of an employee who left are taken by an off-cycle run or a final check only', async (t) => {
   const db = await staged(t);
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
   await send(
@@ -386,47 +372,16 @@ t.test('adjustments of an employee who left are reported by the runs of the same
       effective_end: '2026-01-31',
     }),
   );
-  const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
-  const due = async (changes: Partial<RunBody>) => await adjustments(db, changes);
-  t.strictSame(await due({}), reported);
-  t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by other runs');
-  t.strictSame(await due({ pay_group: 'north' }), []);
-  t.strictSame(
-    await due({ final_checks: ['e'] }),
-    ['a r2 2.00 0.00 retro_pre_tax'],
-    'a final check can take it',
-  );
+  const items = await openItemsOn(db, '2026-02-13');
+  t.strictSame(items.map(briefItem), ['a r2 2.00 0.00 no_further_paycheck retro_pre_tax']);
+  const taken = async (changes: Partial<RunBody>) =>
+    (await lines(db, body(3, { adjustments: 'include', ...changes }), 'adjustment')).map(brief);
+  t.strictSame(await taken({}), []);
+  t.strictSame(await taken({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
+  t.strictSame(await taken({ kind: 'off_cycle', employee_ids: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
 });
 
-t.test('a refund to an employee who left is paid by runs that replaced the group', async (t) => {
-  const of = (pay_frequency: 'biweekly' | 'weekly', pay_group: string | null) => ({
-    pay_frequency,
-    pay_group,
-    pay_dates: every(
-      pay_frequency === 'weekly' ? 7 : 14,
-      '2026-01-02',
-      pay_frequency === 'weekly' ? 52 : 26,
-    ).map((day) => ({ pay_date: day, period_start: day, period_end: day })),
-  });
-  const { db } = await scratch(t);
-  await learn(db, employment('e', { pay_group: 'north' }));
-  await send(db, election('2025-12-01'));
-  await finalized(db, 'r2', body(2, { pay_group: 'north' }));
-  await learn(db, employment('e', { pay_group: 'north', termination_date: '2026-01-10' }));
-  await send(db, election('2026-01-30', { effective_end: '2026-01-10' }));
-  const refund = ['a r2 -10.00 0.00 no_further_paycheck retro_refund'];
-  const due = (changes: Partial<RunBody>) => adjustments(db, changes);
-  const weekly = { pay_frequency: 'weekly' } as const;
-  await setSchedules(db, [of('biweekly', 'north'), of('weekly', null)]);
-  t.strictSame(await due(weekly), [], 'another frequency');
-  await setSchedules(db, [of('biweekly', 'south'), of('weekly', null)]);
-  t.strictSame(await due({ pay_group: 'south' }), refund, 'the group no longer exists');
-  t.strictSame(await due(weekly), []);
-  await setSchedules(db, [of('weekly', 'south')]);
-  t.strictSame(await due({ ...weekly, pay_group: 'south' }), refund, 'the frequency no longer exists');
-});
-
-t.test('after a move the old employer reports the adjustment, and the new one has none', async (t) => {
+t.test('after a move the old employer has the item, and the new one has none', async (t) => {
   const db = await staged(t, [2]);
   await learn(
     db,
@@ -434,20 +389,18 @@ t.test('after a move the old employer reports the adjustment, and the new one ha
     employment('e', { employer_id: 'other', hire_date: '2026-02-01' }),
   );
   await send(db, election('2026-02-02', { member_contribution: '12' }));
-  t.strictSame(await adjustments(db), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
-  t.strictSame(await adjustments(db, { employer_id: 'other' }), []);
+  const items = await openItemsOn(db, '2026-02-13');
+  t.strictSame(items.map(briefItem), ['a r2 2.00 0.00 no_further_paycheck retro_pre_tax']);
+  t.strictSame(await openItemsOn(db, '2026-02-13', 'other'), []);
 });
 
 t.test('a deduction moved to another employee is refunded and collected', async (t) => {
   const db = await staged(t, [2]);
   await send(db, election('2026-01-30', { employee_id: 'f' }));
-  const due = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+  const due = await itemsIn(db, body(3));
   t.strictSame(
-    due.map((line) => [line.employee_id, line.member_amount]),
-    [
-      ['e', '-10.00'],
-      ['f', '10.00'],
-    ],
+    due.map(({ identity, outstanding }) => `${identity.employee_id} ${amountOf(outstanding.member)}`),
+    ['e -10.00', 'f 10.00'],
   );
 });
 
@@ -487,8 +440,8 @@ t.test('an off-cycle run adjusts all deductions of its employees, whatever it na
   const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
   for (const changes of [off, { ...off, deductions: ['b'] }])
     t.strictSame(await adjustments(db, changes), [
-      'b r2 10.00 0.00 retro_pre_tax',
       'a r2 2.00 0.00 retro_pre_tax',
+      'b r2 10.00 0.00 retro_pre_tax',
     ]);
   await finalized(db, 'off', body(3, { ...off, adjustments: 'include' }));
   t.strictSame(await adjustments(db), []);
@@ -546,7 +499,7 @@ t.test('no check is missed if runs of a different frequency cover its period', a
     return adjustments(db);
   };
   t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check']);
-  t.strictSame(await missed(weeks.slice(0, 1)), ['a r2 10.00 0.00 missed_check_partial reported']);
+  t.strictSame(await missed(weeks.slice(0, 1)), ['a r2 10.00 0.00 missed_check_partial']);
   t.strictSame(await missed(weeks), []);
 });
 

@@ -6,6 +6,7 @@ import {
   type ModelAssignment,
   type ModelDecision,
   type ModelFact,
+  type ModelLine,
   type ModelRun,
   type ModelTaken,
   type ModelVersion,
@@ -66,8 +67,10 @@ export function differences(records: Records, runId: string): string[] {
     const own = new Set(known.versions.filter((version) => version.employee === employee).map(deductionOf));
     const versions = known.versions.filter((version) => own.has(deductionOf(version)));
     const world = { ...known, facts, versions, runs, taken, schedules: schedules.length };
-    const should = modelOf(world, runId, run).lines.map(printed);
-    const is = lines.filter((line) => line.employee === employee).map(printed);
+    // The model does not know open items yet.
+    const isRegular = ({ kind }: ModelLine) => kind === 'regular';
+    const should = modelOf(world, runId, run).lines.filter(isRegular).map(printed);
+    const is = lines.filter((line) => line.employee === employee && isRegular(line)).map(printed);
     return [
       ...is.filter((line) => !should.includes(line)).map((line) => `run ${runId} has ${line}`),
       ...should.filter((line) => !is.includes(line)).map((line) => `run ${runId} should have ${line}`),

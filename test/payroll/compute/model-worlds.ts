@@ -187,8 +187,8 @@ const asked: fc.Arbitrary<RunBody> = fc
     employer_id: often('acme', 'other'),
     place: fc.integer({ min: -2, max: 5 }),
     options,
-    adjustments: fc.constantFrom(...(['include', 'include', 'report'] as const)),
-    arrears: often<'include' | 'report'>('include', 'report'),
+    adjustments: fc.constantFrom(...(['include', 'include', 'decided'] as const)),
+    arrears: often<'include' | 'decided'>('include', 'decided'),
     kind: often<RunBody['kind'] & string>('regular', 'off_cycle'),
     pay_frequency: often<PayFrequency>('biweekly', 'weekly'),
     pay_group: often<string | null>(null, 'g'),
@@ -339,7 +339,7 @@ export class SmallWorld {
   async #take({ which, line: place, part }: Step & { does: 'take' }): Promise<void> {
     const final = this.runs.filter((run) => !run.voided);
     const run = final[which % Math.max(1, final.length)];
-    const lines = (run?.lines ?? []).filter(({ flags }) => !flags.includes('reported'));
+    const lines = run?.lines ?? [];
     const line = lines[place % Math.max(1, lines.length)];
     if (run === undefined || line === undefined) return;
     const amount = part === 3 ? line.member + 100n : (line.member * BigInt(part)) / 2n;
@@ -444,14 +444,14 @@ export class SmallWorld {
     const id = this.id(`run${this.#put}`);
     await this.store(id, this.#named(given));
     const { roster, shared, lines } = modelOf(this, id, run);
-    const is = (await this.shown(id)).map((line) => printed(modelLine(line)));
-    return { id, run, roster, shared, is: is.sort(), should: lines.map(printed).sort() };
+    const is = (await this.shown(id)).filter(isRegular).map((line) => printed(modelLine(line)));
+    return { id, run, roster, shared, is: is.sort(), should: lines.filter(isRegular).map(printed).sort() };
   }
 
   async #finalize(given: RunBody): Promise<void> {
     const { id, run, roster, shared, is, should } = await this.put(given);
     if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
-    const { lines } = modelOf(this, id, run);
+    const lines = (await this.shown(id)).map(modelLine);
     const outcome = await this.freeze(id);
     if (outcome === 'finalized') this.runs.push({ id, run, voided: false, roster, shared, lines });
     else if (outcome !== 'date-taken') throw new Error(outcome);
@@ -517,6 +517,11 @@ export class SmallWorld {
       );
     return named;
   }
+}
+
+/** The model does not know open items yet. */
+function isRegular({ kind }: { kind: LineRecord['kind'] }): boolean {
+  return kind === 'regular';
 }
 
 function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'received'> {

@@ -77,8 +77,8 @@ const year = fc.record({
     applies_on: fc.constantFrom(...APPLIES_ON),
     remainder: fc.constantFrom(...REMAINDERS),
     extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
-    adjustments: often<'include' | 'report'>('include', 'report'),
-    arrears: often<'include' | 'report'>('include', 'report'),
+    adjustments: often<'include' | 'decided'>('include', 'decided'),
+    arrears: often<'include' | 'decided'>('include', 'decided'),
   }),
   weeks: fc.array(week, { minLength: 52, maxLength: 52 }),
 });

@@ -849,7 +849,7 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
     if (isOfNet(line) && net < 0n) flags.add('retro_refund');
     if (!isIn) flags.add('no_further_paycheck');
     if (!isIn && !isRefund) flags.add('reported');
-    if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
+    if (run.adjustments === 'decided' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
     return { ...line, flags: [...flags] };
   });
 }
@@ -877,7 +877,7 @@ function settleable(world: World, run: Run, runs: readonly ModelRun[], employee:
 function arrears(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
   const isIn = statusOf(world, run, employee) === 'in';
   const flags = isIn ? [] : ['no_further_paycheck'];
-  if (!isIn || run.arrears === 'report') flags.push('reported');
+  if (!isIn || run.arrears === 'decided') flags.push('reported');
   const owed = settleable(world, run, runs, employee)
     .filter(({ voided }) => !voided)
     .flatMap((of) => {

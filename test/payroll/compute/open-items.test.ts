@@ -3,22 +3,21 @@ import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { amountOf } from '../../../src/money.ts';
-import { openItemsOf } from '../../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
-import { type NewDecision, recordDecisions } from '../../../src/payroll/facts/decisions.ts';
 import { type OpeningItem, putOpeningItems } from '../../../src/payroll/facts/opening-items.ts';
-import { lockPayroll } from '../../../src/payroll/settings/lock.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   body,
+  decideItem,
   EMPLOYER,
   election,
   employment,
   finalized,
   LATELY,
   learn,
+  openItemsOn,
   send,
   taken,
   voided,
@@ -26,17 +25,9 @@ import {
 
 const TODAY = '2026-07-10';
 
-/** Returns the items of e, or as of another day. */
-async function items(db: Db, today = TODAY): Promise<OpenItem[]> {
-  const found: OpenItem[] = [];
-  for await (const page of openItemsOf(db, EMPLOYER, today))
-    found.push(...page.flatMap(({ items }) => items));
-  return found;
-}
-
 /** Returns `kind source deduction: member outstanding of member amount, state`. */
 async function brief(db: Db, today = TODAY): Promise<string[]> {
-  return (await items(db, today)).map(({ identity, line, outstanding, state, reopened }) => {
+  return (await openItemsOn(db, today)).map(({ identity, line, outstanding, state, reopened }) => {
     const { kind, source, deduction_id } = identity;
     const amounts = `${amountOf(outstanding.member)} of ${amountOf(line.member_amount)}`;
     return `${kind} ${source} ${deduction_id}: ${amounts} ${state}${reopened === null ? '' : ` (${reopened})`}`;
@@ -53,26 +44,9 @@ async function staged(t: Test): Promise<Db> {
 }
 
 /** Decides about the first item, or with an item id of null about the employee. */
-async function decided(db: Db, decision: Pick<NewDecision, 'action'> & Partial<NewDecision>): Promise<void> {
-  const [item] = await items(db);
-  if (item === undefined) throw new Error('there is no item');
-  const { source, kind } = item.identity;
-  const made: NewDecision = {
-    employeeId: 'e',
-    itemId: item.id,
-    runId: kind === 'opening' ? null : source,
-    madeFor: { member: item.line.member_amount, employer: item.line.employer_amount },
-    amount: null,
-    notBefore: null,
-    until: null,
-    paidOn: null,
-    reason: 'asked the employee',
-    ...decision,
-  };
-  await transact(db, async (trx) => {
-    await lockPayroll(trx);
-    await recordDecisions(trx, EMPLOYER, [made], acting(LATELY));
-  });
+async function decided(db: Db, decision: Parameters<typeof decideItem>[2]): Promise<void> {
+  const [item] = await openItemsOn(db, TODAY);
+  await decideItem(db, item as OpenItem, decision);
 }
 
 const OPENING: OpeningItem = {

@@ -8,6 +8,7 @@ import {
   employment,
   event,
   finalized,
+  itemsIn,
   learn,
   lines,
   send,
@@ -75,10 +76,13 @@ t.test('check 27 of an FSA is due if its coverage proves to have begun later', a
   await send(db, each('a', { ...fsa, effective_start: '2026-07-01' }));
   await send(db, each('old', { ...fsa, effective_end: '2026-06-30' }));
   await finalized(db, 'r27', body(25, { ...LAST, pay_dates: PAY_DATES }));
-  const adjustments = () => lines(db, body(25, { pay_dates: PAY_DATES }), 'adjustment');
+  const adjustments = async () =>
+    (await itemsIn(db, body(25, { pay_dates: PAY_DATES }))).map(
+      ({ id, outstanding }) => `${id} ${outstanding.member}`,
+    );
   t.strictSame(await adjustments(), []);
   await send(db, each('old', { ...fsa, effective_end: '2025-12-31' }, '2026-12-20'));
-  t.match(await adjustments(), [{ deduction_id: 'a', adjustment_for: 'r27', member_amount: '10.00' }]);
+  t.strictSame(await adjustments(), ['adjustment:r27:e:a:healthcare_fsa:pre_tax 1000']);
 });
 
 t.test('a check that the calendar skips differs by the calendar', async (t) => {

@@ -33,6 +33,14 @@ import {
 
 const RUN = runOn('2026-07-17');
 
+/** A run of the previous tax year. */
+const DECEMBER: StatedRun = {
+  ...RUN,
+  pay_date: '2025-12-19',
+  period_start: '2025-11-30',
+  period_end: '2025-12-13',
+};
+
 const report = (db: Db, run: StatedRun = RUN, question: Question = QUESTION) =>
   readinessOfRun(db, run, null, question);
 
@@ -253,9 +261,18 @@ const SPOILT: Spoilt[] = [
   [
     'missed-checks',
     'warn',
-    'emp-2',
+    'emp-2: dental 69.23',
     async (db) => {
       await finalized(db, 'first', runOn('2026-07-03', { employee_ids: ['emp-1'] }));
+    },
+  ],
+  [
+    'items-of-another-year',
+    'warn',
+    'emp-1: medical 23.08',
+    async (db) => {
+      await finalized(db, 'december', DECEMBER);
+      await deduct(db, 'evt-3', { member_contribution: '200.00' }, '2026-07-05T00:00:00Z');
     },
   ],
   [

@@ -192,8 +192,10 @@ t.test('totals cover the lines to deduct, by coverage and taxability', async (t)
       { taxability: 'post_tax', lines: 1, member_amount: '10.00' },
       { taxability: 'pre_tax', lines: 2, member_amount: '8.99' },
     ],
-    reported: { employees: 1, lines: 1, member_amount: '2.00', employer_amount: '0.00' },
   });
+  t.strictSame((await view(db, 'r')).outcome.open_items, [
+    { kind: 'adjustment', employees: 1, items: 1, member_amount: '2.00', employer_amount: '0.00' },
+  ]);
 });
 
 t.test('a preview equals the run and stores nothing', async (t) => {

@@ -243,16 +243,17 @@ onEitherEngine('a policy has defaults for omitted options', async (t) => {
       applies_on: 'pay_date',
       remainder: 'last',
       extra_paycheck: 'take',
-      adjustments: 'report',
-      arrears: 'report',
+      adjustments: 'decided',
+      arrears: 'decided',
+      recoup: { method: 'all' },
     },
   });
-  t.match(POLICY.check({ adjustments: 'decided', rounding: 'up' }), {
+  t.match(POLICY.check({ adjustments: 'report', rounding: 'up' }), {
     ok: false,
     problems: [
       { path: 'effective_from' },
       { path: 'rounding' },
-      { path: 'adjustments', rule: 'must be report or include' },
+      { path: 'adjustments', rule: 'must be decided or include' },
     ],
   });
 });

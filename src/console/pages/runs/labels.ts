@@ -87,18 +87,29 @@ export const OPTIONS: Readonly<Record<OptionName, Option>> = {
     label: 'Adjustments',
     hint: 'Differences from earlier finalized runs of the year, caused by late changes.',
     choices: explained({
-      report: ['Show only', 'Adjustments are shown but not deducted.'],
-      include: ['Deduct or refund', 'Adjustments are deducted or refunded with this paycheck.'],
+      decided: [
+        'After a decision',
+        'An adjustment is deducted or refunded after a person decided to take it.',
+      ],
+      include: [
+        'Deduct or refund',
+        'Adjustments are deducted or refunded with this paycheck, except items that need a decision.',
+      ],
     }),
   },
   arrears: {
     label: 'Arrears',
-    hint: 'Amounts that payroll reported as not taken in earlier runs.',
+    hint: 'Amounts that payroll reported as not taken in earlier runs, and opening items.',
     choices: explained({
-      report: ['Show only', 'Arrears are shown but not deducted.'],
-      include: ['Deduct', 'Arrears are deducted with this paycheck.'],
+      decided: ['After a decision', 'Arrears are deducted after a person decided to take them.'],
+      include: ['Deduct', 'Arrears are deducted with this paycheck, except items that need a decision.'],
     }),
   },
+};
+/** The option that is typed: `all`, a multiple such as `2x`, or an amount. */
+export const RECOUP = {
+  label: 'Limit for open items',
+  hint: 'The most that a paycheck takes of an employee’s open items for a line of coverage: all, a multiple of the regular amount such as 2x, or an amount such as 50.00.',
 };
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
@@ -115,6 +126,13 @@ export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
   regular: 'Deductions',
   adjustment: 'Adjustments',
   arrears: 'Arrears',
+};
+
+export const ITEM_KINDS: Readonly<Record<Schemas['PayrollRun']['open_items'][number]['kind'], string>> = {
+  arrears: 'Arrears',
+  opening: 'Opening items',
+  missed_check: 'Missed paychecks',
+  adjustment: 'Adjustments',
 };
 
 export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
@@ -164,8 +182,9 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   open_after_termination: 'Employment has ended, but the deduction has not.',
   overridden: 'A person set the amounts of this paycheck instead of the regular ones.',
   overlap: 'The employee has two deductions in effect for this line of coverage.',
-  prior_year: 'This line belongs to a run of an earlier tax year, so it is shown only.',
-  reported: 'Shown only: it is not in the totals and must not be deducted.',
+  prior_year: 'This line belongs to a run of an earlier tax year.',
+  recoup_capped: 'The payroll policy limits what one paycheck takes, so a part stays open.',
+  refund_held: 'A part of the refund stays open, so that the deductions are not below zero.',
   retro_pre_tax: 'A pre-tax deduction rises for past paychecks. Election rules rarely allow this.',
   retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
   coverage_beyond_last_check:
@@ -174,19 +193,18 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
     'The employee changed the pay frequency, and the checks of both do not add up to a year of contributions.',
   share_taken: 'A final paycheck took the amount of this pay date.',
   missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
-  missed_check_partial:
-    'Other runs cover part of that pay period for the employee, so this line is shown only.',
+  missed_check_partial: 'Other runs cover part of that pay period for the employee.',
 };
 
 /** The labels of flags whose names are not plain words. */
 const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
-  reported: 'shown only',
   missed_check: 'missed paycheck',
   missed_check_partial: 'partly missed paycheck',
   coverage_beyond_last_check: 'coverage after last paycheck',
   frequency_moved: 'changed pay frequency',
   share_taken: 'taken by a final paycheck',
   retro_pre_tax: 'retroactive increase',
+  recoup_capped: 'limited by policy',
   retro_refund: 'retroactive refund',
 };
 

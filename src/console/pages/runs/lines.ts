@@ -161,7 +161,7 @@ export function paychecks(lines: readonly Line[], options: Options = {}): Html {
 function lineOf(line: Line, options: Options): Html {
   const { kind, change, amount_change, flags } = line;
   return html`
-    <details class=${flags.includes('reported') ? 'line reported' : 'line'}>
+    <details class="line">
       <summary>
         <span class="of">${plain(line.line_of_coverage)}<span class="soft">${`, ${plain(line.taxability)}`}</span></span>
         <span class="says">

@@ -1,14 +1,16 @@
 /** A new payroll run: its form, previewed, then saved. */
+
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
+import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, scheduleYearsOf } from '../settings/overview.ts';
-import { FREQUENCIES, OPTIONS, RUN_KINDS } from './labels.ts';
+import { FREQUENCIES, OPTIONS, RECOUP, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';
 
 export function newRunPages({ page, action }: Console): void {
@@ -71,9 +73,12 @@ async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   const schedules = years.flatMap((year) => year.schedules).filter((schedule) => isFor(schedule, run));
   const payDates = schedules.flatMap(({ pay_dates }) => pay_dates);
   const dates = payDates.find(({ pay_date }) => pay_date > run.pay_date);
-  const kept = WORDS.filter((name) => !(name in OPTIONS) || stated_options.some((stated) => stated === name));
+  const kept = WORDS.filter(
+    (name) => !(name in OPTIONS || name === 'recoup') || stated_options.some((stated) => stated === name),
+  );
   return {
     ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
+    ...(stated_options.includes('recoup') && { recoup: recoupText(run.recoup) }),
     ...(dates ?? { pay_date: undefined, period_start: undefined, period_end: undefined }),
     employee_ids: employee_ids?.join('\n'),
     deductions: deductions?.join('\n'),
@@ -106,7 +111,11 @@ const BY_POLICY = { value: '', label: 'Employer policy', hint: 'Uses the payroll
 const option = (name: keyof typeof OPTIONS) => {
   return { ...OPTIONS[name], choices: [BY_POLICY, ...OPTIONS[name].choices] };
 };
-const EARLIER: Specs = { adjustments: option('adjustments'), arrears: option('arrears') };
+const EARLIER: Specs = {
+  adjustments: option('adjustments'),
+  arrears: option('arrears'),
+  recoup: { ...RECOUP, hint: `${RECOUP.hint} Leave empty to use the payroll policy of the employer.` },
+};
 const CALCULATION: Specs = {
   scheme: option('scheme'),
   remainder: option('remainder'),
@@ -134,6 +143,10 @@ const LISTS: Specs = {
   deductions: list(
     'Deductions of an off-cycle run',
     'Deduction IDs, one per line. A regular run takes all deductions.',
+  ),
+  items: list(
+    'Open items of an off-cycle run',
+    'Item IDs, one per line. Leave empty to take all items of its employees that it may take.',
   ),
   final_checks: list(
     'Final paychecks',
@@ -203,7 +216,8 @@ function bodyOf(typed: Query): object {
     ['final_checks', itemsOf(typed.final_checks, /\r?\n/).map(finalCheckOf)],
     ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
   ];
-  return Object.fromEntries(given.filter(([, value]) => value.length > 0));
+  const stated = Object.fromEntries(given.filter(([, value]) => value.length > 0));
+  return typeof stated.recoup === 'string' ? { ...stated, recoup: recoupIn(stated.recoup) } : stated;
 }
 
 /** Returns the final check of `ID`, `ID=3` or `ID=all`. */

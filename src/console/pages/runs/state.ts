@@ -1,4 +1,5 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
+import { recoupText } from '../../../formats/recoup.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';
@@ -100,10 +101,12 @@ export function optionsOf(run: Run): Html {
         ...labels.OPTION_NAMES.map((name) => {
           return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
         }),
+        [labels.RECOUP.label, recoupText(run.recoup)],
         ['Reason for a different policy', run.policy_reason],
         ['Pay dates', listed(run.pay_dates)],
         ['Only these employees', listed(run.employee_ids)],
         ['Deductions', listed(run.deductions)],
+        ['Open items', listed(run.items)],
         ['Final paychecks', listed(run.final_checks.map(finalCheckText))],
       ])}
     </details>

@@ -4,7 +4,7 @@ import { count, counted, difference, money, plain } from '../../elements/format.
 import { runLink } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
-import { NOT_IN_RUN } from './labels.ts';
+import { ITEM_KINDS, NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
 
 type Computed = Schemas['PayrollRun'] | Schemas['PayrollRunPreview'];
@@ -16,12 +16,11 @@ const NOT_IN_RUN_SHOWN = 100;
 /** Renders the sums of a run, what changed since the previous run, and who is not in it. */
 export function breakdown(run: Computed): Html {
   const { totals, comparison: compared } = run;
-  const { lines, reported } = totals;
-  const shownOnly = `${counted(reported.lines, 'line')} for earlier runs ${reported.lines === 1 ? 'is' : 'are'} shown only and not in these totals`;
+  const { lines } = totals;
   return html`
-    ${reported.lines > 0 && html`<p>${`${shownOnly}: employee amount ${money(reported.member_amount)}, employer amount ${money(reported.employer_amount)}.`}</p>`}
     ${compared === null ? lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage) : comparison(compared)}
     ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
+    ${run.open_items.length > 0 && openItems(run)}
     ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
     ${run.not_in_run_count > 0 && notInRun(run)}
   `;
@@ -45,7 +44,7 @@ function figures({ employees, totals, ...run }: Computed): Html {
 /** A preview has lines only when it names employees. */
 export function previewOf(preview: Schemas['PayrollRunPreview']): Html {
   const { lines, totals } = preview;
-  const isCut = lines !== null && lines.length < totals.lines + totals.reported.lines;
+  const isCut = lines !== null && lines.length < totals.lines;
   const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;
   const shown =
     lines === null
@@ -101,6 +100,16 @@ function comparison(compared: NonNullable<Computed['comparison']>): Html {
       ['Employer difference', (row) => difference(row.employer_difference), 'number'],
     ])}
   `;
+}
+
+function openItems({ open_items }: Computed): Html {
+  return table(open_items, { caption: 'Open items after this run' }, [
+    ['Kind', ({ kind }) => ITEM_KINDS[kind], 'name'],
+    ['Items', ({ items }) => count(items), 'number'],
+    ['Employees', (sum) => count(sum.employees), 'number'],
+    ['Employee amount', (sum) => money(sum.member_amount), 'number'],
+    ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
+  ]);
 }
 
 function onOtherSchedules({ on_other_schedules: groups }: Computed): Html {

@@ -1,13 +1,15 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
+
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
+import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { type Api, attempt } from '../../api-client.ts';
 import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
 import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
-import { FREQUENCIES, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
+import { FREQUENCIES, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
 import * as settings from './overview.ts';
 
 const SCHEDULE: RowList = {
@@ -40,11 +42,13 @@ const POLICY: Specs = {
   ...Object.fromEntries(
     OPTION_NAMES.map((name) => [name, { label: OPTIONS[name].label, choices: OPTIONS[name].choices }]),
   ),
+  recoup: RECOUP,
 };
 /** The API's default of each option is its first choice. */
-const POLICY_DEFAULTS = Object.fromEntries(
-  OPTION_NAMES.map((name) => [name, OPTIONS[name].choices[0]?.value]),
-);
+const POLICY_DEFAULTS = {
+  ...Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].choices[0]?.value])),
+  recoup: 'all',
+};
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
 type Opened = Readonly<{ employer_id: string; today: string; known: settings.ScheduleKey | null }>;
@@ -81,11 +85,15 @@ export function editorPages({ page, action }: Console): void {
 
   page(POLICY_PATH, 'runs:write', async ({ api, query: { employer_id = '' }, today }) => {
     const [latest] = await settings.policiesOf(api, employer_id);
-    const body = policyForm(employer_id, { ...POLICY_DEFAULTS, ...latest, effective_from: today });
+    const body = policyForm(employer_id, {
+      ...{ ...POLICY_DEFAULTS, ...latest, effective_from: today },
+      ...(latest !== undefined && { recoup: recoupText(latest.recoup) }),
+    });
     return { title: `Payroll policy of ${employer_id}`, body };
   });
   action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', ...typed } }) => {
-    const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, typed);
+    const body = { ...typed, recoup: recoupIn(typed.recoup ?? 'all') };
+    const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, body);
     const { problem } = await attempt(call, 400, 422);
     if (problem !== undefined) return policyForm(employer_id, typed, problem);
     return { go: address('/settings', { employer_id, saved: 'policy' }) };
@@ -217,7 +225,7 @@ function policyForm(
       ${hiddenFields({ employer_id })}
       <section class="card">
         ${fieldOf('effective_from')}
-        <div class="columns">${OPTION_NAMES.map(fieldOf)}</div>
+        <div class="columns">${[...OPTION_NAMES, 'recoup'].map(fieldOf)}</div>
       </section>
       <div class="actions">
         <button type="submit">Save payroll policy</button>

@@ -1,6 +1,8 @@
 /** The payroll settings of an employer: pay schedules, payroll codes and the versions of the payroll policy. */
+
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
+import { recoupText } from '../../../formats/recoup.ts';
 import type { Api } from '../../api-client.ts';
 import type { RowColumn } from '../../elements/editor.ts';
 import { empty } from '../../elements/facts.ts';
@@ -10,7 +12,7 @@ import { address, idLink } from '../../elements/links.ts';
 import { type Column, filterForm, PAGE_ROWS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { choiceOf, OPTION_NAMES, OPTIONS } from '../runs/labels.ts';
+import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
 /** The key of a schedule among its employer's schedules of a year. */
@@ -164,6 +166,7 @@ function policyTable(policies: readonly Policy[]): Html {
     ...OPTION_NAMES.map((name): Column<Policy> => {
       return [OPTIONS[name].label, (policy) => choiceOf(name, policy[name])?.label];
     }),
+    [RECOUP.label, ({ recoup }) => recoupText(recoup)],
     ['Created', ({ created_at }) => instant(created_at), 'date'],
   ]);
 }

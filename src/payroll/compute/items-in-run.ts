@@ -1,0 +1,94 @@
+/** The open items of employees in a run, and what the run takes of them. */
+import type { Db, Trx } from '../../database/tables.ts';
+import type { Cents } from '../../money.ts';
+import type { Line } from '../calculation/line.ts';
+import { frozenLines } from '../records/frozen-lines.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import type { Attended } from './missed-checks.ts';
+import { openItems } from './open-items.ts';
+import { usualTotals } from './recoup.ts';
+import { type Unit, unitsOf } from './takeable.ts';
+import { type Taking, takeItems } from './taking.ts';
+
+/** An employee with the lines of this paycheck, and the outstanding items that the run considers. */
+export type Begun = { employee: RunEmployee; regular: readonly Line[]; units: readonly Unit[] };
+
+/** Returns the outstanding items of an employee whom a regular run has or an off-cycle run names. */
+export function unitsInRun(
+  computation: Computation,
+  employee: RunEmployee,
+  regular: readonly Line[],
+): Unit[] {
+  const { run, employees } = computation;
+  const { employeeId, membership, reopened, openings } = employee;
+  if (reopened.length === 0 && openings.length === 0) return [];
+  const isConsidered = run.kind === 'off_cycle' ? employees?.has(employeeId) === true : membership.isIn;
+  if (!isConsidered) return [];
+  const items = openItems(computation, employee, attendedRuns(computation, employee, regular));
+  return unitsOf(computation, employee, items);
+}
+
+/** Returns the runs that the employee is in, with the employee's lines. `regular`: the regular lines of the computed run. */
+export function attendedRuns(
+  computation: Computation,
+  { membership, earlierLines }: RunEmployee,
+  regular: readonly Line[],
+): Attended[] {
+  const attended = computation.earlier.flatMap((earlier): Attended[] => {
+    const lines = earlier.isVoided ? undefined : earlierLines.attended.get(earlier.freezeId);
+    return lines === undefined ? [] : [{ terms: earlier, lines }];
+  });
+  // An amount that this run takes for a pay period is not missed, so it must not be taken twice.
+  if (membership.isIn) attended.push({ terms: computation, lines: regular });
+  return attended;
+}
+
+/** Takes the items of a page of employees, in their order. */
+export async function takeItemsOf(
+  db: Db | Trx,
+  computation: Computation,
+  begun: readonly Begun[],
+): Promise<Taking[]> {
+  const totals = await earlierTotals(db, computation, begun);
+  return begun.map(({ employee, regular, units }) => {
+    const now = usualTotals(regular);
+    const before = totals.get(employee.employeeId);
+    const usual = (coverage: string) => positive(now.get(coverage)) ?? before?.get(coverage) ?? null;
+    return takeItems(computation, employee, regular, units, usual);
+  });
+}
+
+function positive(cents: Cents | undefined): Cents | null {
+  return cents !== undefined && cents > 0n ? cents : null;
+}
+
+/**
+ * Returns, by employee, the total of each line of coverage in the last earlier run where it is above zero. Only employees
+ * whose items have a limit and no regular amount in this run are read.
+ */
+async function earlierTotals(
+  db: Db | Trx,
+  { run, earlier }: Computation,
+  begun: readonly Begun[],
+): Promise<Map<string, Map<string, Cents>>> {
+  const totals = new Map<string, Map<string, Cents>>();
+  if (run.recoup.method !== 'multiple') return totals;
+  const lacking = begun.filter(({ regular, units }) => {
+    const now = usualTotals(regular);
+    return units.some(({ line_of_coverage }) => positive(now.get(line_of_coverage)) === null);
+  });
+  if (lacking.length === 0) return totals;
+  const before = earlier.filter((other) => !other.isVoided && other.run.pay_date < run.pay_date);
+  const rows = await frozenLines(
+    db,
+    before.map(({ freezeId }) => freezeId),
+    lacking.map(({ employee }) => employee.employeeId),
+  );
+  for (const [employeeId, ofEmployee] of rows) {
+    const known = new Map<string, Cents>();
+    for (const { lines } of ofEmployee)
+      for (const [coverage, total] of usualTotals(lines)) if (total > 0n) known.set(coverage, total);
+    totals.set(employeeId, known);
+  }
+  return totals;
+}
