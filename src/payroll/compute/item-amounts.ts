@@ -1,13 +1,14 @@
 /** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
 
 import { printReadable } from '../../money.ts';
-import { type ItemIdentity, type ItemKind, itemId } from '../calculation/items.ts';
+import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
 import type { Because, Line } from '../calculation/line.ts';
 import { lineKey } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import { adjustmentLines, NOT_COMPARED, withCodes } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
+import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 
 /** `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. */
@@ -136,18 +137,28 @@ function arrearsContent(computation: Computation, line: Line): Line {
   };
 }
 
-/** Returns the contents of the items of an earlier run that later runs took. */
+/** Returns the contents of the items of an earlier run that later runs took or that were paid directly. */
 function settledLines(
   { codesOf }: Computation,
-  { employeeId, takenItems, earlierLines }: RunEmployee,
+  employee: RunEmployee,
   { runId, freezeId }: EarlierRun,
   kind: TakenItem['kind'],
 ): Line[] {
-  const settled = takenItems.filter(
-    (taken) => taken.kind === kind && !taken.isOpening && taken.source === runId,
+  const { employeeId, takenItems, earlierLines } = employee;
+  const taken = takenItems.filter((item) => item.kind === kind && !item.isOpening && item.source === runId);
+  const paid = paidDirectly(employee)
+    .flatMap(({ itemId }) => itemIdentity(itemId ?? '') ?? [])
+    .filter((item) => item.source === runId && item.kind !== 'opening')
+    .filter((item) => (item.kind === 'arrears') === (kind === 'arrears'))
+    .map((item) => ({ ...item, deduction_id: item.deduction_id ?? '' }));
+  const accounts = new Map(
+    [...taken, ...paid].map((item) => [
+      JSON.stringify([item.deduction_id, item.line_of_coverage, item.taxability]),
+      item,
+    ]),
   );
   const frozen = earlierLines.frozen.get(freezeId) ?? [];
-  return settled.map(({ deduction_id, line_of_coverage, taxability }) => {
+  return [...accounts.values()].map(({ deduction_id, line_of_coverage, taxability }) => {
     const line =
       frozen.find((regular) => regular.kind === 'regular' && regular.deduction_id === deduction_id) ??
       bareLine(employeeId, deduction_id, line_of_coverage, taxability);

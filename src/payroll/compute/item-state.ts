@@ -66,6 +66,11 @@ export function standingOf(
   }
 }
 
+/** Returns the decisions whose amounts keep counting, also if nothing is due of their items any more. */
+export function paidDirectly({ decisions }: { decisions: readonly Decision[] }): readonly Decision[] {
+  return decisions.filter(({ action }) => action === 'paid_directly');
+}
+
 function endedState(decision: Decision | null): ItemState {
   if (decision === null) return 'settled';
   return decision.action === 'write_off' ? 'written_off' : 'paid_directly';

@@ -3,13 +3,17 @@ import type { Employment } from '../../ledger/employment.ts';
 import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt, isElectedForYear, stateInRun } from './history.ts';
+import { paidDirectly } from './item-state.ts';
 import { overlaps } from './missed-checks.ts';
 import { overriddenAmounts } from './overrides.ts';
 import { belongsIn, membershipOf } from './population.ts';
 
 /** Returns the earlier runs whose lines must be read for an employee, in their order: most often none. */
 export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): EarlierRun[] {
-  const settledRuns = new Set(employee.takenItems.map(({ source }) => source));
+  const settledRuns = new Set([
+    ...employee.takenItems.map(({ source }) => source),
+    ...paidDirectly(employee).map(({ runId }) => runId),
+  ]);
   const reopened = new Set<EarlierRun>();
   for (const run of earlier) {
     const isSettled = settledRuns.has(run.runId);

@@ -110,6 +110,14 @@ onEitherEngine('the newest decision that counts decides the state of an item', a
   t.strictSame(await brief(db), ['arrears r0 a: -1.00 of 1.00 open (amount_changed)']);
 });
 
+onEitherEngine('an amount paid directly comes back if nothing is due of its item any more', async (t) => {
+  const db = await staged(t);
+  await send(db, election('2025-12-02', { member_contribution: '12.00' }));
+  await decided(db, { action: 'paid_directly', amount: 200n, paidOn: TODAY });
+  await send(db, election('2025-12-03', { member_contribution: '10.00' }));
+  t.strictSame(await brief(db), ['adjustment r0 a: -2.00 of 0.00 open (amount_changed)']);
+});
+
 onEitherEngine('opening items are stored once, all or none', async (t) => {
   const { db } = await scratch(t);
   const put = (...given: OpeningItem[]) =>
