@@ -56,12 +56,12 @@ export function usualTotals(lines: readonly Line[]): Map<string, Cents> {
 }
 
 /** The units of a line of coverage that a limit concerns, with what it leaves of each. */
-type Capped = { unit: Unit; taken: Cents };
+type Capped = { unit: Unit; wanted: Cents; taken: Cents };
 
 /** Returns `arrears 390.00 from 3 paychecks; at most 1 × 130.00 a paycheck: 130.00; 260.00 left`, or null if nothing is left. */
 export function cappedInWords(capped: readonly Capped[], words: string): string | null {
   const sum = (cents: readonly Cents[]) => cents.reduce((total, amount) => total + amount, 0n);
-  const wanted = sum(capped.map(({ unit }) => unit.wanted));
+  const wanted = sum(capped.map((cap) => cap.wanted));
   const taken = sum(capped.map((cap) => cap.taken));
   if (wanted === taken) return null;
   const items = capped.flatMap(({ unit }) => unit.items);
