@@ -1,11 +1,11 @@
 /** Overrides: amounts that a person set for one deduction of one paycheck instead of the regular ones. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
-import { latestOf } from '../../ledger/state.ts';
+import { latestOf, stateOn } from '../../ledger/state.ts';
 import { amountOf, centsOf, printReadable } from '../../money.ts';
 import type { Override } from '../records/basis.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { type History, stateFor } from './history.ts';
+import type { History } from './history.ts';
 import { type CheckAmounts, checkAmounts, dueAmounts } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -38,15 +38,11 @@ export function overriddenAmounts(
   };
 }
 
-/** Returns the state on a day, else the latest state that names the employee. */
+/** Returns the state on a day, in effect or not, else the latest state that names the employee. */
 function stateOrLatest(history: History, employeeId: string, day: string): RunVersion | null {
-  const state = stateFor(history, employeeId, day);
-  if (state !== null) return state;
-  const isOfEmployee = (version: RunVersion) => version.employee_id === employeeId;
-  return (
-    latestOf(history.timeline.counting.filter(isOfEmployee)) ??
-    latestOf(history.versions.filter(isOfEmployee))
-  );
+  const state = stateOn(history.timeline.counting, day);
+  if (state?.employee_id === employeeId) return state;
+  return latestOf(history.versions.filter((version) => version.employee_id === employeeId));
 }
 
 /** Returns `override: 40.00 instead of 69.23; plus employer 0.00 instead of 23.08`. */
