@@ -150,6 +150,10 @@ class HttpWorld extends SmallWorld {
     throw new Error(text);
   }
 
+  protected override async remove(id: string): Promise<void> {
+    await this.#call('DELETE', `/v1/payroll-runs/${id}`);
+  }
+
   protected override async cancel(id: string): Promise<void> {
     await this.#call('POST', `/v1/payroll-runs/${id}/void`, { reason: 'a mistake' });
   }
@@ -158,7 +162,7 @@ class HttpWorld extends SmallWorld {
     await this.#call('POST', `/v1/payroll-runs/${id}/taken`, { lines: [row] });
   }
 
-  async #call(method: 'GET' | 'PUT' | 'POST', url: string, body?: object): Promise<Json> {
+  async #call(method: 'GET' | 'PUT' | 'POST' | 'DELETE', url: string, body?: object): Promise<Json> {
     const response = await this.#http.call({ method, url, ...(body !== undefined && { body }) });
     try {
       return this.#http.ok(response);

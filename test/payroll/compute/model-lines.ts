@@ -3,7 +3,7 @@ import type { PayFrequency } from '../../../src/contract/employee.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { ModelLine } from './model.ts';
 
-const cents = (amount: string) => BigInt(amount.replace('.', ''));
+export const cents = (amount: string) => BigInt(amount.replace('.', ''));
 
 export function modelLine(line: LineRecord): ModelLine {
   const { member_difference, employer_difference } = line;
@@ -19,7 +19,9 @@ export function modelLine(line: LineRecord): ModelLine {
       employer: line.employer_contribution as string,
     },
     kind: line.kind,
-    of: line.adjustment_for,
+    of: line.adjustment_for ?? line.opening_id,
+    item: line.item_id?.split(':')[0] ?? null,
+    left: line.outstanding_after === null ? null : cents(line.outstanding_after),
     member: cents(line.member_amount),
     employer: cents(line.employer_amount),
     change: line.change,

@@ -1,4 +1,5 @@
 /** The records of a database in the form of the model's world: facts, versions, and final runs with their lines. */
+import type { ItemDecisionTable, OpeningItemTable } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { StoredBasis } from '../../../src/payroll/records/basis.ts';
 import {
@@ -6,14 +7,14 @@ import {
   type ModelAssignment,
   type ModelDecision,
   type ModelFact,
-  type ModelLine,
   type ModelRun,
   type ModelTaken,
   type ModelVersion,
-  modelOf,
   printed,
 } from './model.ts';
-import { modelLine } from './model-lines.ts';
+import type { ModelItemDecision, ModelOpening } from './model-items.ts';
+import { cents, modelLine } from './model-lines.ts';
+import { modelOf } from './model-run.ts';
 
 /** The statements that read the records. */
 export const RECORDS = {
@@ -32,6 +33,10 @@ export const RECORDS = {
   taken: `select taken_lines.run_id as run, taken_lines.report, employee_id as employee, line, amount from taken_lines
     join taken_reports on taken_reports.run_id = taken_lines.run_id and taken_reports.report = taken_lines.report
     where recorded_at is not null order by taken_lines.report`,
+  itemDecisions: `select decision_id, employer_id, employee_id, item_id, action, member_amount, employer_amount, amount,
+    not_before, until from item_decisions order by employer_id, decision_id`,
+  openings: `select ordinal, opening_id, employer_id, employee_id, deduction_id, line_of_coverage, taxability,
+    member_amount, employer_amount, pay_date from opening_items order by employer_id, ordinal`,
 };
 
 type Final = { run_id: string; freeze_id: string; basis: string };
@@ -48,29 +53,39 @@ export type Records = {
   decisions: ModelDecision[];
   assignments: ModelAssignment[];
   taken: Taken[];
+  itemDecisions: ItemDecisionTable[];
+  openings: OpeningItemTable[];
 };
 
 /** Returns how the lines of a final run differ from the model's, which reads the facts about one employee at a time. */
 export function differences(records: Records, runId: string): string[] {
   const { freeze_id, basis } = records.runs.find(({ run_id }) => run_id === runId) as Final;
-  const { run, position, schedules } = JSON.parse(basis) as StoredBasis;
+  const { run, position, schedules, decisions, opening_items } = JSON.parse(basis) as StoredBasis;
   const known = upTo(records, position);
   const inputs = records.inputs.filter((input) => input.freeze_id === freeze_id);
   const taken = records.taken
     .filter((one) =>
       inputs.some(({ earlier_run_id, report }) => earlier_run_id === one.run && one.report <= (report ?? 0)),
     )
-    .map((one) => ({ ...one, amount: BigInt(one.amount.replace('.', '')) }));
+    .map((one) => ({ ...one, amount: cents(one.amount) }));
   const runs = inputs.map((input) => modelRun(records, input));
   const lines = linesOf(records, freeze_id).map(modelLine);
+  const isOfEmployer = ({ employer_id }: { employer_id: string }) => employer_id === run.employer_id;
+  const itemDecisions = records.itemDecisions
+    .filter(isOfEmployer)
+    .filter(({ decision_id }) => decision_id <= decisions)
+    .map(modelDecision);
+  const openings = records.openings
+    .filter(isOfEmployer)
+    .filter(({ ordinal }) => ordinal <= opening_items)
+    .map(modelOpening);
   return [...Map.groupBy(known.facts, ({ employee_id }) => employee_id)].flatMap(([employee, facts]) => {
     const own = new Set(known.versions.filter((version) => version.employee === employee).map(deductionOf));
     const versions = known.versions.filter((version) => own.has(deductionOf(version)));
-    const world = { ...known, facts, versions, runs, taken, schedules: schedules.length };
-    // The model does not know open items yet.
-    const isRegular = ({ kind }: ModelLine) => kind === 'regular';
-    const should = modelOf(world, runId, run).lines.filter(isRegular).map(printed);
-    const is = lines.filter((line) => line.employee === employee && isRegular(line)).map(printed);
+    const settled = { runs, taken, itemDecisions, openings, schedules: schedules.length };
+    const world = { ...known, facts, versions, ...settled };
+    const should = modelOf(world, runId, run, overridesIn(basis)).lines.map(printed);
+    const is = lines.filter((line) => line.employee === employee).map(printed);
     return [
       ...is.filter((line) => !should.includes(line)).map((line) => `run ${runId} has ${line}`),
       ...should.filter((line) => !is.includes(line)).map((line) => `run ${runId} should have ${line}`),
@@ -84,7 +99,7 @@ function deductionOf({ deduction }: ModelVersion): string {
 
 function modelRun(records: Records, { earlier_run_id, is_voided }: Input): ModelRun {
   const { freeze_id, basis } = records.runs.find(({ run_id }) => run_id === earlier_run_id) as Final;
-  const { run, position } = JSON.parse(basis) as StoredBasis;
+  const { run, position, decisions } = JSON.parse(basis) as StoredBasis;
   const frozen = records.employees.filter((row) => row.freeze_id === freeze_id);
   const known = upTo(records, position);
   const ids = new Set(known.facts.map(({ employee_id }) => employee_id));
@@ -93,6 +108,54 @@ function modelRun(records: Records, { earlier_run_id, is_voided }: Input): Model
     roster: new Set(frozen.filter((row) => row.roster_position !== null).map((row) => row.employee_id)),
     shared: new Set([...ids].filter((employee) => isShared(known, run, employee))),
     lines: linesOf(records, freeze_id).map(modelLine),
+    overrides: overridesIn(basis),
+    decisions,
+  };
+}
+
+function overridesIn(basis: string): ModelRun['overrides'] {
+  const { overrides } = JSON.parse(basis) as StoredBasis;
+  return new Map(
+    overrides.map(({ employee_id, deduction_id, member_amount, employer_amount }) => [
+      `${employee_id} ${deduction_id}`,
+      { member: cents(member_amount), employer: cents(employer_amount) },
+    ]),
+  );
+}
+
+function modelDecision(row: ItemDecisionTable): ModelItemDecision {
+  const { member_amount, employer_amount, amount } = row;
+  return {
+    employer: row.employer_id,
+    employee: row.employee_id,
+    item: row.item_id === null ? null : keyOf(row.item_id),
+    action: row.action,
+    madeFor:
+      member_amount === null || employer_amount === null
+        ? null
+        : { member: cents(member_amount), employer: cents(employer_amount) },
+    amount: amount === null ? null : cents(amount),
+    notBefore: row.not_before,
+    until: row.until,
+  };
+}
+
+/** Returns the model's key of an item id: without its employee. */
+function keyOf(id: string): string {
+  const [kind, source, _, ...account] = id.split(':').map(decodeURIComponent);
+  return [kind, source, ...account].join(' ');
+}
+
+function modelOpening(row: OpeningItemTable): ModelOpening {
+  return {
+    id: row.opening_id,
+    employer: row.employer_id,
+    employee: row.employee_id,
+    deduction: row.deduction_id,
+    coverage: row.line_of_coverage,
+    taxability: row.taxability,
+    amounts: { member: cents(row.member_amount), employer: cents(row.employer_amount) },
+    payDate: row.pay_date,
   };
 }
 

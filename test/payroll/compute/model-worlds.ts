@@ -9,9 +9,11 @@ import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
+import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import type { Finalized } from '../../../src/payroll/lifecycle/finalize.ts';
-import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
+import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
 import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import { acting } from '../../support/audit.ts';
 import {
@@ -38,20 +40,43 @@ import {
   type ModelAssignment,
   type ModelDecision,
   type ModelFact,
+  type ModelLine,
   type ModelRun,
   type ModelTaken,
   type ModelVersion,
-  modelOf,
+  type Pair,
   printed,
   refusalOf,
 } from './model.ts';
+import {
+  decisionOf,
+  listedItems,
+  type Opening,
+  type Overriding,
+  opening,
+  overriding,
+  printedItem,
+  printedOpenItem,
+  recoup,
+  type Settling,
+  settling,
+  storeDecision,
+  storedItems,
+  storeOpening,
+} from './model-item-steps.ts';
+import type { ModelItemDecision, ModelOpening, StandingItem } from './model-items.ts';
 import { modelLine } from './model-lines.ts';
+import { modelOf } from './model-run.ts';
 
 export const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
   fc.oneof(
     { arbitrary: fc.constant(value), weight: 4 },
     { arbitrary: fc.constantFrom(...others), weight: 1 },
   );
+
+/** A value in one of four cases, otherwise null. */
+export const sometimes = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
+  fc.oneof({ arbitrary: fc.constant(null), weight: 3 }, { arbitrary: value, weight: 1 });
 
 const few = (from: string) =>
   fc.subarray(
@@ -174,6 +199,7 @@ const options = fc.record(
     remainder: fc.constantFrom(...REMAINDERS),
     extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
     final_checks: finalChecks,
+    recoup,
   },
   { requiredKeys: [] },
 );
@@ -222,7 +248,9 @@ export type Step =
   | { does: 'learn'; report: Report }
   | { does: 'decide'; which: number; decision: 'keep' | 'drop' }
   | { does: 'assign'; which: number; employer: string; from: string | null }
-  | { does: 'run'; body: RunBody }
+  | { does: 'run'; body: RunBody; override?: Overriding | null }
+  | Opening
+  | Settling
   | { does: 'void'; which: number }
   /** Payroll takes another amount of a line: less, nothing, or too much. */
   | { does: 'take'; which: number; line: number; part: -1 | 0 | 1 | 2 | 3 }
@@ -249,7 +277,12 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ does: fc.constant('learn' as const), report: fact }), weight: 2 },
   { arbitrary: fc.record({ does: fc.constant('decide' as const), which, decision }), weight: 1 },
   { arbitrary: assigning, weight: 2 },
-  { arbitrary: fc.record({ does: fc.constant('run' as const), body: asked }), weight: 5 },
+  {
+    arbitrary: fc.record({ does: fc.constant('run' as const), body: asked, override: sometimes(overriding) }),
+    weight: 5,
+  },
+  { arbitrary: opening, weight: 1 },
+  { arbitrary: settling, weight: 3 },
   { arbitrary: fc.record({ does: fc.constant('void' as const), which }), weight: 1 },
   { arbitrary: shortPay, weight: 1 },
 );
@@ -264,6 +297,8 @@ export class SmallWorld {
   readonly assignments: ModelAssignment[] = [];
   readonly runs: ModelRun[] = [];
   readonly taken: ModelTaken[] = [];
+  readonly openings: ModelOpening[] = [];
+  readonly itemDecisions: ModelItemDecision[] = [];
   readonly schedules: number;
   protected readonly db: Db;
   protected readonly prefix: string;
@@ -322,8 +357,12 @@ export class SmallWorld {
       case 'wait':
         this.today = one.day;
         return;
+      case 'open':
+        return this.#open(one);
+      case 'settle':
+        return this.#settle(one);
       case 'run':
-        return this.#finalize(one.body);
+        return this.#finalize(one.body, one.override ?? null);
     }
   }
 
@@ -349,7 +388,7 @@ export class SmallWorld {
       kind: line.kind,
       amount: dollars(amount),
       ...(line.of !== null && {
-        adjustment_for: line.of,
+        [line.item === 'opening' ? 'opening_id' : 'adjustment_for']: line.of,
         line_of_coverage: line.election.coverage,
         taxability: line.election.taxability,
       }),
@@ -434,27 +473,125 @@ export class SmallWorld {
   }
 
   /** Creates a run and returns its lines from the ledger and from the model. */
-  async put(
-    given: RunBody,
-  ): Promise<Pick<ModelRun, 'id' | 'run' | 'roster' | 'shared'> & { is: string[]; should: string[] }> {
+  async put(given: RunBody): Promise<Compared> {
     const checked = runOf(this.#named(given));
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
     const run = runUnder(checked.run, []);
     this.#put += 1;
     const id = this.id(`run${this.#put}`);
     await this.store(id, this.#named(given));
-    const { roster, shared, lines } = modelOf(this, id, run);
-    const is = (await this.shown(id)).filter(isRegular).map((line) => printed(modelLine(line)));
-    return { id, run, roster, shared, is: is.sort(), should: lines.filter(isRegular).map(printed).sort() };
+    return this.#compared(id, run, new Map());
   }
 
-  async #finalize(given: RunBody): Promise<void> {
-    const { id, run, roster, shared, is, should } = await this.put(given);
-    if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
-    const lines = (await this.shown(id)).map(modelLine);
-    const outcome = await this.freeze(id);
-    if (outcome === 'finalized') this.runs.push({ id, run, voided: false, roster, shared, lines });
-    else if (outcome !== 'date-taken') throw new Error(outcome);
+  async #compared(id: string, run: Run, overrides: ModelRun['overrides']): Promise<Compared> {
+    const { roster, shared, lines } = modelOf(this, id, run, overrides);
+    const is = (await this.shown(id)).map((line) => printed(modelLine(line)));
+    const compared = { id, run, voided: false, roster, shared, lines, overrides };
+    const decisions = this.itemDecisions.length;
+    return { ...compared, decisions, is: is.sort(), should: lines.map(printed).sort() };
+  }
+
+  async #finalize(given: RunBody, overriding: Overriding | null): Promise<void> {
+    let compared = await this.put(given);
+    assertSame(compared);
+    const overrides = await this.#override(compared, overriding);
+    if (overrides.size > 0) {
+      compared = await this.#compared(compared.id, compared.run, overrides);
+      assertSame(compared);
+    }
+    const { is: _, should: __, ...run } = compared;
+    const outcome = await this.freeze(run.id);
+    if (outcome === 'finalized') this.runs.push(run);
+    else if (outcome === 'date-taken') await this.remove(run.id);
+    else throw new Error(outcome);
+  }
+
+  /** Overrides the amounts of a deduction of an employee in the run, with or without a line. */
+  async #override({ id, roster }: ModelRun, overriding: Overriding | null): Promise<ModelRun['overrides']> {
+    const among = this.versions.filter(({ employee }) => roster.has(employee));
+    if (overriding === null || among.length === 0) return new Map();
+    const { place, member, employer } = overriding;
+    const { employee, deduction } = among[place % among.length] as ModelVersion;
+    await this.override(id, employee, deduction, { member, employer });
+    return new Map([[`${employee} ${deduction}`, { member, employer }]]);
+  }
+
+  async #open({
+    employee,
+    employer,
+    deduction,
+    amounts,
+    daysAgo,
+    does: _,
+    ...account
+  }: Opening): Promise<void> {
+    const opened: ModelOpening = {
+      ...account,
+      ...{ id: `opening-${this.openings.length}`, employer: this.id(employer), employee: this.id(employee) },
+      deduction: deduction === null ? null : this.id(deduction),
+      ...{ amounts, payDate: daysAfter(this.today, -daysAgo) },
+    };
+    await storeOpening(this.db, opened, this.now());
+    this.openings.push(opened);
+  }
+
+  /** Decides about an outstanding item. The list of its employee's items must agree. */
+  async #settle(settling: Settling): Promise<void> {
+    const { action, isPart, which, days } = settling;
+    const employerId = this.id(settling.employer);
+    const employees = [...new Set(this.facts.map(({ employee_id }) => employee_id))];
+    const rotated = employees.map((_, place) => employees[(which + place) % employees.length] as string);
+    for (const employee of rotated) {
+      const [is, should] = await this.items(employerId, employee, this.today);
+      const place = which % Math.max(1, should.length);
+      const item = should[place];
+      if (item === undefined) continue;
+      const isOfEmployee = action === 'hold' && isPart;
+      const decision = isOfEmployee
+        ? holdOf(employerId, employee, days === null ? null : daysAfter(this.today, days))
+        : decisionOf(settling, employerId, item, this.today);
+      if (decision === null) return;
+      await storeDecision(this.db, decision, isOfEmployee ? null : (is[place] as OpenItem), this.now());
+      this.itemDecisions.push(decision);
+      return;
+    }
+  }
+
+  /** Returns the outstanding items of an employee in the list of a day, of the ledger and of the model. */
+  async items(employerId: string, employee: string, day: string): Promise<[OpenItem[], StandingItem[]]> {
+    const should = listedItems(this, employerId, employee, day);
+    const is = await storedItems(this.db, employerId, employee, day);
+    const [shown, expected] = [is.map(printedOpenItem), should.map(printedItem)];
+    if (JSON.stringify(shown) !== JSON.stringify(expected)) throw new Different(shown, expected);
+    return [is, should];
+  }
+
+  /** Returns the amount of a line of a run that payroll reported last, if any. */
+  reported(runId: string, line: ModelLine): bigint | undefined {
+    return this.taken.findLast(
+      ({ run, employee, line: key }) =>
+        run === runId && employee === line.employee && key === lineKeyOf(line),
+    )?.amount;
+  }
+
+  protected now(): string {
+    return `${this.today}T12:00:00.000Z`;
+  }
+
+  protected async override(
+    runId: string,
+    employeeId: string,
+    deductionId: string,
+    amounts: Pair,
+  ): Promise<void> {
+    const of = { runId, employeeId, deductionId };
+    const { outcome } = await overrideAmounts(
+      this.db,
+      of,
+      { ...amounts, reason: 'a test' },
+      acting(this.now()),
+    );
+    if (outcome !== 'created') throw new Error(outcome);
   }
 
   protected schedule(employerId: string, schedules: readonly Schedule[]): Promise<void> {
@@ -487,6 +624,11 @@ export class SmallWorld {
     return (await finalize(this.db, id)).outcome;
   }
 
+  /** Deletes an open run: a pay date has one. */
+  protected async remove(id: string): Promise<void> {
+    await transact(this.db, (trx) => deleteOpenRun(trx, id, acting(this.now())));
+  }
+
   protected cancel(id: string): Promise<void> {
     return voided(this.db, id);
   }
@@ -500,7 +642,7 @@ export class SmallWorld {
     return (await this.db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
   }
 
-  protected id(name: string): string {
+  id(name: string): string {
     return `${this.prefix}-${name}`;
   }
 
@@ -519,9 +661,17 @@ export class SmallWorld {
   }
 }
 
-/** The model does not know open items yet. */
-function isRegular({ kind }: { kind: LineRecord['kind'] }): boolean {
-  return kind === 'regular';
+type Compared = ModelRun & { is: string[]; should: string[] };
+
+function assertSame({ is, should }: Compared): void {
+  if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
+}
+
+function holdOf(employer: string, employee: string, until: string | null): ModelItemDecision {
+  return {
+    ...{ employer, employee, item: null, action: 'hold', until },
+    ...{ madeFor: null, amount: null, notBefore: null },
+  };
 }
 
 function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'received'> {

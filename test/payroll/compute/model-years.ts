@@ -4,7 +4,16 @@ import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/p
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { body, daysAfter } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
-import { correction, type Message, often, type Report, type Step, shortPay } from './model-worlds.ts';
+import { opening, overriding, recoup, settling } from './model-item-steps.ts';
+import {
+  correction,
+  type Message,
+  often,
+  type Report,
+  type Step,
+  shortPay,
+  sometimes,
+} from './model-worlds.ts';
 
 const EMPLOYEES = ['e0', 'e1', 'e2', 'e3', 'e4'] as const;
 const DEDUCTIONS = ['d0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'] as const;
@@ -60,6 +69,10 @@ const week = fc.record({
   isVoided: often(false, false, true),
   isSkipped: often(false, false, true),
   finalChecks: maybe(fc.subarray([...EMPLOYEES], { minLength: 1, maxLength: 2 })),
+  shares: fc.constantFrom(1, 1, 3, 'all' as const),
+  opened: sometimes(opening),
+  settled: fc.array(settling, { maxLength: 2 }),
+  override: sometimes(overriding),
   /** An off-cycle run of an employee, on a pay date. */
   extra: often<(typeof EMPLOYEES)[number] | null>(null, null, ...EMPLOYEES),
 });
@@ -79,6 +92,7 @@ const year = fc.record({
     extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
     adjustments: often<'include' | 'decided'>('include', 'decided'),
     arrears: often<'include' | 'decided'>('include', 'decided'),
+    recoup,
   }),
   weeks: fc.array(week, { minLength: 52, maxLength: 52 }),
 });
@@ -105,7 +119,11 @@ function weekSteps(
   index: number,
 ): Step[] {
   const monday = daysAfter(FIRST_MONDAY, 7 * index);
-  const final = chosen.finalChecks === null ? {} : { final_checks: chosen.finalChecks };
+  const { shares, override } = chosen;
+  const checks = (chosen.finalChecks ?? []).map((employee_id) =>
+    shares === 1 ? employee_id : { employee_id, shares },
+  );
+  const final = checks.length === 0 ? {} : { final_checks: checks };
   const runs = employers.flatMap((employer_id) =>
     frequencies.flatMap((pay_frequency) =>
       groups.map((pay_group) => ({
@@ -142,7 +160,13 @@ function weekSteps(
         ]),
     ...(chosen.isVoided ? [{ does: 'void' as const, which }] : []),
     ...(chosen.shortPay === null ? [] : [{ ...chosen.shortPay, which }]),
-    ...(chosen.isSkipped ? [] : due).map((fields) => ({ does: 'run' as const, body: bodyOf(fields) })),
+    ...(chosen.opened === null ? [] : [chosen.opened]),
+    ...chosen.settled,
+    ...(chosen.isSkipped ? [] : due).map((fields) => ({
+      does: 'run' as const,
+      body: bodyOf(fields),
+      override,
+    })),
     ...extra.map((fields) => ({ does: 'run' as const, body: bodyOf(fields) })),
   ];
 }

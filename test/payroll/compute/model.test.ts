@@ -4,6 +4,7 @@ import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { body, linesOf, verified } from '../../support/payroll.ts';
 import fc, { SEED } from '../../support/seeded.ts';
+import { assertBalanced } from './model-balance.ts';
 import { messages, SmallWorld, step } from './model-worlds.ts';
 import { FIRST_MONDAY, years } from './model-years.ts';
 
@@ -52,6 +53,7 @@ onEitherEngine('every run of a year has the lines of the model', async (t) => {
       await world.begin();
       for (const one of given) await world.take(one);
       runs += world.runs.length;
+      for (const employer of ['acme', 'other']) await assertBalanced(world, world.id(employer));
     }),
     YEARS,
   );

@@ -13,6 +13,7 @@ import {
   fraction,
   roundToCents,
 } from '../calculation/oracle.ts';
+import type { ModelItemDecision, ModelOpening } from './model-items.ts';
 
 /** A report of the roster. Null means not stated. */
 export type ModelFact = {
@@ -56,15 +57,18 @@ export type ModelDecision = { position: number; of: number; decision: 'keep' | '
 /** An assignment of a deduction to an employer, which counts from the pay period of `from` on. */
 export type ModelAssignment = { position: number; deduction: string; employer: string; from: string };
 
-type Pair = { member: bigint; employer: bigint };
+export type Pair = { member: bigint; employer: bigint };
 
 export type ModelLine = Pair & {
   employee: string;
   deduction: string;
   election: Election;
   kind: 'regular' | 'adjustment' | 'arrears';
-  /** The run that an adjustment adjusts, or whose arrears a line collects. */
+  /** The run or opening item whose item a line takes. */
   of: string | null;
+  /** The kind of that item, and the employee's amount that the line leaves of it. */
+  item: string | null;
+  left: bigint | null;
   change: string | null;
   /** The ended deduction that a `replaced` one is compared with. */
   replaces: string | null;
@@ -84,6 +88,10 @@ export type ModelRun = {
   /** The employees who were active with two employers by the facts of the run. */
   shared: ReadonlySet<string>;
   lines: readonly ModelLine[];
+  /** Amounts that a person set, by employee and deduction. */
+  overrides: ReadonlyMap<string, Pair>;
+  /** The number of decisions on open items that the run knew. */
+  decisions: number;
 };
 
 /** The amount that payroll took of a line of a run, by one report. */
@@ -98,6 +106,9 @@ export type World = {
   runs: readonly ModelRun[];
   /** In order of the reports. */
   taken: readonly ModelTaken[];
+  openings: readonly ModelOpening[];
+  /** In the order made. */
+  itemDecisions: readonly ModelItemDecision[];
   /** The number of the employer's pay schedules: a biweekly one, then a weekly one. */
   schedules: number;
 };
@@ -105,27 +116,6 @@ export type World = {
 const DAY_MS = 86_400_000;
 const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biweekly: 26, weekly: 52 };
 const NOTHING: Pair = { member: 0n, employer: 0n };
-
-/** Returns the employees of a run and its lines, in no particular order. */
-export function modelOf(
-  world: World,
-  id: string,
-  run: Run,
-): { roster: Set<string>; shared: Set<string>; lines: ModelLine[] } {
-  const employees = [...new Set(world.facts.map((fact) => fact.employee_id))].filter(
-    (employee) => run.kind === 'regular' || run.employee_ids?.includes(employee),
-  );
-  const runs = world.runs.filter((one) => one.id !== id && one.run.employer_id === run.employer_id);
-  return {
-    roster: new Set(employees.filter((employee) => statusOf(world, run, employee) === 'in')),
-    shared: new Set(employees.filter((employee) => isShared(world, run, employee))),
-    lines: employees.flatMap((employee) => [
-      ...regularLines(world, run, runs, employee),
-      ...adjustments(world, run, runs, employee),
-      ...arrears(world, run, runs, employee),
-    ]),
-  };
-}
 
 type Status =
   | 'in'
@@ -139,7 +129,7 @@ type Status =
   | 'not_selected';
 
 /** "Who is in a run": the first reason why an employee is not in it, or `in`. */
-function statusOf(world: World, run: Run, employee: string): Status {
+export function statusOf(world: World, run: Run, employee: string): Status {
   const day = run.period_end;
   const jobs = jobsOf(world, employee);
   const own = jobs.get(run.employer_id);
@@ -179,19 +169,14 @@ export function refusalOf(
   { deduction, employer, from }: Omit<ModelAssignment, 'position'>,
   today: string,
 ): 'unknown' | 'not-employed' | string[] | null {
-  const order = world.versions
-    .filter((version) => version.deduction === deduction)
-    .sort((one, other) => compare(one.sent, other.sent) || one.position - other.position);
-  const latest = order.at(-1);
+  const latest = orderOf(world, deduction).at(-1);
   if (latest === undefined) return 'unknown';
   const job = jobsOf(world, latest.employee).get(employer) ?? [];
   const until = from > today ? from : today;
   if (!spellsOf(job).some(({ start }) => start === null || start <= until)) return 'not-employed';
   const took = world.runs.filter(({ voided, run, lines }) => {
     if (voided || run.period_end < from) return false;
-    return lines.some(
-      (line) => line.deduction === deduction && !isStopped(line) && !line.flags.includes('reported'),
-    );
+    return lines.some((line) => line.deduction === deduction && !isStopped(line));
   });
   return took.length === 0 ? null : took.map(({ id }) => id).sort();
 }
@@ -216,13 +201,13 @@ function isOver({ end }: ModelSpell, run: Run, employee: string): boolean {
 }
 
 /** Reports whether the employee left the employer permanently, so that no later check can adjust anything. */
-function isGone(world: World, run: Run, employee: string): boolean {
+export function isGone(world: World, run: Run, employee: string): boolean {
   if (!['other_employer', 'terminated'].includes(statusOf(world, run, employee))) return false;
   const own = jobsOf(world, employee).get(run.employer_id) ?? [];
   return !spellsOf(own).some(({ start }) => start !== null && start > run.period_end);
 }
 
-function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
+export function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
   const own = world.facts.filter((fact) => fact.employee_id === employee);
   return Map.groupBy(own, (fact) => fact.employer_id);
 }
@@ -297,7 +282,7 @@ function compare(one: string, other: string): number {
 /**
  * Implements "Corrected starts": returns the versions of a deduction that apply, by event time and position.
  */
-function countingOf(world: World, deduction: string): ModelVersion[] {
+export function countingOf(world: World, deduction: string): ModelVersion[] {
   const versions = remainingOf(world, deduction);
   return versions.filter((version, place) => {
     const next = versions[place + 1];
@@ -307,11 +292,16 @@ function countingOf(world: World, deduction: string): ModelVersion[] {
   });
 }
 
-/** Returns the versions that are not followed by one with the same, an earlier or no start. */
-function remainingOf(world: World, deduction: string): ModelVersion[] {
-  const order = world.versions
+/** Returns the versions of a deduction by event time and position. */
+function orderOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
+  return world.versions
     .filter((version) => version.deduction === deduction)
     .sort((one, other) => compare(one.sent, other.sent) || one.position - other.position);
+}
+
+/** Returns the versions that are not followed by one with the same, an earlier or no start. */
+function remainingOf(world: World, deduction: string): ModelVersion[] {
+  const order = orderOf(world, deduction);
   return order.filter(
     (version, place) => !order.slice(place + 1).some((later) => startOf(later) <= startOf(version)),
   );
@@ -329,7 +319,7 @@ export function ambiguousVersions(world: World): ModelVersion[] {
 }
 
 /** Returns the start of a version. A version without one starts before every day. */
-function startOf({ start }: ModelVersion): string {
+export function startOf({ start }: ModelVersion): string {
   return start ?? '';
 }
 
@@ -405,7 +395,7 @@ function isListed({ schedules }: World, run: Run): boolean {
 }
 
 /** Returns how many shares the final check of an employee takes; null without one. */
-function sharesStated(run: Run, employee: string): number | null {
+export function sharesStated(run: Run, employee: string): number | null {
   for (const entry of run.final_checks) {
     if (entry === employee) return 1;
     if (typeof entry !== 'string' && entry.employee_id === employee)
@@ -522,8 +512,26 @@ function takenIn(
   return { election: state, ...amountsOf(world, run, employee, state), flags, shares: null };
 }
 
+/** Returns the amounts that a person set for a deduction in a run; null if none were. */
+function overridden(
+  world: World,
+  run: Run,
+  overrides: ModelRun['overrides'],
+  employee: string,
+  deduction: string,
+): Taken | null {
+  const amounts = overrides.get(`${employee} ${deduction}`);
+  if (amounts === undefined) return null;
+  const isOwn = (version: ModelVersion) => version.employee === employee;
+  const state = countingOf(world, deduction).findLast((version) => startOf(version) <= run[run.applies_on]);
+  const election = state !== undefined && isOwn(state) ? state : orderOf(world, deduction).findLast(isOwn);
+  if (election === undefined) return null;
+  const isNegative = amounts.member < 0n || amounts.employer < 0n;
+  return { election, ...amounts, flags: ['overridden', ...(isNegative ? ['negative'] : [])], shares: null };
+}
+
 /** Implements "Amounts": returns the amount that a run takes of an employee's election, in cents. */
-function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
+export function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
   if (isCompleteElection(world, run, employee, election)) return NOTHING;
   const [member, employer] = [election.member, election.employer].map((text) =>
     centsOf(world, run, text, election.period),
@@ -592,7 +600,7 @@ function isPartial(world: World, run: Run, version: ModelVersion): boolean {
   return !covered.slice(0, place).includes(true) || !covered.slice(place + 1).includes(true);
 }
 
-function deductionsOf(world: World): string[] {
+export function deductionsOf(world: World): string[] {
   return [...new Set(world.versions.map(({ deduction }) => deduction))];
 }
 
@@ -601,7 +609,13 @@ function isZero({ member, employer }: Election): boolean {
 }
 
 /** Returns the lines of the deductions in effect and of deductions that only the previous run had. */
-function regularLines(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
+export function regularLines(
+  world: World,
+  run: Run,
+  runs: readonly ModelRun[],
+  employee: string,
+  overrides: ModelRun['overrides'],
+): ModelLine[] {
   const status = statusOf(world, run, employee);
   const previous = previousOf(run, runs);
   const old = (previous?.lines ?? []).filter(
@@ -610,7 +624,11 @@ function regularLines(world: World, run: Run, runs: readonly ModelRun[], employe
   const taken =
     status === 'in'
       ? deductionsOf(world)
-          .map((deduction) => takenIn(world, run, runs, employee, deduction, isShared(world, run, employee)))
+          .map(
+            (deduction) =>
+              overridden(world, run, overrides, employee, deduction) ??
+              takenIn(world, run, runs, employee, deduction, isShared(world, run, employee)),
+          )
           .filter((one) => one !== null)
       : [];
   const lines = taken.map((one) => lineOf(world, run, runs, one, taken));
@@ -690,7 +708,8 @@ function lineOf(
   const { election: state, member, employer, shares } = taken;
   const flags = [...taken.flags];
   const checks = (shares ?? [run.pay_date]).map((date) => checkOn(run, date));
-  if ((shares === null ? [run] : checks).some((check) => isPartial(world, check, state)))
+  const isOverridden = flags.includes('overridden');
+  if (!isOverridden && (shares === null ? [run] : checks).some((check) => isPartial(world, check, state)))
     flags.push('partial_cycle');
   const isRival = ({ election: other }: Taken) =>
     other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
@@ -705,6 +724,8 @@ function lineOf(
     shares,
     kind: 'regular',
     of: null,
+    item: null,
+    left: null,
     change: null,
     replaces: null,
     amountChange: null,
@@ -795,6 +816,7 @@ function withAmountChange(
 function reasonOf(run: Run, line: ModelLine, before: Run, old: ModelLine): string {
   const { election } = line;
   const options = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
+  if ([line, old].some(({ flags }) => flags.includes('overridden'))) return 'override';
   if (options.some((option) => run[option] !== before[option])) return 'changed';
   if ([line, old].some(({ shares, flags }) => (shares ?? []).length > 1 || flags.includes('share_taken')))
     return 'shares';
@@ -820,183 +842,28 @@ function totalOf(text: string, period: PayFrequency, run: Run): bigint {
   return period === run.pay_frequency ? roundToCents(fraction(text)) : expectedTotal(text, period, run);
 }
 
-/** Returns the due amounts minus the adjusted ones of one employee for the earlier runs. */
-function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
-  const isIn = statusOf(world, run, employee) === 'in';
-  if (!isIn && !isGone(world, run, employee)) return [];
-  // A missed check that the run itself takes is not missed.
-  const lines = regularLines(world, run, runs, employee);
-  const roster = new Set(isIn ? [employee] : []);
-  const now: ModelRun = { id: '', run, voided: false, roster, shared: new Set(), lines };
-  const adjusting = settleable(world, run, runs, employee).flatMap((of) =>
-    adjustmentsOf(world, run, of, [...runs, now], employee),
-  );
-  // A terminated employee gets refunds without another check.
-  const owed = adjusting.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
-  const isRefund =
-    statusOf(world, run, employee) === 'terminated' && owed.reduce((sum, line) => sum + line.member, 0n) < 0n;
-  return adjusting.map((line) => {
-    const isOfNet = (one: ModelLine) =>
-      one.election.taxability === 'pre_tax' &&
-      one.election.coverage === line.election.coverage &&
-      one.flags.includes('prior_year') === line.flags.includes('prior_year') &&
-      !isExcepted(world, runs, one);
-    const net = adjusting
-      .filter(isOfNet)
-      .reduce((sum, one) => sum + one.member + settledLater(runs, one), 0n);
-    const flags = new Set(line.flags);
-    if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
-    if (isOfNet(line) && net < 0n) flags.add('retro_refund');
-    if (!isIn) flags.add('no_further_paycheck');
-    if (!isIn && !isRefund) flags.add('reported');
-    if (run.adjustments === 'decided' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
-    return { ...line, flags: [...flags] };
-  });
-}
-
-/** Returns the runs that a run settles amounts of an employee for. */
-function settleable(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelRun[] {
-  const isIn = statusOf(world, run, employee) === 'in';
-  if (!isIn && !isGone(world, run, employee)) return [];
-  const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
-  return (
-    runs
-      .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
-      // The runs of the employee's old frequency and group report what no later check can adjust.
-      .filter(
-        ({ run: one }) =>
-          isIn ||
-          hasNoSchedule(world, one) ||
-          (one.pay_frequency === run.pay_frequency &&
-            (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
-      )
-  );
-}
-
-/** Returns the amounts of earlier runs that payroll did not take, less the amounts that later runs collected. */
-function arrears(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
-  const isIn = statusOf(world, run, employee) === 'in';
-  const flags = isIn ? [] : ['no_further_paycheck'];
-  if (!isIn || run.arrears === 'decided') flags.push('reported');
-  const owed = settleable(world, run, runs, employee)
-    .filter(({ voided }) => !voided)
-    .flatMap((of) => {
-      const isOwn = (line: ModelLine) => line.employee === employee && !line.flags.includes('reported');
-      const takenOf = (line: ModelLine) =>
-        world.taken.findLast(
-          (taken) => taken.run === of.id && taken.employee === employee && taken.line === lineKeyOf(line),
-        );
-      const named = of.lines.filter((line) => isOwn(line) && takenOf(line) !== undefined);
-      const byDeduction = Map.groupBy(
-        named.sort((one, other) => compare(lineKeyOf(one), lineKeyOf(other))),
-        ({ deduction }) => deduction,
-      );
-      return [...byDeduction].map(([deduction, lines]): ModelLine => {
-        const left = lines.map((line) => line.member - (takenOf(line)?.amount ?? 0n));
-        const collected = runs
-          .filter(({ voided }) => !voided)
-          .flatMap((one) => one.lines.filter(isOwn))
-          .filter((line) => line.kind === 'arrears' && line.of === of.id && line.deduction === deduction);
-        return {
-          ...(lines[0] as ModelLine),
-          member: left.reduce((sum, amount) => sum + amount, 0n) - sumOf(collected).member,
-          employer: 0n,
-          kind: 'arrears',
-          of: of.id,
-          change: null,
-          replaces: null,
-          amountChange: null,
-          shares: null,
-          differences: null,
-          flags,
-        };
-      });
-    })
-    .filter(({ member }) => member !== 0n);
-  return owed.filter(({ election: { coverage } }) => {
-    const ofCoverage = owed.filter(({ election }) => election.coverage === coverage);
-    return sumOf(ofCoverage).member !== 0n;
-  });
-}
-
 /** Returns the name of a line in a report of amounts taken. */
-export function lineKeyOf({ kind, deduction, of, election: { coverage, taxability } }: ModelLine): string {
-  return [kind, deduction, ...(of === null ? [] : [of, coverage, taxability])].join(' ');
+export function lineKeyOf({
+  kind,
+  deduction,
+  of,
+  item,
+  election: { coverage, taxability },
+}: ModelLine): string {
+  if (kind === 'regular') return `${kind} ${deduction}`;
+  return [kind, deduction, item === 'opening' ? `opening:${of}` : of, coverage, taxability].join(' ');
 }
 
-/** An election that was sent before the pay date, or money of a voided run, is no retroactive change. */
-function isExcepted(world: World, runs: readonly ModelRun[], { of, deduction }: ModelLine): boolean {
-  const { run, voided } = runs.find(({ id }) => id === of) as ModelRun;
+/** Reports whether the election that decides a run was sent before its pay date. */
+export function isElectedInTime(world: World, run: Run, deduction: string): boolean {
   const deciding = countingOf(world, deduction).findLast(
     (version) => startOf(version) <= run[run.applies_on],
   );
-  return voided || (deciding !== undefined && compare(deciding.sent, run.pay_date) < 0);
+  return deciding !== undefined && compare(deciding.sent, run.pay_date) < 0;
 }
 
-/** Returns the employee's amount that later runs settled of an adjustment. */
-function settledLater(runs: readonly ModelRun[], { of, employee, deduction, election }: ModelLine): bigint {
-  const adjusted = runs.find(({ id }) => id === of) as ModelRun;
-  const later = settledLines(runs, adjusted, employee, deduction).filter(
-    (line) => line.kind === 'adjustment' && bucketOf(line.election) === bucketOf(election),
-  );
-  return sumOf(later).member;
-}
-
-/**
- * Reports whether the employer has schedules but none of the run's frequency. In the worlds no schedule
- * has a group.
- */
-function hasNoSchedule({ schedules }: World, { pay_frequency }: Run): boolean {
-  return schedules === 1 && pay_frequency === 'weekly';
-}
-
-/** Flags of lines that no run takes. */
-const REPORTED = ['prior_year', 'missed_check_partial'];
-
-function yearOf({ pay_date }: Run): number {
+export function yearOf({ pay_date }: Run): number {
   return Number(pay_date.slice(0, 4));
-}
-
-function adjustmentsOf(
-  world: World,
-  run: Run,
-  of: ModelRun,
-  runs: readonly ModelRun[],
-  employee: string,
-): ModelLine[] {
-  const priorYear = yearOf(of.run) === yearOf(run) ? [] : ['prior_year'];
-  return deductionsOf(world).flatMap((deduction) => {
-    const due = dueOf(world, of, runs, employee, deduction, run.pay_date);
-    const settled = settledLines(runs, of, employee, deduction);
-    const elections = Map.groupBy(
-      [...(due === null ? [] : [due.election]), ...settled.map(({ election }) => election)],
-      bucketOf,
-    );
-    return [...elections].flatMap(([bucket, [election]]): ModelLine[] => {
-      const dueHere = due !== null && bucketOf(due.election) === bucket ? due : { ...NOTHING, flags: [] };
-      const taken = sumOf(settled.filter((line) => bucketOf(line.election) === bucket));
-      const member = dueHere.member - taken.member;
-      const employer = dueHere.employer - taken.employer;
-      if (member === 0n && employer === 0n) return [];
-      return [
-        {
-          employee,
-          deduction,
-          election: election as Election,
-          member,
-          employer,
-          kind: 'adjustment',
-          of: of.id,
-          change: null,
-          replaces: null,
-          amountChange: null,
-          differences: null,
-          shares: null,
-          flags: [...dueHere.flags, ...priorYear],
-        },
-      ];
-    });
-  });
 }
 
 /** Amounts of different lines of coverage or taxability never offset each other. */
@@ -1009,23 +876,6 @@ export function sumOf(pairs: readonly Pair[]): Pair {
     (sum, one) => ({ member: sum.member + one.member, employer: sum.employer + one.employer }),
     NOTHING,
   );
-}
-
-/**
- * Returns the lines that took amounts of a deduction for a run: its own, and later adjustments. Arrears that were
- * collected for a voided run are returned.
- */
-export function settledLines(
-  runs: readonly ModelRun[],
-  of: ModelRun,
-  employee: string,
-  deduction: string,
-): ModelLine[] {
-  return runs
-    .filter(({ voided }) => !voided)
-    .flatMap((one) => one.lines.filter((line) => (line.kind === 'regular' ? one.id : line.of) === of.id))
-    .filter((line) => line.employee === employee && line.deduction === deduction)
-    .filter((line) => !line.flags.includes('reported') && (line.kind !== 'arrears' || of.voided));
 }
 
 type Due = Pair & { election: Election; flags: string[] };
@@ -1042,6 +892,10 @@ export function dueOf(
   // Of an employee who was in the run, the employers are as frozen.
   const shared = of.roster.has(employee) ? of.shared.has(employee) : isShared(world, of.run, employee);
   if (of.voided) return null;
+  const override = of.roster.has(employee)
+    ? overridden(world, of.run, of.overrides, employee, deduction)
+    : null;
+  if (override !== null) return { ...override, flags: [] };
   const others = runs.filter((run) => run !== of);
   const shares = of.lines.find(
     (line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction,
@@ -1113,7 +967,7 @@ function daysOf({ period_start, period_end }: Run): string[] {
 /** Returns a line as a text that can be compared. */
 export function printed(line: ModelLine): string {
   const { employee, deduction, election, kind, of, change, replaces, amountChange, differences } = line;
-  const { flags, shares } = line;
+  const { flags, shares, item, left } = line;
   const money = ({ member, employer }: Pair) => `${dollars(member)} ${dollars(employer)}`;
   return JSON.stringify([
     employee,
@@ -1121,6 +975,8 @@ export function printed(line: ModelLine): string {
     bucketOf(election),
     kind,
     of,
+    item,
+    left === null ? null : dollars(left),
     money(line),
     change,
     replaces,

@@ -1,0 +1,53 @@
+/** What is due equals what was taken and what is still open, whatever happened in a world of the payroll model. */
+import { deepStrictEqual, ok } from 'node:assert/strict';
+import { dueOf, sumOf } from './model.ts';
+import type { ModelItemDecision } from './model-items.ts';
+import type { SmallWorld } from './model-worlds.ts';
+
+/** The last day of the year in which all runs of a world have open items. */
+const YEAR_END = '2026-12-31';
+
+/**
+ * Asserts for every employee and deduction of an employer: taken + adjusted + recovered + written off + paid directly + still
+ * open = due. Of the employer's amounts, the finalized ones count as taken.
+ */
+export async function assertBalanced(world: SmallWorld, employerId: string): Promise<void> {
+  const runs = world.runs.filter(({ run, voided }) => run.employer_id === employerId && !voided);
+  const openings = world.openings.filter(({ employer }) => employer === employerId);
+  for (const employee of new Set(world.facts.map(({ employee_id }) => employee_id))) {
+    const [items] = await world.items(employerId, employee, YEAR_END);
+    const lines = runs.flatMap((run) => run.lines.map((line) => ({ run: run.id, ...line })));
+    const own = lines.filter((line) => line.employee === employee);
+    for (const deduction of new Set(['', ...world.versions.map((version) => version.deduction)])) {
+      const due = runs.flatMap((run) => dueOf(world, run, runs, employee, deduction, YEAR_END) ?? []);
+      const opened = openings.filter(
+        (opening) => opening.employee === employee && (opening.deduction ?? '') === deduction,
+      );
+      const taken = own
+        .filter((line) => line.deduction === deduction)
+        .map(({ run, ...line }) => ({ ...line, member: world.reported(run, line) ?? line.member }));
+      const open = items.filter(({ identity }) => (identity.deduction_id ?? '') === deduction);
+      const decided = world.itemDecisions
+        .filter((decision) => decision.employer === employerId && decision.employee === employee)
+        .filter(({ item }) => item?.split(' ')[2] === deduction);
+      const owed = sumOf([...due, ...opened.map(({ amounts }) => amounts)]);
+      const accounted = sumOf([...taken, ...open.map(({ outstanding }) => outstanding)]);
+      deepStrictEqual(accounted.employer, owed.employer);
+      const rest = owed.member - accounted.member - sumOfAmounts(decided, 'paid_directly');
+      // A write-off counts by at most its own amount.
+      const [back, more] = [false, true].map((isMore) =>
+        sumOfAmounts(
+          decided.filter(({ amount }) => (amount ?? 0n) > 0n === isMore),
+          'write_off',
+        ),
+      ) as [bigint, bigint];
+      ok(back <= rest && rest <= more, `${employee} ${deduction}: ${rest} written off`);
+    }
+  }
+}
+
+function sumOfAmounts(decisions: readonly ModelItemDecision[], action: ModelItemDecision['action']): bigint {
+  return decisions
+    .filter((decision) => decision.action === action)
+    .reduce((sum, { amount }) => sum + (amount ?? 0n), 0n);
+}
