@@ -176,6 +176,7 @@ function exampleOf(schema: Schema, schemas: Schemas, component = '', field = '')
   const [first] = (schema.oneOf ?? schema.anyOf ?? []) as Schema[];
   if (first !== undefined && schema.type === undefined) return exampleOf(first, schemas, component);
   const types = [schema.type].flat();
+  if ('const' in schema) return schema.const;
   if (types.includes('object')) return objectOf(schema, schemas, component);
   if (types.includes('null')) return null;
   if (types.includes('array')) return schema.items ? [exampleOf(schema.items, schemas, component)] : [];
