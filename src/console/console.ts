@@ -4,6 +4,7 @@ import { readForms } from './forms.ts';
 import { assetRoutes } from './layout.ts';
 import { liveRoute } from './live.ts';
 import { type ConsoleParts, createConsole, sendError, sendUnknown } from './page.ts';
+import { auditPages } from './pages/audit.ts';
 import { censusPages } from './pages/census.ts';
 import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes.ts';
@@ -59,6 +60,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     censusPages(pages);
     censusUploads(pages);
     changePages(pages);
+    auditPages(pages);
     sessionPages(pages);
   });
 }

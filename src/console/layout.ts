@@ -47,6 +47,7 @@ const LINKS: readonly Link[] = [
   { path: '/open-items', title: 'Open items', scope: 'runs:read' },
   { path: '/census', title: 'Census', scope: 'census:read' },
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
+  { path: '/audit', title: 'Audit', scope: 'audit:read' },
   { path: '/operations', title: 'Operations', scope: 'any', employers: 'all' },
 ];
 

@@ -164,7 +164,7 @@ t.test('on a phone the header is small, with the brand and the user in one row',
   if (brand === null || out === null || pages === null) return;
   t.ok(Math.abs(brand.y + brand.height / 2 - (out.y + out.height / 2)) < 4, 'one row');
   t.ok(pages.y >= out.y + out.height, 'the page links are below it');
-  t.equal(await page.locator('nav[aria-label="Pages"] a').count(), 6);
+  t.equal(await page.locator('nav[aria-label="Pages"] a').count(), 9);
   for (const link of await page.locator('nav[aria-label="Pages"] a').all()) {
     const at = await link.boundingBox();
     t.ok(at !== null && at.x >= 0 && at.x + at.width <= TELEPHONE.width, 'each link is on the screen');

@@ -124,7 +124,7 @@ t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   t.match(await page.locator('pre.body').textContent(), '<script>alert(3)</script>', 'markup is text');
   await page.getByLabel('Reason for dismissing').fill('sent <i>by</i> mistake');
   await page.keyboard.press('Enter');
-  await page.getByText('sent <i>by</i> mistake').waitFor();
+  await page.getByText('UTC: sent <i>by</i> mistake').waitFor();
   t.equal(await page.getByRole('button', { name: 'Dismiss' }).count(), 0, 'it can no longer be dismissed');
   await page.getByRole('button', { name: 'Reprocess' }).click();
   await page.getByText('Not applied yet.').waitFor();

@@ -6,6 +6,7 @@ import { dataOrNull } from '../api-client.ts';
 import { empty, facts, live, state } from '../elements/facts.ts';
 import { choicesOf, decision, field, hiddenFields } from '../elements/fields.ts';
 import { count, counted, instant } from '../elements/format.ts';
+import { historyOf } from '../elements/history.ts';
 import { address, deductionLink, eventLink, fitsPath, idLink, pathOf } from '../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -73,7 +74,9 @@ export function eventPages({ page, action }: Console): void {
     return { go: address('/events', { ...filtersIn(form, FILTERS), ...done }) };
   });
 
-  page('/events/:event_id', 'events:read', async ({ api, params: { event_id = '' }, query, may }) => {
+  page('/events/:event_id', 'events:read', async (visit) => {
+    const { api, params, query, may } = visit;
+    const { event_id = '' } = params;
     const { cursor } = query;
     const event = await api.get('/v1/events/{event_id}');
     const conflicts = await api.get('/v1/events/{event_id}/conflicts', { cursor });
@@ -83,6 +86,7 @@ export function eventPages({ page, action }: Console): void {
       ${may('events:write') && decisions(event)}
       ${bodies(event, conflicts.data)}
       ${pager(path, { cursor }, conflicts.next_cursor)}
+      ${await historyOf(visit, { resource_type: 'event', resource_id: event_id })}
     `;
     return { title: `Event ${event_id}`, body };
   });

@@ -5,6 +5,7 @@ import { type Api, attempt, dataOrNull } from '../../api-client.ts';
 import { facts, state } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { instant } from '../../elements/format.ts';
+import { historyOf } from '../../elements/history.ts';
 import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -50,6 +51,7 @@ export function deductionPages(console: Console): void {
       ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
       ${versionTable(versions, { latest: deduction.version, then, may })}
       ${pager(path, { ...asked, cursor: query.cursor }, next)}
+      ${await historyOf(visit, { resource_type: 'deduction', resource_id: id })}
     `;
     return { title: `Deduction ${id}`, body };
   });

@@ -3,6 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { instant, money, plain } from '../../elements/format.ts';
+import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/list.ts';
 import { unappliedNotice } from '../../elements/unapplied.ts';
@@ -49,6 +50,7 @@ export function employeePages({ page }: Console): void {
       ${arrearsOf(employee)}
       ${changesOf(employee)}
       ${roster.length > 0 && rosterTable(roster, path, visit)}
+      ${await historyOf(visit, { employee_id: id })}
       ${hidden !== '' && html`<p class="soft">${`Hidden, because your token lacks the scope: ${hidden}.`}</p>`}
     `;
     return { title: `Employee ${id}`, body };

@@ -5,7 +5,8 @@ import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, later, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { actorName, count, counted, difference, instant, money } from '../../elements/format.ts';
+import { count, counted, difference, money } from '../../elements/format.ts';
+import { historyOf } from '../../elements/history.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -46,7 +47,7 @@ export function runPages({ page, part }: Console): void {
 
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
-    const { query, may } = visit;
+    const { query } = visit;
     const { settled_by, taken, finalized } = query;
     const isOpen = run.state === 'open';
     const body = html`
@@ -62,7 +63,7 @@ export function runPages({ page, part }: Console): void {
       ${otherActions(run, visit)}
       ${!isOpen && verification(run.id)}
       ${optionsOf(run)}
-      ${may('audit:read') && (await historyOf(visit))}
+      ${await historyOf(visit, { resource_type: 'run', resource_id: run.id })}
     `;
     return { title: labels.nameOf(run), body };
   });
@@ -214,28 +215,6 @@ export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;
   const { etag, employees } = run;
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
-}
-
-/** Renders who did what with the run. */
-async function historyOf({ api, params }: Visit): Promise<Html> {
-  const list = await api.get('/v1/audit', {
-    resource_type: 'run',
-    resource_id: params.run_id,
-    limit: PAGE_ROWS,
-  });
-  const caption = `Actions on run ${params.run_id}, oldest first`;
-  return html`
-    <details>
-      <summary>History</summary>
-      ${table(list.data, { caption, stacked: true, captionHidden: true }, [
-        ['Action', ({ action }) => action, 'name'],
-        ['Time', ({ recorded_at }) => instant(recorded_at), 'date'],
-        ['By', ({ actor }) => actorName(actor)],
-        ['Reason', ({ reason }) => reason ?? '–', 'wide'],
-      ])}
-      ${list.has_more && html`<p class="hint">${`Only the first ${PAGE_ROWS} are shown. The API lists all of them.`}</p>`}
-    </details>
-  `;
 }
 
 function verification(runId: string): Html {

@@ -8,6 +8,7 @@ import type { RowColumn } from '../../elements/editor.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
 import { count, instant } from '../../elements/format.ts';
+import { historyOf } from '../../elements/history.ts';
 import { address, idLink } from '../../elements/links.ts';
 import { type Column, filterForm, PAGE_ROWS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -70,19 +71,26 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
   const noCodes = html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`;
   const codeList =
     codes.length > 0 ? codeTable(codes, 'Payroll codes', true) : empty('No payroll codes', noCodes);
-  const section = (id: string, title: string, content: Html, path: string, edit: string) => html`
-    <section aria-labelledby=${id}>
-      <h2 id=${id}>${title}</h2>
+  const section = async (
+    resource_type: string,
+    title: string,
+    content: Html,
+    path: string,
+    edit: string,
+  ) => html`
+    <section aria-labelledby=${resource_type}>
+      <h2 id=${resource_type}>${title}</h2>
       ${content}
+      ${await historyOf(visit, { employer_id, resource_type })}
       ${may('runs:write') && html`<div class="actions"><a class="button quiet" href=${address(path, { employer_id })}>${edit}</a></div>`}
     </section>
   `;
   return html`
     ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
     <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
-    ${section('schedules', 'Pay schedules', scheduleCards(years, visit), '/settings/pay-schedule', 'Add a pay schedule')}
-    ${section('codes', 'Payroll codes', codeList, '/settings/payroll-codes', 'Edit payroll codes')}
-    ${section('policy', 'Payroll policy', policyTable(policies), '/settings/payroll-policy', 'Edit payroll policy')}
+    ${await section('schedule', 'Pay schedules', scheduleCards(years, visit), '/settings/pay-schedule', 'Add a pay schedule')}
+    ${await section('codes', 'Payroll codes', codeList, '/settings/payroll-codes', 'Edit payroll codes')}
+    ${await section('policy', 'Payroll policy', policyTable(policies), '/settings/payroll-policy', 'Edit payroll policy')}
   `;
 }
 

@@ -1,0 +1,39 @@
+/** Who did what with the resource of a page. */
+import type { Schemas } from '../../client.ts';
+import { type Html, html } from '../html.ts';
+import type { Visit } from '../page.ts';
+import { actorName, instant } from './format.ts';
+import { address, type Query } from './links.ts';
+import { type Column, table } from './list.ts';
+
+type AuditRecord = Schemas['AuditRecord'];
+
+/** Records shown on the page of a resource. The page of audit records has all. */
+const SHOWN = 20;
+
+export const RECORD_COLUMNS = {
+  action: ['Action', ({ action }) => action, 'name'],
+  time: ['Time', ({ recorded_at }) => instant(recorded_at), 'date'],
+  by: ['By', ({ actor }) => actorName(actor)],
+  reason: ['Reason', reasonOf, 'wide'],
+} as const satisfies Record<string, Column<AuditRecord>>;
+
+function reasonOf({ reason, reason_hash }: AuditRecord): string {
+  return reason ?? (reason_hash === null ? '–' : 'erased');
+}
+
+/** Renders the records that match, newest first. Null for a user who may not read audit records. */
+export async function historyOf({ api, may }: Visit, filter: Query): Promise<Html | null> {
+  if (!may('audit:read')) return null;
+  const { data, has_more } = await api.get('/v1/audit', { ...filter, limit: SHOWN });
+  const { action, time, by, reason } = RECORD_COLUMNS;
+  const more = html`<p><a href=${address('/audit', filter)}>All records</a></p>`;
+  const caption = { caption: 'Actions, newest first', stacked: true, captionHidden: true };
+  return html`
+    <details>
+      <summary>History</summary>
+      ${data.length === 0 ? html`<p class="hint">No records.</p>` : table(data, caption, [action, time, by, reason])}
+      ${has_more && more}
+    </details>
+  `;
+}
