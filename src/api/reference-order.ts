@@ -101,6 +101,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getOpenItemTotals',
       'listOpenItemsOfEmployee',
       'decideOpenItems',
+      'previewItemDecisions',
       'createOpeningItems',
     ],
   },

@@ -3,6 +3,7 @@
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
+import type { Problem } from '../errors.ts';
 import { amountOf, type Cents, dollars } from '../money.ts';
 import { ITEM_KINDS, itemIdentity } from '../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../payroll/compute/item-state.ts';
@@ -21,10 +22,11 @@ import {
   differentOpenings,
   OPENING_COLUMNS,
 } from '../payroll/reconciliation/opening-rows.ts';
+import { type PreviewedPaycheck, previewDecisions } from '../payroll/reconciliation/preview-decisions.ts';
 import type { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
 import { amount, assertKnownEmployer, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type Context, confirm, type PageOptions } from './command.ts';
-import { failed, inputRefused, wrongUsage } from './failure.ts';
+import { type CommandError, failed, inputRefused, wrongUsage } from './failure.ts';
 import { type Column, counted, type Output, printPage, printResult, printTable } from './output.ts';
 
 export function addItemCommands(program: Command): void {
@@ -69,12 +71,13 @@ export function addItemCommands(program: Command): void {
     )
     .employer()
     .option('--item <id...>', 'Open items, as "items list" prints their ids')
-    .option('--employee <id>', 'Hold all items of this employee, also later ones')
+    .option('--employee <id>', 'All items of this employee; a hold also covers later ones')
     .addOption(ACTION)
     .option('--amount <amount>', 'The part to take, or the amount paid directly', amount)
     .option('--not-before <date>', 'Runs with an earlier pay date do not take the item', day)
     .option('--until <date>', 'From this date on the hold no longer counts', day)
     .option('--paid-on <date>', 'The date of the payment outside payroll', day)
+    .option('--preview', 'Show the next paychecks with the decisions, and record nothing')
     .reason('Why; stored with the decision')
     .confirmed()
     .json()
@@ -82,6 +85,13 @@ export function addItemCommands(program: Command): void {
       const { db, out } = context;
       const { employer, reason, action } = options;
       const decisions = await requestedDecisions(db, options, todayIn(context));
+      if (options.preview) {
+        const previewed = await previewDecisions(db, employer, { decisions, reason }, context.now());
+        if (!previewed.ok) throw impossible(previewed.problems);
+        const { paychecks } = previewed;
+        printResult(out, { paychecks }, () => printTable(out, PREVIEW_COLUMNS, paychecks));
+        return;
+      }
       if (action === 'write_off' || action === 'paid_directly') {
         const effects = decisions.map(
           ({ item_id, outstanding_member_amount = '', amount: paid = outstanding_member_amount }) =>
@@ -96,8 +106,7 @@ export function addItemCommands(program: Command): void {
       const decided = await decideItems(db, employer, { decisions, reason }, actingIn(context));
       if (decided.outcome === 'busy')
         throw failed('payroll data changed while the decisions were recorded: decide again');
-      if (decided.outcome !== 'decided')
-        throw failed(decided.problems.map(({ path, rule }) => `${path} ${rule}`).join('; '));
+      if (decided.outcome !== 'decided') throw impossible(decided.problems);
       const decision_ids = decided.ids.map(String);
       printResult(out, { decision_ids }, `Recorded ${counted(decision_ids.length, 'decision')}: ${action}`);
     });
@@ -144,7 +153,20 @@ type DecideOptions = {
   until?: string;
   paidOn?: string;
   reason: string;
+  preview?: true;
 };
+
+function impossible(problems: readonly Problem[]): CommandError {
+  return failed(problems.map(({ path, rule }) => `${path} ${rule}`).join('; '));
+}
+
+const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
+  ['employee', ({ employee_id }) => employee_id],
+  ['next pay date', ({ pay_date }) => pay_date ?? 'none'],
+  ['employee pays', ({ before }) => dollars(before.member_amount)],
+  ['with decisions', ({ after }) => dollars(after.member_amount)],
+  ['items taken', ({ item_lines }) => item_lines.map(({ explanation }) => explanation).join(' '), 1],
+];
 
 function withFilter(command: Command): Command {
   return command
@@ -184,15 +206,20 @@ async function requestedDecisions(
     ...(until !== undefined && { until }),
     ...(paidOn !== undefined && { paid_on: paidOn }),
   };
-  if (employee !== undefined) return [{ employee_id: employee, ...fields }];
-  const employees = new Set(ids.flatMap((id) => itemIdentity(id)?.employee_id ?? []));
+  if (employee !== undefined && action === 'hold') return [{ employee_id: employee, ...fields }];
+  const employees = new Set(
+    [employee ?? [], ids.flatMap((id) => itemIdentity(id)?.employee_id ?? [])].flat(),
+  );
   const items = new Map<string, ShownItem>();
   for (const employeeId of employees) {
     const of = { employerId: employer, today, filter: { employeeId } };
     const page = await listItems(db, of, { limit: ITEMS_OF_EMPLOYEE });
     for (const item of page.items) items.set(item.id, item);
   }
-  return ids.map((item_id) => {
+  if (employee !== undefined && items.size === 0)
+    throw failed(`${employee} has no item with an outstanding amount`);
+  const chosen = employee === undefined ? ids : [...items.keys()];
+  return chosen.map((item_id) => {
     const item = items.get(item_id);
     if (item === undefined)
       throw failed(

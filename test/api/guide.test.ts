@@ -179,6 +179,10 @@ onEitherEngine('the page on reconciliation can be followed after it', async (t) 
   t.ok((await follow(t, ['payroll-runs.md', 'reconciliation.md'], (text) => /\/void/.test(text))) >= 10);
 });
 
+onEitherEngine('the page on open items can be followed after it', async (t) => {
+  t.ok((await follow(t, ['payroll-runs.md', 'open-items.md'], (text) => /\/void/.test(text))) >= 10);
+});
+
 onEitherEngine('the page on payroll settings can be followed', async (t) => {
   t.ok((await follow(t, ['payroll-settings.md'])) >= 1);
 });

@@ -60,6 +60,12 @@ t.test('selected items are decided together, and a changed item is not', async (
   await click(page, 'Record the decisions');
   await page.getByRole('alert').filter({ hasText: 'Reason must be a reason' }).waitFor();
   await page.getByLabel('Reason').fill(HOSTILE);
+  await click(page, 'Preview the next paychecks');
+  await page.getByRole('table', { name: 'Next paychecks with these decisions' }).waitFor();
+  t.match(await cells(page, 'Next paychecks with these decisions'), [
+    ['emp-1', '2026-07-17', '$69.23', '$99.23'],
+    ['emp-2', '2026-07-17', '$69.23', '$81.73'],
+  ]);
   await page.getByLabel('Take from the pay date').fill('2026-08-01');
   await click(page, 'Record the decisions');
   await page.locator('.state').filter({ hasText: 'To be taken' }).first().waitFor();

@@ -24,6 +24,7 @@ import {
   OpeningItems,
   OpeningRow,
 } from '../../payroll/reconciliation/opening-rows.ts';
+import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation/preview-decisions.ts';
 import { DecisionsRequest } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
@@ -194,6 +195,29 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       if (decided.outcome !== 'decided') throw refusalOf(decided);
       log.info({ employer_id, count: decided.ids.length, ...by(request) }, 'open items were decided');
       return reply.code(201).send({ decision_ids: decided.ids.map(String) });
+    },
+  );
+
+  app.post(
+    '/v1/employers/:employer_id/open-items/decisions/preview',
+    operation('Open items', 'runs:read', {
+      operationId: 'previewItemDecisions',
+      employers: 'employer',
+      action: 'none',
+      summary: 'Preview decisions about open items',
+      description:
+        'Computes the next paycheck of each employee with and without the decisions, and records nothing. It is the paycheck of the first pay date ' +
+        'from today on without a finalized run.',
+      params: EmployerId,
+      body: DecisionsRequest,
+      response: { 200: DecisionsPreview },
+      refuses: ['ITEM_CHANGED', 'DECISION_REFUSED', 'RUN_REFUSED'],
+      bodyLimit: DECISIONS_BYTES_MAX,
+    }),
+    async ({ params, body }) => {
+      const previewed = await previewDecisions(db, params.employer_id, body, now());
+      if (!previewed.ok) throw refusalOf({ outcome: previewed.why, problems: previewed.problems });
+      return { paychecks: previewed.paychecks };
     },
   );
 }

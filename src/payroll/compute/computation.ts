@@ -71,6 +71,8 @@ export type Computation = RunTerms & {
   earlier: readonly EarlierRun[];
   /** By employee, the shares that final checks took in earlier runs. */
   shares: ReadonlyMap<string, readonly TakenShare[]>;
+  /** Decisions on open items that are not recorded, by employee: a preview has some. */
+  proposed: ReadonlyMap<string, readonly Decision[]>;
   /** The employees to compute; null: all of the employer. */
   only: readonly string[] | null;
 };
@@ -144,7 +146,7 @@ export async function computationOf(
   const previous = earlier.find(({ runId }) => runId === basis.previous);
   return {
     ...termsOf(basis),
-    ...{ runId, basis, earlier, only },
+    ...{ runId, basis, earlier, only, proposed: new Map() },
     previous: previous ?? (basis.previous === null ? null : earlierRun(basis.previous, false)),
     shares: await sharesByEmployee(db, earlier, only),
   };

@@ -82,7 +82,7 @@ async function readPage(
       inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
       owed: owed.get(employeeId) ?? [],
       takenItems: takenItems.get(employeeId) ?? [],
-      decisions: decisions.get(employeeId) ?? [],
+      decisions: [...(decisions.get(employeeId) ?? []), ...(computation.proposed.get(employeeId) ?? [])],
       openings: openings.get(employeeId) ?? [],
       shares: computation.shares.get(employeeId) ?? [],
       paid: [],

@@ -48,7 +48,7 @@ async function runOfPayroll(db: Db | Trx, payroll: Payroll): Promise<StoredRun |
 }
 
 /** Returns the run of a payroll with the pay period of its schedule. Throws RUN_REFUSED. */
-async function scheduledRun(db: Db, payroll: Payroll): Promise<StatedRun> {
+export async function scheduledRun(db: Db, payroll: Payroll): Promise<StatedRun> {
   const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
   const schedules = await readSchedules(db, employer_id);
   const schedule = schedules.find(

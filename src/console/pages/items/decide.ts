@@ -1,8 +1,11 @@
 /** The form that decides about the selected open items, and what it does. */
 import type { ProblemDetails } from '../../../api/problem.ts';
+import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
-import { choicesOf, filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
+import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
+import { money } from '../../elements/format.ts';
 import type { Query } from '../../elements/links.ts';
+import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
 import * as labels from './labels.ts';
@@ -24,6 +27,20 @@ const SPECS: Specs = {
 const KEPT = ['employer_id', 'employee_id', 'kind', 'state', 'line_of_coverage', 'older_than'] as const;
 
 export function itemActions({ action }: Console): void {
+  action('/open-items/preview', 'runs:write', async ({ api, form }) => {
+    const call = api.send(
+      'post',
+      '/v1/employers/{employer_id}/open-items/decisions/preview',
+      { employer_id: form.back_employer_id },
+      // A preview needs no reason.
+      { decisions: decisionsOf(form), reason: form.reason ?? 'preview' },
+    );
+    const { data, problem } = await attempt(call, 400, 409, 422);
+    return problem === undefined
+      ? previewOf(data.paychecks)
+      : html`<div id="preview">${problemSummary(problem)}</div>`;
+  });
+
   action('/open-items/decide', 'runs:write', async ({ api, form }) => {
     const kept = Object.fromEntries(KEPT.map((name) => [name, form[`back_${name}`]]));
     const call = api.send(
@@ -37,6 +54,25 @@ export function itemActions({ action }: Console): void {
       ? { go: labels.itemsPath(kept) }
       : decisionForm({ ...kept, ...form }, problem);
   });
+}
+
+/** Shows what the decisions would do to the next paycheck of each employee. */
+function previewOf(paychecks: Schemas['ItemDecisionsPreview']['paychecks']): Html {
+  return html`
+    <div id="preview">
+      ${table(paychecks, { caption: 'Next paychecks with these decisions', stacked: true }, [
+        ['Employee', ({ employee_id }) => employee_id, 'name'],
+        ['Pay date', ({ pay_date }) => pay_date ?? 'No paycheck', 'date'],
+        ['Employee amount now', ({ before }) => money(before.member_amount), 'number'],
+        ['With the decisions', ({ after }) => money(after.member_amount), 'number'],
+        [
+          'Items taken',
+          ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${explanation}</p>`),
+          'wide',
+        ],
+      ])}
+    </div>
+  `;
 }
 
 /** Returns the decisions of a form: about each selected item, or about the employee. */
@@ -74,7 +110,9 @@ export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
       <div class="fields">${Object.keys(SPECS).map(fieldOf)}</div>
       <div class="actions">
         <button type="submit">Record the decisions</button>
+        <button type="button" class="quiet" hx-post="/open-items/preview" hx-include="#items" hx-target="#preview" hx-swap="outerHTML">Preview the next paychecks</button>
       </div>
+      <div id="preview" aria-live="polite"></div>
     </fieldset>
   `;
 }

@@ -1,0 +1,180 @@
+/** Previews decisions: the next paycheck of each employee with and without them. Nothing is recorded. */
+import Type, { type Static } from 'typebox';
+import { closed, component, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
+import { employmentsOf, valueOn } from '../../ledger/employment.ts';
+import { rosterOf } from '../../ledger/roster.ts';
+import { amountOf } from '../../money.ts';
+import { NOTHING, plus, type Sides } from '../calculation/items.ts';
+import { amountField, LINE_KINDS, type Line } from '../calculation/line.ts';
+import { resolveBasis } from '../compute/basis.ts';
+import { type Computation, computationOf } from '../compute/computation.ts';
+import { computeRun } from '../compute/compute.ts';
+import { type Decision, lastDecision, type NewDecision } from '../facts/decisions.ts';
+import { type Payroll, scheduledRun } from '../lifecycle/open-on-pay-date.ts';
+import { bodyOf, regularRunOn } from '../records/runs.ts';
+import { readSchedules, type Schedule } from '../settings/schedules.ts';
+import { type CheckedDecisions, checkDecisions } from './decide-items.ts';
+import type { DecisionsRequest } from './requested-decisions.ts';
+
+const AMOUNTS = {
+  member_amount: amountField('The sum of the employee amounts.'),
+  employer_amount: amountField('The sum of the employer amounts.'),
+};
+
+const PreviewedPaycheck = component(
+  'PreviewedPaycheck',
+  {
+    employee_id: text('The employee.'),
+    pay_date: nullableText(
+      'The next pay date of the employee without a finalized run. Null: no pay schedule has one, or the employee is not in its run.',
+    ),
+    before: closed(AMOUNTS, 'The paycheck without the decisions.'),
+    after: closed(AMOUNTS, 'The paycheck with the decisions.'),
+    item_lines: Type.Array(
+      closed({
+        kind: oneOfDescribed(LINE_KINDS, 'The kind of line.'),
+        line_of_coverage: text('The line of coverage.'),
+        member_amount: amountField('The amount to deduct.'),
+        employer_amount: amountField('The employer amount.'),
+        explanation: text('How the amount was computed.'),
+      }),
+      { description: 'The lines for open items with the decisions.' },
+    ),
+  },
+  'What decisions would do to the next paycheck of an employee.',
+);
+export type PreviewedPaycheck = Static<typeof PreviewedPaycheck>;
+
+export const DecisionsPreview = component(
+  'ItemDecisionsPreview',
+  { paychecks: Type.Array(PreviewedPaycheck, { description: 'By employee ID.' }) },
+  'What decisions would do, before they are recorded.',
+);
+
+export type Previewed =
+  | { ok: true; paychecks: PreviewedPaycheck[] }
+  | Extract<CheckedDecisions, { ok: false }>;
+
+/** Computes the next paycheck of each employee of a request with and without its decisions. Throws RUN_REFUSED. */
+export async function previewDecisions(
+  db: Db,
+  employerId: string,
+  request: DecisionsRequest,
+  now: Date,
+): Promise<Previewed> {
+  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const checked = await checkDecisions(db, employerId, request, today);
+  if (!checked.ok) return checked;
+  const proposed = await proposedOf(db, employerId, checked.decisions, now);
+  const paychecks = new Map<string, PreviewedPaycheck>();
+  for (const [employeeId] of proposed) paychecks.set(employeeId, withoutPaycheck(employeeId));
+  const schedules = await readSchedules(db, employerId);
+  const groups = await employeesBySchedule(db, employerId, [...proposed.keys()], schedules, today);
+  for (const [schedule, employees] of groups) {
+    const computation = await nextRunOf(db, employerId, schedule, employees, today);
+    if (computation === null) continue;
+    const before = await linesByEmployee(db, computation);
+    const after = await linesByEmployee(db, { ...computation, proposed });
+    for (const employeeId of employees) {
+      const lines = after.get(employeeId);
+      if (lines === undefined) continue;
+      paychecks.set(employeeId, {
+        employee_id: employeeId,
+        pay_date: computation.run.pay_date,
+        before: amountsOf(before.get(employeeId) ?? []),
+        after: amountsOf(lines),
+        item_lines: lines.filter(({ kind }) => kind !== 'regular').map(viewLine),
+      });
+    }
+  }
+  return { ok: true, paychecks: [...paychecks.values()] };
+}
+
+/** Returns decisions as they would be recorded next, by employee. */
+async function proposedOf(
+  db: Db,
+  employerId: string,
+  decisions: readonly NewDecision[],
+  now: Date,
+): Promise<Map<string, Decision[]>> {
+  const last = await lastDecision(db, employerId);
+  const numbered = decisions.map((decision, index): Decision => {
+    return { ...decision, decisionId: last + index + 1, recordId: 0, recordedAt: now.toISOString() };
+  });
+  return Map.groupBy(numbered, ({ employeeId }) => employeeId);
+}
+
+/** Groups employees by the pay schedule that has their frequency and group. Employees without one are left out. */
+async function employeesBySchedule(
+  db: Db,
+  employerId: string,
+  employees: readonly string[],
+  schedules: readonly Schedule[],
+  today: string,
+): Promise<Map<Schedule, string[]>> {
+  const groups = new Map<Schedule, string[]>();
+  for (const [employeeId, facts] of await rosterOf(db, employees)) {
+    const employment = employmentsOf(facts).find(({ employer_id }) => employer_id === employerId);
+    if (employment === undefined) continue;
+    const frequency = valueOn(employment, 'pay_frequency', today);
+    const group = valueOn(employment, 'pay_group', today);
+    const schedule = schedules.find(
+      ({ pay_frequency, pay_group }) =>
+        pay_frequency === frequency && (pay_group === null || pay_group === group),
+    );
+    if (schedule !== undefined) groups.set(schedule, [...(groups.get(schedule) ?? []), employeeId]);
+  }
+  return groups;
+}
+
+/** Returns the computation of the next run of a schedule, open or not created yet; null without a pay date. */
+async function nextRunOf(
+  db: Db,
+  employer_id: string,
+  { pay_frequency, pay_group, pay_dates }: Schedule,
+  employees: readonly string[],
+  today: string,
+): Promise<Computation | null> {
+  for (const { pay_date } of pay_dates) {
+    if (pay_date < today) continue;
+    const payroll: Payroll = { employer_id, pay_frequency, pay_group, pay_date };
+    if ((await regularRunOn(db, payroll, 'finalized')) !== null) continue;
+    const open = await regularRunOn(db, payroll, 'open');
+    const stated = open === null ? await scheduledRun(db, payroll) : bodyOf(open);
+    const runId = open?.run_id ?? null;
+    return computationOf(db, runId, await resolveBasis(db, runId, stated), employees);
+  }
+  return null;
+}
+
+/** Returns the lines of the employees who are in the run. */
+async function linesByEmployee(db: Db, computation: Computation): Promise<Map<string, Line[]>> {
+  const lines = new Map<string, Line[]>();
+  for await (const page of computeRun(db, computation))
+    for (const computed of page)
+      if (computed.employee.membership.isIn) lines.set(computed.employee.employeeId, computed.lines);
+  return lines;
+}
+
+function withoutPaycheck(employee_id: string): PreviewedPaycheck {
+  return { employee_id, pay_date: null, before: amountsOf([]), after: amountsOf([]), item_lines: [] };
+}
+
+function amountsOf(lines: readonly Line[]) {
+  const sum = lines.reduce<Sides>(
+    (sides, line) => plus(sides, { member: line.member_amount, employer: line.employer_amount }),
+    NOTHING,
+  );
+  return { member_amount: amountOf(sum.member), employer_amount: amountOf(sum.employer) };
+}
+
+function viewLine({ kind, line_of_coverage, member_amount, employer_amount, explanation }: Line) {
+  return {
+    kind,
+    line_of_coverage,
+    member_amount: amountOf(member_amount),
+    employer_amount: amountOf(employer_amount),
+    explanation,
+  };
+}
