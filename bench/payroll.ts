@@ -120,15 +120,19 @@ async function askForDeductions({ database, client }: Running): Promise<Row> {
   ];
 }
 
-/** `reported`: lines that adjust earlier runs. */
-type Measured = { putMs: number; firstByteMs: number; csvMs: number; lines: number; reported: number };
+/** `openItems`: items of earlier runs that stay open. */
+type Measured = { putMs: number; firstByteMs: number; csvMs: number; lines: number; openItems: number };
 
 /** Creates a new run, reads its CSV and deletes it. */
 async function measureRun(client: Client, date: string): Promise<Measured> {
   const put = await client.call('PUT', '/v1/payroll-runs/measured', bodyOn(LARGE, date));
   const { firstByteMs, wholeMs, lines } = await client.csv('measured');
   await client.call('DELETE', '/v1/payroll-runs/measured');
-  return { putMs: put.ms, firstByteMs, csvMs: wholeMs, lines, reported: put.answer.totals.reported.lines };
+  const openItems = put.answer.open_items.reduce(
+    (sum: number, { items }: { items: number }) => sum + items,
+    0,
+  );
+  return { putMs: put.ms, firstByteMs, csvMs: wholeMs, lines, openItems };
 }
 
 function middleOf(samples: readonly Measured[]): Measured {
@@ -138,7 +142,7 @@ function middleOf(samples: readonly Measured[]): Measured {
     firstByteMs: of('firstByteMs'),
     csvMs: of('csvMs'),
     lines: of('lines'),
-    reported: of('reported'),
+    openItems: of('openItems'),
   };
 }
 
@@ -170,9 +174,9 @@ async function measureLater(running: Running): Promise<Row[]> {
     samples.push(await measureRun(running.client, payDate(FINALIZED_RUNS)));
   }
   const middle = middleOf(samples);
-  if (middle.reported === 0) throw new Error('the retroactive changes made no adjustment');
+  if (middle.openItems === 0) throw new Error('the retroactive changes made no adjustment');
   const what = `after ${FINALIZED_RUNS} finalized runs and ${RETROACTIVE} retroactive changes`;
-  const lines = `${whole(middle.lines)} lines, ${whole(middle.reported)} of them adjustments`;
+  const lines = `${whole(middle.lines)} lines, ${whole(middle.openItems)} open items`;
   return runRows(`a run ${what} (${lines})`, middle);
 }
 

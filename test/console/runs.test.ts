@@ -130,7 +130,7 @@ t.test('adjustments and arrears are marked and link to the run that they correct
     'dental, pre-tax Arrears employee amount $29.23 employer amount $0.00',
   ]);
   await open(page, '/runs/r2?employee_id=emp-2');
-  await page.getByRole('link', { name: 'Arrears' }).click();
+  await page.getByRole('link', { name: 'Arrears', exact: true }).click();
   await page.waitForURL('**/runs/r2?employee_id=emp-2&kind=arrears#lines');
   const line = page.locator('details.line');
   await line.locator('summary').click();

@@ -136,6 +136,4 @@ export const brief = (lines: Json[]) =>
   );
 export const adjustmentsIn = (lines: Json[]) => lines.filter(({ kind }) => kind === 'adjustment');
 export const cents = (lines: Json[]) =>
-  lines
-    .filter(({ flags }) => !flags.includes('reported'))
-    .reduce((sum, { member_amount }) => sum + Math.round(Number(member_amount) * 100), 0);
+  lines.reduce((sum, { member_amount }) => sum + Math.round(Number(member_amount) * 100), 0);

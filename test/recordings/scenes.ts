@@ -108,7 +108,7 @@ function hasEnded({ state }: { state: string }): boolean {
 }
 
 async function settings(r: Recorder): Promise<void> {
-  const policy = { effective_from: '2024-01-01', adjustments: 'report' };
+  const policy = { effective_from: '2024-01-01', adjustments: 'decided' };
   for (const [name, body] of [
     ['pay-schedules/2024', monthlySchedule],
     ['payroll-codes', codes],

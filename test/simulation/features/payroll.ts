@@ -54,8 +54,8 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
     pay_dates: datesOf(pay_frequency),
   }));
   const options = {
-    adjustments: draw() < 0.7 ? 'include' : 'report',
-    arrears: draw() < 0.5 ? 'include' : 'report',
+    adjustments: draw() < 0.7 ? 'include' : 'decided',
+    arrears: draw() < 0.5 ? 'include' : 'decided',
     remainder: ['last', 'spread', 'none'][Math.floor(draw() * 3)],
     applies_on: draw() < 0.7 ? 'pay_date' : 'period_end',
     scheme: ['annualized', 'annualized', 'month-even', 'first-checks'][Math.floor(draw() * 4)],
@@ -176,20 +176,10 @@ function voidRun(simulation: Simulation, runId: string, body: object, draw: Rand
 }
 
 async function taken(simulation: Simulation, runId: string, draw: Random): Promise<void> {
-  type Lines = {
-    data: {
-      employee_id: string;
-      deduction_id: string;
-      kind: string;
-      member_amount: string;
-      flags: string[];
-    }[];
-  };
+  type Lines = { data: { employee_id: string; deduction_id: string; kind: string; member_amount: string }[] };
   const response = await simulation.machine.call('GET', `/v1/payroll-runs/${runId}/lines?limit=100`);
   if (response?.status !== 200) return;
-  const lines = (response.body as Lines).data.filter(
-    ({ kind, flags }) => kind === 'regular' && !flags.includes('reported') && draw() < 0.3,
-  );
+  const lines = (response.body as Lines).data.filter(({ kind }) => kind === 'regular' && draw() < 0.3);
   if (lines.length === 0) return;
   const rows = lines.map(({ employee_id, deduction_id, member_amount }) => ({
     ...{ employee_id, deduction_id, kind: 'regular' },
