@@ -102,12 +102,15 @@ export type ReadinessReport = {
 /** An open finding that a person may accept: a failure, or a warning with ids. */
 export type AcceptableFinding = {
   checkId: string;
+  example: string;
   result: Found['result'];
   employeeId: string | null;
   ids: readonly string[];
 };
 
-export type FindAcceptance = (finding: AcceptableFinding) => Omit<AcceptedFinding, 'example'> | null;
+export type FindAcceptance = (
+  finding: Omit<AcceptableFinding, 'example'>,
+) => Omit<AcceptedFinding, 'example'> | null;
 
 export function fail(example: string): Found {
   return { example, result: 'fail' };

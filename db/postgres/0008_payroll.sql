@@ -46,6 +46,21 @@ CREATE TABLE payroll_policies (
 CREATE TRIGGER payroll_policies_are_append_only BEFORE UPDATE OR DELETE ON payroll_policies FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER payroll_policies_are_never_emptied BEFORE TRUNCATE ON payroll_policies EXECUTE FUNCTION refuse_change();
 
+-- Whether finalizing and voiding the runs of an employer need an approval by another person. The greatest version counts.
+-- `requested_by` is the person who asked to switch it off, until another person does so too.
+CREATE TABLE approval_settings (
+  employer_id  TEXT COLLATE "C" NOT NULL,
+  version      INTEGER NOT NULL,
+  required     INTEGER NOT NULL CHECK (required IN (0, 1)),
+  requested_by TEXT COLLATE "C",
+  record_id    BIGINT NOT NULL REFERENCES audit_records (record_id),
+  CHECK (required = 1 OR requested_by IS NULL),
+  PRIMARY KEY (employer_id, version)
+);
+
+CREATE TRIGGER approval_settings_are_append_only BEFORE UPDATE OR DELETE ON approval_settings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER approval_settings_are_never_emptied BEFORE TRUNCATE ON approval_settings EXECUTE FUNCTION refuse_change();
+
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
 -- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`. `basis` has
 -- the inputs of the computation, except the previous run and run_inputs; its SHA-256 covers all of them. `outcome` is the
@@ -204,6 +219,24 @@ CREATE TABLE run_overrides (
 CREATE FUNCTION keep_final_overrides() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') THEN RAISE EXCEPTION 'overrides of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
 CREATE TRIGGER final_overrides_are_kept BEFORE UPDATE OR DELETE ON run_overrides FOR EACH ROW EXECUTE FUNCTION keep_final_overrides();
 CREATE TRIGGER run_overrides_are_never_emptied BEFORE TRUNCATE ON run_overrides EXECUTE FUNCTION refuse_change();
+
+-- Approvals of finalizing or voiding a run, by a person. `record_id` is the id of the approval. It covers the lines with this
+-- ETag and the readiness findings whose SHA-256 are in `findings`, a JSON list; `checks` lists the checks of these findings.
+CREATE TABLE run_approvals (
+  record_id BIGINT NOT NULL PRIMARY KEY REFERENCES audit_records (record_id),
+  run_id    TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
+  action    TEXT COLLATE "C" NOT NULL CHECK (action IN ('finalize', 'void')),
+  etag      TEXT COLLATE "C" NOT NULL,
+  person    TEXT COLLATE "C" NOT NULL,
+  checks    TEXT COLLATE "C" NOT NULL,
+  findings  TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX run_approvals_of_run ON run_approvals (run_id, record_id);
+
+CREATE FUNCTION keep_approvals() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF TG_OP = 'UPDATE' OR EXISTS (SELECT 1 FROM payroll_runs WHERE run_id = OLD.run_id AND state <> 'open') THEN RAISE EXCEPTION 'approvals are never changed, or removed after their run is final'; END IF; RETURN OLD; END $$;
+CREATE TRIGGER run_approvals_are_kept BEFORE UPDATE OR DELETE ON run_approvals FOR EACH ROW EXECUTE FUNCTION keep_approvals();
+CREATE TRIGGER run_approvals_are_never_emptied BEFORE TRUNCATE ON run_approvals EXECUTE FUNCTION refuse_change();
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was

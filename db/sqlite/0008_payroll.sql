@@ -46,6 +46,21 @@ CREATE TABLE payroll_policies (
 CREATE TRIGGER payroll_policies_are_never_changed BEFORE UPDATE ON payroll_policies BEGIN SELECT RAISE(ABORT, 'payroll_policies are append-only'); END;
 CREATE TRIGGER payroll_policies_are_never_removed BEFORE DELETE ON payroll_policies BEGIN SELECT RAISE(ABORT, 'payroll_policies are append-only'); END;
 
+-- Whether finalizing and voiding the runs of an employer need an approval by another person. The greatest version counts.
+-- `requested_by` is the person who asked to switch it off, until another person does so too.
+CREATE TABLE approval_settings (
+  employer_id  TEXT NOT NULL,
+  version      INTEGER NOT NULL,
+  required     INTEGER NOT NULL CHECK (required IN (0, 1)),
+  requested_by TEXT,
+  record_id    INTEGER NOT NULL REFERENCES audit_records (record_id),
+  CHECK (required = 1 OR requested_by IS NULL),
+  PRIMARY KEY (employer_id, version)
+) STRICT;
+
+CREATE TRIGGER approval_settings_are_never_changed BEFORE UPDATE ON approval_settings BEGIN SELECT RAISE(ABORT, 'approval_settings are append-only'); END;
+CREATE TRIGGER approval_settings_are_never_removed BEFORE DELETE ON approval_settings BEGIN SELECT RAISE(ABORT, 'approval_settings are append-only'); END;
+
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
 -- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`. `basis` has
 -- the inputs of the computation, except the previous run and run_inputs; its SHA-256 covers all of them. `outcome` is the
@@ -200,6 +215,23 @@ CREATE TABLE run_overrides (
 
 CREATE TRIGGER final_overrides_are_never_changed BEFORE UPDATE ON run_overrides WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'overrides of a finalized run are never changed'); END;
 CREATE TRIGGER final_overrides_are_never_removed BEFORE DELETE ON run_overrides WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE run_id = OLD.run_id AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'overrides of a finalized run are never removed'); END;
+
+-- Approvals of finalizing or voiding a run, by a person. `record_id` is the id of the approval. It covers the lines with this
+-- ETag and the readiness findings whose SHA-256 are in `findings`, a JSON list; `checks` lists the checks of these findings.
+CREATE TABLE run_approvals (
+  record_id INTEGER NOT NULL PRIMARY KEY REFERENCES audit_records (record_id),
+  run_id    TEXT NOT NULL REFERENCES payroll_runs (run_id),
+  action    TEXT NOT NULL CHECK (action IN ('finalize', 'void')),
+  etag      TEXT NOT NULL,
+  person    TEXT NOT NULL,
+  checks    TEXT NOT NULL,
+  findings  TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX run_approvals_of_run ON run_approvals (run_id, record_id);
+
+CREATE TRIGGER run_approvals_are_never_changed BEFORE UPDATE ON run_approvals BEGIN SELECT RAISE(ABORT, 'run_approvals are never changed'); END;
+CREATE TRIGGER final_approvals_are_never_removed BEFORE DELETE ON run_approvals WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE run_id = OLD.run_id AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'approvals of a finalized run are never removed'); END;
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was

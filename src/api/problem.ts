@@ -26,6 +26,7 @@ export const PROBLEMS = {
   TOO_SLOW: { status: 408, title: 'Request Timeout' },
   CONFLICT: { status: 409, title: 'Conflict' },
   READINESS_FAILED: { status: 409, title: 'Readiness checks failed' },
+  APPROVAL_MISSING: { status: 409, title: 'An approval is missing' },
   PRECONDITION_FAILED: { status: 412, title: 'Precondition Failed' },
   TOO_LARGE: { status: 413, title: 'Content Too Large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported Media Type' },

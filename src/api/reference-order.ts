@@ -85,6 +85,8 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'overridePayrollRunLine',
       'removePayrollRunOverride',
       'getPayrollRunReadiness',
+      'approvePayrollRun',
+      'listPayrollRunApprovals',
       'finalizePayrollRun',
       'voidPayrollRun',
       'recordTaken',
@@ -117,6 +119,8 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'putPayrollCodes',
       'getPayrollPolicy',
       'putPayrollPolicy',
+      'getSecondApproval',
+      'putSecondApproval',
     ],
   },
   {

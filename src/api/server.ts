@@ -30,6 +30,7 @@ import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { openItemRoutes, openingItemRoutes } from './routes/open-items.ts';
+import { payrollRunApprovalRoutes } from './routes/payroll-run-approvals.ts';
 import { payrollRunEmployeeRoutes } from './routes/payroll-run-employees.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
@@ -168,6 +169,7 @@ const ROUTES = [
   payrollRunOverrideRoutes,
   payrollRunEmployeeRoutes,
   payrollRunWorkRoutes,
+  payrollRunApprovalRoutes,
   payrollsDueRoutes,
   payrollSettingRoutes,
   auditRoutes,

@@ -31,6 +31,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
     schedule: async () => (await import('./schedule.ts')).addScheduleCommands,
     policy: async () => (await import('./settings.ts')).addPolicyCommands,
     codes: async () => (await import('./settings.ts')).addCodeCommands,
+    approval: async () => (await import('./approval.ts')).addApprovalCommands,
   },
   'Run payroll:': {
     readiness: async () => (await import('./readiness.ts')).addReadinessCommand,

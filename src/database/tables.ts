@@ -92,6 +92,13 @@ export interface Tables {
   audit_head: { id: 1; record_id: number; hash: string };
   hash_keys: { id: 1; key_id: string; ciphertext: Buffer };
   payroll_head: { id: 1; revision: number; negative: number };
+  approval_settings: {
+    employer_id: string;
+    version: number;
+    required: Flag;
+    requested_by: string | null;
+    record_id: number;
+  };
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
   run_settlements: {
@@ -125,6 +132,15 @@ export interface Tables {
     regular_employer_amount: string | null;
     reason: string;
     record_id: number;
+  };
+  run_approvals: {
+    record_id: number;
+    run_id: string;
+    action: 'finalize' | 'void';
+    etag: string;
+    person: string;
+    checks: string;
+    findings: string;
   };
   accepted_findings: {
     run_id: string;

@@ -111,7 +111,7 @@ export async function reportOf<Asked extends Question>(
       }
       open.push(finding);
       if (result === 'warn' && ids.length === 0) continue;
-      acceptable.push(identified);
+      acceptable.push({ ...identified, example });
       hash.update(`${JSON.stringify([identified, example])}\n`);
     }
     const message =

@@ -10,6 +10,7 @@ import { type Head, hashAfter, headText, lockHead, reasonHash } from './audit-ch
 
 /** The actions that leave a record. The part before the dot is the type of the resource. */
 export const ACTIONS = [
+  'approval-setting.put',
   'census.read',
   'census.stage',
   'census-sync.request',
@@ -37,6 +38,7 @@ export const ACTIONS = [
   'policy.put',
   'reason.erase',
   'retention.apply',
+  'run.approve',
   'run.create',
   'run.delete',
   'run.finalize',
@@ -213,18 +215,20 @@ export function actorOf(row: Pick<AuditRecordTable, (typeof ACTOR_COLUMNS)[numbe
   return { kind: actor_kind, issuer: actor_issuer, id: actor_id, name: actor_name, acting_user };
 }
 
-/** The actor of a record, and its time. */
-export type Made = { by: Actor; at: string };
+/** The actor of a record, its time and its reason. */
+export type Made = { by: Actor; at: string; reason: string | null };
 
 /** Returns who made each record, by its id. */
 export async function makersOf(db: Db | Trx, recordIds: readonly number[]): Promise<Map<number, Made>> {
   if (recordIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('audit_records')
-    .select(['record_id', 'recorded_at', ...ACTOR_COLUMNS])
+    .select(['record_id', 'recorded_at', 'reason', ...ACTOR_COLUMNS])
     .where(isOneOf(db, 'record_id', recordIds))
     .execute();
-  return new Map(rows.map((row) => [row.record_id, { by: actorOf(row), at: row.recorded_at }]));
+  return new Map(
+    rows.map((row) => [row.record_id, { by: actorOf(row), at: row.recorded_at, reason: row.reason }]),
+  );
 }
 
 /** The actor of a record, and the head of the chain after it. */

@@ -15,7 +15,7 @@ import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
 
 /** The URL of a request has the route's parameters replaced. `records`: 2 for an action of several transactions. */
-type Step = { route: string; action: Action; url?: string; body?: unknown; records?: number };
+type Step = { route: string; action: Action; url?: string; body?: unknown; records?: number; token?: string };
 
 const OVERRIDE = '/v1/payroll-runs/:run_id/overrides/:employee_id/:deduction_id';
 const setting = '/v1/employers/:employer_id';
@@ -26,7 +26,7 @@ const OPENING = {
 const settings = (name: string) => `/v1/employers/${EMPLOYER}/${name}`;
 
 /** Requests in an order in which each succeeds. A function prepares the next one. */
-async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>))[]> {
+async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Promise<unknown>))[]> {
   const hire = await report(db, 'new-hire', 'ann');
   const move = await report(db, 'demographic', 'ann');
   const sync = { employerId: EMPLOYER, eventId: 'evt-sync', now: '2026-01-01T00:00:00.000Z' };
@@ -74,7 +74,20 @@ async function stepsOf({ db }: Payroll): Promise<(Step | (() => Promise<unknown>
       url: run('/taken'),
       body: { lines: [{ employee_id: 'emp-1', amount: '1.00' }] },
     },
+    {
+      route: 'POST /v1/payroll-runs/:run_id/approval',
+      action: 'run.approve',
+      url: run('/approval'),
+      body: { action: 'void', ...reason },
+      token: await personWith('ann@example.com', 'runs:approve'),
+    },
     { route: 'POST /v1/payroll-runs/:run_id/void', action: 'run.void', url: run('/void'), body: reason },
+    {
+      route: `PUT ${setting}/second-approval`,
+      action: 'approval-setting.put',
+      url: settings('second-approval'),
+      body: { required: true, ...reason },
+    },
     {
       route: 'POST /v1/payroll-runs',
       action: 'run.create',
@@ -242,13 +255,20 @@ onEitherEngine('every route that declares an action leaves exactly one record of
       await step();
       continue;
     }
-    const { route, action, body, url = route.split(' ')[1] as string, records = 1 } = step;
+    const { route, action, body, url = route.split(' ')[1] as string, records = 1, token } = step;
     const before = (await recordsIn(db)).length;
     const headers = { 'x-acting-user': 'Zoë' };
-    const { status, text } = await call({ method: methodOf(route), url, headers: latin1(headers), body });
+    const { status, text } = await call({
+      method: methodOf(route),
+      url,
+      headers: latin1(headers),
+      body,
+      ...(token && { token }),
+    });
     t.ok(status >= 200 && status < 300, `${route}: ${status} ${status < 300 ? '' : text}`);
     const made = (await recordsIn(db)).slice(before);
-    const actor = { actor_kind: 'token', actor_id: 'API_TOKEN', acting_user: 'Zoë' };
+    const isFirst = token === undefined && { actor_id: 'API_TOKEN' };
+    const actor = { actor_kind: 'token', ...isFirst, acting_user: 'Zoë' };
     const recorded_at = running.parts.now().toISOString();
     t.match(made, Array(records).fill({ action, ...actor, recorded_at }), route);
     t.equal(made.length, records, route);

@@ -10,7 +10,7 @@ import { createEmployeeSets } from '../../src/ledger/employee-sets.ts';
 import { createRunReviews } from '../../src/readiness/run-reviews.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
-import { createToken } from '../../src/security/tokens.ts';
+import { createToken, type NewToken } from '../../src/security/tokens.ts';
 import { createPrivateCounts, createReceivingCounts } from '../../src/telemetry/counts.ts';
 import type { Log, LogFields } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
@@ -31,6 +31,8 @@ export type Running = {
   tokenWith: (...scopes: string[]) => Promise<string>;
   /** Returns a token that is limited to employers. */
   tokenFor: (employers: readonly string[], ...scopes: string[]) => Promise<string>;
+  /** Returns a token of a person. */
+  personWith: (person: string, ...scopes: string[]) => Promise<string>;
 };
 export type Request = {
   method?: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'HEAD' | 'PATCH';
@@ -96,9 +98,9 @@ export async function start(
   t.teardown(() => app.close());
   await app.ready();
   let tokens = 0;
-  const tokenFor = async (employers: readonly string[] | null, ...scopes: string[]) => {
+  const create = async (scopes: readonly string[], limits: Pick<NewToken, 'person' | 'employers'> = {}) => {
     tokens += 1;
-    const wish = { name: `token ${tokens}`, scopes, employers, expiresAt: null, now: NOW, actor: SYSTEM };
+    const wish = { name: `token ${tokens}`, scopes, ...limits, expiresAt: null, now: NOW, actor: SYSTEM };
     return (await transact(db, (trx) => createToken(trx, wish))).token;
   };
   return {
@@ -109,8 +111,9 @@ export async function start(
     logged,
     woken,
     call: (request) => call(app, request),
-    tokenWith: (...scopes) => tokenFor(null, ...scopes),
-    tokenFor,
+    tokenWith: (...scopes) => create(scopes),
+    tokenFor: (employers, ...scopes) => create(scopes, { employers }),
+    personWith: (person, ...scopes) => create(scopes, { person }),
   };
 }
 

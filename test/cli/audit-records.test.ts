@@ -82,6 +82,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
       argv: ['items', 'decide', '--employer', EMPLOYER, '--employee', 'emp-1', '--action', 'hold', ...reason],
       action: 'item.decide',
     },
+    { argv: ['approval', 'require', '--employer', EMPLOYER, ...reason], action: 'approval-setting.put' },
     { argv: settings('codes', { codes }), action: 'codes.put' },
     { argv: settings('policy', { effective_from: '2026-01-01', remainder: 'spread' }), action: 'policy.put' },
     { argv: [...settings('schedule', { schedules: [] }), '--year', '2026'], action: 'schedule.put' },

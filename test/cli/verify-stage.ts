@@ -76,7 +76,13 @@ async function payroll(db: Db): Promise<void> {
   await override(db, '2026-06-05', second, `ded-${second}`);
   const accept = { checks: ['overlap'], reason: 'both are right' };
   const acceptable = [
-    { checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`], result: 'fail' as const },
+    {
+      checkId: 'overlap',
+      example: first,
+      employeeId: first,
+      ids: [`ded-${first}:1`],
+      result: 'fail' as const,
+    },
   ];
   const { etag } = await view(db, '2026-06-05');
   const { outcome } = await finalize(db, '2026-06-05', { accept, ifMatch: etag }, async () => {

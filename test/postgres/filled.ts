@@ -247,7 +247,13 @@ async function fillDecisions(db: Db): Promise<void> {
   const policy = POLICY.check({ effective_from: '2026-03-01', remainder: 'spread' });
   if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
   await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, acting(now)));
-  const finding = { checkId: 'overlap', result: 'fail' as const, employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
+  const finding = {
+    checkId: 'overlap',
+    example: 'emp-1',
+    result: 'fail' as const,
+    employeeId: 'emp-1',
+    ids: ['ded-emp-1:2'],
+  };
   const ids = { runId: '2026-01-16', employerId: EMPLOYER };
   const acceptance = { checks: ['overlap'], reason: 'both are right' };
   await transact(db, async (trx) => {

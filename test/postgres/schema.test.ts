@@ -11,6 +11,7 @@ usePostgres();
 const FOREIGN_KEYS = [
   'accepted_findings: foreign (record_id) of audit_records (record_id)',
   'accepted_findings: foreign (run_id) of payroll_runs (run_id)',
+  'approval_settings: foreign (record_id) of audit_records (record_id)',
   'census_chunks: foreign (census_id) of staged_censuses (census_id)',
   'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
   'census_syncs: foreign (request_id) of outbox (request_id)',
@@ -23,6 +24,8 @@ const FOREIGN_KEYS = [
   'pay_schedules: foreign (record_id) of audit_records (record_id)',
   'payroll_codes: foreign (record_id) of audit_records (record_id)',
   'payroll_policies: foreign (record_id) of audit_records (record_id)',
+  'run_approvals: foreign (record_id) of audit_records (record_id)',
+  'run_approvals: foreign (run_id) of payroll_runs (run_id)',
   'run_computations: foreign (run_id) of payroll_runs (run_id)',
   'run_inputs: foreign (earlier_run_id) of payroll_runs (run_id)',
   'run_overrides: foreign (record_id) of audit_records (record_id)',

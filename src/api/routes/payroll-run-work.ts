@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ReadinessReport } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
@@ -18,19 +19,21 @@ import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, storedRun, withRunHeaders } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
+export const acceptField = Type.Optional(
+  // No check has a longer id, and an error quotes it.
+  Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
+    uniqueItems: true,
+    rule: 'must be a list of different check ids',
+    description:
+      'The checks whose findings are accepted: failures and, to have them remembered, warnings that name versions, events or dates. ' +
+      'Send the ETag of the readiness report that was reviewed as `If-Match`.',
+  }),
+);
+
 const Finalizing = field.component(
   'FinalizeRequest',
   {
-    accept: Type.Optional(
-      // No check has a longer id, and an error quotes it.
-      Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
-        uniqueItems: true,
-        rule: 'must be a list of different check ids',
-        description:
-          'The checks whose findings are accepted: failures and, to have them remembered, warnings that name versions, events or dates. ' +
-          'Send the ETag of the readiness report that was reviewed as `If-Match`.',
-      }),
-    ),
+    accept: acceptField,
     reason: Type.Optional(
       field.reasonField('Why the findings are accepted. Kept with the run and with each finding.'),
     ),
@@ -71,7 +74,16 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       }),
       body: Finalizing,
       response: { 200: PayrollRun },
-      refuses: ['NOT_FOUND', 'CONFLICT', 'READINESS_FAILED', 'PRECONDITION_FAILED', 'RUN_REFUSED'],
+      refuses: [
+        ...([
+          'NOT_FOUND',
+          'CONFLICT',
+          'READINESS_FAILED',
+          'APPROVAL_MISSING',
+          'PRECONDITION_FAILED',
+        ] as const),
+        'RUN_REFUSED',
+      ],
       validatorCompiler: bodyMayBeLeftOut,
     }),
     async (request, reply) => {
@@ -83,6 +95,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
         accept,
         actor: actorOf(request),
+        person: request.caller?.person ?? null,
         sharedNow,
         question: await questionOf(parts),
       });
@@ -115,15 +128,17 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         'The reason for voiding a run.',
       ),
       response: { 200: Voided },
-      refuses: ['NOT_FOUND', 'CONFLICT'],
+      refuses: ['NOT_FOUND', 'CONFLICT', 'APPROVAL_MISSING'],
     }),
     async (request, reply) => {
       const { run_id } = request.params;
-      const how = { reason: request.body.reason, ...actingIn(request, now()) };
+      const person = request.caller?.person ?? null;
+      const how = { reason: request.body.reason, person, ...actingIn(request, now()) };
       const outcome = await transact(db, (trx) => voidRun(trx, run_id, how));
       if (outcome === 'unknown') throw noRun();
       const stored = await storedRun(db, run_id);
       if (outcome === 'not-finalized') throw notFinalized(stored);
+      if (outcome === 'approval-missing') throw approvalMissing('void');
       const view = await viewRun(db, stored);
       const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
       log.info(fields, 'a payroll run was voided');
@@ -151,15 +166,10 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         return conflict(
           `The run ${finalized.by} is already finalized for this pay date, frequency and pay group. Void it first, or delete this one.`,
         );
-      case 'not-ready': {
-        const failed = finalized.report.checks.filter((check) => check.result === 'fail');
-        const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
-        const problems = failed.map(({ id, count, advice }) => ({
-          path: id,
-          rule: `${count} found. ${advice}`,
-        }));
-        return new Refusal('READINESS_FAILED', detail, { problems });
-      }
+      case 'approval-missing':
+        return approvalMissing('finalize');
+      case 'not-ready':
+        return notReady(finalized.report);
       case 'findings-changed': {
         const { etag } = finalized.report;
         const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
@@ -169,14 +179,29 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
   }
 }
 
+export function notReady({ checks }: ReadinessReport): Refusal {
+  const failed = checks.filter((check) => check.result === 'fail');
+  const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
+  const problems = failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` }));
+  return new Refusal('READINESS_FAILED', detail, { problems });
+}
+
 /** Returns a refusal with the current ETag, for another attempt after a review. */
-function reviewAgain(etag: string, detail: string): Refusal {
+export function reviewAgain(etag: string, detail: string): Refusal {
   return new Refusal('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
-export function notFinalized({ state }: StoredRun): Refusal {
+export function notFinalized({ state }: Pick<StoredRun, 'state'>): Refusal {
   const todo = state === 'open' ? 'Finalize it first.' : 'Create another run.';
   return conflict(`The run is ${state}. ${todo}`);
+}
+
+/** Returns the problem of unknown checks. */
+export function acceptProblems(accept: readonly string[]): Problem[] {
+  const unknown = unknownChecks(accept);
+  if (unknown.length === 0) return [];
+  const rule = `must name checks of the readiness report; unknown: ${unknown.join(', ')}`;
+  return [{ path: 'accept', rule }];
 }
 
 function acceptanceOf({ accept, reason }: Static<typeof Finalizing>): Acceptance | null {
@@ -185,13 +210,17 @@ function acceptanceOf({ accept, reason }: Static<typeof Finalizing>): Acceptance
     throw invalid([{ path: 'reason', rule: 'must be omitted without accept' }]);
   }
   if (accept.length === 0) return null;
-  const problems: Problem[] = [];
-  const unknown = unknownChecks(accept);
-  if (unknown.length > 0) {
-    const rule = `must name checks of the readiness report; unknown: ${unknown.join(', ')}`;
-    problems.push({ path: 'accept', rule });
-  }
+  const problems = acceptProblems(accept);
   if (reason === undefined) problems.push({ path: 'reason', rule: 'is required to accept findings' });
   if (reason === undefined || problems.length > 0) throw invalid(problems);
   return { checks: accept, reason };
+}
+
+/** Returns the refusal of finalizing or voiding without an approval. */
+function approvalMissing(action: 'finalize' | 'void'): Refusal {
+  return new Refusal(
+    'APPROVAL_MISSING',
+    `This employer requires a second approval. Another person must approve it with POST …/approval, action "${action}", ` +
+      'for the current lines and findings. Then a person, or the command line, can do it.',
+  );
 }

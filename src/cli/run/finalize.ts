@@ -104,6 +104,7 @@ export function addFinalizeCommands(run: Command): void {
       const how = { reason, ...actingIn(context) };
       const outcome = await transact(db, (trx) => voidRun(trx, runId, how));
       const stored = await storedRun(db, runId);
+      if (outcome === 'approval-missing') throw failed(APPROVAL_MISSING);
       if (outcome !== 'voided') throw notFinalized(stored);
       const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
       printResult(out, { ...shown, settled_by }, `Voided ${runId}`);
@@ -232,10 +233,15 @@ async function whyRefused(
       for (const check of checks) printCheck(onStderr(context), check);
       return `these readiness checks fail: ${checks.map(({ id }) => id).join(', ')}. Fix them, or accept them with --accept and --reason`;
     }
+    case 'approval-missing':
+      return APPROVAL_MISSING;
     case 'findings-changed':
       return 'with --accept, --etag must be the ETag of the current readiness report: review "benefits-sidecar run readiness", then add the ETag that it prints';
   }
 }
+
+const APPROVAL_MISSING =
+  'this employer requires a second approval: have a person approve the current lines and findings with POST …/approval or in the console';
 
 function notOpen({ state }: StoredRun): string {
   return `the run is ${state}: ${state === 'voided' ? '' : 'void it, then '}create another run`;

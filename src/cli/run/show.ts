@@ -161,6 +161,7 @@ function pairsOf(run: PayrollRun) {
     ...(run.accept_reason !== null && {
       'accepted checks': run.accepted_checks.join(', '),
       'reason to accept': run.accept_reason,
+      'approved by': run.approved_by?.name ?? null,
       'accepted by': run.accepted_by?.name ?? null,
     }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),

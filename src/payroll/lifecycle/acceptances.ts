@@ -14,7 +14,7 @@ export type Acceptance = { checks: readonly string[]; reason: string };
 export function acceptanceRows(
   { runId, employerId }: { runId: string; employerId: string },
   findings: readonly AcceptableFinding[],
-  { reason }: Acceptance,
+  { reason }: Pick<Acceptance, 'reason'>,
   recordId: number,
 ): AcceptanceRow[] {
   return findings.map(({ checkId, employeeId, ids }, ordinal) => ({

@@ -11,6 +11,7 @@ import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
 import { type Summary, summarize } from '../compute/summary.ts';
+import { type ApprovalState, approvalFor, findingHash } from '../records/approvals.ts';
 import { columnsOfBasis, hashOf } from '../records/basis.ts';
 import {
   abandonFreeze,
@@ -35,6 +36,8 @@ export type Finalizing = {
   idempotencyKey?: string | null;
   accept: Acceptance | null;
   actor: Actor;
+  /** The person who finalizes; null if unknown. */
+  person?: string | null;
   sharedNow: SharedNow;
 };
 
@@ -47,6 +50,8 @@ export type Finalized =
   | { outcome: 'not-ready'; report: ReadinessReport }
   /** The findings differ from the report whose ETag was sent. */
   | { outcome: 'findings-changed'; report: ReadinessReport }
+  /** The employer requires an approval of these lines and findings by another person. */
+  | { outcome: 'approval-missing' }
   | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
@@ -73,10 +78,10 @@ export async function finalizeRun(
   const freezeId = await beginFreeze(db, sharedNow);
   try {
     const frozen = await writeLines(db, computation, freezeId, sharedNow);
-    const reviewed = await review(computation, frozen.summary, finalizing, checkReadiness);
+    const reviewed = await review(db, computation, frozen.summary, finalizing, checkReadiness);
     const refused =
       reviewed.outcome === 'accepted'
-        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed.findings, finalizing))
+        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed.acceptable, finalizing))
         : reviewed;
     if (refused !== null) {
       await abandonFreeze(db, freezeId);
@@ -139,22 +144,57 @@ async function writeLines(
 
 /** Returns the accepted findings, or why the lines or the readiness report are not the reviewed and accepted ones. */
 async function review(
+  db: Db,
   computation: Computation,
   summary: Summary,
-  { ifMatch, accept }: Finalizing,
+  finalizing: Finalizing,
   checkReadiness: CheckReadiness,
-): Promise<{ outcome: 'accepted'; findings: readonly AcceptableFinding[] } | NotFinalized> {
+): Promise<{ outcome: 'accepted'; acceptable: readonly AcceptableFinding[] } | NotFinalized> {
+  const { ifMatch, accept } = finalizing;
   const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
   if (isStale) return { outcome: 'findings-changed', report };
-  const isNamed = ({ checkId }: AcceptableFinding) => accept?.checks.includes(checkId) === true;
-  if (report.acceptable.some((finding) => finding.result === 'fail' && !isNamed(finding)))
+  const { acceptable } = report;
+  const approval = await approvalOf(db, computation, summary, acceptable, finalizing);
+  if (approval.state === 'missing') return { outcome: 'approval-missing' };
+  if (approval.state === 'given') return { outcome: 'accepted', acceptable };
+  const findings = acceptedFindings(acceptable, approval, accept);
+  if (acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
     return { outcome: 'not-ready', report };
-  const findings = report.acceptable.filter(isNamed);
   if (findings.length > 0 && ifMatch !== report.etag) return { outcome: 'findings-changed', report };
-  return { outcome: 'accepted', findings };
+  return { outcome: 'accepted', acceptable };
+}
+
+function approvalOf(
+  db: Db | Trx,
+  { runId, basis }: Computation,
+  { etag }: Summary,
+  acceptable: readonly AcceptableFinding[],
+  { actor, person = null }: Finalizing,
+): Promise<ApprovalState> {
+  const run = {
+    runId: runId as string,
+    employerId: basis.run.employer_id,
+    action: 'finalize',
+    etag,
+  } as const;
+  const failed = acceptable.filter(({ result }) => result === 'fail');
+  return approvalFor(db, run, failed, { actor, person });
+}
+
+/** Returns the findings that the approval covers, or without one, of the checks that the request names. */
+function acceptedFindings(
+  acceptable: readonly AcceptableFinding[],
+  approval: ApprovalState,
+  accept: Acceptance | null,
+): AcceptableFinding[] {
+  return acceptable.filter((finding) =>
+    approval.state === 'given'
+      ? approval.approval.findings.has(findingHash(finding))
+      : accept?.checks.includes(finding.checkId) === true,
+  );
 }
 
 /** A finalized run is returned to a caller that repeats the request that finalized it. */
@@ -173,12 +213,13 @@ function linesEtagOf(etag: string | null): string | null {
 /** Makes the run final. Returns null, or why not: another caller finalized or removed it, or changed its inputs. */
 async function makeFinal(
   trx: Trx,
-  { runId, basis }: Computation,
+  computation: Computation,
   { freezeId, rows, summary, basis: basisColumns }: Frozen,
-  findings: readonly AcceptableFinding[],
+  acceptable: readonly AcceptableFinding[],
   finalizing: Finalizing,
 ): Promise<NotFinalized | null> {
-  const { accept, idempotencyKey, actor, sharedNow } = finalizing;
+  const { idempotencyKey, actor, sharedNow } = finalizing;
+  const { runId, basis } = computation;
   const now = (await sharedNow(trx)).toISOString();
   await lockPayroll(trx);
   await renewFreeze(trx, freezeId, sharedNow);
@@ -192,6 +233,11 @@ async function makeFinal(
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
   if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
   const ids = { runId: runId as string, employerId: basis.run.employer_id };
+  const approved = await approvalOf(trx, computation, summary, acceptable, finalizing);
+  if (approved.state === 'missing') return { outcome: 'approval-missing' };
+  const approval = approved.state === 'given' ? approved.approval : null;
+  const accept = approval ?? finalizing.accept;
+  const findings = acceptedFindings(acceptable, approved, finalizing.accept);
   const accepted = [...new Set(findings.map(({ checkId }) => checkId))];
   // A run without accepted findings needs no reason.
   const reason = findings.length > 0 ? (accept?.reason ?? null) : null;
@@ -202,15 +248,22 @@ async function makeFinal(
       action: 'run.finalize',
       resource: ids.runId,
       employer: ids.employerId,
-      details: { etag: summary.etag, position: basis.position, accepted_checks: accepted },
+      details: {
+        ...{ etag: summary.etag, position: basis.position, accepted_checks: accepted },
+        ...(approval !== null && { approval_id: approval.id }),
+      },
       reason,
     },
   );
-  const acceptances = accept === null ? [] : acceptanceRows(ids, findings, accept, recordId);
+  // The person who approved also accepted the findings.
+  const acceptedBy = approval?.approved_by ?? actor;
+  const acceptances =
+    accept === null ? [] : acceptanceRows(ids, findings, accept, approval?.recordId ?? recordId);
   const outcome = JSON.stringify({
     ...summary.outcome,
     accepted_checks: accepted,
-    acceptances_hash: hashOfAcceptances(acceptances, acceptances.length === 0 ? null : actor),
+    approval_id: approval?.id ?? null,
+    acceptances_hash: hashOfAcceptances(acceptances, acceptances.length === 0 ? null : acceptedBy),
   } satisfies FrozenOutcome);
   await setFinalized(trx, ids.runId, {
     finalized_at: now,

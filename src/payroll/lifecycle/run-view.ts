@@ -15,7 +15,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { Actor, type LastRecord, lastRecordsOf } from '../../security/audit.ts';
+import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -104,6 +104,11 @@ const id = text('The ID of the run.');
 const DECISIONS = {
   finalized_by: nullable({ ...Actor, description: 'Who finalized the run.' }),
   voided_by: nullable({ ...Actor, description: 'Who voided the run.' }),
+  approval_id: nullableText('The approval with which the run was finalized. Null if none was required.'),
+  approved_by: nullable({
+    ...Actor,
+    description: 'Who approved finalizing. Null if no approval was required.',
+  }),
   accepted_by: nullable({ ...Actor, description: 'Who accepted findings. Null if none were.' }),
   accept_reason: nullableText('Why findings were accepted when the run was finalized. Null if none were.'),
   accepted_checks: Type.Array(Type.String(), {
@@ -203,12 +208,21 @@ export async function auditHeadOf(db: Db, { run_id, state }: StoredRun): Promise
   return (await lastRecordsOf(db, run_id, ['run.finalize'])).get('run.finalize')?.head ?? null;
 }
 
+/** Returns the approval with which a run was finalized, and who gave it. */
+async function approvalWith(db: Db, id: string | null) {
+  if (id === null) return null;
+  const made = (await makersOf(db, [Number(id)])).get(Number(id));
+  return { id, by: made?.by ?? null };
+}
+
 async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks: readonly string[]) {
   const last =
     stored.state === 'open'
       ? new Map<string, LastRecord>()
       : await lastRecordsOf(db, stored.run_id, ['run.finalize', 'run.void']);
   const finalized_by = last.get('run.finalize')?.by ?? null;
+  const approval =
+    stored.state === 'open' ? null : await approvalWith(db, frozenOutcomeOf(stored).approval_id);
   return {
     id: stored.run_id,
     ...fieldsOf(run, bodyOf(stored)),
@@ -221,7 +235,9 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,
-    accepted_by: stored.accept_reason === null ? null : finalized_by,
+    approval_id: approval?.id ?? null,
+    approved_by: approval?.by ?? null,
+    accepted_by: stored.accept_reason === null ? null : (approval?.by ?? finalized_by),
     accepted_checks: [...acceptedChecks],
     void_reason: stored.void_reason,
     audit_head: last.get('run.finalize')?.head ?? null,

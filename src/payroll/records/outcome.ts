@@ -61,6 +61,8 @@ export type RunOutcome = Static<typeof RunOutcome>;
 const FrozenOutcome = closed({
   ...RunOutcome.properties,
   accepted_checks: Type.Array(Type.String()),
+  /** The approval with which the run was finalized; null if none was required. */
+  approval_id: nullable(Type.String()),
   /** The SHA-256 of the accepted findings. */
   acceptances_hash: Type.String(),
 });

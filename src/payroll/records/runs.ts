@@ -5,6 +5,7 @@ import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.t
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import { lockPayroll } from '../settings/lock.ts';
+import { approvalFor, removeApprovalsOf } from './approvals.ts';
 import { StatedRun } from './body.ts';
 import { removeComputation } from './computations.ts';
 
@@ -253,6 +254,7 @@ export async function deleteRun(
   if (run === null) return 'unknown';
   if (run.state !== 'open') return 'not-open';
   await removeComputation(trx, runId);
+  await removeApprovalsOf(trx, runId);
   await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
   await recordRun(trx, acting, 'run.delete', run);
   return 'deleted';
@@ -272,27 +274,35 @@ export async function setFinalized(
     .execute();
 }
 
+/** `person`: the person who voids it; null if unknown. */
+export type Voiding = { reason: string; person?: string | null } & Acting;
+
 /** Voids a finalized run: it stays readable, no longer counts and frees its pay date. */
 export async function voidRun(
   trx: Trx,
   runId: string,
-  { reason, ...acting }: { reason: string } & Acting,
-): Promise<'voided' | 'unknown' | 'not-finalized'> {
+  { reason, person = null, ...acting }: Voiding,
+): Promise<'voided' | 'unknown' | 'not-finalized' | 'approval-missing'> {
   await lockPayroll(trx);
   // A frozen basis may be megabytes, and the write lock is held.
   const run = await trx
     .selectFrom('payroll_runs')
-    .select(['state', 'employer_id'])
+    .select(['state', 'employer_id', 'etag'])
     .where('run_id', '=', runId)
     .executeTakeFirst();
   if (run === undefined) return 'unknown';
   if (run.state !== 'finalized') return 'not-finalized';
+  const approved = { runId, employerId: run.employer_id, action: 'void', etag: run.etag as string } as const;
+  const approval = await approvalFor(trx, approved, [], { actor: acting.actor, person });
+  if (approval.state === 'missing') return 'approval-missing';
   await trx
     .updateTable('payroll_runs')
     .set({ state: 'voided', voided_at: acting.now, void_reason: reason })
     .where('run_id', '=', runId)
     .execute();
-  await record(trx, acting, { action: 'run.void', resource: runId, employer: run.employer_id, reason });
+  const details = approval.state === 'given' ? { approval_id: approval.approval.id } : {};
+  const made = { action: 'run.void', resource: runId, employer: run.employer_id, details, reason } as const;
+  await record(trx, acting, made);
   return 'voided';
 }
 

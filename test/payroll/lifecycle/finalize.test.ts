@@ -261,7 +261,9 @@ onEitherEngine('a run that is not ready, or fails, stays open with nothing left 
   const db = await staged(t);
   await put(db, 'r', body(2));
   const asked = { ifMatch: null, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY) };
-  const acceptable = [{ checkId: 'overlap', result: 'fail' as const, employeeId: null, ids: [] }];
+  const acceptable = [
+    { checkId: 'overlap', example: 'emp-1', result: 'fail' as const, employeeId: null, ids: [] },
+  ];
   const refuses: CheckReadiness = async () => ({
     ready: false,
     checked_at: LATELY,

@@ -74,6 +74,7 @@ export function runSummary(run: Run): Html {
         ['Finalized', finalized_at && instant(finalized_at)],
         ['Finalized by', actorName(run.finalized_by)],
         ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks)],
+        ['Approved by', actorName(run.approved_by)],
         ['Accepted by', actorName(run.accepted_by)],
         ['Reason', run.accept_reason],
         ['Voided', voided_at && instant(voided_at)],

@@ -1,0 +1,143 @@
+/** Approvals of finalizing and voiding runs: by a person, of lines with an ETag, with named readiness findings. */
+import Type, { type Static } from 'typebox';
+import type { AcceptableFinding } from '../../checks.ts';
+import { component, oneOf, text } from '../../contract/fields.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
+import { isApprovalRequired } from '../settings/approval.ts';
+import { hashOf } from './basis.ts';
+
+export const APPROVED_ACTIONS = ['finalize', 'void'] as const;
+export type ApprovedAction = (typeof APPROVED_ACTIONS)[number];
+
+export const Approval = component(
+  'PayrollRunApproval',
+  {
+    id: text('The ID of the approval.'),
+    run_id: text('The run.'),
+    action: { ...oneOf(APPROVED_ACTIONS), description: 'What may be done with the run.' },
+    etag: text('The ETag of the approved lines.'),
+    accepted_checks: Type.Array(Type.String(), {
+      description: 'The checks whose findings at the time of the approval are accepted.',
+    }),
+    reason: text('The reason that the person gave. Empty after it was erased.'),
+    approved_by: Actor,
+    approved_at: text('The time of the approval.'),
+  },
+  'An approval by a person. It covers these lines and findings only.',
+);
+export type Approval = Static<typeof Approval>;
+
+/** An approval with the person who gave it, and the hashes of the findings that it covers. */
+export type StoredApproval = Approval & { recordId: number; person: string; findings: ReadonlySet<string> };
+
+export type NewApproval = {
+  runId: string;
+  employerId: string;
+  action: ApprovedAction;
+  etag: string;
+  person: string;
+  checks: readonly string[];
+  findings: readonly AcceptableFinding[];
+  reason: string;
+};
+
+const readTexts = jsonColumn('run_approvals', 'findings', Type.Array(Type.String()));
+
+/** Returns the hash by which an approval covers exactly this finding. */
+export function findingHash({ checkId, employeeId, ids, result, example }: AcceptableFinding): string {
+  return hashOf(JSON.stringify([checkId, result, employeeId, ids.toSorted(), example]));
+}
+
+/** Stores an approval and returns its id. */
+export async function insertApproval(trx: Trx, approval: NewApproval, acting: Acting): Promise<number> {
+  const { runId, employerId, action, etag, person, checks, reason } = approval;
+  const record_id = await record(trx, acting, {
+    action: 'run.approve',
+    resource: runId,
+    employer: employerId,
+    details: { action, etag, person, accepted_checks: checks },
+    reason,
+  });
+  const findings = approval.findings.map(findingHash);
+  const lists = { checks: JSON.stringify(checks), findings: JSON.stringify(findings) };
+  await trx
+    .insertInto('run_approvals')
+    .values({ record_id, run_id: runId, action, etag, person, ...lists })
+    .execute();
+  return record_id;
+}
+
+/** Returns the approvals of a run, newest first. */
+export async function approvalsOf(db: Db | Trx, runId: string): Promise<StoredApproval[]> {
+  const rows = await db
+    .selectFrom('run_approvals')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .orderBy('record_id', 'desc')
+    .execute();
+  const makers = await makersOf(
+    db,
+    rows.map(({ record_id }) => record_id),
+  );
+  return rows.flatMap(({ record_id, run_id, action, etag, person, checks, findings }) => {
+    const made = makers.get(record_id);
+    if (made === undefined) return [];
+    const approval = { id: String(record_id), run_id, action, etag, reason: made.reason ?? '' };
+    return {
+      ...approval,
+      accepted_checks: readTexts(checks, run_id),
+      approved_by: made.by,
+      approved_at: made.at,
+      recordId: record_id,
+      person,
+      findings: new Set(readTexts(findings, run_id)),
+    };
+  });
+}
+
+export function viewApproval({
+  recordId: _,
+  person: __,
+  findings: ___,
+  ...approval
+}: StoredApproval): Approval {
+  return approval;
+}
+
+/** The actor that finalizes or voids. `person` is null for a program and for the command line. */
+export type Requester = { actor: Actor; person: string | null };
+
+/** `not-required`: the employer needs none. */
+export type ApprovalState =
+  | { state: 'not-required' | 'missing' }
+  | { state: 'given'; approval: StoredApproval };
+
+/**
+ * Returns the approval with which a run may be finalized or voided now. Another person gave it for the lines with this ETag,
+ * and it covers every failed finding. The command line needs one too, from any person; a token without a person gets none.
+ */
+export async function approvalFor(
+  db: Db | Trx,
+  run: { runId: string; employerId: string; action: ApprovedAction; etag: string },
+  failed: readonly AcceptableFinding[],
+  { actor, person }: Requester,
+): Promise<ApprovalState> {
+  if (!(await isApprovalRequired(db, run.employerId))) return { state: 'not-required' };
+  if (person === null && actor.kind !== 'cli') return { state: 'missing' };
+  const hashes = failed.map(findingHash);
+  const approval = (await approvalsOf(db, run.runId)).find(
+    (given) =>
+      given.action === run.action &&
+      given.etag === run.etag &&
+      given.person !== person &&
+      hashes.every((hash) => given.findings.has(hash)),
+  );
+  return approval === undefined ? { state: 'missing' } : { state: 'given', approval };
+}
+
+/** Removes the approvals of an open run that is being deleted. */
+export async function removeApprovalsOf(trx: Trx, runId: string): Promise<void> {
+  await trx.deleteFrom('run_approvals').where('run_id', '=', runId).execute();
+}

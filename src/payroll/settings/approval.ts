@@ -1,0 +1,108 @@
+/** Whether finalizing and voiding the runs of an employer need an approval by another person. */
+import Type from 'typebox';
+import { boolean, closed, component, nullable, reasonField, text } from '../../contract/fields.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
+import { lockPayroll } from './lock.ts';
+
+export const SecondApproval = component(
+  'SecondApproval',
+  {
+    required: boolean('Whether finalizing and voiding need an approval by another person.'),
+    set_by: nullable({ ...Actor, description: 'Who set it last. Null if it was never set.' }),
+    set_at: Type.Union([text('The time it was set.'), Type.Null()]),
+    switching_off: nullable(
+      closed(
+        { requested_by: Actor, requested_at: text('The time of the request.') },
+        'The request to switch it off, which another person must repeat. Null if there is none.',
+      ),
+    ),
+  },
+  'Whether the runs of an employer need a second approval.',
+);
+
+export const SecondApprovalRequest = component(
+  'SecondApprovalRequest',
+  {
+    required: boolean('`true` takes effect at once. `false` takes effect when another person sends it too.'),
+    reason: reasonField('The reason for the change.'),
+  },
+  'A change of the setting.',
+);
+
+type Stored = { version: number; required: 0 | 1; requested_by: string | null; record_id: number };
+
+/** `person`: the person who sets it; null if unknown. */
+export type NewSetting = { required: boolean; reason: string; person: string | null };
+
+/** `requested`: another person must switch it off, too. `same`: nothing changed. */
+export type SetApproval = 'set' | 'requested' | 'same' | 'person-missing';
+
+export async function isApprovalRequired(db: Db | Trx, employerId: string): Promise<boolean> {
+  return (await latest(db, employerId))?.required === 1;
+}
+
+/** Switches second approval on, or off by two persons. */
+export async function setApproval(
+  trx: Trx,
+  employerId: string,
+  { required, reason, person }: NewSetting,
+  acting: Acting,
+): Promise<SetApproval> {
+  await lockPayroll(trx);
+  const known = await latest(trx, employerId);
+  const isOn = known?.required === 1;
+  const requestedBy = known?.requested_by ?? null;
+  if (required ? isOn && requestedBy === null : !isOn) return 'same';
+  if (!required && person === null) return 'person-missing';
+  if (!required && requestedBy === person) return 'same';
+  const isRequest = !required && requestedBy === null;
+  const after = { required: required || isRequest, requested_by: isRequest ? person : null };
+  const version = (known?.version ?? 0) + 1;
+  const before = { required: isOn, requested_by: requestedBy };
+  const record_id = await record(trx, acting, {
+    action: 'approval-setting.put',
+    resource: employerId,
+    employer: employerId,
+    details: { version, before, after, person },
+    reason,
+  });
+  const row = { employer_id: employerId, version, required: after.required ? 1 : 0, record_id } as const;
+  await trx
+    .insertInto('approval_settings')
+    .values({ ...row, requested_by: after.requested_by })
+    .execute();
+  return isRequest ? 'requested' : 'set';
+}
+
+export async function viewApprovalSetting(db: Db, employerId: string) {
+  const rows = await newest(db, employerId).limit(2).execute();
+  const makers = await makersOf(
+    db,
+    rows.map(({ record_id }) => record_id),
+  );
+  const [last, before] = rows;
+  const isRequest = last !== undefined && last.requested_by !== null;
+  const set = isRequest ? before : last;
+  const setter = set === undefined ? undefined : makers.get(set.record_id);
+  const requester = isRequest ? makers.get(last.record_id) : undefined;
+  return {
+    required: last?.required === 1,
+    set_by: setter?.by ?? null,
+    set_at: setter?.at ?? null,
+    switching_off:
+      requester === undefined ? null : { requested_by: requester.by, requested_at: requester.at },
+  };
+}
+
+async function latest(db: Db | Trx, employerId: string): Promise<Stored | undefined> {
+  return newest(db, employerId).limit(1).executeTakeFirst();
+}
+
+function newest(db: Db | Trx, employerId: string) {
+  return db
+    .selectFrom('approval_settings')
+    .select(['version', 'required', 'requested_by', 'record_id'])
+    .where('employer_id', '=', employerId)
+    .orderBy('version', 'desc');
+}

@@ -1,0 +1,208 @@
+/** Second approval: a run is finalized and voided only as another person approved it. */
+import type { Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { voidRun } from '../../src/payroll/records/runs.ts';
+import { finalizeChecked } from '../../src/readiness/run-report.ts';
+import { cliActor } from '../../src/security/audit.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { bodyOn, deduct, EMPLOYER, LATELY, NOW, QUESTION } from '../support/payroll.ts';
+import { RUNS, startPayroll } from './payroll-stage.ts';
+
+const SETTING = `/v1/employers/${EMPLOYER}/second-approval`;
+const PROBLEM = 'urn:benefits-sidecar:problem:';
+const REASON = { reason: 'a test' };
+
+/** A run of an employer that requires approvals, and two persons who may do everything. */
+async function startApproving(t: Test) {
+  const payroll = await startPayroll(t);
+  const { call, db, put, tokenWith, personWith } = payroll;
+  const tokens = {
+    ann: await personWith('ann@example.com', 'all'),
+    bob: await personWith('bob@example.com', 'all'),
+    program: await tokenWith('all'),
+  };
+  type Who = keyof typeof tokens;
+  const set = (who: Who, required: boolean) =>
+    call({ method: 'PUT', url: SETTING, body: { required, ...REASON }, token: tokens[who] });
+  await put('r');
+  await set('ann', true);
+  const readiness = async () => (await call({ url: `${RUNS}/r/readiness` })).headers.etag as string;
+  return {
+    ...payroll,
+    set,
+    readiness,
+    /** Approves the current lines and findings. */
+    approve: async (who: Who, body: object = {}, etag?: string) =>
+      call({
+        method: 'POST',
+        url: `${RUNS}/r/approval`,
+        body: { action: 'finalize', ...REASON, ...body },
+        token: tokens[who],
+        headers: { 'if-match': etag ?? (await readiness()) },
+      }),
+    finalize: (who: Who, body: object = {}) =>
+      call({ method: 'POST', url: `${RUNS}/r/finalize`, body, token: tokens[who] }),
+    voidRun: (who: Who) => call({ method: 'POST', url: `${RUNS}/r/void`, body: REASON, token: tokens[who] }),
+    approveVoid: (who: Who) =>
+      call({
+        method: 'POST',
+        url: `${RUNS}/r/approval`,
+        body: { action: 'void', ...REASON },
+        token: tokens[who],
+      }),
+    /** Adds a deduction, which changes the lines, or overlaps with another one, which fails a check. */
+    change: (event: string) =>
+      deduct(db, event, { id: event, employee_id: 'emp-1', line_of_coverage: 'vision' }),
+    overlap: () => deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATELY),
+  };
+}
+
+const MISSING = { status: 409, json: { type: `${PROBLEM}approval-missing` } };
+
+onEitherEngine('a run is finalized by a person after another person approved its lines', async (t) => {
+  const { approve, finalize, get, call } = await startApproving(t);
+  t.match(await finalize('ann'), MISSING, 'nobody approved');
+  const { json: approval } = await approve('bob');
+  t.match(approval, { run_id: 'r', action: 'finalize', approved_by: { kind: 'token' }, accepted_checks: [] });
+  t.match(await finalize('bob'), MISSING, 'the same person');
+  t.match(await finalize('program'), MISSING, 'a token without a person');
+  const { status, json } = await finalize('ann');
+  t.equal(status, 200);
+  t.match(json, { approval_id: approval.id, approved_by: approval.approved_by, accepted_by: null });
+  t.strictSame((await get('/r/approvals')).json.approvals, [approval]);
+  t.match((await get('/r/verify')).json, { identical: true });
+  const url = '/v1/audit?resource_type=run&resource_id=r&order=oldest_first';
+  const { json: records } = await call({ url });
+  t.match(records.data, [
+    { action: 'run.create' },
+    { action: 'run.approve', id: approval.id, reason: 'a test', details: { person: 'bob@example.com' } },
+    { action: 'run.finalize', details: { approval_id: approval.id } },
+  ]);
+});
+
+onEitherEngine('two tokens of a person are one person', async (t) => {
+  const { approve, call, personWith } = await startApproving(t);
+  await approve('bob');
+  const token = await personWith('bob@example.com', 'all');
+  t.match(await call({ method: 'POST', url: `${RUNS}/r/finalize`, token }), MISSING);
+});
+
+onEitherEngine('an approval ends when a line changes, and not before', async (t) => {
+  const { approve, finalize, change, call } = await startApproving(t);
+  await approve('bob');
+  await change('ded-new');
+  t.match(await finalize('ann'), MISSING);
+  const override = { member_amount: '1.00', employer_amount: '0.00', ...REASON };
+  await call({ method: 'PUT', url: `${RUNS}/r/overrides/emp-1/ded-1`, body: override });
+  await approve('bob');
+  t.equal((await finalize('ann')).status, 200);
+});
+
+onEitherEngine('an approval covers the findings that it names, and no other', async (t) => {
+  const { approve, finalize, overlap, readiness, db } = await startApproving(t);
+  await overlap();
+  t.match(await approve('bob'), { status: 409, json: { type: `${PROBLEM}readiness-failed` } });
+  t.match(await approve('bob', { accept: ['bogus'] }), {
+    status: 400,
+    json: { errors: [{ path: 'accept' }] },
+  });
+  t.match(await approve('bob', { accept: ['overlap'] }, '"another"'), { status: 412 });
+  t.equal((await approve('bob', { accept: ['overlap'] })).status, 201);
+  const wrong = { id: 'ded-2', employee_id: 'emp-2', member_contribution: 'much' };
+  await deduct(db, 'evt-bad', wrong);
+  t.match(await finalize('ann'), MISSING, 'an event is quarantined since');
+  const etag = await readiness();
+  t.equal((await approve('bob', { accept: ['overlap', 'events-quarantined'] }, etag)).status, 201);
+  const { status, json } = await finalize('ann');
+  t.equal(status, 200);
+  t.match(json, {
+    accepted_checks: ['events-quarantined', 'overlap'],
+    accept_reason: 'a test',
+    accepted_by: { name: json.approved_by.name },
+  });
+});
+
+onEitherEngine('an approval stays when a finding disappears', async (t) => {
+  const { approve, finalize, db, call } = await startApproving(t);
+  await deduct(db, 'evt-bad', { id: 'ded-2', employee_id: 'emp-2', member_contribution: 'much' });
+  t.equal((await approve('bob', { accept: ['events-quarantined'] })).status, 201);
+  await call({ method: 'POST', url: '/v1/events/evt-bad/dismiss', body: REASON });
+  t.match(await finalize('ann'), { status: 200, json: { accepted_checks: [], accepted_by: null } });
+});
+
+onEitherEngine('voiding needs its own approval', async (t) => {
+  const { approve, finalize, voidRun, approveVoid } = await startApproving(t);
+  t.equal((await approveVoid('bob')).status, 409, 'the run is open');
+  await approve('bob');
+  await finalize('ann');
+  t.match(await voidRun('ann'), MISSING);
+  t.equal((await approveVoid('bob')).status, 201);
+  t.match(await voidRun('bob'), MISSING);
+  t.match(await voidRun('program'), MISSING);
+  t.equal((await voidRun('ann')).status, 200);
+});
+
+onEitherEngine('only a person approves, and a forged name of a user is nobody', async (t) => {
+  const { call, readiness, tokenWith, personWith } = await startApproving(t);
+  const approve = async (token: string) =>
+    call({
+      method: 'POST',
+      url: `${RUNS}/r/approval`,
+      body: { action: 'finalize', ...REASON },
+      token,
+      headers: { 'if-match': await readiness(), 'x-acting-user': 'bob@example.com' },
+    });
+  t.match(await approve(await tokenWith('all')), { status: 403, json: { detail: /token of a person/ } });
+  const specialist = await personWith('cy@example.com', 'runs:read', 'runs:write');
+  t.match(await approve(specialist), { status: 403, json: { detail: /runs:approve/ } });
+});
+
+onEitherEngine('a new run with the id of a deleted one is not approved', async (t) => {
+  const { approve, finalize, call, put } = await startApproving(t);
+  await approve('bob');
+  t.equal((await call({ method: 'DELETE', url: `${RUNS}/r` })).status, 204);
+  await put('r');
+  t.match(await finalize('ann'), MISSING);
+});
+
+onEitherEngine('one person switches second approval on, and two switch it off', async (t) => {
+  const { set, finalize, call } = await startApproving(t);
+  t.match(await set('program', false), { status: 403 });
+  t.match((await set('ann', false)).json, {
+    required: true,
+    switching_off: { requested_by: { kind: 'token' } },
+  });
+  t.match((await set('ann', false)).json, { required: true }, 'the same person again');
+  t.match(await finalize('ann'), MISSING);
+  t.match((await set('program', true)).json, { required: true, switching_off: null }, 'withdrawn');
+  await set('ann', false);
+  t.match((await set('bob', false)).json, { required: false, switching_off: null });
+  t.equal((await finalize('program')).status, 200);
+  t.match((await call({ url: '/v1/employers/unknown/second-approval' })).json, {
+    required: false,
+    set_by: null,
+  });
+});
+
+onEitherEngine('the command line finalizes and voids only what a person approved', async (t) => {
+  const { approve, approveVoid, db } = await startApproving(t);
+  const actor = cliActor('root');
+  const finalize = () =>
+    finalizeChecked(db, 'r', {
+      ...{ ifMatch: null, accept: null, actor, question: QUESTION },
+      sharedNow: async () => NOW,
+    });
+  const voidIt = () => transact(db, (trx) => voidRun(trx, 'r', { ...REASON, actor, now: LATELY }));
+  t.match(await finalize(), { outcome: 'approval-missing' });
+  await approve('bob');
+  t.match(await finalize(), { outcome: 'finalized' });
+  t.equal(await voidIt(), 'approval-missing');
+  await approveVoid('bob');
+  t.equal(await voidIt(), 'voided');
+});
+
+onEitherEngine('a run that states options of its own still needs the approval', async (t) => {
+  const { call, put } = await startApproving(t);
+  await put('own', bodyOn('2026-07-31', { scheme: 'first-checks', policy_reason: 'a test' }));
+  t.match(await call({ method: 'POST', url: `${RUNS}/own/finalize` }), MISSING);
+});
