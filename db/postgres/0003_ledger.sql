@@ -85,7 +85,9 @@ CREATE TABLE start_decisions (
 
 CREATE INDEX start_decisions_by_deduction ON start_decisions (deduction_id, position);
 
-CREATE TRIGGER start_decisions_are_append_only BEFORE UPDATE OR DELETE ON start_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER start_decisions_are_never_changed BEFORE UPDATE ON start_decisions FOR EACH ROW
+  WHEN (NEW.reason <> '[erased]' OR to_jsonb(NEW) - 'reason' <> to_jsonb(OLD) - 'reason') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER start_decisions_are_never_removed BEFORE DELETE ON start_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER start_decisions_are_never_emptied BEFORE TRUNCATE ON start_decisions EXECUTE FUNCTION refuse_change();
 
 -- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
@@ -102,7 +104,9 @@ CREATE TABLE deduction_assignments (
 
 CREATE INDEX deduction_assignments_by_deduction ON deduction_assignments (deduction_id, position);
 
-CREATE TRIGGER deduction_assignments_are_append_only BEFORE UPDATE OR DELETE ON deduction_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER deduction_assignments_are_never_changed BEFORE UPDATE ON deduction_assignments FOR EACH ROW
+  WHEN (NEW.reason <> '[erased]' OR to_jsonb(NEW) - 'reason' <> to_jsonb(OLD) - 'reason') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER deduction_assignments_are_never_removed BEFORE DELETE ON deduction_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER deduction_assignments_are_never_emptied BEFORE TRUNCATE ON deduction_assignments EXECUTE FUNCTION refuse_change();
 
 -- Reports about employments, without names or SSNs. A row is one report by one source; null is what the source did not

@@ -115,7 +115,7 @@ CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, ru
 CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
 CREATE UNIQUE INDEX payroll_runs_one_open ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'open' AND kind = 'regular';
 
--- A final run changes only by being voided, which changes nothing else. Neither it nor a voided run is ever removed.
+-- A final run changes only by being voided, which changes nothing else, and by erasing a reason. Neither it nor a voided run is ever removed.
 CREATE FUNCTION refuse_change_of_final_run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a finalized run changes only by being voided'; END $$;
 CREATE TRIGGER final_runs_are_never_removed BEFORE DELETE ON payroll_runs FOR EACH ROW WHEN (OLD.state <> 'open') EXECUTE FUNCTION refuse_change_of_final_run();
 CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs FOR EACH ROW
@@ -129,7 +129,11 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs FOR EACH
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
       NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
       NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
-    )))
+    )) AND NOT (
+      to_jsonb(NEW) - 'accept_reason' - 'void_reason' = to_jsonb(OLD) - 'accept_reason' - 'void_reason'
+      AND (NEW.accept_reason IS NOT DISTINCT FROM OLD.accept_reason OR NEW.accept_reason = '[erased]')
+      AND (NEW.void_reason IS NOT DISTINCT FROM OLD.void_reason OR NEW.void_reason = '[erased]')
+    ))
   EXECUTE FUNCTION refuse_change_of_final_run();
 CREATE TRIGGER payroll_runs_are_never_emptied BEFORE TRUNCATE ON payroll_runs EXECUTE FUNCTION refuse_change_of_final_run();
 
@@ -336,5 +340,7 @@ CREATE TABLE item_decisions (
 CREATE INDEX item_decisions_of_employee ON item_decisions (employee_id, employer_id, decision_id);
 CREATE INDEX item_decisions_of_run ON item_decisions (run_id, decision_id);
 
-CREATE TRIGGER item_decisions_are_append_only BEFORE UPDATE OR DELETE ON item_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER item_decisions_are_never_changed BEFORE UPDATE ON item_decisions FOR EACH ROW
+  WHEN (NEW.reason <> '[erased]' OR to_jsonb(NEW) - 'reason' <> to_jsonb(OLD) - 'reason') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER item_decisions_are_never_removed BEFORE DELETE ON item_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER item_decisions_are_never_emptied BEFORE TRUNCATE ON item_decisions EXECUTE FUNCTION refuse_change();

@@ -85,7 +85,8 @@ CREATE TABLE start_decisions (
 
 CREATE INDEX start_decisions_by_deduction ON start_decisions (deduction_id, position);
 
-CREATE TRIGGER start_decisions_are_never_changed BEFORE UPDATE ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
+CREATE TRIGGER start_decisions_are_never_changed BEFORE UPDATE OF position, deduction_id, version, version_position, decision, record_id, recorded_at ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
+CREATE TRIGGER start_decisions_only_lose_reasons BEFORE UPDATE ON start_decisions WHEN NEW.reason <> '[erased]' BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
 CREATE TRIGGER start_decisions_are_never_removed BEFORE DELETE ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
 
 -- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
@@ -102,7 +103,8 @@ CREATE TABLE deduction_assignments (
 
 CREATE INDEX deduction_assignments_by_deduction ON deduction_assignments (deduction_id, position);
 
-CREATE TRIGGER deduction_assignments_are_never_changed BEFORE UPDATE ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
+CREATE TRIGGER deduction_assignments_are_never_changed BEFORE UPDATE OF position, deduction_id, employer_id, effective_on, record_id, recorded_at ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
+CREATE TRIGGER deduction_assignments_only_lose_reasons BEFORE UPDATE ON deduction_assignments WHEN NEW.reason <> '[erased]' BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
 CREATE TRIGGER deduction_assignments_are_never_removed BEFORE DELETE ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
 
 -- Reports about employments, without names or SSNs. A row is one report by one source; null is what the source did not

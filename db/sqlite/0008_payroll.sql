@@ -115,7 +115,7 @@ CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, ru
 CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
 CREATE UNIQUE INDEX payroll_runs_one_open ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'open' AND kind = 'regular';
 
--- A final run changes only by being voided, which changes nothing else. Neither it nor a voided run is ever removed.
+-- A final run changes only by being voided, which changes nothing else, and by erasing a reason. Neither it nor a voided run is ever removed.
 CREATE TRIGGER final_runs_are_never_removed BEFORE DELETE ON payroll_runs WHEN OLD.state <> 'open' BEGIN SELECT RAISE(ABORT, 'finalized and voided runs are never removed'); END;
 CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs
   WHEN OLD.state <> 'open' AND NOT (OLD.state = 'finalized' AND NEW.state = 'voided' AND (
@@ -128,7 +128,12 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
       NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
       NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
-    ))
+    )) AND NOT (
+      (OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end, OLD.pay_date, OLD.body, OLD.state, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version, OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash, OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.voided_at) IS
+      (NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end, NEW.pay_date, NEW.body, NEW.state, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version, NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash, NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.voided_at)
+      AND (NEW.accept_reason IS OLD.accept_reason OR NEW.accept_reason = '[erased]')
+      AND (NEW.void_reason IS OLD.void_reason OR NEW.void_reason = '[erased]')
+    )
   BEGIN SELECT RAISE(ABORT, 'a finalized run changes only by being voided'); END;
 
 -- Freezes that are being written, with the time of the last page by the database's clock. A process that died leaves one
@@ -331,5 +336,6 @@ CREATE TABLE item_decisions (
 CREATE INDEX item_decisions_of_employee ON item_decisions (employee_id, employer_id, decision_id);
 CREATE INDEX item_decisions_of_run ON item_decisions (run_id, decision_id);
 
-CREATE TRIGGER item_decisions_are_never_changed BEFORE UPDATE ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
+CREATE TRIGGER item_decisions_are_never_changed BEFORE UPDATE OF employer_id, decision_id, employee_id, item_id, run_id, action, member_amount, employer_amount, amount, not_before, until, paid_on, record_id, recorded_at ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
+CREATE TRIGGER item_decisions_only_lose_reasons BEFORE UPDATE ON item_decisions WHEN NEW.reason <> '[erased]' BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
 CREATE TRIGGER item_decisions_are_never_removed BEFORE DELETE ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;

@@ -5,6 +5,7 @@ import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts'
 import type { Problem } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { type Acting, record } from '../security/audit.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
 import { isOverdue } from './sync-list.ts';
 
 type SyncRequest = { employerId: string; now: string };
@@ -236,3 +237,8 @@ async function move(
     .where('state', 'in', from)
     .execute();
 }
+
+export const SYNC_REASONS: ReasonColumn = {
+  ...{ table: 'census_syncs', column: 'dismissed_reason', actions: ['census-sync.dismiss'] },
+  by: { column: 'sync_id', is: 'resource_id' },
+};

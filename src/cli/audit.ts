@@ -1,12 +1,15 @@
 /** The commands of audit records. */
 import { createDifferences } from '../database/difference.ts';
+import { transact } from '../database/transaction.ts';
 import { auditCursor } from '../operations/audit-files.ts';
+import { REASON_COLUMNS } from '../operations/reasons.ts';
 import { headText, parseHead, readHead } from '../security/audit-chain.ts';
 import { AUDIT_ORDERS, type AuditOrder, type AuditRecord, listRecords } from '../security/audit-list.ts';
+import { eraseReason } from '../security/reasons.ts';
 import { compareHead, verifyAudit } from '../security/verify-audit.ts';
-import { employerId, instant } from './arguments.ts';
-import type { Command, PageOptions } from './command.ts';
-import { ifStopped, wrongUsage } from './failure.ts';
+import { employerId, instant, wholeNumber } from './arguments.ts';
+import { actingIn, type Command, confirm, type PageOptions } from './command.ts';
+import { failed, ifStopped, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
   counted,
@@ -79,6 +82,30 @@ export function addAuditCommands(program: Command): void {
         return isIntact && (result === null || result === 'continues') ? 0 : 1;
       },
     );
+  audit
+    .subcommand('erase-reason', 'Erase the reason of an audit record, for example because it names a person.')
+    .records('reason.erase')
+    .examples('audit erase-reason 311 --reason "it named an employee"')
+    .argument('<record-id>', 'The id of the record', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .reason('Why; stored with the record of the erasure')
+    .confirmed()
+    .json()
+    .doesOnDatabase(async (context, recordId: number, { reason }: { reason: string }) => {
+      const { db, out } = context;
+      const question =
+        'Erase it? It cannot be restored. The chain stays intact, because it has only a keyed hash.';
+      await confirm(context, [`The reason of record ${recordId}, and its copies.`], question);
+      const how = { ...actingIn(context), reason };
+      const erased = await transact(db, (trx) => eraseReason(trx, recordId, how, REASON_COLUMNS));
+      if (erased === 'unknown') throw unknownId('record', String(recordId), 'audit list');
+      if (erased === 'no-reason') throw failed(`record ${recordId} has no reason, or it was erased before`);
+      if (erased === 'override') {
+        throw failed(
+          `record ${recordId} is of an override, whose reason is part of its run: it cannot be erased`,
+        );
+      }
+      printResult(out, { id: String(recordId), erased: true }, `Erased the reason of record ${recordId}`);
+    });
 }
 
 /** Differences that are printed. All are counted. */

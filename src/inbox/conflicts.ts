@@ -3,6 +3,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { holdRetention } from '../database/retention.ts';
 import type { ConflictedEventTable, ConflictTable, Db, Trx } from '../database/tables.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
 
 /** Other bodies stored per event, of up to 256 KiB each. Later ones are counted, because a sender may send any number. */
 export const CONFLICTS_STORED = 20;
@@ -130,3 +131,11 @@ export async function listConflicts(
   const conflicts = rows.slice(0, page.limit);
   return { conflicts, next: rows.length > page.limit ? (conflicts.at(-1)?.conflict_id ?? null) : null };
 }
+
+/** A dismissal keeps its reason with the event and with each of its conflicts. */
+export const DISMISSAL_REASONS: readonly ReasonColumn[] = (
+  ['inbox', 'event_conflicts', 'conflicted_events'] as const
+).map((table) => ({
+  ...{ table, column: 'dismissed_reason', actions: ['event.dismiss'] },
+  by: { column: 'event_id', is: 'resource_id' },
+}));

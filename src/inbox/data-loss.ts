@@ -12,6 +12,7 @@ import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { readPosition } from '../ledger/position.ts';
 import { type Acting, record } from '../security/audit.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
 import type { Log } from '../telemetry/log.ts';
 
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -219,3 +220,8 @@ export async function acceptLosses(trx: Trx, reason: string, acting: Acting): Pr
     await record(trx, acting, { action: 'loss.accept', resource: null, details: { count }, reason });
   return count;
 }
+
+export const LOSS_REASONS: ReasonColumn = {
+  ...{ table: 'data_losses', column: 'accepted_reason', actions: ['loss.accept'] },
+  by: { column: 'accepted_at', is: 'recorded_at' },
+};

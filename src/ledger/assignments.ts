@@ -2,6 +2,7 @@
 import { isOneOf } from '../database/bulk.ts';
 import type { AssignmentTable, Db, Trx } from '../database/tables.ts';
 import { type Acting, type Actor, makersOf, record, SYSTEM } from '../security/audit.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 export type Assignment = Pick<AssignmentTable, 'position' | 'employer_id' | 'effective_on' | 'recorded_at'>;
@@ -87,3 +88,8 @@ export async function isAnyAssignedAfter(db: Db | Trx, position: number): Promis
 export function viewAssignment({ record_id: _, ...assignment }: MadeAssignment) {
   return { id: String(assignment.position), ...assignment };
 }
+
+export const ASSIGNMENT_REASONS: ReasonColumn = {
+  ...{ table: 'deduction_assignments', column: 'reason', actions: ['deduction.assign'] },
+  by: { column: 'record_id', is: 'record_id' },
+};

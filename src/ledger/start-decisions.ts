@@ -2,6 +2,7 @@
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
 import { type Acting, type Actor, record } from '../security/audit.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 import { timelineOf } from './state.ts';
@@ -69,3 +70,8 @@ export async function startDecisionsOf(
     .execute();
   return Map.groupBy(rows, ({ deduction_id }) => deduction_id);
 }
+
+export const START_DECISION_REASONS: ReasonColumn = {
+  ...{ table: 'start_decisions', column: 'reason', actions: ['deduction.decide-start'] },
+  by: { column: 'record_id', is: 'record_id' },
+};

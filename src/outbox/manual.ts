@@ -2,6 +2,7 @@ import type { Updateable } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, RequestKind, Subject, Trx } from '../database/tables.ts';
 import { type Acting, type NewRecord, record } from '../security/audit.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
 import { lockSubject, updateFronts } from './queue.ts';
 
 /** The kinds that operators can retry, cancel or release. A census upload follows from its syncs instead. */
@@ -107,3 +108,8 @@ async function isNewerDelivered(trx: Trx, change: ChangeRow): Promise<boolean> {
     .executeTakeFirst();
   return newer !== undefined;
 }
+
+export const CANCELLATION_REASONS: ReasonColumn = {
+  ...{ table: 'outbox', column: 'reason', actions: ['change.cancel'] },
+  by: { column: 'request_id', is: 'resource_id' },
+};

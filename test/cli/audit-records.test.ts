@@ -9,6 +9,7 @@ import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
+import { readHead } from '../../src/security/audit-chain.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import {
@@ -45,6 +46,8 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     .select('sync_id')
     .where('event_id', '=', 'evt-sync')
     .executeTakeFirstOrThrow();
+  // The first command below gives a reason.
+  const { record_id } = await readHead(db);
   const at = new Date().toISOString();
   const reason = ['--reason', 'a test'];
   const settings = (name: string, value: object) => [
@@ -68,6 +71,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   };
   return [
     { argv: ['census', 'dismiss', sync_id, ...reason, '--yes'], action: 'census-sync.dismiss' },
+    { argv: ['audit', 'erase-reason', String(record_id + 1), ...reason, '--yes'], action: 'reason.erase' },
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },
     { argv: ['run', 'delete', 'r', '--yes'], action: 'run.delete' },
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },

@@ -3,6 +3,7 @@ import { insertRows, isOneOf } from '../../database/bulk.ts';
 import type { Db, ItemDecisionTable, Trx } from '../../database/tables.ts';
 import { amountOf, type Cents, centsOf } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
+import type { ReasonColumn } from '../../security/reasons.ts';
 import type { Sides } from '../calculation/items.ts';
 
 export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
@@ -145,3 +146,8 @@ function decisionOf(row: ItemDecisionTable): Decision {
 function textOf(amount: Cents | null | undefined): string | null {
   return amount == null ? null : amountOf(amount);
 }
+
+export const DECISION_REASONS: ReasonColumn = {
+  ...{ table: 'item_decisions', column: 'reason', actions: ['item.decide'] },
+  by: { column: 'record_id', is: 'record_id' },
+};

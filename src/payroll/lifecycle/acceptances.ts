@@ -3,6 +3,7 @@ import type { AcceptableFinding, FindAcceptance } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Actor, makersOf } from '../../security/audit.ts';
+import type { ReasonColumn } from '../../security/reasons.ts';
 import { hashOf } from '../records/basis.ts';
 
 type AcceptanceRow = Tables['accepted_findings'];
@@ -33,9 +34,15 @@ export async function recordAcceptances(trx: Trx, rows: readonly AcceptanceRow[]
   await insertRows(trx, 'accepted_findings', rows);
 }
 
-/** Returns the SHA-256 of the acceptances of a run with their actor. The run keeps it with its outcome. */
+/**
+ * Returns the SHA-256 of the acceptances of a run with their actor, without their reason, which can be erased. The run keeps
+ * it with its outcome.
+ */
 export function hashOfAcceptances(rows: readonly AcceptanceRow[], by: Actor | null): string {
-  const sorted = [...rows, ...(by === null ? [] : [by])].map((object) => Object.entries(object).sort());
+  const withoutReasons = rows.map(({ reason: _, ...row }) => row);
+  const sorted = [...withoutReasons, ...(by === null ? [] : [by])].map((object) =>
+    Object.entries(object).sort(),
+  );
   return hashOf(JSON.stringify(sorted));
 }
 
@@ -77,3 +84,8 @@ function idsText(ids: readonly string[]): string {
 function keyOf(checkId: string, employeeId: string | null, ids: string): string {
   return JSON.stringify([checkId, employeeId, ids]);
 }
+
+export const ACCEPTANCE_REASONS: ReasonColumn = {
+  ...{ table: 'accepted_findings', column: 'reason', actions: ['run.finalize'] },
+  by: { column: 'record_id', is: 'record_id' },
+};

@@ -4,6 +4,7 @@ import { pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record } from '../../security/audit.ts';
+import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, removeApprovalsOf } from './approvals.ts';
 import { StatedRun } from './body.ts';
@@ -316,3 +317,13 @@ export function bodyOf({ run_id, body }: StoredRun): StatedRun {
 export function runIds(db: Db, atOnce: number): AsyncGenerator<{ run_id: string }[]> {
   return pagesByKey<{ run_id: string }>(db, 'payroll_runs', ['run_id'], sql`run_id`, atOnce);
 }
+
+export const RUN_REASONS: readonly ReasonColumn[] = (
+  [
+    ['accept_reason', 'run.finalize'],
+    ['void_reason', 'run.void'],
+  ] as const
+).map(([column, action]) => ({
+  ...{ table: 'payroll_runs', column, actions: [action] },
+  by: { column: 'run_id', is: 'resource_id' },
+}));

@@ -1,0 +1,23 @@
+import { SYNC_REASONS } from '../census/syncs.ts';
+import { DISMISSAL_REASONS } from '../inbox/conflicts.ts';
+import { LOSS_REASONS } from '../inbox/data-loss.ts';
+import { ASSIGNMENT_REASONS } from '../ledger/assignments.ts';
+import { START_DECISION_REASONS } from '../ledger/start-decisions.ts';
+import { CANCELLATION_REASONS } from '../outbox/manual.ts';
+import { DECISION_REASONS } from '../payroll/facts/decisions.ts';
+import { ACCEPTANCE_REASONS } from '../payroll/lifecycle/acceptances.ts';
+import { RUN_REASONS } from '../payroll/records/runs.ts';
+import type { ReasonColumn } from '../security/reasons.ts';
+
+/** Every column that repeats the reason of an audit record, except of overrides: the basis of a final run has a copy. */
+export const REASON_COLUMNS: readonly ReasonColumn[] = [
+  START_DECISION_REASONS,
+  ASSIGNMENT_REASONS,
+  ...DISMISSAL_REASONS,
+  LOSS_REASONS,
+  SYNC_REASONS,
+  CANCELLATION_REASONS,
+  ...RUN_REASONS,
+  ACCEPTANCE_REASONS,
+  DECISION_REASONS,
+];
