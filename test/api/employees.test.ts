@@ -18,13 +18,13 @@ onEitherEngine('a token sees the parts it has scopes for, and which parts need a
   const some = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read', 'runs:read'));
   t.strictSame(some.json.left_out, [{ part: 'changes', scope: 'changes:read' }]);
   t.notOk('changes' in some.json);
-  t.strictSame(some.json.arrears, []);
+  t.strictSame(some.json.open_items, []);
   const least = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read'));
   t.strictSame(
     least.json.left_out.map((one: { part: string }) => one.part),
-    ['changes', 'arrears'],
+    ['changes', 'open_items'],
   );
-  t.notOk('arrears' in least.json);
+  t.notOk('open_items' in least.json);
   t.equal((await show(payroll, 'emp-1', await payroll.tokenWith('changes:read', 'runs:read'))).status, 403);
 });
 

@@ -187,7 +187,7 @@ t.test('any id opens its deduction or employee', async (t) => {
   t.equal(await page.getByRole('link', { name: '.', exact: true }).count(), 0);
 });
 
-t.test('an employee page shows employment, deductions, changes, arrears and their sources', async (t) => {
+t.test('an employee page shows employment, deductions, changes, open items and their sources', async (t) => {
   const { db, signedIn, tokenWith } = await openConsole(t, { encryptor });
   await employ(db, 'emp-1', { pay_group: HOSTILE });
   await employ(db, 'emp-1', {
@@ -210,13 +210,13 @@ t.test('an employee page shows employment, deductions, changes, arrears and thei
   t.match(history[0], ['4', 'acme', 'termination date: 2026-02-28', `termination ${change}`]);
   t.match(history[2]?.[2], `pay group: ${HOSTILE}`);
   t.equal(await page.getByRole('link', { name: 'Termination' }).getAttribute('href'), `/changes/${change}`);
-  t.match(await page.getByRole('main').textContent(), 'No arrears');
+  t.match(await page.getByRole('main').textContent(), 'No open items');
   t.equal(await page.title(), 'Employee emp-1 · benefits-sidecar');
   await assertGood(t, page, 'an employee');
 
   const other = await signedIn({ token: await tokenWith('ledger:read') });
   await other.goto('/employees/emp-1');
-  t.match(await other.getByRole('main').textContent(), 'changes (changes:read) and arrears (runs:read)');
+  t.match(await other.getByRole('main').textContent(), 'changes (changes:read) and open items (runs:read)');
   t.equal(await other.getByRole('link', { name: change }).count(), 0);
   t.equal(await other.getByRole('table', { name: 'Employment changes' }).count(), 0);
 });

@@ -8,7 +8,7 @@ import { listDeductions } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { sightsOf, type Viewer } from '../../ledger/visibility.ts';
-import { Arrears, arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
+import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { notFound } from '../problem.ts';
@@ -78,7 +78,7 @@ const beginningOf = <const S extends TSchema>(row: S, path: string) =>
 /** The parts that require another scope in addition to the route's own. */
 const MORE = [
   { part: 'changes', scope: 'changes:read' },
-  { part: 'arrears', scope: 'runs:read' },
+  { part: 'open_items', scope: 'runs:read' },
 ] as const;
 
 const DEDUCTIONS = '/v1/deductions';
@@ -104,12 +104,14 @@ const Employee = field.component(
       'For a token limited to employers: how many events about the employee are not applied. Null if there are none.',
     ),
     changes: Type.Optional(beginningOf(ChangeSummary, CHANGES)),
-    arrears: Type.Optional(
-      Type.Array(Arrears, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
+    open_items: Type.Optional(
+      Type.Array(ShownItem, {
+        description: `The first ${SHOWN} items with an outstanding amount, by employer and pay date.`,
+      }),
     ),
     left_out: Type.Array(
       field.closed({
-        part: Type.Enum(['changes', 'arrears'], { description: 'The part that is not shown.' }),
+        part: Type.Enum(['changes', 'open_items'], { description: 'The part that is not shown.' }),
         scope: Type.Enum(['changes:read', 'runs:read'], { description: 'The scope it requires.' }),
       }),
       { description: 'The parts that are not shown because the token lacks their scopes.' },
@@ -129,7 +131,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
       description:
         'Returns the roster with its history and the first ' +
         `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
-        'and one with `runs:read` the arrears.',
+        'and one with `runs:read` the open items.',
       params: field.closed({
         employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
       }),
@@ -178,7 +180,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
           changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
         }),
         ...(mayAlso(request.caller, 'runs:read') && {
-          arrears: await arrearsOfEmployee(db, employeeId, employers, today),
+          open_items: await itemsOfEmployee(db, employeeId, employers, { today, limit: SHOWN }),
         }),
         left_out: MORE.filter(({ scope }) => !mayAlso(request.caller, scope)),
       };

@@ -13,6 +13,7 @@ import {
   allItems,
   type ItemsOf,
   itemCursor,
+  itemsOfEmployee,
   listItems,
   ShownItem,
 } from '../../payroll/reconciliation/open-items.ts';
@@ -159,14 +160,13 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params, query }) => {
       const { employee_id } = params;
-      const page = { limit: query.limit ?? LIMIT_DEFAULT };
+      const { state, limit: most = LIMIT_DEFAULT } = query;
       const employments = employmentsOf((await rosterOf(db, [employee_id])).get(employee_id) ?? []);
-      const data: Static<typeof ShownItem>[] = [];
-      for (const { employer_id } of employments) {
-        const { items } = await listItems(db, itemsOf(employer_id, { ...query, employee_id }), page);
-        data.push(...items);
-      }
-      return { data: data.slice(0, page.limit), has_more: data.length > page.limit, next_cursor: null };
+      const employers = employments.map(({ employer_id }) => employer_id);
+      // One more than requested shows whether there are more.
+      const how = { today: today(), limit: most + 1, state };
+      const items = await itemsOfEmployee(db, employee_id, employers, how);
+      return { data: items.slice(0, most), has_more: items.length > most, next_cursor: null };
     },
   );
 

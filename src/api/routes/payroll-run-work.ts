@@ -7,6 +7,7 @@ import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
+import { CONCERNED, concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
 import { type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
@@ -48,6 +49,7 @@ const Voided = field.component(
     settled_by: Type.Array(Type.String(), {
       description: 'The later finalized runs that settled an amount of this run, by pay date.',
     }),
+    ...CONCERNED,
   },
   'A voided payroll run.',
 );
@@ -143,7 +145,11 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
       log.info(fields, 'a payroll run was voided');
       const run = withRunHeaders(reply, await viewStoredRun(db, view, stored));
-      return { ...run, settled_by: await settledBy(db, stored.run_id) };
+      return {
+        ...run,
+        settled_by: await settledBy(db, stored.run_id),
+        ...(await concernedByVoid(db, run_id)),
+      };
     },
   );
 

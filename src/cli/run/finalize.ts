@@ -10,6 +10,7 @@ import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import { outlineOf, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
+import { type Concerned, concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
 import { bodyOf, type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { viewReadiness } from '../../readiness/report.ts';
@@ -99,7 +100,8 @@ export function addFinalizeCommands(run: Command): void {
       const finalized = await storedRun(db, runId);
       if (finalized.state !== 'finalized') throw notFinalized(finalized);
       const settled_by = await settledBy(db, finalized.run_id);
-      const effects = await effectsOfVoiding(db, finalized, settled_by);
+      const concerned = await concernedByVoid(db, runId);
+      const effects = await effectsOfVoiding(db, finalized, settled_by, concerned);
       await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
       const how = { reason, ...actingIn(context) };
       const outcome = await transact(db, (trx) => voidRun(trx, runId, how));
@@ -107,7 +109,7 @@ export function addFinalizeCommands(run: Command): void {
       if (outcome === 'approval-missing') throw failed(APPROVAL_MISSING);
       if (outcome !== 'voided') throw notFinalized(stored);
       const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-      printResult(out, { ...shown, settled_by }, `Voided ${runId}`);
+      printResult(out, { ...shown, settled_by, ...concerned }, `Voided ${runId}`);
       if (yes) for (const effect of effects) out.note(printable(effect));
     });
   run
@@ -253,7 +255,12 @@ function notFinalized({ state }: StoredRun): CommandError {
 }
 
 /** Returns sentences for people about what voiding a finalized run changes elsewhere. */
-async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly string[]): Promise<string[]> {
+async function effectsOfVoiding(
+  db: Db,
+  stored: StoredRun,
+  settledBy: readonly string[],
+  { decisions, overrides }: Concerned,
+): Promise<string[]> {
   const { totals, taken_reports } = await outlineOf(db, stored);
   const { employer_id, pay_date, pay_frequency } = stored;
   const effects = [
@@ -265,5 +272,12 @@ async function effectsOfVoiding(db: Db, stored: StoredRun, settledBy: readonly s
     effects.push(`Report these deductions taken again for the run that replaces it: ${reports}.`);
   const runs = settledBy.join(', ');
   if (runs !== '') effects.push(`These finalized runs have adjustments or arrears of it: ${runs}.`);
+  const repeated = decisions.filter(({ action }) => action === 'take' || action === 'hold').length;
+  if (repeated > 0)
+    effects.push(
+      `${counted(repeated, 'decision')} about its open items must be repeated for the run that replaces it.`,
+    );
+  if (overrides.length > 0)
+    effects.push(`${counted(overrides.length, 'override')} must be repeated in the run that replaces it.`);
   return effects;
 }

@@ -212,6 +212,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'missed-checks',
     title: 'Employees missed a paycheck',
+    command: 'items decide --help',
     ask: noted('missed_check', 'warn'),
     advice:
       'These employees belonged in earlier runs that did not include them. Decide about the open items of their missed deductions: take, hold or write them off.',
@@ -220,6 +221,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'retro-pre-tax',
     title: 'Pre-tax deductions rise for past paychecks',
+    command: 'items decide --help',
     ask: noted('retro_pre_tax', 'warn'),
     advice:
       'Open items raise pre-tax deductions of these employees for past paychecks. Section 125 elections are prospective, with few exceptions. Decide about the items, or accept the finding.',
@@ -228,6 +230,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'retro-refund',
     title: 'Pre-tax deductions fall for past paychecks',
+    command: 'items decide --help',
     ask: noted('retro_refund', 'warn'),
     advice:
       'Open items return pre-tax deductions of these employees for past paychecks. The money may be at a custodian, or the election irrevocable. Decide about the items, or accept the finding.',
@@ -236,6 +239,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'items-of-another-year',
     title: 'Pre-tax items belong to another tax year',
+    command: 'items decide --help',
     ask: noted('bound_to_year', 'warn'),
     advice:
       'Pre-tax adjustments are taken in the tax year of their paycheck. Take these items in an off-cycle run with a pay date in that year, such as December 31, or write them off.',
@@ -244,6 +248,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'negative-total',
     title: 'Deductions total less than zero',
+    command: 'items decide --help',
     ask: noted('negative_total', 'fail'),
     advice:
       'The pre-tax or post-tax deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or hold the open items that return amounts.',

@@ -163,6 +163,23 @@ export async function listItems(
   return shown(null);
 }
 
+/** Returns the outstanding items of an employee with each of these employers, at most `limit`. */
+export async function itemsOfEmployee(
+  db: Db,
+  employeeId: string,
+  employers: readonly string[],
+  { today, limit, state }: { today: string; limit: number; state?: ItemFilter['state'] },
+): Promise<ShownItem[]> {
+  const shown: ShownItem[] = [];
+  for (const employerId of employers) {
+    const of = { employerId, today, filter: { employeeId, state } };
+    const { items } = await listItems(db, of, { limit: limit - shown.length });
+    shown.push(...items);
+    if (shown.length >= limit) break;
+  }
+  return shown;
+}
+
 /** Yields all items that match, for a file. */
 export async function* allItems(db: Db, of: ItemsOf): AsyncGenerator<{ lines: ShownItem[] }[]> {
   for await (const page of matchingItems(db, of)) {

@@ -2,7 +2,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
-import { arrearsOfEmployee } from '../../../src/payroll/reconciliation/arrears-of-employee.ts';
+import { itemsOfEmployee } from '../../../src/payroll/reconciliation/open-items.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
@@ -82,8 +82,11 @@ onEitherEngine('an excess is returned and offsets no shortfall', async (t) => {
     ['b r2 6.00 0.00', 'c r2 -3.00 0.00', 'a r2 -2.00 0.00'],
     'the last report applies',
   );
-  const owed = await arrearsOfEmployee(db, 'e', ['acme'], TODAY);
-  t.equal(owed.map((one) => `${one.deduction_id} ${one.amount}`).join(', '), 'a -2.00, b 6.00, c -3.00');
+  const owed = await itemsOfEmployee(db, 'e', ['acme'], { today: TODAY, limit: 100 });
+  t.equal(
+    owed.map((item) => `${item.deduction_id} ${item.outstanding_member_amount}`).join(', '),
+    'a -2.00, b 6.00, c -3.00',
+  );
 });
 
 onEitherEngine('collected arrears are no longer owed, until the collecting run is voided', async (t) => {
@@ -144,7 +147,9 @@ onEitherEngine('an amount that payroll went on to take of an ended deduction is 
   await took(db, 'r3', 'a 10.00');
   await learn(db, employment('e', { effective_on: '2026-02-15' }));
   t.strictSame(await arrears(db, {}, 4), ['a r3 -10.00 0.00']);
-  t.match(await arrearsOfEmployee(db, 'e', ['acme'], TODAY), [{ run_id: 'r3', amount: '-10.00' }]);
+  t.match(await itemsOfEmployee(db, 'e', ['acme'], { today: TODAY, limit: 100 }), [
+    { run_id: 'r3', outstanding_member_amount: '-10.00' },
+  ]);
 });
 
 onEitherEngine('arrears have today’s codes', async (t) => {

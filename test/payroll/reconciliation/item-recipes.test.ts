@@ -2,6 +2,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
+import { concernedByVoid } from '../../../src/payroll/reconciliation/concerned-by-void.ts';
 import { decideItems } from '../../../src/payroll/reconciliation/decide-items.ts';
 import { listItems, type ShownItem } from '../../../src/payroll/reconciliation/open-items.ts';
 import { previewDecisions } from '../../../src/payroll/reconciliation/preview-decisions.ts';
@@ -18,6 +19,7 @@ import {
   LATELY,
   learn,
   linesOf,
+  override,
   putOn,
   schedule,
   send,
@@ -116,4 +118,16 @@ onEitherEngine('a preview shows the next paycheck with decisions, and records no
   await setSchedules(db, []);
   const without = await previewDecisions(db, EMPLOYER, request, new Date(LATELY));
   t.match(without, { paychecks: [{ employee_id: 'e', pay_date: null, item_lines: [] }] });
+});
+
+onEitherEngine('a void names the decisions and overrides that concern the run', async (t) => {
+  const db = await staged(t);
+  await putOn(db, '2026-02-13');
+  await override(db, '2026-02-13', 'e', 'a');
+  await unpaid(db, '2026-02-13');
+  await decide(db, ...(await items(db)).map(take));
+  t.match(await concernedByVoid(db, '2026-02-13'), {
+    decisions: [{ action: 'take', covers: 'item', item_id: 'arrears:2026-02-13:e:a:medical:pre_tax' }],
+    overrides: [{ deduction_id: 'a', member_amount: '3.00' }],
+  });
 });

@@ -1,8 +1,8 @@
-/** One employee: employment, deductions, arrears, changes and roster reports. Shows no names or SSN. */
+/** One employee: employment, deductions, open items, changes and roster reports. Shows no names or SSN. */
 import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
-import { instant, money, plain } from '../../elements/format.ts';
+import { instant, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/list.ts';
@@ -10,6 +10,8 @@ import { unappliedNotice } from '../../elements/unapplied.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
+import { itemsPath } from '../items/labels.ts';
+import { itemColumns } from '../items/list.ts';
 import { notFound } from './list.ts';
 import { type Change, changeList, deductionTable, employerAdviceFor } from './terms.ts';
 
@@ -40,14 +42,14 @@ export function employeePages({ page }: Console): void {
     if (path === null || employee === null) return notFound('employee', id, may);
     const { employer_id, roster } = employee;
     // A hidden part must not look like an empty one.
-    const hidden = employee.left_out.map(({ part, scope }) => `${part} (${scope})`).join(' and ');
+    const hidden = employee.left_out.map(({ part, scope }) => `${plain(part)} (${scope})`).join(' and ');
     const body = html`
       ${employerAdviceFor([{ employer_id, matched: roster.length > 0 }])}
       ${roster.length > 0 && employments(employee.employments, today)}
       ${unappliedNotice(employee.unapplied, visit)}
       ${employee.unapplied_notice !== null && html`<p class="problem">${employee.unapplied_notice}.</p>`}
       ${deductionsOf(employee, today)}
-      ${arrearsOf(employee)}
+      ${itemsOf(employee, visit)}
       ${changesOf(employee)}
       ${roster.length > 0 && rosterTable(roster, path, visit)}
       ${await historyOf(visit, { employee_id: id })}
@@ -94,18 +96,19 @@ function deductionsOf({ id: employee_id, deductions }: Employee, today: string):
   return withMore(list, path, 'All deductions of this employee');
 }
 
-function arrearsOf({ arrears }: Employee): Html | null {
-  if (arrears === undefined) return null;
-  if (arrears.length === 0) return html`<p class="soft">No arrears.</p>`;
-  const caption = 'Arrears: amounts that payroll did not take, and no later run has collected';
-  return table(arrears, { caption, stacked: true }, [
-    ['Deduction', ({ deduction_id }) => links.deductionLink(deduction_id), 'name'],
-    ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
-    ['Employer', ({ employer_id }) => employer_id],
-    ['Run', ({ run_id }) => links.runLink(run_id)],
-    ['Amount', ({ amount }) => money(amount), 'number'],
-    ['Explanation', ({ explanation }) => explanation],
+function itemsOf({ id: employee_id, open_items }: Employee, visit: Visit): Html | null {
+  if (open_items === undefined) return null;
+  if (open_items.length === 0) return html`<p class="soft">No open items.</p>`;
+  const list = table(open_items, { caption: 'Open items', stacked: true }, [
+    ['Employer', ({ employer_id }) => employer_id, 'name'],
+    ...itemColumns(visit),
   ]);
+  const employers = [...new Set(open_items.map(({ employer_id }) => employer_id))];
+  const decide = employers.map(
+    (employer_id) =>
+      html`<a class="button quiet" href=${itemsPath({ employer_id, employee_id })}>${`Decide, ${employer_id}`}</a>`,
+  );
+  return html`<section>${list}<div class="actions">${decide}</div></section>`;
 }
 
 function changesOf({ id: employee_id, changes }: Employee): Html | null {

@@ -1,0 +1,37 @@
+/** What people decided for a run, which does not carry over to the run that replaces it. */
+import Type, { type Static } from 'typebox';
+import { closed, text } from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
+import { makersOf } from '../../security/audit.ts';
+import { decisionsOnRun } from '../facts/decisions.ts';
+import { PayrollRunOverride, shownOverrides } from '../lifecycle/overrides.ts';
+import { ItemDecision, viewDecision } from './open-items.ts';
+
+/** Decisions in a response. */
+const DECISIONS_NAMED = 1_000;
+
+/** Fields of the response to a void. */
+export const CONCERNED = {
+  decisions: Type.Array(closed({ item_id: text('The open item.'), ...ItemDecision.properties }), {
+    description:
+      `The first ${DECISIONS_NAMED} decisions about open items of the run. Repeat \`take\` and \`hold\` for the items of the run that replaces it; ` +
+      '`write_off` and `paid_directly` keep counting.',
+  }),
+  overrides: Type.Array(PayrollRunOverride, {
+    description: 'The overrides of the run. The run that replaces it has none.',
+  }),
+};
+export type Concerned = Static<Type.TObject<typeof CONCERNED>>;
+
+/** Returns the decisions about the items of a run, and its overrides. */
+export async function concernedByVoid(db: Db, runId: string): Promise<Concerned> {
+  const decisions = (await decisionsOnRun(db, runId)).slice(0, DECISIONS_NAMED);
+  const records = decisions.map(({ recordId }) => recordId);
+  const makers = await makersOf(db, [...new Set(records)]);
+  return {
+    decisions: decisions.map((decision) => {
+      return { item_id: decision.itemId as string, ...viewDecision(decision, makers) };
+    }),
+    overrides: await shownOverrides(db, runId),
+  };
+}
