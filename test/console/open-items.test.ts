@@ -29,13 +29,13 @@ t.test('items are listed with filters in the address and totals', async (t) => {
   t.strictSame(
     (await cells(page, 'Open items')).map((row) => row.slice(1, 7)),
     [
-      ['emp-1', 'Not taken', '2026-07-03', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
-      ['emp-2', 'Brought along', '2025-06-01', 'dental, post-tax', '$12.50', '$0.00'],
+      ['emp-1', 'Arrears', '2026-07-03', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
+      ['emp-2', 'Opening item', '2025-06-01', 'dental, post-tax', '$12.50', '$0.00'],
     ],
   );
   t.strictSame(await cells(page, 'Totals of open items'), [
-    ['Not taken', '1', '1', '$30.00', '$0.00'],
-    ['Brought along', '1', '1', '$12.50', '$0.00'],
+    ['Arrears', '1', '1', '$30.00', '$0.00'],
+    ['Opening item', '1', '1', '$12.50', '$0.00'],
     ['All: open', '2', '2', '$42.50', '$0.00'],
     ['Total', '2', '2', '$42.50', '$0.00'],
   ]);

@@ -5,10 +5,10 @@ import { address } from '../../elements/links.ts';
 export type Item = Schemas['OpenItem'];
 
 export const KINDS: Readonly<Record<Item['kind'], string>> = {
-  arrears: 'Not taken',
-  opening: 'Brought along',
+  arrears: 'Arrears',
+  opening: 'Opening item',
   missed_check: 'Missed paycheck',
-  adjustment: 'Correction',
+  adjustment: 'Adjustment',
 };
 
 export const STATES: Readonly<Record<Item['state'], string>> = {

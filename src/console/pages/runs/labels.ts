@@ -128,13 +128,6 @@ export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
   arrears: 'Arrears',
 };
 
-export const ITEM_KINDS: Readonly<Record<Schemas['PayrollRun']['open_items'][number]['kind'], string>> = {
-  arrears: 'Arrears',
-  opening: 'Opening items',
-  missed_check: 'Missed paychecks',
-  adjustment: 'Adjustments',
-};
-
 export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
   new: 'new',
   changed: 'changed',

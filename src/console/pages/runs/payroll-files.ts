@@ -160,7 +160,7 @@ function saved(report: Schemas['TakenReport'], runId: string): Html {
     ])}
     <p class="hint">
       ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
-      ${'To deduct them, include arrears in the next run. A negative amount is refunded. '}
+      ${'They are open items now: decide to take them with a later paycheck. A negative amount is refunded. '}
       <a href=${address('/runs/new', { like: runId })}>Create the next run</a>
     </p>
   `;

@@ -4,7 +4,8 @@ import { count, counted, difference, money, plain } from '../../elements/format.
 import { runLink } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
-import { ITEM_KINDS, NOT_IN_RUN } from './labels.ts';
+import { itemsPath, KINDS } from '../items/labels.ts';
+import { NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
 
 type Computed = Schemas['PayrollRun'] | Schemas['PayrollRunPreview'];
@@ -102,14 +103,15 @@ function comparison(compared: NonNullable<Computed['comparison']>): Html {
   `;
 }
 
-function openItems({ open_items }: Computed): Html {
-  return table(open_items, { caption: 'Open items after this run' }, [
-    ['Kind', ({ kind }) => ITEM_KINDS[kind], 'name'],
+function openItems({ open_items, employer_id }: Computed): Html {
+  const list = table(open_items, { caption: 'Open items after this run' }, [
+    ['Kind', ({ kind }) => KINDS[kind], 'name'],
     ['Items', ({ items }) => count(items), 'number'],
     ['Employees', (sum) => count(sum.employees), 'number'],
     ['Employee amount', (sum) => money(sum.member_amount), 'number'],
     ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
   ]);
+  return html`<section>${list}<p><a href=${itemsPath({ employer_id })}>Decide about open items</a></p></section>`;
 }
 
 function onOtherSchedules({ on_other_schedules: groups }: Computed): Html {
