@@ -8,12 +8,12 @@ import {
   readSchedules,
   type Schedule,
 } from '../payroll/settings/schedules.ts';
-import { assertKnownEmployer, readJsonFile, year } from './arguments.ts';
+import { assertKnownEmployer, instant, readJsonFile, year } from './arguments.ts';
 import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
 
-type Options = { employer: string };
+type Options = { employer: string; knownAt?: string };
 
 export function addScheduleCommands(program: Command): void {
   const schedule = program.subcommand('schedule', "Manage an employer's pay dates.");
@@ -30,7 +30,7 @@ export function addScheduleCommands(program: Command): void {
       if (!checked.ok) throw inputRefused('the pay schedule', checked);
       await withDatabase(context, async (db) => {
         await transact(db, (trx) => putScheduleYear(trx, employer, year, checked.value, actingIn(context)));
-        await print({ ...context, db }, employer);
+        await print({ ...context, db }, { employer });
       });
     });
   schedule
@@ -38,10 +38,11 @@ export function addScheduleCommands(program: Command): void {
     .records('none')
     .examples('schedule show --employer maple-bakery')
     .employer()
+    .option('--known-at <time>', 'As set by this time, such as 2026-07-01T08:00:00Z', instant)
     .table()
-    .doesOnDatabase(async (context: DatabaseContext, { employer }: Options) => {
-      await assertKnownEmployer(context.db, employer);
-      await print(context, employer);
+    .doesOnDatabase(async (context: DatabaseContext, options: Options) => {
+      await assertKnownEmployer(context.db, options.employer);
+      await print(context, options);
     });
 }
 
@@ -55,8 +56,8 @@ const COLUMNS: readonly Column<Row>[] = [
   ['period end', (row) => row.period_end],
 ];
 
-async function print({ db, out }: DatabaseContext, employer: string): Promise<void> {
-  const view = byYear(await readSchedules(db, employer));
+async function print({ db, out }: DatabaseContext, { employer, knownAt }: Options): Promise<void> {
+  const view = byYear(await readSchedules(db, employer, knownAt));
   const rows = view.years.flatMap(({ schedules }) =>
     schedules.flatMap(({ pay_dates, ...schedule }) => pay_dates.map((date) => ({ ...schedule, ...date }))),
   );

@@ -6,7 +6,7 @@ import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
 import type { Action } from '../security/audit.ts';
-import { assertKnownEmployer, readJsonFile } from './arguments.ts';
+import { assertKnownEmployer, instant, readJsonFile } from './arguments.ts';
 import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
@@ -28,7 +28,7 @@ type Commands<View, Row> = {
   none: string;
 };
 
-type Options = { employer: string };
+type Options = { employer: string; knownAt?: string };
 
 export const addPolicyCommands = (program: Command) => addSetting(program, POLICY, POLICY_COMMANDS);
 export const addCodeCommands = (program: Command) => addSetting(program, CODES, CODE_COMMANDS);
@@ -39,8 +39,8 @@ function addSetting<Value, View, Row>(
   { name, action, description, put, show, file, what, rows, columns, none }: Commands<View, Row>,
 ): void {
   const noun = program.subcommand(name, description);
-  const print = async ({ db, out }: DatabaseContext, employer: string): Promise<void> => {
-    const view = await setting.view(db, employer);
+  const print = async ({ db, out }: DatabaseContext, { employer, knownAt }: Options): Promise<void> => {
+    const view = await setting.view(db, employer, knownAt);
     printResult(out, view, () => printList(out, { columns, rows: rows(view), none }));
   };
   noun
@@ -55,7 +55,7 @@ function addSetting<Value, View, Row>(
       if (!checked.ok) throw inputRefused(what, checked);
       await withDatabase(context, async (db) => {
         await transact(db, (trx) => setting.put(trx, employer, checked.value, actingIn(context)));
-        await print({ ...context, db }, employer);
+        await print({ ...context, db }, { employer });
       });
     });
   noun
@@ -63,10 +63,11 @@ function addSetting<Value, View, Row>(
     .records('none')
     .examples(`${name} show --employer maple-bakery`)
     .employer()
+    .option('--known-at <time>', 'As set by this time, such as 2026-07-01T08:00:00Z', instant)
     .table()
-    .doesOnDatabase(async (context: DatabaseContext, { employer }: Options) => {
-      await assertKnownEmployer(context.db, employer);
-      await print(context, employer);
+    .doesOnDatabase(async (context: DatabaseContext, options: Options) => {
+      await assertKnownEmployer(context.db, options.employer);
+      await print(context, options);
     });
 }
 

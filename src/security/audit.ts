@@ -1,5 +1,6 @@
 /** Audit records: who did what, when, to which resource, and why. Append-only, in the transaction of the change. */
 import { randomBytes } from 'node:crypto';
+import { type SqlBool, sql } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { component, nullableText, text } from '../contract/fields.ts';
 import { insertRows, isOneOf } from '../database/bulk.ts';
@@ -249,4 +250,11 @@ export async function lastRecordsOf(
     .orderBy('record_id')
     .execute();
   return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
+}
+
+/** Returns the condition that a row's `record_id` is of a record made at or before an instant; always true without one. */
+export function isRecordedBy(db: Db | Trx, knownAt: string | undefined) {
+  if (knownAt === undefined) return sql<SqlBool>`true`;
+  const records = db.selectFrom('audit_records').select('record_id').where('recorded_at', '<=', knownAt);
+  return sql<SqlBool>`record_id in ${records}`;
 }

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { putScheduleYear } from '../../payroll/lifecycle/schedules.ts';
 import { CODES, PayrollCodes } from '../../payroll/settings/codes.ts';
@@ -16,6 +17,7 @@ import type { Action } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
 import { broken } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
+import { instant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 
@@ -24,6 +26,8 @@ export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
+
+const Then = field.closed({ known_at: instant('Only what was set by this time. Default: now.') });
 
 /** A setting in the reference and in the log. `name` and `noun` become its operation IDs and summaries. */
 type Words = {
@@ -85,13 +89,14 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
       summary: "List an employer's pay schedules",
       description: 'Returns the schedules of all years, the latest year first.',
       params: EmployerId,
+      querystring: Then,
       response: { 200: PaySchedulesByYear },
     }),
-    async ({ params }) => byYear(await readSchedules(db, params.employer_id)),
+    async ({ params, query }) => byYear(await readSchedules(db, params.employer_id, query.known_at)),
   );
 
-  const view = async (employerId: string, year: string) => ({
-    schedules: inYear(await readSchedules(db, employerId), year),
+  const view = async (employerId: string, year: string, knownAt?: string) => ({
+    schedules: inYear(await readSchedules(db, employerId, knownAt), year),
   });
 
   app.get(
@@ -102,9 +107,10 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
       summary: "Get an employer's pay schedules of a year",
       description: 'Returns the schedules with the pay dates of the year. Empty if it has none.',
       params: EmployerYear,
+      querystring: Then,
       response,
     }),
-    ({ params }) => view(params.employer_id, params.year),
+    ({ params, query }) => view(params.employer_id, params.year, query.known_at),
   );
 
   app.put(
@@ -172,9 +178,10 @@ function settingRoutes<Value>(
       employers: 'employer',
       summary: `Get an employer's ${noun}`,
       description: getDescription,
+      querystring: Then,
       ...shown,
     }),
-    ({ params }) => setting.view(db, params.employer_id),
+    ({ params, query }) => setting.view(db, params.employer_id, query.known_at),
   );
 
   app.put(

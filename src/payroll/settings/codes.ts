@@ -7,7 +7,7 @@ import { closed, component, nullable, oneOfDescribed } from '../../contract/fiel
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, record } from '../../security/audit.ts';
+import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
 import { type Line, TREATMENTS } from '../calculation/line.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
@@ -65,16 +65,18 @@ function keyOf(side: string, line: string, taxability: string | null): string {
   return `${side} ${line} ${taxability ?? ''}`;
 }
 
-export async function readCodes(db: Db | Trx, employerId: string): Promise<PayrollCode[]> {
-  const latest = await latestVersion(db, employerId);
+/** `knownAt`: as set by this instant; by default the latest. */
+export async function readCodes(db: Db | Trx, employerId: string, knownAt?: string): Promise<PayrollCode[]> {
+  const latest = await latestVersion(db, employerId, knownAt);
   return latest === undefined ? [] : readStored(latest.codes, employerId);
 }
 
-function latestVersion(db: Db | Trx, employerId: string) {
+function latestVersion(db: Db | Trx, employerId: string, knownAt?: string) {
   return db
     .selectFrom('payroll_codes')
     .select(['version', 'codes'])
     .where('employer_id', '=', employerId)
+    .where(isRecordedBy(db, knownAt))
     .orderBy('version', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -137,7 +139,7 @@ export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
     return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
   },
   put: putCodes,
-  view: async (db, employerId) => ({ codes: await readCodes(db, employerId) }),
+  view: async (db, employerId, knownAt) => ({ codes: await readCodes(db, employerId, knownAt) }),
 };
 
 function misplaced(codes: readonly PayrollCode[]): Problem[] {

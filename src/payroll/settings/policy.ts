@@ -5,7 +5,7 @@ import { compile } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, Actor, makersOf, record, SYSTEM } from '../../security/audit.ts';
+import { type Acting, Actor, isRecordedBy, makersOf, record, SYSTEM } from '../../security/audit.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
@@ -123,7 +123,7 @@ export const POLICY: Setting<Policy, { versions: ShownVersion[] }> = {
     return { ok: true, value: { ...DEFAULTS, ...body, recoup: recoupOf(body.recoup ?? DEFAULTS.recoup) } };
   },
   put: putPolicy,
-  view: async (db, employerId) => ({ versions: await shownVersions(db, employerId) }),
+  view: async (db, employerId, knownAt) => ({ versions: await shownVersions(db, employerId, knownAt) }),
 };
 
 /** Returns the fields in one order, so that equal options have the same JSON. */
@@ -144,11 +144,12 @@ export async function readPolicies(db: Db | Trx, employerId: string): Promise<Po
   return (await storedVersions(db, employerId)).map(({ record_id: _, ...version }) => version);
 }
 
-async function storedVersions(db: Db | Trx, employerId: string) {
+async function storedVersions(db: Db | Trx, employerId: string, knownAt?: string) {
   const rows = await db
     .selectFrom('payroll_policies')
     .select(['version', 'effective_from', 'options', 'record_id'])
     .where('employer_id', '=', employerId)
+    .where(isRecordedBy(db, knownAt))
     .orderBy('effective_from', 'desc')
     .orderBy('version', 'desc')
     .execute();
@@ -158,8 +159,8 @@ async function storedVersions(db: Db | Trx, employerId: string) {
   }));
 }
 
-async function shownVersions(db: Db, employerId: string): Promise<ShownVersion[]> {
-  const versions = await storedVersions(db, employerId);
+async function shownVersions(db: Db, employerId: string, knownAt?: string): Promise<ShownVersion[]> {
+  const versions = await storedVersions(db, employerId, knownAt);
   const makers = await makersOf(
     db,
     versions.map(({ record_id }) => record_id),

@@ -6,7 +6,7 @@ import { closed, component, day, identifier, nullable, oneOfDescribed, text } fr
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, record } from '../../security/audit.ts';
+import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
 import { type Checked, repeated } from './setting.ts';
@@ -34,8 +34,9 @@ export type Schedule = Static<typeof Schedule>;
 
 export const parseSchedules = jsonColumn('pay_schedules', 'schedules', Type.Array(Schedule));
 
-export async function readSchedules(db: Db | Trx, employerId: string): Promise<Schedule[]> {
-  const latest = await latestVersion(db, employerId);
+/** `knownAt`: as set by this instant; by default the latest. */
+export async function readSchedules(db: Db | Trx, employerId: string, knownAt?: string): Promise<Schedule[]> {
+  const latest = await latestVersion(db, employerId, knownAt);
   return latest === undefined ? [] : parseSchedules(latest.schedules, employerId);
 }
 
@@ -64,11 +65,12 @@ export function inYearOrBefore(schedules: readonly Schedule[], year: string): Sc
   );
 }
 
-function latestVersion(db: Db | Trx, employerId: string) {
+function latestVersion(db: Db | Trx, employerId: string, knownAt?: string) {
   return db
     .selectFrom('pay_schedules')
     .select(['version', 'schedules'])
     .where('employer_id', '=', employerId)
+    .where(isRecordedBy(db, knownAt))
     .orderBy('version', 'desc')
     .limit(1)
     .executeTakeFirst();

@@ -9,7 +9,8 @@ export type Setting<Value, View> = {
   check(body: unknown): Checked<Value>;
   /** Adds a version, unless the latest one is equal. */
   put(trx: Trx, employerId: string, value: Value, acting: Acting): Promise<void>;
-  view(db: Db, employerId: string): Promise<View>;
+  /** `knownAt`: only versions that were set by this instant. */
+  view(db: Db, employerId: string, knownAt?: string): Promise<View>;
 };
 
 /** Returns a problem, with this rule, for each element whose key an earlier element has. */

@@ -170,6 +170,36 @@ onEitherEngine('schedules and codes are returned as set and replaced as a whole'
   t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
 });
 
+onEitherEngine('settings are read as they were set by a time', async (t) => {
+  const { db } = await scratch(t);
+  const code = (text: string) => [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: text, treatment: null } as const,
+  ];
+  const policy = (remainder: 'spread' | 'none') => {
+    const checked = POLICY.check({ effective_from: '2026-01-01', remainder });
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    return checked.value;
+  };
+  const [first, second] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z'] as const;
+  await transact(db, async (trx) => {
+    await putCodes(trx, EMPLOYER, code('A'), acting(first));
+    await putSchedules(trx, EMPLOYER, [schedule()], acting(first));
+    await putPolicy(trx, EMPLOYER, policy('spread'), acting(first));
+    await putCodes(trx, EMPLOYER, code('B'), acting(second));
+    await putSchedules(trx, EMPLOYER, [], acting(second));
+    await putPolicy(trx, EMPLOYER, policy('none'), acting(second));
+  });
+  const readAt = async (knownAt?: string) => ({
+    code: (await readCodes(db, EMPLOYER, knownAt))[0]?.code,
+    schedules: (await readSchedules(db, EMPLOYER, knownAt)).length,
+    policies: (await POLICY.view(db, EMPLOYER, knownAt)).versions.map(({ remainder }) => remainder),
+  });
+  t.strictSame(await readAt('2026-02-28T00:00:00.000Z'), { code: undefined, schedules: 0, policies: [] });
+  t.strictSame(await readAt(first), { code: 'A', schedules: 1, policies: ['spread'] });
+  t.strictSame(await readAt(second), { code: 'B', schedules: 0, policies: ['none', 'spread'] });
+  t.strictSame(await readAt(), await readAt(second));
+});
+
 onEitherEngine('the same codes or schedules set again are neither a version nor a record', async (t) => {
   const { db } = await scratch(t);
   for (const _ of [1, 2])
