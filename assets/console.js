@@ -50,7 +50,12 @@ for (const picture of document.querySelectorAll('[data-scroll-to]')) {
 
 /** Parts with `hx-trigger="tick from:body"` ask again after this time while the page is visible. */
 const TICK_MS = 5_000;
-setInterval(() => document.hidden || document.body.dispatchEvent(new Event('tick')), TICK_MS);
+setInterval(() => {
+  if (document.hidden) return;
+  document.body.dispatchEvent(new Event('tick'));
+  // Without a stream, poll.
+  if (source !== null && source.readyState !== EventSource.OPEN) refresh();
+}, TICK_MS);
 
 if (document.querySelector(IS_LIVE) !== null) {
   listen();
@@ -65,3 +70,29 @@ if (document.querySelector(IS_LIVE) !== null) {
     }
   });
 }
+
+/** The form whose request was sent last; null if it was a button's. */
+let sent = null;
+document.addEventListener('htmx:before:request', ({ detail }) => {
+  const { sourceElement, request } = detail.ctx;
+  if (request.method !== 'POST' || sourceElement.hasAttribute('hx-headers:append')) return;
+  sent = sourceElement instanceof HTMLFormElement ? sourceElement : null;
+});
+
+/** After the session ended the page stays. Once the same person has signed in, it sends its form again. */
+async function resume() {
+  const notice = document.querySelector('.signed-out');
+  if (notice === null || document.hidden) return;
+  const response = await fetch('/session', { headers: { 'x-background': '1' } });
+  if (!response.ok || response.redirected) return;
+  const { user, token } = await response.json();
+  if (user !== document.body.dataset.user) {
+    notice.textContent = 'Another person has signed in. Reload this page.';
+    return;
+  }
+  document.body.setAttribute('hx-headers:inherited', JSON.stringify({ 'x-csrf-token': token }));
+  notice.remove();
+  sent?.requestSubmit();
+}
+document.addEventListener('visibilitychange', resume);
+addEventListener('focus', resume);

@@ -87,6 +87,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getPayrollRunReadiness',
       'approvePayrollRun',
       'listPayrollRunApprovals',
+      'getPayrollRunFreshness',
       'finalizePayrollRun',
       'voidPayrollRun',
       'recordTaken',

@@ -55,6 +55,7 @@ type User = {
   readonly name: string;
   readonly isLimited: boolean;
   readonly forgeryToken: string;
+  readonly key: string;
   may(scope: Scope): boolean;
 };
 
@@ -75,6 +76,7 @@ export function layout(
   const attributes = user !== null && {
     'hx-headers:inherited': JSON.stringify({ 'x-csrf-token': user.forgeryToken }),
     'hx-disable:inherited': DISABLED_WHILE_SENDING,
+    'data-user': user.key,
   };
   return html`
     <html lang="en">

@@ -59,6 +59,9 @@ export type Act = Visit & { readonly form: Texts };
 /** The path that the browser opens next. */
 export type Done = { readonly go: string };
 
+/** The page after signing in in a new tab. */
+export const SIGNED_IN_PATH = '/signed-in';
+
 /** Pages load nothing from elsewhere and contain no inline script. */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -159,10 +162,21 @@ export function sendPage(
   const may = (scope: Scope) => maySee(caller, scope);
   const isSignedIn = caller !== null && session !== null;
   const user = isSignedIn
-    ? { name: caller.name, isLimited: caller.employers !== null, forgeryToken: forgeryToken(session), may }
+    ? {
+        name: caller.name,
+        key: keyOf(caller),
+        isLimited: caller.employers !== null,
+        forgeryToken: forgeryToken(session),
+        may,
+      }
     : null;
   const document = renderDocument(layout(page, environment, user, url.replace(/\?.*$/s, '')));
   return sendHtml(reply.code(status), document);
+}
+
+/** Identifies a person or token across sessions. */
+export function keyOf({ tokenId, identity }: Caller): string {
+  return JSON.stringify(tokenId ?? identity);
 }
 
 /** Opens another page, or sends a part of a page and clears an earlier error message. Null leaves the page as it is. */
@@ -194,23 +208,28 @@ export function sendError(
   const byHtmx = request.headers['hx-request'] === 'true';
   // An event stream cannot be redirected to the sign-in page.
   if (status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();
-  if (status === 401) {
-    const signIn = `${SIGN_IN_PATH}?next=${encodeURIComponent(currentPage(request, byHtmx))}`;
-    return byHtmx ? reply.code(204).header('hx-redirect', signIn).send() : reply.redirect(signIn, 303);
-  }
+  if (status === 401 && !byHtmx)
+    return reply.redirect(`${SIGN_IN_PATH}?next=${encodeURIComponent(currentPage(request))}`, 303);
   if (!byHtmx) return sendPage(request, reply, parts, { title, status, body: problemBody(problem) });
-  const message = html`<div class="problem"><strong>${title}</strong>${problemBody(problem)}</div>`;
+  const message =
+    status === 401
+      ? signedOut
+      : html`<div class="problem"><strong>${title}</strong>${problemBody(problem)}</div>`;
   const target = { 'hx-retarget': '#message', 'hx-reswap': 'innerHTML show:top', 'hx-reselect': '.problem' };
   return sendHtml(reply.code(status).headers(target), renderPart(message));
 }
 
-/** Returns the page to open after signing in: for a button, the page it is on. */
-function currentPage({ method, url, headers }: FastifyRequest, byHtmx: boolean): string {
-  if (method === 'GET' && !byHtmx) return url;
-  const shown = headers['hx-current-url'];
-  if (typeof shown !== 'string' || !URL.canParse(shown)) return '/';
-  const { pathname, search } = new URL(shown);
-  return pathname + search;
+/** The page stays with what was typed. The script sends the form again once the same person has signed in. */
+const signedOut = html`
+  <div class="problem signed-out">
+    <strong>Your session has ended.</strong>
+    <p>This page stays as it is. <a href=${`${SIGN_IN_PATH}?next=${encodeURIComponent(SIGNED_IN_PATH)}`} target="_blank">Sign in in a new tab</a>, then return to this one.</p>
+  </div>
+`;
+
+/** Returns the page to open after signing in. */
+function currentPage({ method, url }: FastifyRequest): string {
+  return method === 'GET' ? url : '/';
 }
 
 /** Sends the page for an unknown address; returns null for programs and users who are not signed in. */

@@ -3,10 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { actingIn, actorOfCaller, sessionInCookie } from '../api/auth.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
-import { endSession, signIn } from '../security/sessions.ts';
+import { endSession, forgeryToken, signIn } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { type Html, html } from './html.ts';
-import { type ConsoleParts, type Page, sendPage } from './page.ts';
+import { type ConsoleParts, keyOf, type Page, SIGNED_IN_PATH, sendPage } from './page.ts';
 import { afterSignOut, startAddress } from './provider-sign-in.ts';
 import {
   clearSessionCookies,
@@ -30,6 +30,20 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get(SIGN_IN_PATH, options, async (request, reply) =>
     sendPage(request, withReferrer(reply), parts, signInPage(parts, nextOf(request.query))),
   );
+
+  const ofUser = { config: { scope: 'any' as const, employers: 'none' as const }, schema: { hide: true } };
+  app.get(SIGNED_IN_PATH, ofUser, async (request, reply) => {
+    const body = html`<p>You can close this tab and return to the page that you were on.</p>`;
+    return sendPage(request, reply, parts, { title: 'You are signed in', body });
+  });
+
+  // A page whose session ended reads the token that its forms need in the new session.
+  app.get('/session', ofUser, async ({ caller, session }, reply) => {
+    if (caller === null || session === null) throw new Refusal('UNAUTHORIZED', 'There is no session.');
+    return reply
+      .header('cache-control', 'no-store')
+      .send({ user: keyOf(caller), token: forgeryToken(session) });
+  });
 
   app.post(
     SIGN_OUT_PATH,

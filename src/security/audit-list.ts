@@ -130,3 +130,16 @@ function viewRecord(row: AuditRecordTable): AuditRecord {
     hash: row.hash,
   };
 }
+
+/** Reports whether a change for an employer was recorded after a record. Reads change nothing. */
+export async function isChangeRecordedAfter(db: Db, employerId: string, recordId: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('audit_records')
+    .select('record_id')
+    .where('employer_id', '=', employerId)
+    .where('record_id', '>', recordId)
+    .where('action', 'not like', '%.read')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -1,6 +1,6 @@
 /** Tests the employees of a run, compared with the previous run. */
-import { onEitherEngine } from '../support/engine.ts';
-import { deduct, employ } from '../support/payroll.ts';
+import { onEachEngine, onEitherEngine } from '../support/engine.ts';
+import { decide, deduct, employ, setCode } from '../support/payroll.ts';
 import { type Payroll, startPayroll } from './payroll-stage.ts';
 
 const NEXT = '2026-07-31';
@@ -95,4 +95,27 @@ onEitherEngine('a kept computation is not used after a fact or a setting has cha
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   await call({ method: 'PUT', url: '/v1/employers/acme/payroll-codes', body: { codes } });
   t.not((await get('/r')).json.etag, etag);
+});
+
+onEachEngine('a run may be outdated after a change of its employer, and of no other', async (t) => {
+  const { db, get, put } = await startPayroll(t);
+  await put('r');
+  await employ(db, 'stranger', { employer_id: 'other' });
+  const freshness = async (since?: string) =>
+    (await get(`/r/freshness${since === undefined ? '' : `?since=${since}`}`)).json;
+  const moved = (fields: object) => deduct(db, `evt-${Object.values(fields)}`, fields);
+  let { state } = await freshness();
+  const isChangedBy = async (change: Promise<unknown>) => {
+    await change;
+    const fresh = await freshness(state);
+    state = fresh.state;
+    return fresh.changed;
+  };
+  t.equal(await isChangedBy(deduct(db, 'evt-o', { id: 'ded-o', employee_id: 'stranger' })), false);
+  t.equal(await isChangedBy(setCode(db, 'medical')), true);
+  t.equal(await isChangedBy(employ(db, 'newcomer')), true);
+  t.equal(await isChangedBy(moved({ effective_start: '2026-08-01' })), true);
+  t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);
+  t.equal(await isChangedBy(decide(db, 'ded-1', 1, 'keep').catch(() => {})), false);
+  t.equal(await isChangedBy(Promise.resolve()), false);
 });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { RUNS } from '../api/payroll-stage.ts';
+import { FIRST_TOKEN } from '../api/start.ts';
 import { deduct, employ } from '../support/payroll.ts';
 import { cells, click, lines, open, openLines, openPayroll, type PayrollConsole } from './runs-stage.ts';
 import { assertGood, HOSTILE, type Page } from './stage.ts';
@@ -225,4 +226,47 @@ t.test('the pages that finalize and void a run disable their button once it no l
   await notice(voiding, 'voided').waitFor();
   t.strictSame(await usable(voiding), ['Back to the run']);
   t.equal(await voiding.getByLabel('Reason').inputValue(), 'typed before');
+});
+
+t.test('a page shows that data of its employer changed, and nothing of other employers', async (t) => {
+  const { signedIn, put, db } = await openPayroll(t);
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await openListening(page, '/runs/r');
+  const outdated = page.getByText('Data of this employer changed after you opened this page.');
+  const finalize = page.getByRole('link', { name: 'Finalize …' });
+  const refreshed = page.waitForResponse('**/runs/r/state?*');
+  await employ(db, 'stranger', { employer_id: 'other' });
+  await refreshed;
+  t.equal(await outdated.count(), 0);
+  await employ(db, 'newcomer');
+  await outdated.waitFor();
+  t.equal(await finalize.isVisible(), false);
+  await assertGood(t, page, 'an outdated run');
+  await page.getByRole('link', { name: 'Reload' }).click();
+  await finalize.waitFor();
+  t.equal(await outdated.count(), 0);
+});
+
+t.test('a form of an ended session is sent again once the same person has signed in', async (t) => {
+  const { signedIn, finalized, run } = await openPayroll(t);
+  await finalized('r', '2026-07-17');
+  const page = await signedIn({ refusals: true });
+  const context = page.context();
+  await page.goto('/runs/r/void');
+  await page.getByLabel('Reason').fill('typed before');
+  await context.clearCookies();
+  await click(page, 'Void the run');
+  const [tab] = await Promise.all([
+    context.waitForEvent('page'),
+    page.getByRole('link', { name: 'Sign in in a new tab' }).click(),
+  ]);
+  await tab.getByLabel('API token').fill(FIRST_TOKEN);
+  await tab.keyboard.press('Enter');
+  await tab.getByRole('heading', { name: 'You are signed in' }).waitFor();
+  t.equal((await run('r')).state, 'finalized');
+  await page.bringToFront();
+  await page.evaluate(() => dispatchEvent(new Event('focus')));
+  await page.waitForURL('**/runs/r');
+  t.match(await run('r'), { state: 'voided', void_reason: 'typed before' });
 });

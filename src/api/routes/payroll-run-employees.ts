@@ -1,10 +1,14 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { hasFactsAfter } from '../../ledger/changed-since.ts';
+import { readPosition } from '../../ledger/position.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import { DIFFERENCE_REASONS, differenceOf, type EmployeeRow } from '../../payroll/compute/employee-rows.ts';
 import { finalEmployees } from '../../payroll/lifecycle/final-employees.ts';
+import { readHead } from '../../security/audit-chain.ts';
+import { isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, flag, LIMIT_DEFAULT, limit } from '../schemas.ts';
@@ -56,6 +60,20 @@ const Page = field.component(
     ),
   },
   'A page of the employees of a run.',
+);
+
+const Freshness = field.component(
+  'PayrollRunFreshness',
+  {
+    changed: field.boolean('Whether a fact or a setting of the employer changed after `since`.'),
+    state: field.text('Send it as `since` to learn of later changes.'),
+  },
+  'Whether what a client shows of a run may be outdated.',
+);
+/** The position of the ledger and the last audit record. */
+const freshness = cursorOf(
+  'payroll-run-freshness',
+  Type.Object({ position: Type.Integer({ minimum: 0 }), record: Type.Integer({ minimum: 0 }) }),
 );
 
 const place = cursorOf('payroll-run-employees', Type.Integer({ minimum: 0 }));
@@ -122,6 +140,36 @@ export function payrollRunEmployeeRoutes(app: Api, parts: ApiParts): void {
           employees: rows.filter((row) => row.reasons.some((each) => each.reason === name)).length,
         })).filter(({ employees }) => employees > 0),
       };
+    },
+  );
+
+  app.get(
+    '/v1/payroll-runs/:run_id/freshness',
+    operation('Payroll runs', 'runs:read', {
+      operationId: 'getPayrollRunFreshness',
+      summary: 'Check whether a payroll run may have changed',
+      description:
+        'Reports without computing the run whether a fact, a setting or a run of its employer changed since an earlier response. ' +
+        'Changes of other employers do not count.',
+      params: RunId,
+      querystring: field.closed({
+        since: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 4_096, description: 'The `state` of an earlier response.' }),
+        ),
+      }),
+      response: { 200: Freshness },
+      refuses: ['NOT_FOUND'],
+      employers: 'run',
+    }),
+    async ({ params, query }) => {
+      const { employer_id } = await storedRun(db, params.run_id);
+      const since = freshness.decode(query.since);
+      const state = { position: await readPosition(db), record: (await readHead(db)).record_id };
+      const changed =
+        since !== undefined &&
+        ((await hasFactsAfter(db, employer_id, since.position)) ||
+          (await isChangeRecordedAfter(db, employer_id, since.record)));
+      return { changed, state: freshness.page([], state).next_cursor as string };
     },
   );
 }

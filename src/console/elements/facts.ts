@@ -36,12 +36,15 @@ export function empty(missing: string, children: Content = null): Html {
 }
 
 /**
- * Wraps a part that refreshes when something changed. `path` is the page's own; `id` is unique on it. A refresh
- * discards what was typed in the part, so keep forms outside.
+ * Wraps a part that refreshes when something changed. `path` is the page's own; `id` is unique on it; `every` bounds how
+ * often it refreshes. A refresh discards what was typed in the part, so keep forms outside.
  */
-export function live({ id, path }: { id: string; path: string }, content: Content): Html {
+export function live(
+  { id, path, every = '1s' }: { id: string; path: string; every?: '1s' | '5s' },
+  content: Content,
+): Html {
   return html`
-    <div id=${id} class="live" hx-get=${path} hx-select=${`#${id}`} hx-swap="outerMorph" hx-trigger="news from:body throttle:1s" hx-headers=${BACKGROUND}>
+    <div id=${id} class="live" hx-get=${path} hx-select=${`#${id}`} hx-swap="outerMorph" hx-trigger=${`news from:body throttle:${every}`} hx-headers=${BACKGROUND}>
       ${content}
     </div>
   `;

@@ -26,7 +26,7 @@ export function finalizePages({ page, part, action }: Console): void {
     const { id, state } = run;
     const body =
       state === 'open'
-        ? html`${stateOf(visit, run, state)}${later(address(runPath(id, '/review'), visit.query), 'Computing the run …')}`
+        ? html`${await stateOf(visit, run, { shown: state })}${later(address(runPath(id, '/review'), visit.query), 'Computing the run …')}`
         : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`;
     return { title: `Finalize ${id}`, body };
   });
@@ -52,7 +52,7 @@ export function finalizePages({ page, part, action }: Console): void {
   page('/runs/:run_id/void', 'runs:approve', async (visit) => {
     const run = await outlineOf(visit);
     const body = html`
-      ${stateOf(visit, run, run.state)}
+      ${await stateOf(visit, run, { shown: run.state })}
       <section class="card" aria-label="Run">
         ${facts([
           ['Employer', run.employer_id],

@@ -56,7 +56,7 @@ export function payrollFilePages(pages: Console): void {
     const run = await outlineOf(visit);
     const { id } = run;
     const body = html`
-      ${stateOf(visit, run, run.state)}
+      ${await stateOf(visit, run, { shown: run.state })}
       <p>${'List only the exceptions: a line that no report names counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a></p>
       ${takenForm(run, visit)}
       <div id="outcome" aria-live="polite"></div>

@@ -55,7 +55,7 @@ export function runPages({ page, part }: Console): void {
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
-      ${stateOf(visit, run, run.state, runSummary)}
+      ${await stateOf(visit, run, { shown: run.state }, runSummary)}
       ${isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
       ${later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${await overridesOf(visit, run)}
@@ -144,7 +144,7 @@ function bar(run: Schemas['PayrollRun'], { may }: Visit): Html {
   const finalize =
     run.state === 'open' &&
     may('runs:write') &&
-    html`<a class="button while-unchanged" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
+    html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
   const report =
     run.state === 'finalized' &&
     may('runs:write') &&

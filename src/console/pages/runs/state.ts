@@ -19,31 +19,43 @@ const LISTED = 50;
 /** Only this part refreshes: the others take as long as computing the run. */
 export function statePart(part: Console['part']): void {
   part('/runs/:run_id/state', 'runs:read', async (visit) => {
-    const { shown = '', summary } = visit.query;
+    const { shown = '', since, summary } = visit.query;
     const { data: run } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/outline'), 404);
-    return stateOf(visit, run, shown, summary === undefined ? undefined : runSummary);
+    return stateOf(visit, run, { shown, since }, summary === undefined ? undefined : runSummary);
   });
 }
 
 /**
  * Renders what a page shows of a run's state, and a notice once that is no longer `shown`, the state for which the page
- * was opened. The notice hides what no longer applies: elements with the class `while-unchanged` and, of a deleted run,
- * `while-stored`.
+ * was opened, or data of an open run's employer changed `since` then. The notices hide what no longer applies: elements
+ * with the class `while-unchanged` and, of a deleted run, `while-stored`; and after a change of data `while-current`.
  */
-export function stateOf(
+export async function stateOf(
   visit: Visit,
   run: Run | undefined,
-  shown: string,
+  { shown, since }: { shown: string; since?: string | undefined },
   summaryOf?: typeof runSummary,
-): Html {
+): Promise<Html> {
   const { run_id = '' } = visit.params;
-  const path = address(runPath(run_id, '/state'), { shown, summary: summaryOf && 'true' });
+  const isOpen = run?.state === 'open';
+  const fresh = isOpen ? await visit.api.get('/v1/payroll-runs/{run_id}/freshness', { run_id, since }) : null;
+  const summary = summaryOf && 'true';
+  const path = address(runPath(run_id, '/state'), { shown, since: since ?? fresh?.state, summary });
   const content = html`
     ${run?.state !== shown && changedNotice(run_id, run?.state)}
+    ${isOpen && fresh?.changed && outdatedNotice}
     ${run !== undefined && summaryOf?.(run)}
   `;
-  return live({ id: 'run-state', path }, content);
+  return live({ id: 'run-state', path, every: '5s' }, content);
 }
+
+/** The link opens the address of the page again. */
+const outdatedNotice = html`
+  <div class="notice run-outdated" role="status">
+    <strong>Data of this employer changed after you opened this page.</strong>
+    <p>${'The page still shows the amounts as they were then. '}<a href="">Reload</a></p>
+  </div>
+`;
 
 function changedNotice(runId: string, now: Run['state'] | undefined): Html {
   const link =
