@@ -86,6 +86,8 @@ async function resume() {
   const response = await fetch('/session', { headers: { 'x-background': '1' } });
   if (!response.ok || response.redirected) return;
   const { user, token } = await response.json();
+  // The browser may report both events: the form is sent once.
+  if (!notice.isConnected) return;
   if (user !== document.body.dataset.user) {
     notice.textContent = 'Another person has signed in. Reload this page.';
     return;
