@@ -4,6 +4,7 @@ import { amountOf, centsOf, dollars } from '../../money.ts';
 import type { LineRecord } from '../../payroll/calculation/line.ts';
 import type { PayrollRun } from '../../payroll/lifecycle/run-view.ts';
 import type { Verification } from '../../payroll/lifecycle/verify.ts';
+import type { ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { byYear, type PayDate } from '../../payroll/settings/schedules.ts';
 import { counted } from '../output.ts';
 import { changeOf, sentencesOf } from '../run/show.ts';
@@ -124,15 +125,14 @@ async function putSchedules({ stage }: Scene, [first, ...others]: readonly [Payr
     await stage.api.send('PUT', `${path}/${year}`, { schedules: ofYear });
 }
 
-/** Takes deductions that are in effect when the pay period ends, and later corrections with the next check. */
+/** Takes deductions that are in effect when the pay period ends. */
 async function putPolicy({ stage, show }: Scene, { employerId, first }: Payroll): Promise<void> {
   const policy = {
     effective_from: `${first.pay_date.slice(0, 'YYYY'.length)}-01-01`,
     applies_on: 'period_end',
-    adjustments: 'include',
   };
   await stage.api.send('PUT', `/v1/employers/${encodeURIComponent(employerId)}/payroll-policy`, policy);
-  show(`Its payroll policy from ${policy.effective_from}: applies on period_end, adjustments are included.`);
+  show(`Its payroll policy from ${policy.effective_from}: applies on period_end.`);
 }
 
 function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
@@ -160,6 +160,7 @@ async function adjust(scene: Scene): Promise<void> {
     await simulator.send(simulator.changeDeduction(paid.deduction_id, { member_contribution: corrected }));
     await allApplied(stage);
 
+    await takeOpenItems(scene, employerId);
     const run = await putRun(scene, payroll, second);
     const lines = await linesOf(scene, run);
     const adjustments = lines.filter((line) => line.kind === 'adjustment');
@@ -187,6 +188,18 @@ async function adjust(scene: Scene): Promise<void> {
     const compared = counted(verified.lines, 'line');
     confirm(`${firstId}, recomputed from its ledger position, is identical: ${compared}.`);
   }
+}
+
+/** Decides to take the open items of an employer with the next paycheck, as a person does in the console. */
+async function takeOpenItems({ stage, show }: Scene, employerId: string): Promise<void> {
+  const path = `/v1/employers/${encodeURIComponent(employerId)}/open-items`;
+  const items = await stage.api.list<ShownItem>(path);
+  for (const { kind, explanation } of items) show(`Open item, ${kind}: ${explanation}`);
+  const decisions = items.map(({ id, outstanding_member_amount, outstanding_employer_amount }) => {
+    return { item_id: id, action: 'take', outstanding_member_amount, outstanding_employer_amount };
+  });
+  await stage.api.send('POST', `${path}/decisions`, { decisions, reason: 'the employee agreed' });
+  show(`A person decides to take ${counted(items.length, 'item')} with the next paycheck.`);
 }
 
 function runIdOf(name: string, { pay_date }: PayDate): string {
