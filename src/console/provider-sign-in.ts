@@ -7,6 +7,7 @@ import type { SignInAttempt, SignInRefusal } from '../security/openid.ts';
 import { sessionId, signIn } from '../security/sessions.ts';
 import { TOKEN_EMPLOYERS_MAX } from '../security/tokens.ts';
 import { CALLBACK_PATH } from '../sign-in-config.ts';
+import { rateLimitedLines } from '../telemetry/rate-limited-log.ts';
 import { html } from './html.ts';
 import { type ConsoleParts, type Page, sendPage } from './page.ts';
 import {
@@ -37,12 +38,14 @@ export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts):
     schema: { hide: true },
   };
 
+  // Anyone who reaches the listener can call back, so the lines are limited.
+  const logRefused = rateLimitedLines({
+    line: (fields) => log.warn(fields, 'a sign-in was refused'),
+    others: (count) => log.warn({ count }, 'other sign-ins were refused'),
+  });
   const refuse = (request: FastifyRequest, reply: FastifyReply, refusal: SignInRefusal, next: string) => {
     const { cause, code } = refusal;
-    log.warn(
-      { route: `${request.method} ${request.routeOptions.url}`, cause, code },
-      'a sign-in was refused',
-    );
+    logRefused({ route: `${request.method} ${request.routeOptions.url}`, cause, code });
     return sendPage(request, reply, parts, refusalPage(refusal, startAddress(provider.consoleUrl, next)));
   };
 
