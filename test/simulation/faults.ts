@@ -51,7 +51,7 @@ const COMMITS: readonly CrashPoint[] = ['before-commit', 'after-commit'];
 
 /** How many faults of each kind a seed of 30 days has on average, and how long they last. */
 const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = [
-  ...DELIVERY_FAULTS.map((kind): [DeliveryFault, number, number] => [kind, 3, 2 * DAY_MS]),
+  ...DELIVERY_FAULTS.map((kind): [DeliveryFault, number, number] => [kind, 6, 2 * DAY_MS]),
   ['lost-message', 3, 4 * DAY_MS],
   ['busy', 4, 6 * HOUR_MS],
   ['locked', 4, 8 * SECOND_MS],
