@@ -74,7 +74,10 @@ export async function overrideLine(simulation: Simulation, runId: string, draw: 
 
 type Item = {
   id: string;
+  kind: string;
+  run_id: string | null;
   employee_id: string;
+  deduction_id: string | null;
   outstanding_member_amount: string;
   outstanding_employer_amount: string;
 };
@@ -83,13 +86,13 @@ type Item = {
 async function decide(simulation: Simulation, employerId: string, draw: Random): Promise<void> {
   const { machine, time } = simulation;
   const url = `/v1/employers/${employerId}/open-items`;
-  const response = await machine.call('GET', `${url}?limit=20`);
+  const response = await machine.call('GET', `${url}?limit=100`);
   if (response?.status !== 200) return;
   const items = (response.body as { data: Item[] }).data;
   const item = items[Math.floor(draw() * items.length)];
   if (item === undefined) return;
-  const decision = decisionAbout(item, draw, dayOf(time.now() + machine.skewMs));
-  const body = { decisions: [decision], reason: 'decided in the simulation' };
+  const decisions = decisionsAbout(item, items, draw, dayOf(time.now() + machine.skewMs));
+  const body = { decisions, reason: 'decided in the simulation' };
   const decided = await machine.call('POST', `${url}/decisions`, body);
   if (decided?.status === 422) simulation.breach(`a decision was refused: ${JSON.stringify(decided.body)}`);
   if (decided?.status !== 201) return;
@@ -97,16 +100,31 @@ async function decide(simulation: Simulation, employerId: string, draw: Random):
     simulation.confirm(DECISIONS, `${employerId}/${id}`);
 }
 
-function decisionAbout(item: Item, draw: Random, today: string): object {
-  const { id: item_id, employee_id, outstanding_member_amount, outstanding_employer_amount } = item;
-  if (draw() < 0.1) return { employee_id, action: 'hold', until: daysAfter(today, 10) };
-  const reviewed = { item_id, outstanding_member_amount, outstanding_employer_amount };
+function decisionsAbout(item: Item, items: readonly Item[], draw: Random, today: string): object[] {
+  const { employee_id, outstanding_member_amount } = item;
+  if (draw() < 0.1) return [{ employee_id, action: 'hold', until: daysAfter(today, 10) }];
   const hasMemberAmount = Number(outstanding_member_amount) !== 0;
   const action = pick(
     draw,
     hasMemberAmount ? ['take', 'hold', 'write_off', 'paid_directly'] : ['take', 'hold'],
   );
-  if (action === 'hold') return { ...reviewed, action, until: daysAfter(today, 7) };
-  if (action !== 'paid_directly') return { ...reviewed, action };
-  return { ...reviewed, action, amount: outstanding_member_amount, paid_on: daysAfter(today, -3) };
+  if (action === 'write_off') return [{ ...reviewed(item), action }];
+  if (action === 'paid_directly') {
+    const paid = { amount: outstanding_member_amount, paid_on: daysAfter(today, -3) };
+    return [{ ...reviewed(item), action, ...paid }];
+  }
+  // The new and the old line of coverage of one paycheck are taken or held together.
+  const same = (['kind', 'run_id', 'employee_id', 'deduction_id'] as const).map((field) => [
+    field,
+    item[field],
+  ]);
+  const pair = items.filter((partner) =>
+    same.every(([field, value]) => partner[field as keyof Item] === value),
+  );
+  const until = action === 'hold' ? { until: daysAfter(today, 7) } : {};
+  return pair.map((partner) => ({ ...reviewed(partner), action, ...until }));
+}
+
+function reviewed({ id: item_id, outstanding_member_amount, outstanding_employer_amount }: Item): object {
+  return { item_id, outstanding_member_amount, outstanding_employer_amount };
 }
