@@ -56,6 +56,9 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
   const options = {
     adjustments: draw() < 0.7 ? 'include' : 'decided',
     arrears: draw() < 0.5 ? 'include' : 'decided',
+    recoup: [{ method: 'all' }, { method: 'multiple', value: '1.5' }, { method: 'amount', value: '40.00' }][
+      Math.floor(draw() * 3)
+    ],
     remainder: ['last', 'spread', 'none'][Math.floor(draw() * 3)],
     applies_on: draw() < 0.7 ? 'pay_date' : 'period_end',
     scheme: ['annualized', 'annualized', 'month-even', 'first-checks'][Math.floor(draw() * 4)],
