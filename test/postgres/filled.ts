@@ -15,8 +15,13 @@ import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { AttemptOutcome } from '../../src/outbox/retry.ts';
+import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
+import { type OpeningItem, putOpeningItems } from '../../src/payroll/facts/opening-items.ts';
 import { acceptanceRows, recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
 import { assignDeduction } from '../../src/payroll/lifecycle/assign.ts';
+import { insertApproval } from '../../src/payroll/records/approvals.ts';
+import { saveComputation } from '../../src/payroll/records/computations.ts';
+import { setApproval } from '../../src/payroll/settings/approval.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { record, tokenActor } from '../../src/security/audit.ts';
 import { beginSession } from '../../src/security/sessions.ts';
@@ -26,9 +31,12 @@ import { censusOf, contentOf, person } from '../census/parts.ts';
 import { acceptChange } from '../employment/stage.ts';
 import { encryptor, owe, setClock } from '../outbox/parts.ts';
 import {
+  decideItem,
   EMPLOYER,
   employ,
   finalizedOn,
+  openItemsOn,
+  override,
   putOn,
   schedule,
   setCode,
@@ -216,6 +224,8 @@ async function fillPayroll(db: Db): Promise<void> {
   await finalizedOn(db, '2026-02-13', { arrears: 'include' });
   await putOn(db, '2026-02-27');
   await fillDecisions(db);
+  await fillItems(db);
+  await fillApprovals(db);
   // The rows left by a process that died while finalizing.
   const left = { freeze_id: 'left-behind', state: 'writing', renewed_at: NOW.toISOString() } as const;
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
@@ -239,6 +249,36 @@ function textOf(row: Record<string, unknown>): string {
     Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value,
   ]);
   return JSON.stringify(fields.sort());
+}
+
+/** An opening item with a decision, and an open run with an override and its last computation. */
+async function fillItems(db: Db): Promise<void> {
+  const opening: OpeningItem = {
+    ...{ openingId: 'brought', employeeId: 'emp-1', deductionId: null, lineOfCoverage: 'medical' },
+    ...{ taxability: 'pre_tax', amount: { member: 500n, employer: 0n }, payDate: '2025-12-19' },
+  };
+  await transact(db, (trx) => putOpeningItems(trx, EMPLOYER, [opening], acting(NOW.toISOString())));
+  const [item] = await openItemsOn(db, '2026-07-10');
+  await decideItem(db, item as OpenItem, { action: 'take', amount: 100n });
+  await override(db, '2026-02-27', 'emp-1', 'ded-emp-1');
+  const result = {
+    ...{ problem: null, employees: 2, lines: 2, member_amount: '1.00', employer_amount: '1.00' },
+    ...{ member_difference: null, failed: [], warned: [] },
+  };
+  const computation = { position: 1, revision: 1, computed_at: NOW.toISOString(), result };
+  await saveComputation(db, { run_id: '2026-02-27', ...computation });
+}
+
+/** A second approval that an employer requires, and one that a run has. */
+async function fillApprovals(db: Db): Promise<void> {
+  const by = acting(NOW.toISOString());
+  const setting = { required: true, reason: 'two persons', person: 'person-1' };
+  await transact(db, (trx) => setApproval(trx, EMPLOYER, setting, by));
+  const approval = {
+    ...{ runId: '2026-02-27', employerId: EMPLOYER, action: 'finalize' as const, etag: 'etag' },
+    ...{ person: 'person-2', checks: [], findings: [], reason: 'reviewed' },
+  };
+  await transact(db, (trx) => insertApproval(trx, approval, by));
 }
 
 /** Decisions of operators: a policy, an accepted finding, and a decision on a moved start. */
