@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { assertAccessible, assertFits, assertGood, consolePartsOf, openConsole } from './stage.ts';
 
 t.test('a user signs in with a token, returns to the requested page, and signs out', async (t) => {
-  const { visit, base } = await openConsole(t);
+  const { visit, base, db } = await openConsole(t);
   const page = await visit();
   await page.goto('/?employer=acme');
   t.match(page.url(), /\/sign-in\?next=/);
@@ -23,6 +23,12 @@ t.test('a user signs in with a token, returns to the requested page, and signs o
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.waitForURL('**/sign-in');
   t.equal((await fetch(`${base}/`, kept)).status, 303, 'its cookie no longer works');
+  const records = await db.selectFrom('audit_records').selectAll().orderBy('record_id').execute();
+  const by = { actor_kind: 'token', actor_id: 'API_TOKEN', resource_id: /^[0-9a-f]{16}$/ };
+  t.match(records, [
+    { action: 'session.begin', ...by },
+    { action: 'session.end', ...by, resource_id: records[0]?.resource_id },
+  ]);
 });
 
 t.test('an unknown token is rejected with a message', async (t) => {
