@@ -98,3 +98,12 @@ async function resume() {
 }
 document.addEventListener('visibilitychange', resume);
 addEventListener('focus', resume);
+
+/** `/` goes to the search of the page, unless the user is typing. */
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
+  const search = document.querySelector('form[role=search] input:not([type=hidden])');
+  if (event.key !== '/' || isTyping || search === null) return;
+  event.preventDefault();
+  search.focus();
+});
