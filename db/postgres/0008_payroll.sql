@@ -205,7 +205,8 @@ CREATE TABLE run_computations (
 );
 
 -- Amounts that a person set instead of the regular ones of a deduction in an open run. `regular_...` are the amounts that the
--- run took without it; null without a line. They stay with the final run, whose basis has a copy.
+-- run took without it; null without a line. They stay with the final run, whose basis has a
+-- copy without the reason, which can be erased.
 CREATE TABLE run_overrides (
   run_id                  TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
   employee_id             TEXT COLLATE "C" NOT NULL,
@@ -220,7 +221,7 @@ CREATE TABLE run_overrides (
   PRIMARY KEY (run_id, employee_id, deduction_id)
 );
 
-CREATE FUNCTION keep_final_overrides() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') THEN RAISE EXCEPTION 'overrides of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
+CREATE FUNCTION keep_final_overrides() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') AND NOT (TG_OP = 'UPDATE' AND NEW.reason = '[erased]' AND to_jsonb(NEW) - 'reason' = to_jsonb(OLD) - 'reason') THEN RAISE EXCEPTION 'overrides of a finalized run are never changed or removed'; END IF; IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$;
 CREATE TRIGGER final_overrides_are_kept BEFORE UPDATE OR DELETE ON run_overrides FOR EACH ROW EXECUTE FUNCTION keep_final_overrides();
 CREATE TRIGGER run_overrides_are_never_emptied BEFORE TRUNCATE ON run_overrides EXECUTE FUNCTION refuse_change();
 

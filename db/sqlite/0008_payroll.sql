@@ -203,7 +203,8 @@ CREATE TABLE run_computations (
 ) STRICT;
 
 -- Amounts that a person set instead of the regular ones of a deduction in an open run. `regular_...` are the amounts that the
--- run took without it; null without a line. They stay with the final run, whose basis has a copy.
+-- run took without it; null without a line. They stay with the final run, whose basis has a
+-- copy without the reason, which can be erased.
 CREATE TABLE run_overrides (
   run_id                  TEXT NOT NULL REFERENCES payroll_runs (run_id),
   employee_id             TEXT NOT NULL,
@@ -218,7 +219,8 @@ CREATE TABLE run_overrides (
   PRIMARY KEY (run_id, employee_id, deduction_id)
 ) STRICT;
 
-CREATE TRIGGER final_overrides_are_never_changed BEFORE UPDATE ON run_overrides WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'overrides of a finalized run are never changed'); END;
+CREATE TRIGGER final_overrides_are_never_changed BEFORE UPDATE OF run_id, employee_id, deduction_id, member_amount, employer_amount, regular_member_amount, regular_employer_amount, record_id ON run_overrides WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'overrides of a finalized run are never changed'); END;
+CREATE TRIGGER final_overrides_only_lose_reasons BEFORE UPDATE ON run_overrides WHEN NEW.reason <> '[erased]' AND EXISTS (SELECT 1 FROM payroll_runs WHERE run_id IN (OLD.run_id, NEW.run_id) AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'overrides of a finalized run are never changed'); END;
 CREATE TRIGGER final_overrides_are_never_removed BEFORE DELETE ON run_overrides WHEN EXISTS (SELECT 1 FROM payroll_runs WHERE run_id = OLD.run_id AND state <> 'open') BEGIN SELECT RAISE(ABORT, 'overrides of a finalized run are never removed'); END;
 
 -- Approvals of finalizing or voiding a run, by a person. `record_id` is the id of the approval. It covers the lines with this

@@ -99,11 +99,6 @@ export function addAuditCommands(program: Command): void {
       const erased = await transact(db, (trx) => eraseReason(trx, recordId, how, REASON_COLUMNS));
       if (erased === 'unknown') throw unknownId('record', String(recordId), 'audit list');
       if (erased === 'no-reason') throw failed(`record ${recordId} has no reason, or it was erased before`);
-      if (erased === 'override') {
-        throw failed(
-          `record ${recordId} is of an override, whose reason is part of its run: it cannot be erased`,
-        );
-      }
       printResult(out, { id: String(recordId), erased: true }, `Erased the reason of record ${recordId}`);
     });
 }

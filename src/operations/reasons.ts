@@ -5,11 +5,12 @@ import { ASSIGNMENT_REASONS } from '../ledger/assignments.ts';
 import { START_DECISION_REASONS } from '../ledger/start-decisions.ts';
 import { CANCELLATION_REASONS } from '../outbox/manual.ts';
 import { DECISION_REASONS } from '../payroll/facts/decisions.ts';
+import { OVERRIDE_REASONS } from '../payroll/facts/overrides.ts';
 import { ACCEPTANCE_REASONS } from '../payroll/lifecycle/acceptances.ts';
 import { RUN_REASONS } from '../payroll/records/runs.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 
-/** Every column that repeats the reason of an audit record, except of overrides: the basis of a final run has a copy. */
+/** Every column that repeats the reason of an audit record. */
 export const REASON_COLUMNS: readonly ReasonColumn[] = [
   START_DECISION_REASONS,
   ASSIGNMENT_REASONS,
@@ -20,4 +21,5 @@ export const REASON_COLUMNS: readonly ReasonColumn[] = [
   ...RUN_REASONS,
   ACCEPTANCE_REASONS,
   DECISION_REASONS,
+  OVERRIDE_REASONS,
 ];

@@ -14,7 +14,7 @@ export type ReasonColumn = {
   readonly by: { readonly column: string; readonly is: 'record_id' | 'resource_id' | 'recorded_at' };
 };
 
-export type Erased = 'erased' | 'unknown' | 'no-reason' | 'override';
+export type Erased = 'erased' | 'unknown' | 'no-reason';
 
 /** Erases the reason of a record. The erasure is recorded with its own reason. The hash of the erased reason stays in the chain. */
 export async function eraseReason(
@@ -30,8 +30,6 @@ export async function eraseReason(
     .executeTakeFirst();
   if (erased === undefined) return 'unknown';
   if (erased.reason === null) return 'no-reason';
-  // The run's own copy is part of what its lines follow from.
-  if (erased.action === 'run.override') return 'override';
   for (const column of columns) {
     if (column.actions.some((action) => action === erased.action)) await eraseIn(trx, column, erased);
   }

@@ -71,4 +71,5 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   'payroll_runs.finalize_key_hash',
   'payroll_runs.rules_version',
   'payroll_runs.void_reason',
+  'run_overrides.reason',
 ]);

@@ -1,16 +1,17 @@
 /** The table of overrides: amounts that people set for single deductions of open runs. */
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Acting, type Actor, makersOf, record, SYSTEM } from '../../security/audit.ts';
+import type { ReasonColumn } from '../../security/reasons.ts';
 import type { Override } from '../records/basis.ts';
 
 /** The amounts of an override, and the regular ones that it replaces. */
-export type NewOverride = Omit<Override, 'record_id'>;
+export type NewOverride = Omit<Override, 'record_id'> & { reason: string };
 
 type RunOfOverride = { runId: string; employerId: string };
 type Overridden = Pick<Override, 'employee_id' | 'deduction_id'>;
 
-/** An override with the person or program that set it. */
-export type MadeOverride = Override & { created_by: Actor; created_at: string };
+/** An override with its reason, and the person or program that set it. */
+export type MadeOverride = Override & { reason: string; created_by: Actor; created_at: string };
 
 const COLUMNS = [
   'employee_id',
@@ -19,24 +20,25 @@ const COLUMNS = [
   'employer_amount',
   'regular_member_amount',
   'regular_employer_amount',
-  'reason',
   'record_id',
 ] as const satisfies readonly (keyof Tables['run_overrides'])[];
 
-/** Returns the overrides of a run, by employee and deduction. */
+/** Returns the overrides of a run without their reasons, by employee and deduction. */
 export function overridesOf(db: Db | Trx, runId: string): Promise<Override[]> {
-  return db
-    .selectFrom('run_overrides')
-    .select(COLUMNS)
-    .where('run_id', '=', runId)
-    .orderBy('employee_id')
-    .orderBy('deduction_id')
-    .execute();
+  return ofRun(db, runId).select(COLUMNS).execute();
 }
 
-/** Returns the overrides of a run with their makers, by employee and deduction. */
+function ofRun(db: Db | Trx, runId: string) {
+  return db
+    .selectFrom('run_overrides')
+    .where('run_id', '=', runId)
+    .orderBy('employee_id')
+    .orderBy('deduction_id');
+}
+
+/** Returns the overrides of a run with their reasons and makers, by employee and deduction. */
 export async function madeOverrides(db: Db | Trx, runId: string): Promise<MadeOverride[]> {
-  const overrides = await overridesOf(db, runId);
+  const overrides = await ofRun(db, runId).select(COLUMNS).select('reason').execute();
   const makers = await makersOf(
     db,
     overrides.map(({ record_id }) => record_id),
@@ -56,8 +58,15 @@ export async function setOverride(
 ): Promise<MadeOverride> {
   const { employee_id, deduction_id, reason } = override;
   await dropOverride(trx, runId, override);
-  const details = { employee_id, deduction_id };
-  const made = { action: 'run.override', resource: runId, employer: employerId, details, reason } as const;
+  const details = { deduction_id };
+  const made = {
+    action: 'run.override',
+    resource: runId,
+    employer: employerId,
+    employee: employee_id,
+    details,
+    reason,
+  } as const;
   const row = { ...override, record_id: await record(trx, acting, made) };
   await trx
     .insertInto('run_overrides')
@@ -74,8 +83,14 @@ export async function removeOverride(
   acting: Acting,
 ): Promise<boolean> {
   if (!(await dropOverride(trx, runId, { employee_id, deduction_id }))) return false;
-  const details = { employee_id, deduction_id };
-  const made = { action: 'run.remove-override', resource: runId, employer: employerId, details } as const;
+  const details = { deduction_id };
+  const made = {
+    action: 'run.remove-override',
+    resource: runId,
+    employer: employerId,
+    employee: employee_id,
+    details,
+  } as const;
   await record(trx, acting, made);
   return true;
 }
@@ -98,3 +113,8 @@ async function dropOverride(
 export async function removeOverridesOf(trx: Trx, runId: string): Promise<void> {
   await trx.deleteFrom('run_overrides').where('run_id', '=', runId).execute();
 }
+
+export const OVERRIDE_REASONS: ReasonColumn = {
+  ...{ table: 'run_overrides', column: 'reason', actions: ['run.override'] },
+  by: { column: 'record_id', is: 'record_id' },
+};

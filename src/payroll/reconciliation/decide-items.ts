@@ -5,7 +5,7 @@ import type { Problem } from '../../errors.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
-import { type ItemIdentity, isNothing, itemIdentity } from '../calculation/items.ts';
+import { isNothing, itemIdentity } from '../calculation/items.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
 import type { OpenItem } from '../compute/open-items.ts';
 import { type NewDecision, recordDecisions } from '../facts/decisions.ts';
@@ -170,13 +170,12 @@ function separatedPairs(
   items: ReadonlyMap<string, OpenItem>,
 ): Problem[] {
   const actions = new Map(requested.map(({ item_id, action }) => [item_id, action]));
+  const outstanding = [...items.values()].filter((item) => !isNothing(item.outstanding));
+  const pairs = Map.groupBy(outstanding, pairOf);
   return requested.flatMap(({ item_id, action }, index) => {
     const item = items.get(item_id ?? '');
     if (item === undefined || (action !== 'take' && action !== 'hold')) return [];
-    const partners = [...items.values()].filter(
-      (partner) => isPairOf(partner.identity, item.identity) && !isNothing(partner.outstanding),
-    );
-    return partners
+    return (pairs.get(pairOf(item)) ?? [])
       .filter(({ id }) => actions.get(id) !== action)
       .map(({ id }) => ({
         path: `${pathOf(index)}.item_id`,
@@ -185,11 +184,7 @@ function separatedPairs(
   });
 }
 
-function isPairOf(partner: ItemIdentity, item: ItemIdentity): boolean {
-  const isSame = (['kind', 'source', 'employee_id', 'deduction_id'] as const).every(
-    (field) => partner[field] === item[field],
-  );
-  const isOther =
-    partner.line_of_coverage !== item.line_of_coverage || partner.taxability !== item.taxability;
-  return isSame && isOther;
+/** Items of a pair differ only in line of coverage or taxability. */
+function pairOf({ identity: { kind, source, employee_id, deduction_id } }: OpenItem): string {
+  return JSON.stringify([kind, source, employee_id, deduction_id]);
 }

@@ -19,7 +19,6 @@ export const Override = closed({
   employer_amount: Type.String(),
   regular_member_amount: nullable(Type.String()),
   regular_employer_amount: nullable(Type.String()),
-  reason: Type.String(),
   record_id: Type.Integer(),
 });
 export type Override = Static<typeof Override>;
