@@ -31,7 +31,8 @@ const TWO_FREQUENCIES = [
 ];
 
 onEitherEngine('the first check after a change of frequency states the shares of the year', async (t) => {
-  const { schedule, census, deduct, on, report, paid, put, lines, check } = await begin(t, '2026-07-27');
+  const world = await begin(t, '2026-07-27');
+  const { schedule, census, deduct, on, report, paid, put, lines, check, call, ok } = world;
   await schedule(...TWO_FREQUENCIES);
   await census({ 'emp-1': { pay_frequency: 'weekly' }, 'emp-2': { pay_frequency: 'weekly' }, 'emp-3': {} });
   for (const id of ['1', '2', '3'])
@@ -59,6 +60,8 @@ onEitherEngine('the first check after a change of frequency states the shares of
   await put('r19', '2026-09-11');
   // The change of emp-2 was reported after the first check: the first line follows.
   t.match(await check('r19', 'frequency-moved'), { examples: ['emp-2: 51/52 of the year'], count: 1 });
+  ok(await call({ method: 'POST', url: '/v1/payroll-runs/r18/void', body: { reason: 'a mistake' } }));
+  t.match(await check('r19', 'frequency-moved'), { count: 2 }, 'a voided run had no check');
 });
 
 onEitherEngine('a change of frequency that completes the year is not flagged', async (t) => {
@@ -76,4 +79,23 @@ onEitherEngine('a change of frequency that completes the year is not flagged', a
   await put('r18', '2026-08-28');
   t.strictSame((await lines('r18'))[0].flags, []);
   t.equal((await check('r18', 'frequency-moved')).result, 'pass');
+});
+
+onEitherEngine('a change of frequency may also take more than a year', async (t) => {
+  const { schedule, census, deduct, report, paid, put, lines, check } = await begin(t, '2026-08-03');
+  await schedule(...TWO_FREQUENCIES);
+  await census({ 'emp-1': {} });
+  await deduct('ded-1', { member_contribution: '150.00', period: 'monthly' });
+  await paid('r17', '2026-08-14');
+  // Biweekly check 17 and weekly check 33 end on August 9, and weekly check 34 is for the week after.
+  await report('compensation-change', {
+    ...{ ...compensationChange, pay_frequency: 'weekly' },
+    pay_rate: { ...payRate, effective_start: '2026-08-10' },
+  });
+  await put('w34', '2026-08-21', { pay_frequency: 'weekly', ...dateOf('2026-08-21', 7) });
+  t.match(
+    (await lines('w34'))[0].explanation,
+    '; 17 of 26 biweekly and 19 of 52 weekly checks: 53/52 of the year',
+  );
+  t.match(await check('w34', 'frequency-moved'), { examples: ['emp-1: 53/52 of the year'] });
 });
