@@ -8,6 +8,7 @@ import { linesOfRun } from '../payroll/lifecycle/line-pages.ts';
 import { shownLines } from '../payroll/lifecycle/line-view.ts';
 import { viewRun } from '../payroll/lifecycle/results.ts';
 import { viewStoredRun } from '../payroll/lifecycle/run-view.ts';
+import { approvalsOf, viewApproval } from '../payroll/records/approvals.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
 import { allRecords } from '../security/audit-list.ts';
@@ -47,6 +48,8 @@ export async function* evidenceOf(
   }
   const { rows } = await acceptancesOf(db, stored.run_id);
   yield { name: 'accepted-findings.ndjson', content: ndjson(rows) };
+  const approvals = (await approvalsOf(db, stored.run_id)).map(viewApproval);
+  yield { name: 'approvals.ndjson', content: ndjson(approvals) };
   const filter = { resourceType: 'run', resourceId: stored.run_id };
   const records: object[] = [];
   for await (const page of allRecords(db, filter, 'oldest_first')) records.push(...page);
@@ -67,6 +70,7 @@ const README = `# Evidence for a payroll run
 | versions/ | the versions of the deductions in the same file of lines |
 | events/ | the events that recorded these versions: delivery ID, time of receipt, SHA-256 of the body, and the body if it may be shown |
 | accepted-findings.ndjson | the readiness findings that were accepted, and why |
+| approvals.ndjson | the approvals of finalizing and voiding |
 | audit-records.ndjson | who created, finalized, approved or voided the run |
 | audit-head.txt | the head of all audit records when this archive was written |
 

@@ -10,7 +10,7 @@ import { startPayroll } from './payroll-stage.ts';
 
 const FILES = [
   ...['README.md', 'run.json', 'lines/00001.ndjson', 'versions/00001.ndjson', 'events/00001.ndjson'],
-  ...['accepted-findings.ndjson', 'audit-records.ndjson', 'audit-head.txt'],
+  ...['accepted-findings.ndjson', 'approvals.ndjson', 'audit-records.ndjson', 'audit-head.txt'],
 ];
 
 const tar = (archive: Buffer, ...argv: string[]) =>
