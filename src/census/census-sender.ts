@@ -55,9 +55,9 @@ export function createCensusSender(sending: CensusSending): Sender {
       const census = await freshCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
       if (census !== null && (source === null || census.staged_at >= wanted)) {
-        return upload(claim, census);
+        return upload(claim, census, wanted);
       }
-      return source === null ? waitForPush(claim) : fetchAndStage(claim, source, signal);
+      return source === null ? waitForPush(claim) : fetchAndStage(claim, source, wanted, signal);
     },
     async started(trx, claim, at) {
       const startedAt = at.toISOString();
@@ -97,6 +97,7 @@ export function createCensusSender(sending: CensusSending): Sender {
   async function upload(
     claim: Claim,
     { census_id: censusId, body_bytes }: StagedCensus,
+    wanted: string,
   ): Promise<Post | Decision> {
     try {
       // One key encrypted all chunks: reading the first one shows whether it exists.
@@ -111,7 +112,8 @@ export function createCensusSender(sending: CensusSending): Sender {
     return {
       kind: 'post',
       path: ['employer', claim.subject_id, 'census'],
-      idempotencyKey: `${claim.requestId}:${censusId}`,
+      // A sync that joined after a lost response needs an upload of its own: the service may have processed the earlier one.
+      idempotencyKey: `${claim.requestId}:${censusId}:${wanted}`,
       body: { length: body_bytes, chunks: noted(attempt, body_bytes) },
       timeouts: TIMEOUTS,
     };
@@ -150,6 +152,7 @@ export function createCensusSender(sending: CensusSending): Sender {
   async function fetchAndStage(
     claim: Claim,
     from: CensusFetcher,
+    wanted: string,
     signal: AbortSignal,
   ): Promise<Post | Decision> {
     const { subject_id: employerId } = claim;
@@ -171,7 +174,9 @@ export function createCensusSender(sending: CensusSending): Sender {
       });
     }
     const census = await currentCensus(db, employerId);
-    return census === null ? cancel('the census was removed before the upload') : upload(claim, census);
+    return census === null
+      ? cancel('the census was removed before the upload')
+      : upload(claim, census, wanted);
   }
 }
 
