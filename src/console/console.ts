@@ -16,6 +16,7 @@ import { deductionPages } from './pages/ledger/deduction.ts';
 import { employeePages } from './pages/ledger/employee.ts';
 import { ledgerPages } from './pages/ledger/list.ts';
 import { operationPages } from './pages/operations.ts';
+import { approvalPages } from './pages/runs/approve.ts';
 import { runEmployeePages } from './pages/runs/employees.ts';
 import { finalizePages } from './pages/runs/finalize.ts';
 import { runLinePages } from './pages/runs/lines.ts';
@@ -51,6 +52,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     runEmployeePages(pages);
     runLinePages(pages);
     overridePages(pages);
+    approvalPages(pages);
     finalizePages(pages);
     payrollFilePages(pages);
     itemPages(pages);

@@ -109,7 +109,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
   `;
 }
 
-function totals(run: Run, before: Partial<Reviewed>): Html {
+export function totals(run: Run, before: Partial<Reviewed>): Html {
   const isCompared = before.member_amount !== undefined;
   const now = reviewedOf(run);
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);

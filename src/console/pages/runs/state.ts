@@ -137,7 +137,8 @@ function listed(ids: readonly string[] | null): string | null {
 }
 
 /** Renders the buttons that the state of a run allows. The bar has the next action. */
-export function otherActions({ id: run_id, state: now, employer_id }: Run, { may }: Visit): Html {
+export function otherActions({ id: run_id, state: now, employer_id }: Run, { may, caller }: Visit): Html {
+  const mayApprove = may('runs:approve') && caller !== null && caller.person !== null;
   const [isOpen, isFinalized] = [now === 'open', now === 'finalized'];
   const mayWrite = may('runs:write');
   const link = (path: string, title: string, kind = 'quiet') =>
@@ -148,6 +149,7 @@ export function otherActions({ id: run_id, state: now, employer_id }: Run, { may
       ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
       ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
+      ${mayApprove && (isOpen || isFinalized) && link(runPath(run_id, '/approve'), 'Approve …')}
       ${may('runs:approve') && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>

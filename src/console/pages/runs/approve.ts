@@ -1,0 +1,104 @@
+/** Approves finalizing or voiding a run, for an employer that requires a second person. */
+import type { ProblemDetails } from '../../../api/problem.ts';
+import type { Schemas } from '../../../client.ts';
+import { attempt } from '../../api-client.ts';
+import { checkNames, readinessOf } from '../../elements/checks.ts';
+import { later } from '../../elements/facts.ts';
+import { filledForm, hiddenFields } from '../../elements/fields.ts';
+import { actorName, instant } from '../../elements/format.ts';
+import { runPath } from '../../elements/links.ts';
+import { table } from '../../elements/list.ts';
+import { type Html, html } from '../../html.ts';
+import type { Act, Console, Visit } from '../../page.ts';
+import { totals } from './finalize.ts';
+import { outlineOf } from './run.ts';
+import { stateOf } from './state.ts';
+
+type Approval = Schemas['PayrollRunApproval'];
+
+export function approvalPages({ page, part, action }: Console): void {
+  const scope = 'runs:approve';
+
+  page('/runs/:run_id/approve', scope, async (visit) => {
+    const run = await outlineOf(visit);
+    const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
+    const body = html`
+      ${await stateOf(visit, run, { shown: run.state })}
+      ${approvals.length > 0 && approvalTable(approvals)}
+      ${run.state === 'open' && later(runPath(run.id, '/approval'), 'Computing the run …')}
+      ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' }, [])}
+      ${run.state === 'voided' && html`<p>This run is voided.</p>`}
+    `;
+    return { title: `Approve ${run.id}`, body };
+  });
+
+  part('/runs/:run_id/approval', scope, (visit) => openForm(visit, {}));
+
+  action('/runs/:run_id/approve', scope, async (act) => {
+    const { api, form, params } = act;
+    const { action: approved = '', failed = '', reason = '', etag } = form;
+    const accept = failed.split(' ').filter((id) => id !== '');
+    const body = { action: approved, ...(accept.length > 0 && { accept }), reason };
+    const headers: Record<string, string> = etag === undefined ? {} : { 'if-match': `"${etag}"` };
+    const call = api.send('post', '/v1/payroll-runs/{run_id}/approval', {}, body, headers);
+    const { problem } = await attempt(call, 400, 409, 412);
+    const runId = params.run_id ?? '';
+    if (problem === undefined) return { go: runPath(runId, '/approve') };
+    return approved === 'void' ? approvalForm(runId, form, [], problem) : openForm(act, form, problem);
+  });
+}
+
+function approvalTable(approvals: readonly Approval[]): Html {
+  return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
+    ['Action', ({ action }) => action, 'name'],
+    ['Time', ({ approved_at }) => instant(approved_at), 'date'],
+    ['By', ({ approved_by }) => actorName(approved_by)],
+    ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
+    ['Reason', ({ reason }) => reason, 'wide'],
+  ]);
+}
+
+/** Shows what is approved: the totals and findings as they are now. */
+async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: ProblemDetails): Promise<Html> {
+  const { api, params } = visit;
+  const run = await api.get('/v1/payroll-runs/{run_id}');
+  const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
+  const failed = readiness.checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
+  const fields = { reason: typed.reason ?? '', action: 'finalize', etag: readiness.etag };
+  return html`
+    <div id="approval">
+      ${totals(run, {})}
+      ${readinessOf(readiness, run, visit)}
+      ${approvalForm(params.run_id ?? '', fields, failed, problem)}
+    </div>
+  `;
+}
+
+function approvalForm(
+  runId: string,
+  typed: Visit['query'],
+  failed: readonly string[],
+  problem?: ProblemDetails,
+): Html {
+  const { action = '', etag } = typed;
+  const label = failed.length === 0 ? 'Reason' : `Reason to accept: ${checkNames(failed)}`;
+  const hint = 'Kept in the audit record. At most 500 characters.';
+  const { summary, fieldOf } = filledForm(
+    { reason: { rows: 3, label, hint, required: true } },
+    typed,
+    problem,
+  );
+  const target = action === 'void' ? 'this' : '#approval';
+  return html`
+    <form class="card" novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
+      ${summary}
+      ${hiddenFields({ action, ...(etag !== undefined && { etag }), ...(failed.length > 0 && { failed: failed.join(' ') }) })}
+      <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
+      ${fieldOf('reason')}
+      <div class="actions">
+        <button type="submit" class="while-unchanged">${action === 'void' ? 'Approve voiding' : 'Approve finalizing'}</button>
+        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
+      </div>
+    </form>
+  `;
+}
