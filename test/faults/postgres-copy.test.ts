@@ -116,6 +116,14 @@ async function isEmpty(t: Test, url: string): Promise<void> {
   }
 }
 
+const isOfCopy = (row: string) => row.includes('"database.copy"');
+
+/** Leaves out the record of the copy, and the head that it moved. */
+function withoutCopy(content: Map<string, string[]>): Map<string, string[]> {
+  const records = content.get('audit_records')?.filter((row) => !isOfCopy(row)) ?? [];
+  return new Map([...content, ['audit_records', records], ['audit_head', []]]);
+}
+
 t.before(() => asServer((client) => client.query(`create role ${USER} login password '${PASSWORD}'`)));
 
 t.test('everything is copied, the file is unchanged, and a sidecar continues from there', async (t) => {
@@ -132,12 +140,9 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
   t.match(jsonOf(ran), { from: sqlitePath(source.url), tables: source.tables.length, rows });
   t.match(jsonOf(ran).to, /^test_[\d_]+ at 127\.0\.0\.1:\d+$/);
   const db = open(t, url);
-  const after = await contentOfTables(db, source.tables);
-  const recorded = after.get('audit_records')?.pop();
-  t.match(recorded, /"database\.copy"/, 'the copy is recorded');
-  t.notSame(after.get('audit_head'), before.get('audit_head'));
-  after.set('audit_head', before.get('audit_head') ?? []);
-  t.strictSame(after, before, 'every other table, row by row');
+  const copied = await contentOfTables(db, source.tables);
+  t.equal(copied.get('audit_records')?.filter(isOfCopy).length, 1, 'the copy is recorded');
+  t.strictSame(withoutCopy(copied), withoutCopy(before), 'every table, row by row');
   t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
 
   await t.test('numbers continue after the highest', async (t) => {
@@ -393,8 +398,8 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
   t.match(ran, { code: 0, stdout: /Copied \d+ rows of \d+ tables/ });
   t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
   t.strictSame(
-    await contentOfTables(open(t, url), source.tables),
-    await contentOfTables(source.db, source.tables),
+    withoutCopy(await contentOfTables(open(t, url), source.tables)),
+    withoutCopy(await contentOfTables(source.db, source.tables)),
   );
 });
 
