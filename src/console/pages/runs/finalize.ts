@@ -6,7 +6,7 @@ import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
-import { money, plain } from '../../elements/format.ts';
+import { money } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -14,6 +14,7 @@ import type { Act, Console, Visit } from '../../page.ts';
 import { periodOf } from './labels.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf } from './state.ts';
+import { breakdown } from './totals.ts';
 
 type Run = Schemas['PayrollRun'];
 type Figure = keyof typeof REVIEWED;
@@ -124,12 +125,7 @@ export function totals(run: Run, before: Partial<Reviewed>): Html {
         ...(isCompared ? [reviewed] : []),
         [isCompared ? 'Now' : 'Value', (name) => shown(name, now[name]), 'number'],
       ])}
-      ${table(run.totals.by_line_of_coverage, { caption: 'By line of coverage', stacked: true }, [
-        ['Line of coverage', (row) => plain(row.line_of_coverage), 'name'],
-        ['Lines', ({ lines }) => lines, 'number'],
-        ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-        ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
-      ])}
+      ${breakdown(run)}
     </section>
   `;
 }
