@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, compared with alternatives and with a server that
  * only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
- * `--hostile`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
+ * `--hostile`, `--items`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
  * comparison.
  */
 import { writeFileSync } from 'node:fs';
@@ -32,6 +32,7 @@ const { values: flags } = parseArgs({
     operations: { type: 'boolean', default: false },
     late: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
+    items: { type: 'boolean', default: false },
     snapshot: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -43,9 +44,19 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, operations, late, hostile, snapshot, soak, ...narrowing } = flags;
+const { scale, payroll, changes, operations, late, hostile, items, snapshot, soak, ...narrowing } = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
-const KINDS = ['scale', 'payroll', 'changes', 'operations', 'late', 'hostile', 'snapshot', 'soak'] as const;
+const KINDS = [
+  'scale',
+  'payroll',
+  'changes',
+  'operations',
+  'late',
+  'hostile',
+  'items',
+  'snapshot',
+  'soak',
+] as const;
 const kind = KINDS.find((name) => flags[name]) ?? 'results';
 const TITLES = {
   results: '# Benchmark',
@@ -55,6 +66,7 @@ const TITLES = {
   operations: '# Benchmark: operations',
   late: '# Benchmark: late events',
   hostile: '# Benchmark: hostile requests',
+  items: '# Benchmark: open items',
   snapshot: '# Benchmark: a held snapshot',
   soak: '# Benchmark: soak',
 };
@@ -98,6 +110,11 @@ try {
     await reportLate(report, postgres, chosen(ENGINES), flags.sizes?.split(',').map(Number) ?? VERSIONS);
   } else if (hostile) {
     await reportHostile(report, postgres, chosen(ENGINES), rounds);
+  } else if (items) {
+    // Its support modules load tap, which would end the process after 30 seconds.
+    process.env.TAP_TIMEOUT = '0';
+    const { ITEM_EMPLOYEES, reportItems } = await import('./open-items.ts');
+    await reportItems(report, Number(flags.size ?? ITEM_EMPLOYEES));
   } else if (snapshot) {
     await reportSnapshot(report, postgres, Number(flags.minutes ?? MINUTES));
   } else if (soak) {
