@@ -61,7 +61,11 @@ export type SignedIn = { readonly person: SignedInPerson; readonly idToken: stri
 export type OpenIdProvider = ReturnType<typeof createOpenIdProvider>;
 
 /** Creates the client. It requests nothing before the first sign-in, so a provider that is down does not stop the start. */
-export function createOpenIdProvider(provider: ProviderConfig, { now }: Pick<Elapsed, 'now'>) {
+export function createOpenIdProvider(
+  provider: ProviderConfig,
+  { now }: Pick<Elapsed, 'now'>,
+  responseSeconds: number = RESPONSE_SECONDS,
+) {
   const redirectUri = `${provider.consoleUrl}${CALLBACK_PATH}`;
   let discovered: { at: number; configuration: Promise<Configuration> } | null = null;
   let callbacks = 0;
@@ -69,7 +73,7 @@ export function createOpenIdProvider(provider: ProviderConfig, { now }: Pick<Ela
   /** Discovers the provider once for concurrent callers, and again after an hour or a failure. */
   function configuration(): Promise<Configuration> {
     if (discovered !== null && now() - discovered.at < DISCOVERY_MS) return discovered.configuration;
-    const discovering = { at: now(), configuration: discover(provider) };
+    const discovering = { at: now(), configuration: discover(provider, responseSeconds) };
     discovered = discovering;
     discovering.configuration.catch(() => {
       if (discovered === discovering) discovered = null;
@@ -142,14 +146,17 @@ export function createOpenIdProvider(provider: ProviderConfig, { now }: Pick<Ela
   };
 }
 
-async function discover({ issuer, clientId, clientSecret }: ProviderConfig): Promise<Configuration> {
+async function discover(
+  { issuer, clientId, clientSecret }: ProviderConfig,
+  responseSeconds: number,
+): Promise<Configuration> {
   const metadata = {
     [clockTolerance]: CLOCK_TOLERANCE_SECONDS,
     ...(clientSecret !== null && { client_secret: clientSecret }),
   };
   const isPlain = issuer.startsWith('http:');
   return discovery(new URL(issuer), clientId, metadata, clientSecret === null ? None() : undefined, {
-    timeout: RESPONSE_SECONDS,
+    timeout: responseSeconds,
     [customFetch]: fetchBounded,
     // Without it, the client would trust the connection to the token endpoint instead of the signature.
     execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],

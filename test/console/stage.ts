@@ -43,7 +43,8 @@ function theBrowser(): Promise<Browser> {
 
 export function consolePartsOf(parts: ApiParts): ConsoleParts {
   const { provider } = parts.signIn;
-  const openId = provider === null ? null : createOpenIdProvider(provider, parts.elapsed);
+  const openId =
+    provider === null ? null : createOpenIdProvider(provider, parts.elapsed, PATIENCE_MS / 1_000);
   return { ...parts, openId, environment: 'sandbox', readMark: () => readMark(parts.db) };
 }
 

@@ -4,6 +4,7 @@ import { systemElapsed } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';
 import { createSidecar } from '../../src/runtime/sidecar.ts';
 import { createOpenIdProvider, type SignedIn, type SignInRefusal } from '../../src/security/openid.ts';
+import type { ProviderConfig } from '../../src/sign-in-config.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { REQUIRED } from '../config-samples.ts';
 import {
@@ -14,6 +15,12 @@ import {
   unsigned,
 } from '../support/openid-provider.ts';
 
+/** A busy machine takes long to respond. */
+const PATIENCE_SECONDS = 120;
+
+const clientOf = (config: ProviderConfig, seconds = PATIENCE_SECONDS) =>
+  createOpenIdProvider(config, systemElapsed, seconds);
+
 async function begun(client: ReturnType<typeof createOpenIdProvider>) {
   const begun = await client.begin();
   if ('cause' in begun) throw new Error(begun.code);
@@ -21,10 +28,7 @@ async function begun(client: ReturnType<typeof createOpenIdProvider>) {
 }
 
 /** Signs in from start to end. */
-async function attempt(
-  provider: TestProvider,
-  client = createOpenIdProvider(provider.config, systemElapsed),
-) {
+async function attempt(provider: TestProvider, client = clientOf(provider.config)) {
   const { address, attempt } = await begun(client);
   return client.finish(await provider.signIn(address), attempt);
 }
@@ -41,7 +45,7 @@ function assertRefused(
 
 t.test('the claims of a person decide the name, the scopes and the employers', async (t) => {
   const provider = await startProvider(t);
-  const client = createOpenIdProvider(provider.config, systemElapsed);
+  const client = clientOf(provider.config);
   t.strictSame(provider.requested, [], 'nothing is requested before the first sign-in');
   const base = { sub: 'ann', name: 'Ann Example', groups: ['payroll'], employers: ['acme'] };
   for (const [name, claims, expected] of [
@@ -105,7 +109,7 @@ t.test('a forged, replayed or mixed-up response is refused', async (t) => {
   t.hasProp(await attempt(provider), 'person', 'the same token, signed by the provider, is accepted');
   provider.falsify = null;
 
-  const client = createOpenIdProvider(provider.config, systemElapsed);
+  const client = clientOf(provider.config);
   const [first, second] = [await begun(client), await begun(client)];
   const search = await provider.signIn(first.address);
   assertRefused(t, await client.finish(search, second.attempt), { cause: 'stale' }, 'another state');
@@ -129,19 +133,17 @@ t.test('a forged, replayed or mixed-up response is refused', async (t) => {
 
 t.test('a provider that is down or slow is reported, and works once it is back', async (t) => {
   const provider = await startProvider(t);
-  const elapsed = systemElapsed;
-  const client = createOpenIdProvider(provider.config, elapsed);
+  const client = clientOf(provider.config);
   const discovery = '/.well-known/openid-configuration';
   provider.silent.add(discovery);
-  const both = await Promise.all([client.begin(), client.begin()]);
-  t.match(both, Array(2).fill({ cause: 'unavailable', code: 'OAUTH_TIMEOUT' }));
-  t.equal(provider.requested.length, 1, 'concurrent sign-ins wait for one discovery');
-  t.equal(
-    await client.logoutAddress(null).then(() => provider.requested.length),
-    2,
-    'the failure is not kept',
-  );
+  t.match(await clientOf(provider.config, 0.2).begin(), { cause: 'unavailable', code: 'OAUTH_TIMEOUT' });
   provider.silent.clear();
+  provider.broken.add(discovery);
+  provider.requested.length = 0;
+  const both = await Promise.all([client.begin(), client.begin()]);
+  t.match(both, Array(2).fill({ cause: 'unavailable' }));
+  t.equal(provider.requested.length, 1, 'concurrent sign-ins wait for one discovery');
+  provider.broken.clear();
   const { address, attempt } = await begun(client);
   const search = await provider.signIn(address);
   provider.silent.add('/token');
@@ -149,9 +151,9 @@ t.test('a provider that is down or slow is reported, and works once it is back',
   provider.silent.clear();
   t.hasProp(await client.finish(search, attempt), 'person', 'the code is still valid');
   const down = { ...provider.config, issuer: 'http://localhost:1' };
-  t.match(await createOpenIdProvider(down, elapsed).begin(), { cause: 'unavailable' });
+  t.match(await clientOf(down).begin(), { cause: 'unavailable' });
   const wrong = { ...provider.config, issuer: `${provider.issuer}/other` };
-  t.match(await createOpenIdProvider(wrong, elapsed).begin(), { cause: 'invalid' });
+  t.match(await clientOf(wrong).begin(), { cause: 'invalid' });
 });
 
 t.test('an unknown role stops the start', async (t) => {
