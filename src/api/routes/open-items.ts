@@ -29,6 +29,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
+import { employersOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
@@ -149,7 +150,7 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
     '/v1/employees/:employee_id/open-items',
     operation('Open items', 'runs:read', {
       operationId: 'listOpenItemsOfEmployee',
-      employers: 'refused',
+      employers: 'employee',
       summary: 'List the open items of an employee',
       description: 'Lists the items with every employer that reported the employee, by employer.',
       params: field.closed({
@@ -158,11 +159,14 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       querystring: field.closed({ state: FILTER.state, limit }),
       response: { 200: pageOf(ShownItem) },
     }),
-    async ({ params, query }) => {
-      const { employee_id } = params;
-      const { state, limit: most = LIMIT_DEFAULT } = query;
+    async (request) => {
+      const { employee_id } = request.params;
+      const { state, limit: most = LIMIT_DEFAULT } = request.query;
       const employments = employmentsOf((await rosterOf(db, [employee_id])).get(employee_id) ?? []);
-      const employers = employments.map(({ employer_id }) => employer_id);
+      const own = employersOf(request);
+      const employers = employments
+        .map(({ employer_id }) => employer_id)
+        .filter((employerId) => own?.includes(employerId) !== false);
       // One more than requested shows whether there are more.
       const how = { today: today(), limit: most + 1, state };
       const items = await itemsOfEmployee(db, employee_id, employers, how);
