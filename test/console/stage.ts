@@ -15,6 +15,8 @@ export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.t
 
 /** Far longer than a page needs on a busy machine. */
 const PATIENCE_MS = 120_000;
+/** The longest time for a response of the OpenID Connect provider. */
+const PROVIDER_SECONDS = 20;
 
 export type Stage = Running & {
   base: string;
@@ -43,8 +45,7 @@ function theBrowser(): Promise<Browser> {
 
 export function consolePartsOf(parts: ApiParts): ConsoleParts {
   const { provider } = parts.signIn;
-  const openId =
-    provider === null ? null : createOpenIdProvider(provider, parts.elapsed, PATIENCE_MS / 1_000);
+  const openId = provider === null ? null : createOpenIdProvider(provider, parts.elapsed, PROVIDER_SECONDS);
   return { ...parts, openId, environment: 'sandbox', readMark: () => readMark(parts.db) };
 }
 
