@@ -680,7 +680,7 @@ export interface paths {
         };
         /**
          * End one of your sessions
-         * @description The session's next request is refused. A session of another token or person is a 404. Requires any valid token.
+         * @description The session's next request is refused. Another token's or person's session is a 404. Requires any valid token.
          */
         delete: operations["endSession"];
     };
@@ -4264,7 +4264,7 @@ export interface components {
         query_employee_id: string;
         /** @description Only items of this kind. */
         kind: "arrears" | "opening" | "missed_check" | "adjustment";
-        /** @description Only items in this state. Default: all items of which an amount is outstanding. */
+        /** @description Only items in this state. Default: all items with an outstanding amount. */
         state: "open" | "take" | "hold" | "settled" | "written_off" | "paid_directly";
         /** @description Only items whose pay date is more than this number of days ago. */
         older_than: number;
@@ -6193,7 +6193,7 @@ export interface operations {
             query?: {
                 /** @description Only items of this kind. */
                 kind?: components["parameters"]["kind"];
-                /** @description Only items in this state. Default: all items of which an amount is outstanding. */
+                /** @description Only items in this state. Default: all items with an outstanding amount. */
                 state?: components["parameters"]["state"];
                 line_of_coverage?: components["parameters"]["line_of_coverage"];
                 /** @description Only items of this employee. */
@@ -6237,7 +6237,7 @@ export interface operations {
             query?: {
                 /** @description Only items of this kind. */
                 kind?: components["parameters"]["kind"];
-                /** @description Only items in this state. Default: all items of which an amount is outstanding. */
+                /** @description Only items in this state. Default: all items with an outstanding amount. */
                 state?: components["parameters"]["state"];
                 line_of_coverage?: components["parameters"]["line_of_coverage"];
                 /** @description Only items of this employee. */
@@ -6272,7 +6272,7 @@ export interface operations {
     listOpenItemsOfEmployee: {
         parameters: {
             query?: {
-                /** @description Only items in this state. Default: all items of which an amount is outstanding. */
+                /** @description Only items in this state. Default: all items with an outstanding amount. */
                 state?: components["parameters"]["state"];
                 /** @description The maximum number of rows on a page. */
                 limit?: components["parameters"]["limit"];

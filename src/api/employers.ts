@@ -1,6 +1,6 @@
 /**
- * What a token that is limited to employers may ask for. Every route declares its rule, and this hook enforces the rules
- * of ids in a path. An id of another employer gets the response of an unknown id.
+ * Limits tokens to their employers. Every route declares its rule, and this hook enforces the rules
+ * of ids in a path. Another employer's id gets the same response as an unknown id.
  */
 import type { FastifyRequest } from 'fastify';
 import { employerOfSync } from '../census/sync-list.ts';

@@ -71,7 +71,7 @@ function changesBefore(
   return query.orderBy('seq', 'desc').limit(limit).execute();
 }
 
-/** What decides whether a limited caller may see a change. */
+/** The facts by which a limited caller may see a change or not. */
 type Reported = Pick<ChangeRow, 'request_id' | 'subject_id' | 'created_at'>;
 
 /** Returns the changes that were reported while their employee belonged to one of the employers, or that name one. */

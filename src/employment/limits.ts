@@ -1,4 +1,4 @@
-/** What a limited token may report: changes of its employers' employees, and new hires at its employers. */
+/** Limits what a token may report: changes of its employers' employees, and new hires at its employers. */
 import type { Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { rosterOf } from '../ledger/roster.ts';

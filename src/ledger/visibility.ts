@@ -1,4 +1,4 @@
-/** What a token limited to employers may see of an employee who moved ("Limited tokens" in docs/access.md). */
+/** Decides what a token limited to employers sees of an employee who moved ("Limited tokens" in docs/access.md). */
 import type { Db, Trx } from '../database/tables.ts';
 import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact } from './employment.ts';
 import type { Version } from './fold.ts';
@@ -17,7 +17,7 @@ export type Viewer = {
 /** When something was recorded. Requests have no position in the ledger. */
 type Recorded = { readonly position?: number; readonly recorded_at: string };
 
-/** What some employers may see of an employee whom one of them reported. */
+/** The parts of an employee that some employers may see, one of whom reported the employee. */
 export type Sight = {
   /** Whether the employee belongs to one of them now. */
   readonly isCurrent: boolean;
@@ -34,7 +34,7 @@ const LOOKED_BACK = 100;
 
 /**
  * Returns what employers see of an employee, from all reports in the order of their positions; null if none of them
- * reported the employee. What they saw once stays visible, also if a move is reported late.
+ * reported the employee. A version seen once stays visible, also if a move is reported late.
  */
 export function sightOf(
   reports: readonly RosterFact[],

@@ -1,4 +1,4 @@
-/** What a token may do: scopes, and roles as named sets of them. */
+/** The permissions of a token: scopes, and roles as named sets of them. */
 
 /** The scopes that a token may have. `all` includes every other scope, also future ones. */
 export const SCOPES = [

@@ -22,7 +22,7 @@ const rowsOf = (archive: Buffer, name: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-onEitherEngine('the evidence for a run leads from each line to the event behind it', async (t: Test) => {
+onEitherEngine('the evidence for a run leads from each line to its event', async (t: Test) => {
   const { call, finalized, db } = await startPayroll(t);
   const run = await finalized('r');
   const before = (await readsOf(db)).length;

@@ -1,4 +1,4 @@
-/** What a token limited to one employer sees of employees who move, and what it may report of them. */
+/** A token limited to one employer, and employees who move to another. */
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { newHire } from '../contract/samples.ts';

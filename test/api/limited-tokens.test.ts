@@ -1,4 +1,4 @@
-/** What a token limited to one employer gets on every route: for its own ids, another employer's, and unknown ones. */
+/** Asks every route with a token limited to one employer: for its own ids, another employer's, and unknown ids. */
 import type { Test } from 'tap';
 import { allows, SCOPES, type Scope } from '../../src/security/scopes.ts';
 import { newHire } from '../contract/samples.ts';

@@ -47,7 +47,7 @@ const FILTER = {
   state: Type.Optional(
     field.oneOfDescribed(
       ITEM_STATES,
-      'Only items in this state. Default: all items of which an amount is outstanding.',
+      'Only items in this state. Default: all items with an outstanding amount.',
     ),
   ),
   line_of_coverage: Type.Optional(field.oneOf(LINES_OF_COVERAGE)),

@@ -65,7 +65,7 @@ export function sessionRoutes(app: Api, { db, sharedNow, log, firstToken }: ApiP
       employers: 'none',
       action: 'session.end',
       summary: 'End one of your sessions',
-      description: "The session's next request is refused. A session of another token or person is a 404.",
+      description: "The session's next request is refused. Another token's or person's session is a 404.",
       params: field.closed({ session_id: ownId }),
       response: { 204: Type.Null({ description: 'The session has ended.' }) },
       refuses: ['NOT_FOUND'],

@@ -1,4 +1,4 @@
-/** Who did what with the resource of a page. */
+/** The history of the resource of a page: its audit records. */
 import type { Schemas } from '../../client.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';

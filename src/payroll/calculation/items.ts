@@ -5,7 +5,7 @@ import type { Cents } from '../../money.ts';
 export const ITEM_KINDS = ['arrears', 'opening', 'missed_check', 'adjustment'] as const;
 export type ItemKind = (typeof ITEM_KINDS)[number];
 
-/** What identifies an open item. `source`: the id of the earlier run or of the opening item. */
+/** The identity of an open item. `source`: the id of the earlier run or of the opening item. */
 export type ItemIdentity = {
   kind: ItemKind;
   source: string;

@@ -166,7 +166,7 @@ function settledLines(
   });
 }
 
-/** Returns a line of which only the account is known. */
+/** Returns a line without a deduction: only its account is known. */
 function bareLine(
   employee_id: string,
   deduction_id: string,

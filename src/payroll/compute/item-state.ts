@@ -1,4 +1,4 @@
-/** What is outstanding of an open item, and what was decided about it: "Open items" in docs/reconciliation.md. Pure. */
+/** Computes the outstanding amounts of an open item, and the decision that counts: "Open items" in docs/reconciliation.md. Pure. */
 import type { Cents } from '../../money.ts';
 import { isNothing, isSame, minus, plus, type Sides } from '../calculation/items.ts';
 import type { Decision } from '../facts/decisions.ts';

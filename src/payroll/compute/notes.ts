@@ -206,7 +206,7 @@ export function createNotes(computation: Computation) {
     note('frequency_moved', employeeId, moved.map(versionId), `${employeeId}: ${shares.share}`);
   };
 
-  /** Notes undecided items, and items of another tax year. */
+  /** Notes items without a decision, and items bound to another tax year. */
   const noteItems = (employeeId: string, { units }: Taking): void => {
     const noteItem = (what: Note, items: readonly OpenItem[]): void => {
       for (const [coverage, ofCoverage] of Map.groupBy(items, ({ line }) => line.line_of_coverage)) {

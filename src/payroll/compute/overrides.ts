@@ -82,7 +82,7 @@ export function createOutdatedOverrides(
   return (employee) => {
     const { employeeId, membership, employmentsAt } = employee;
     const before = earlier
-      // Later runs settle shares of a final check, and today's facts lack the shares that remained then.
+      // Later runs settle shares of a final check; today's facts do not have the shares that remained then.
       .filter(({ finalChecks }) => !finalChecks.has(employeeId))
       .flatMap((run) =>
         outdatedIn(run, employee, (history) =>

@@ -1,4 +1,4 @@
-/** What earlier runs took of open items. Pure. */
+/** The amounts of open items that earlier runs took. Pure. */
 
 import { centsOf } from '../../money.ts';
 import type { ItemIdentity } from '../calculation/items.ts';

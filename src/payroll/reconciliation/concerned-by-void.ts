@@ -1,4 +1,4 @@
-/** What people decided for a run, which does not carry over to the run that replaces it. */
+/** Decisions and overrides of a run. They do not carry over to the run that replaces it. */
 import Type, { type Static } from 'typebox';
 import { closed, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';

@@ -99,7 +99,7 @@ export type ShownItem = Static<typeof ShownItem>;
 
 export type ItemFilter = {
   kind?: ShownItem['kind'] | undefined;
-  /** Without it, only items of which an amount is outstanding. */
+  /** Without it, only items with an outstanding amount. */
   state?: ShownItem['state'] | undefined;
   lineOfCoverage?: string | undefined;
   employeeId?: string | undefined;

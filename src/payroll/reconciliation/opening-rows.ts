@@ -134,7 +134,7 @@ function itemOf({ path, fields }: GivenRow, problems: Problems): OpeningItem | n
   };
 }
 
-/** Longer ids would exceed an index row of PostgreSQL. */
+/** Maximum length of an id; an index row of PostgreSQL has room for it. */
 const ID_MAX_CHARACTERS = 255;
 
 /** Adds the problems of repeated ids, and of employees and deductions never known at the employer. */

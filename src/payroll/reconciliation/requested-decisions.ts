@@ -76,7 +76,7 @@ export function pathOf(index: number): string {
 
 type Field = 'amount' | 'not_before' | 'until' | 'paid_on';
 
-/** The fields that an action may state, and those of them that it must. */
+/** The fields that an action may state, and the fields that it must state. */
 const FIELDS: Readonly<
   Record<RequestedDecision['action'], { may: readonly Field[]; must: readonly Field[] }>
 > = {

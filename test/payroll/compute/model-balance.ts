@@ -1,4 +1,4 @@
-/** What is due equals what was taken and what is still open, whatever happened in a world of the payroll model. */
+/** Amounts due equal amounts taken plus amounts still open, whatever happened in a world of the payroll model. */
 import { deepStrictEqual, ok } from 'node:assert/strict';
 import { dueOf, sumOf } from './model.ts';
 import type { ModelItemDecision } from './model-items.ts';

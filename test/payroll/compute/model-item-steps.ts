@@ -1,4 +1,4 @@
-/** What people do about open items in the worlds of the payroll model: opening items, decisions, and overrides. */
+/** The actions of people on open items in the worlds of the payroll model: opening items, decisions, and overrides. */
 import type { LINES_OF_COVERAGE, TAXABILITIES } from '../../../src/contract/deduction.ts';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';

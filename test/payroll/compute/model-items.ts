@@ -61,7 +61,7 @@ type State = 'open' | 'take' | 'hold' | 'settled' | 'written_off' | 'paid_direct
 export type StandingItem = ModelItem & {
   outstanding: Pair;
   state: State;
-  /** What a decision `take` still takes, otherwise what is outstanding. */
+  /** The amount that a decision `take` still takes; without one, the outstanding amount. */
   toTake: bigint;
   notBefore: string | null;
   /** The policy `include` does not take it. */
@@ -102,7 +102,7 @@ export function itemsOf(ledger: Ledger): StandingItem[] {
     .sort(byOrder);
 }
 
-/** Returns the amounts not taken on the regular lines of a run. What was collected for a voided run must be returned. */
+/** Returns the amounts not taken on the regular lines of a run. Amounts collected for a voided run must be returned. */
 function arrearsOf({ world, runs, employee }: Ledger, of: ModelRun): ModelItem[] {
   const amounts = new Map<string, { deduction: string; bucket: string; amount: Pair }>();
   for (const line of of.voided ? [] : of.lines) {
@@ -221,7 +221,7 @@ function linesFor(
     .filter((line) => line.employee === employee && line.kind === kind && line.of === source);
 }
 
-/** What runs took of an item: the employee's amounts as payroll reported them, the employer's as finalized. */
+/** The amounts that runs took of an item: the employee's amounts as payroll reported them, the employer's as finalized. */
 function tookOf({ world, runs }: Ledger, item: ModelItem): (Pair & { decisions: number })[] {
   const kind = item.kind === 'arrears' || item.kind === 'opening' ? 'arrears' : 'adjustment';
   return runs

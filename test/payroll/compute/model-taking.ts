@@ -1,4 +1,4 @@
-/** What a run of the payroll model takes of an employee's open items: cap first, then refunds are cut. */
+/** Takes an employee's open items in a run of the payroll model: cap first, then refunds are cut. */
 import type { Run } from '../../../src/payroll/records/body.ts';
 import { fraction, roundToCents } from '../calculation/oracle.ts';
 import {
@@ -41,7 +41,7 @@ function mayTake(run: Run, item: StandingItem): boolean {
   if (isAdjustment(item) && item.bucket.endsWith(' pre_tax') && isOtherYear) return false;
   if (item.state === 'take') return item.notBefore === null || item.notBefore <= run.pay_date;
   if (item.state === 'hold') return false;
-  // Only the employer's amount is left of what was written off or paid directly.
+  // An item that was written off or paid directly has only the employer's amount left.
   if (item.state !== 'open') return true;
   const policy = isAdjustment(item) ? run.adjustments : run.arrears;
   return policy === 'include' && !item.needsDecision;

@@ -1,4 +1,4 @@
-/** What a run takes of open items: decisions, limits, pairs and held refunds. */
+/** Open items that a run takes: decisions, limits, pairs and held refunds. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';

@@ -70,7 +70,7 @@ export const CHANGES: Feature = {
   },
 };
 
-/** The service must apply the requests of a subject in the order of the queue, except those that it rejected before. */
+/** The service must apply the requests of a subject in the order of the queue, except requests that it rejected before. */
 function outOfOrder({ machine, service }: Simulation): string[] {
   const order = [...new Set([...service.applied.keys()].map(idOf))];
   const queue = machine.query<{ request_id: string; subject: string }>(

@@ -5,7 +5,7 @@ import type { Feature } from './features.ts';
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** What an operator does is drawn from 0 to 1. */
+/** An action of an operator is drawn from 0 to 1. */
 const REPROCESSING = 0.35;
 
 export const OPERATORS: Feature = {

@@ -210,7 +210,7 @@ export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' 
   return `${period_start} to ${period_end}`;
 }
 
-/** `acme, biweekly, Jul 17, 2026`; an off-cycle run says so, and a run of a pay group names it. */
+/** `acme, biweekly, Jul 17, 2026`; with the word off-cycle, and with the pay group if there is one. */
 export function nameOf({ employer_id, pay_frequency, pay_group, kind, pay_date }: Run): string {
   const schedule = kind === 'off_cycle' ? 'off-cycle' : pay_frequency;
   return [employer_id, schedule, pay_group, dayText(pay_date)].filter((part) => part !== null).join(', ');
