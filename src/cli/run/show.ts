@@ -282,8 +282,8 @@ const OPEN_ITEM_COLUMNS: readonly Column<PayrollRun['open_items'][number]>[] = [
   ['stays open', ({ kind }) => kind.replaceAll('_', ' ')],
   ['items', ({ items }) => items],
   ['employees', (sum) => sum.employees],
-  ['employees pay', (sum) => sum.member_amount],
-  ['employer pays', (sum) => sum.employer_amount],
+  ['employees pay', (sum) => dollars(sum.member_amount)],
+  ['employer pays', (sum) => dollars(sum.employer_amount)],
 ];
 
 const ON_OTHER_SCHEDULES_COLUMNS: readonly Column<PayrollRun['on_other_schedules'][number]>[] = [
