@@ -13,8 +13,8 @@ const PROBLEM = 'urn:benefits-sidecar:problem:';
 const REASON = { reason: 'a test' };
 
 /** A run of an employer that requires approvals, and two persons who may do everything. */
-async function startApproving(t: Test) {
-  const payroll = await startPayroll(t);
+async function startApproving(t: Test, options: Parameters<typeof startPayroll>[1] = {}) {
+  const payroll = await startPayroll(t, options);
   const { call, db, put, tokenWith, personWith } = payroll;
   const tokens = {
     ann: await personWith('ann@example.com', 'all'),
@@ -96,6 +96,21 @@ onEitherEngine('an approval ends when a line changes, and not before', async (t)
   await call({ method: 'PUT', url: `${RUNS}/r/overrides/emp-1/ded-1`, body: override });
   await approve('bob');
   t.equal((await finalize('ann')).status, 200);
+});
+
+onEitherEngine('a payroll waits for approval until the present lines of its run are approved', async (t) => {
+  let now = NOW;
+  const { approve, change, call, post } = await startApproving(t, { now: () => now });
+  const state = async () => {
+    now = new Date(now.getTime() + 60_000);
+    t.match(await post('/r/computation'), { status: 200, json: { failed: [] } });
+    return (await call({ url: '/v1/payrolls-due' })).json.data[0].state;
+  };
+  t.equal(await state(), 'waiting_for_approval');
+  await approve('bob');
+  t.equal(await state(), 'ready');
+  await change('evt-7');
+  t.equal(await state(), 'waiting_for_approval');
 });
 
 onEitherEngine('an approval covers the findings that it names, and no other', async (t) => {

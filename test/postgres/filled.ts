@@ -262,8 +262,8 @@ async function fillItems(db: Db): Promise<void> {
   await decideItem(db, item as OpenItem, { action: 'take', amount: 100n });
   await override(db, '2026-02-27', 'emp-1', 'ded-emp-1');
   const result = {
-    ...{ problem: null, employees: 2, lines: 2, member_amount: '1.00', employer_amount: '1.00' },
-    ...{ member_difference: null, failed: [], warned: [] },
+    ...{ problem: null, employees: 2, lines: 2, etag: 'etag', member_amount: '1.00' },
+    ...{ employer_amount: '1.00', member_difference: null, failed: [], warned: [] },
   };
   const computation = { position: 1, revision: 1, computed_at: NOW.toISOString(), result };
   await saveComputation(db, { run_id: '2026-02-27', ...computation });

@@ -56,6 +56,7 @@ const PayrollDueRow = field.component(
       PAYROLL_STATES,
       '`needs_setup`: no pay date is due, see `missing`. `overdue`: the pay date has passed, and the run is not finalized. ' +
         '`not_started`: there is no run. `needs_review`: a check fails, or the run was not computed yet. ' +
+        '`waiting_for_approval`: the employer requires a second approval, and the lines have none. ' +
         '`ready`: every check passed when the run was last computed.',
     ),
     run_id: field.nullableText('The open or finalized run of the pay date.'),
@@ -160,6 +161,7 @@ async function resultOf(parts: ApiParts, stored: StoredRun): Promise<Computation
       problem: null,
       employees: outcome.employees,
       lines: totals.lines,
+      etag: summary.etag,
       member_amount: totals.member_amount,
       employer_amount: totals.employer_amount,
       member_difference: outcome.comparison?.totals.member_difference ?? null,
@@ -171,7 +173,7 @@ async function resultOf(parts: ApiParts, stored: StoredRun): Promise<Computation
     const [first] = error.problems;
     return {
       problem: first === undefined ? error.message : `${first.path} ${first.rule}`,
-      ...{ employees: 0, lines: 0, failed: [], warned: [] },
+      ...{ employees: 0, lines: 0, etag: null, failed: [], warned: [] },
       ...{ member_amount: null, employer_amount: null, member_difference: null },
     };
   }

@@ -22,6 +22,7 @@ const COMPUTE_MS = 3_000;
 const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
   overdue: ['Overdue', 'bad'],
   needs_review: ['Needs review', 'warn'],
+  waiting_for_approval: ['Waiting for approval', 'warn'],
   not_started: ['Not started', 'plain'],
   ready: ['Ready', 'good'],
   finalized: ['Finalized', 'good'],

@@ -6,9 +6,15 @@ import type { PayFrequency } from '../../contract/employee.ts';
 import type { Db } from '../../database/tables.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
+import { approvedEtags } from '../records/approvals.ts';
 import { computationsOf, type StoredComputation } from '../records/computations.ts';
 import { currentRegularRuns, lastPayDates } from '../records/regular-runs.ts';
-import { employersWithCodes, employersWithPolicy, schedulesByEmployer } from '../settings/all-employers.ts';
+import {
+  employersWithApproval,
+  employersWithCodes,
+  employersWithPolicy,
+  schedulesByEmployer,
+} from '../settings/all-employers.ts';
 import { readPayrollRevision } from '../settings/lock.ts';
 import type { PayDate, Schedule } from '../settings/schedules.ts';
 
@@ -35,6 +41,7 @@ export const PAYROLL_STATES = [
   'overdue',
   'not_started',
   'needs_review',
+  'waiting_for_approval',
   'ready',
   'finalized',
 ] as const;
@@ -71,10 +78,10 @@ export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
   const lasts = new Map((await lastPayDates(db)).map((row) => [textOf(row), row.pay_date]));
   const runs = await currentRegularRuns(db, today);
   const runsByKey = Map.groupBy(runs, textOf);
-  const computations = await computationsOf(
-    db,
-    runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id),
-  );
+  const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
+  const computations = await computationsOf(db, openRuns);
+  const approving = await employersWithApproval(db);
+  const approved = await approvedEtags(db, openRuns);
   const data = { position: await readPosition(db), revision: await readPayrollRevision(db) };
   const isOutdated = (computation: StoredComputation) =>
     computation.position !== data.position ||
@@ -104,11 +111,14 @@ export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
       }
       const { isFinalized, ...row } = found;
       const computation = row.run_id === null ? undefined : computations.get(row.run_id);
+      const isApproved =
+        !approving.has(employer_id) ||
+        approved.get(row.run_id ?? '')?.has(computation?.result.etag ?? '') === true;
       const endsSoon = isWithinDays(today, row.last_pay_date, NEXT_DATES_DAYS);
       return {
         ...{ employer_id, pay_frequency, pay_group },
         ...row,
-        state: isFinalized ? 'finalized' : stateOf(row, computation, today),
+        state: isFinalized ? 'finalized' : stateOf(row, computation, { today, isApproved }),
         missing: inOrder([...missing, ...(endsSoon ? (['next_pay_dates'] as const) : [])]),
         computation:
           computation === undefined ? null : { ...computation, is_outdated: isOutdated(computation) },
@@ -161,12 +171,13 @@ function dueOf(
 function stateOf(
   { run_id, pay_date }: Pick<Dated, 'run_id' | 'pay_date'>,
   computation: StoredComputation | undefined,
-  today: string,
+  { today, isApproved }: { today: string; isApproved: boolean },
 ): PayrollState {
   if (pay_date < today) return 'overdue';
   if (run_id === null) return 'not_started';
   const { problem = '', failed = [] } = computation?.result ?? {};
-  return problem === null && failed.length === 0 ? 'ready' : 'needs_review';
+  if (problem !== null || failed.length > 0) return 'needs_review';
+  return isApproved ? 'ready' : 'waiting_for_approval';
 }
 
 function withoutDate({

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import type { AcceptableFinding } from '../../checks.ts';
 import { component, oneOf, text } from '../../contract/fields.ts';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
@@ -95,6 +96,19 @@ export async function approvalsOf(db: Db | Trx, runId: string): Promise<StoredAp
       findings: new Set(readTexts(findings, run_id)),
     };
   });
+}
+
+/** Returns the ETags that an approval of finalizing names, by run id. */
+export async function approvedEtags(db: Db, runIds: readonly string[]): Promise<Map<string, Set<string>>> {
+  if (runIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('run_approvals')
+    .select(['run_id', 'etag'])
+    .where('action', '=', 'finalize')
+    .where(isOneOf(db, 'run_id', runIds))
+    .execute();
+  const byRun = Map.groupBy(rows, ({ run_id }) => run_id);
+  return new Map([...byRun].map(([runId, approvals]) => [runId, new Set(approvals.map(({ etag }) => etag))]));
 }
 
 export function viewApproval({

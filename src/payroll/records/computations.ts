@@ -16,6 +16,7 @@ export const ComputationResult = closed({
   problem: nullable(text('Why the run cannot be computed. Null if it was.')),
   employees: integer('The number of employees in the run.'),
   lines: integer('The number of lines.'),
+  etag: nullable(text('The ETag of the lines. Null if the run cannot be computed.')),
   member_amount: nullable(amountField('What the employees pay.')),
   employer_amount: nullable(amountField('What the employer pays.')),
   member_difference: nullable(amountField('This run less the previous one. Null without a previous run.')),

@@ -21,6 +21,14 @@ export async function employersWithCodes(db: Db): Promise<Set<string>> {
   return new Set(rows.map(({ employer_id }) => employer_id));
 }
 
+/** Returns the employers that require a second approval now. */
+export async function employersWithApproval(db: Db): Promise<Set<string>> {
+  const { rows } = await sql<{ employer_id: string }>`
+    select employer_id from approval_settings as latest where required = 1 and version =
+      (select max(version) from approval_settings where employer_id = latest.employer_id)`.execute(db);
+  return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
 /** Returns the employers with a payroll policy. */
 export async function employersWithPolicy(db: Db): Promise<Set<string>> {
   const rows = await db.selectFrom('payroll_policies').select('employer_id').distinct().execute();
