@@ -7,6 +7,8 @@ import { assertGood, HOSTILE } from './stage.ts';
 const SETTINGS = '/v1/employers/acme';
 const scheduleOf = async ({ call }: PayrollConsole) =>
   (await call({ url: `${SETTINGS}/pay-schedules/2026` })).json.schedules;
+/** Writes a date as spreadsheets do: `1/31/2026`. */
+const slashed = (day: string) => day.replace(/^(\d+)-0?(\d+)-0?(\d+)$/, '$2/$3/$1');
 const codesOf = async ({ call }: PayrollConsole) =>
   (await call({ url: `${SETTINGS}/payroll-codes` })).json.codes;
 
@@ -78,10 +80,32 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   t.equal(other.pay_dates[2].period_end, '2026-01-24');
 
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
+  await page.getByRole('combobox', { name: 'Year of the pay dates' }).selectOption('2026');
+  await click(page, 'Generate');
+  await page.getByRole('link', { name: 'Weekly or biweekly: one pay date' }).waitFor();
+  await page.getByLabel('Weekly or biweekly: one pay date').fill('2026-01-02');
+  await page.getByLabel('Days from period end to pay date').fill('5');
+  await click(page, 'Generate');
+  await page.getByText('Preview of 2026: 26 pay dates. Nothing is saved yet.').waitFor();
+  t.equal(await page.getByLabel('Period start, row 3').inputValue(), '2026-01-12');
+  t.equal((await scheduleOf(stage)).length, 2, 'generated rows are not saved yet');
+  await assertGood(t, page, 'a generated pay schedule');
+  await page.getByLabel('Pay group').fill('generated');
+  await page.getByLabel('Pay date, row 3').fill('2/30/2026');
+  await click(page, 'Save pay schedule');
+  await page.getByRole('link', { name: 'Row 3, Pay date' }).waitFor();
+  await page.getByLabel('Pay date, row 3').fill('1/30/2026');
+  await click(page, 'Save pay schedule');
+  await page.getByText('Saved.').waitFor();
+  const generated = (await scheduleOf(stage)).at(-1);
+  t.match([generated.pay_group, generated.pay_dates[2].pay_date], ['generated', '2026-01-30']);
+  await setSchedules(stage.db, (await scheduleOf(stage)).slice(0, 2));
+
+  await page.getByRole('link', { name: 'Add a pay schedule' }).click();
   await page.getByText('Paste rows from a spreadsheet').click();
   await page
     .getByLabel('Rows to add')
-    .fill(BIWEEKLY.map((date) => [date.pay_date, date.period_start, date.period_end].join('\t')).join('\n'));
+    .fill(BIWEEKLY.map((date) => Object.values(date).map(slashed).join('\t')).join('\n'));
   await click(page, 'Save pay schedule');
   await page.getByLabel(`Pay date, row ${BIWEEKLY.length}`).waitFor();
   t.equal((await scheduleOf(stage)).length, 2, 'pasted rows are not saved yet');

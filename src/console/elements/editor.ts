@@ -102,8 +102,17 @@ function pasted(text: string, list: RowList): Row[] {
 }
 
 function rowOf({ columns }: RowList, cellOf: (column: RowColumn, index: number) => string | undefined): Row {
-  const cells = columns.map((column, index) => [column.name, (cellOf(column, index) ?? '').trim()] as const);
+  const cells = columns.map((column, index) => {
+    const text = (cellOf(column, index) ?? '').trim();
+    return [column.name, column.kind === 'date' ? dayIn(text) : text] as const;
+  });
   return Object.fromEntries(cells.filter(([, value]) => value !== ''));
+}
+
+/** Returns `1/31/2026` as `2026-01-31`, and any other text unchanged: the API rejects dates that do not exist. */
+function dayIn(text: string): string {
+  const [, month = '', day = '', year] = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text) ?? [];
+  return year === undefined ? text : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
 }
 
 function bounded<T>(rows: T[], { rows: what, max }: RowList): T[] {

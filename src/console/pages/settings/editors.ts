@@ -1,16 +1,18 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
 
-import type { ProblemDetails } from '../../../api/problem.ts';
+import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
 import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { type Api, attempt } from '../../api-client.ts';
 import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
 import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';
+import { counted } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
 import { FREQUENCIES, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
 import * as settings from './overview.ts';
+import { generatedFrom, generator, placeInRule } from './pay-dates.ts';
 
 const SCHEDULE: RowList = {
   id: 'schedule',
@@ -52,8 +54,16 @@ const POLICY_DEFAULTS = {
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
 type Opened = Readonly<{ employer_id: string; today: string; known: settings.ScheduleKey | null }>;
-/** `index`: the place of the schedule in the list of its year, which the paths of problems contain. */
-type EditedSchedule = Edited & Readonly<{ year: string; frequency: string; group: string; index?: number }>;
+type EditedSchedule = Edited & {
+  readonly year: string;
+  readonly frequency: string;
+  readonly group: string;
+  /** The place of the schedule in the list of its year, which the paths of problems contain. */
+  readonly index?: number;
+  /** What was typed into the fields that generate pay dates. */
+  readonly rule: Readonly<Record<string, string>>;
+  readonly isGenerated?: boolean;
+};
 
 export function editorPages({ page, action }: Console): void {
   page(SCHEDULE.path, 'runs:write', async ({ api, query, today }) => {
@@ -69,6 +79,7 @@ export function editorPages({ page, action }: Console): void {
       frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
+      rule: { from: schedule?.pay_dates[0]?.pay_date ?? '' },
       loaded: hashOf(schedule ?? null),
     };
     return { title, body: scheduleForm({ employer_id, today, known: schedule ? key : null }, edited) };
@@ -109,8 +120,17 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
   const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '' } = form;
   const opened = { employer_id, today, known: keyOf(form.known_frequency, form.known_group) };
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
-  const edited = { ...rows, loaded, year, frequency: pay_frequency, group: pay_group.trim() };
+  const edited = { ...rows, loaded, year, frequency: pay_frequency, group: pay_group.trim(), rule: form };
   if (command === 'show') return scheduleForm(opened, edited);
+  if (form.do === 'generate') {
+    const generated = generatedFrom(form);
+    if (generated.ok) {
+      const focus = placeOfRow(0, 'pay_date', SCHEDULE).id;
+      return scheduleForm(opened, { ...edited, rows: generated.rows, focus, isGenerated: true });
+    }
+    const problem = problemOf(new Refusal('INVALID_REQUEST', '', generated));
+    return scheduleForm(opened, { ...edited, problem });
+  }
   const all = await schedulesOf(api, employer_id, year);
   const at = all.findIndex((one) => settings.isFor(one, opened.known));
   const saved = all[at] ?? null;
@@ -138,7 +158,10 @@ function keyOf(frequency: string | undefined, group: string | undefined): settin
 }
 
 function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSchedule): Html {
-  const { year, frequency, group, index } = edited;
+  const { year, frequency, group, index, rule, isGenerated = false, rows, problem } = edited;
+  const preview = isGenerated
+    ? `Preview of ${year}: ${counted(rows.length, 'pay date')}. Nothing is saved yet.`
+    : null;
   return editor(SCHEDULE, edited, {
     hidden: {
       employer_id,
@@ -151,7 +174,7 @@ function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSched
     back: address('/settings', { employer_id }),
     placeOf: (path) => {
       const [, at, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
-      return rest !== undefined && Number(at) === index ? placeOfRest(rest) : null;
+      return rest !== undefined && Number(at) === index ? placeOfRest(rest) : placeInRule(path);
     },
     fields: (wrong) => html`
       <div class="fields">
@@ -159,6 +182,7 @@ function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSched
         ${field({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
         ${field({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
       </div>
+      ${generator(rule, problem?.errors ?? [], known === null, preview)}
     `,
     more:
       known !== null &&

@@ -1,0 +1,76 @@
+import t from 'tap';
+import { generatePayDates, type PayDateRule } from '../../src/console/pages/settings/pay-dates.ts';
+import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
+
+type Case = readonly [
+  name: string,
+  frequency: string,
+  year: number,
+  rule: PayDateRule,
+  lagDays: number,
+  count: number,
+  rows: Readonly<Record<number, string>>,
+];
+
+/** `rows`: pay date, period start and period end of some rows, by their index. */
+const CASES: readonly Case[] = [
+  [
+    'biweekly dates count in both directions from a date of any year',
+    ...(['biweekly', 2026, { every: 14, from: '2027-01-15' }, 5, 26] as const),
+    { 0: '2026-01-02 2025-12-15 2025-12-28', 25: '2026-12-18 2026-11-30 2026-12-13' },
+  ],
+  [
+    'a year has 53 weekly dates if it starts and ends on the weekday',
+    ...(['weekly', 2026, { every: 7, from: '2020-01-02' }, 0, 53] as const),
+    { 0: '2026-01-01 2025-12-26 2026-01-01', 52: '2026-12-31 2026-12-25 2026-12-31' },
+  ],
+  [
+    'a weekly date on a Saturday moves to Friday, and its period does not move',
+    ...(['weekly', 2022, { every: 7, from: '2022-01-08' }, 0, 52] as const),
+    { 0: '2022-01-07 2022-01-02 2022-01-08', 51: '2022-12-30 2022-12-25 2022-12-31' },
+  ],
+  [
+    'semimonthly dates are sorted, and the last day differs by month',
+    ...(['semimonthly', 2028, { daysOfMonth: [31, 15] }, 0, 24] as const),
+    {
+      0: '2028-01-14 2028-01-01 2028-01-15',
+      3: '2028-02-29 2028-02-16 2028-02-29',
+      23: '2028-12-29 2028-12-16 2028-12-31',
+    },
+  ],
+  [
+    'a lag lets the fifth pay for the end of the month before',
+    ...(['semimonthly', 2026, { daysOfMonth: [5, 20] }, 5, 24] as const),
+    { 0: '2026-01-05 2025-12-16 2025-12-31', 4: '2026-03-05 2026-02-16 2026-02-28' },
+  ],
+  [
+    'the last day of the month is the last business day',
+    ...(['monthly', 2026, { daysOfMonth: [31] }, 0, 12] as const),
+    {
+      0: '2026-01-30 2026-01-01 2026-01-31',
+      1: '2026-02-27 2026-02-01 2026-02-28',
+      4: '2026-05-29 2026-05-01 2026-05-31',
+    },
+  ],
+  [
+    'New Year on a weekend moves into the year before',
+    ...(['monthly', 2027, { daysOfMonth: [1] }, 0, 13] as const),
+    { 0: '2027-01-01 2026-12-02 2027-01-01', 12: '2027-12-31 2027-12-02 2028-01-01' },
+  ],
+  [
+    'a day that a month lacks is its last day',
+    ...(['monthly', 2026, { daysOfMonth: [30] }, 0, 12] as const),
+    { 1: '2026-02-27 2026-01-31 2026-02-28', 2: '2026-03-30 2026-03-01 2026-03-30' },
+  ],
+];
+
+for (const [name, pay_frequency, year, rule, lagDays, count, rows] of CASES) {
+  t.test(name, async (t) => {
+    const pay_dates = generatePayDates(year, rule, lagDays);
+    t.equal(pay_dates.length, count);
+    for (const [index, row] of Object.entries(rows))
+      t.equal(Object.values(pay_dates[Number(index)] ?? {}).join(' '), row);
+    const checked = checkSchedules({ schedules: [{ pay_frequency, pay_dates }] }, String(year));
+    t.match(checked, { ok: true }, 'the API accepts the year');
+  });
+}
