@@ -29,6 +29,8 @@ import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyItems } from '../payroll/facts/verify-items.ts';
 import { verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
+import { verifyApprovals } from '../payroll/records/approvals.ts';
+import { verifyApprovalSettings } from '../payroll/settings/approval.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
@@ -111,6 +113,8 @@ export async function verifyRows(
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
   await part(undefined, () => verifyItems(db, on));
+  await part(undefined, () => verifyApprovals(db, on));
+  await part(undefined, () => verifyApprovalSettings(db, on));
   await part(undefined, () => verifyAudit(db, on));
   await part(undefined, () => verifyTimes(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };

@@ -8,6 +8,8 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
+import { insertApproval } from '../../src/payroll/records/approvals.ts';
+import { setApproval } from '../../src/payroll/settings/approval.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
@@ -96,6 +98,21 @@ async function payroll(db: Db): Promise<void> {
   await finalizedOn(db, '2026-07-03');
   await voided(db, '2026-07-03');
   await putOn(db, '2026-07-17');
+  await approvals(db, first);
+}
+
+/** An approval that accepts a failure, and a second approval that is required, with a request to switch it off. */
+async function approvals(db: Db, employeeId: string): Promise<void> {
+  const finding = { checkId: 'overlap', example: employeeId, employeeId, ids: [], result: 'fail' as const };
+  const approval = {
+    ...{ runId: '2026-07-17', employerId: EMPLOYER, action: 'finalize' as const, etag: 'etag' },
+    ...{ person: 'ann', checks: ['overlap'], findings: [finding], reason: 'reviewed' },
+  };
+  await transact(db, async (trx) => {
+    await insertApproval(trx, approval, ACTING);
+    for (const required of [true, false])
+      await setApproval(trx, 'approving', { required, reason: 'a test', person: 'ann' }, ACTING);
+  });
 }
 
 /** A staged census and two employment changes, one of them with one attempt. */

@@ -3,9 +3,11 @@ import Type, { type Static } from 'typebox';
 import type { AcceptableFinding } from '../../checks.ts';
 import { component, oneOf, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
+import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
+import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
 import { isApprovalRequired } from '../settings/approval.ts';
 import { hashOf } from './basis.ts';
 
@@ -54,18 +56,17 @@ export function findingHash({ checkId, employeeId, ids, result, example }: Accep
 /** Stores an approval and returns its id. */
 export async function insertApproval(trx: Trx, approval: NewApproval, acting: Acting): Promise<number> {
   const { runId, employerId, action, etag, person, checks, reason } = approval;
+  const findings = JSON.stringify(approval.findings.map(findingHash));
   const record_id = await record(trx, acting, {
     action: 'run.approve',
     resource: runId,
     employer: employerId,
-    details: { action, etag, person, accepted_checks: checks },
+    details: { action, etag, person, accepted_checks: checks, findings_hash: hashOf(findings) },
     reason,
   });
-  const findings = approval.findings.map(findingHash);
-  const lists = { checks: JSON.stringify(checks), findings: JSON.stringify(findings) };
   await trx
     .insertInto('run_approvals')
-    .values({ record_id, run_id: runId, action, etag, person, ...lists })
+    .values({ record_id, run_id: runId, action, etag, person, checks: JSON.stringify(checks), findings })
     .execute();
   return record_id;
 }
@@ -154,4 +155,18 @@ export async function approvalFor(
 /** Removes the approvals of an open run that is being deleted. */
 export async function removeApprovalsOf(trx: Trx, runId: string): Promise<void> {
   await trx.deleteFrom('run_approvals').where('run_id', '=', runId).execute();
+}
+
+/** Verifies approvals against their audit records, which have the hash of the findings. */
+export function verifyApprovals(db: Db, on: Verifying): Promise<void> {
+  const inserted = { key: ['record_id'], action: 'run.approve', deletedBy: 'run.delete' } as const;
+  const columnsOf = ({ resource, details }: Recorded, { findings }: { findings: string }) => ({
+    run_id: resource,
+    action: details.action,
+    etag: details.etag,
+    person: details.person,
+    checks: JSON.stringify(details.accepted_checks),
+    findings: hashOf(findings) === details.findings_hash ? findings : null,
+  });
+  return verifyRecorded(db, 'run_approvals', { ...inserted, columnsOf }, on);
 }

@@ -1,8 +1,10 @@
 /** Whether finalizing and voiding the runs of an employer need an approval by another person. */
 import Type from 'typebox';
 import { boolean, closed, component, nullable, reasonField, text } from '../../contract/fields.ts';
+import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
+import { type Acting, Actor, type Details, makersOf, record } from '../../security/audit.ts';
+import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
 import { lockPayroll } from './lock.ts';
 
 export const SecondApproval = component(
@@ -93,6 +95,16 @@ export async function viewApprovalSetting(db: Db, employerId: string) {
     switching_off:
       requester === undefined ? null : { requested_by: requester.by, requested_at: requester.at },
   };
+}
+
+/** Verifies each version of the setting against its audit record. */
+export function verifyApprovalSettings(db: Db, on: Verifying): Promise<void> {
+  const inserted = { key: ['employer_id', 'version'], action: 'approval-setting.put' } as const;
+  const columnsOf = ({ resource, details }: Recorded) => {
+    const { required, requested_by } = (details.after ?? {}) as Details;
+    return { employer_id: resource, version: details.version, required: required ? 1 : 0, requested_by };
+  };
+  return verifyRecorded(db, 'approval_settings', { ...inserted, columnsOf }, on);
 }
 
 async function latest(db: Db | Trx, employerId: string): Promise<Stored | undefined> {
