@@ -23,8 +23,12 @@ const rowsOf = (archive: Buffer, name: string) =>
     .map((line) => JSON.parse(line));
 
 onEitherEngine('the evidence for a run leads from each line to its event', async (t: Test) => {
-  const { call, finalized, db } = await startPayroll(t);
+  const { call, get, finalized, personWith, db } = await startPayroll(t);
   const run = await finalized('r');
+  await call({
+    ...{ method: 'POST', url: '/v1/payroll-runs/r/approval', token: await personWith('ann', 'all') },
+    body: { action: 'void', reason: 'reviewed' },
+  });
   const before = (await readsOf(db)).length;
   const { status, text, headers } = await call({ url: '/v1/payroll-runs/r/evidence' });
   const bytes = Buffer.from(text);
@@ -42,7 +46,15 @@ onEitherEngine('the evidence for a run leads from each line to its event', async
     t.equal(event?.sha256, sha256(Buffer.from(event?.body ?? '')).toString('hex'));
     t.match(event?.body, `"${deduction_id}"`);
   }
-  t.match(rowsOf(bytes, 'audit-records.ndjson'), [{ action: 'run.create' }, { action: 'run.finalize' }, {}]);
+  const approvals = rowsOf(bytes, 'approvals.ndjson');
+  t.match(approvals, [{ run_id: 'r', action: 'void', reason: 'reviewed', approved_by: { kind: 'token' } }]);
+  t.strictSame(approvals, (await get('/r/approvals')).json.approvals);
+  t.match(rowsOf(bytes, 'audit-records.ndjson'), [
+    { action: 'run.create' },
+    { action: 'run.finalize' },
+    { action: 'run.approve' },
+    { action: 'run.read' },
+  ]);
   t.match((await readsOf(db)).slice(before), [
     { action: 'run.read', resource_id: 'r', employer_id: EMPLOYER },
   ]);

@@ -117,7 +117,7 @@ export function auditRoutes(app: Api, parts: ApiParts): void {
       summary: 'Get the evidence for a final payroll run',
       description:
         'Returns a tar archive: the run, its lines with their explanations, the versions and events behind each line, accepted ' +
-        'findings, audit records, and a page that explains how to compare events with the log of the provider. With the scopes ' +
+        'findings, approvals, audit records, and a page that explains how to compare events with the log of the provider. With the scopes ' +
         '`events:read` and `pii:read` it contains the bodies of the events, and the read is recorded. Otherwise, and for a token that ' +
         'is limited to employers, it contains only their SHA-256.',
       params: RunId,
