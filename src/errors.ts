@@ -13,6 +13,8 @@ export const ERROR_CODES = [
   'RUN_REFUSED',
   /** A pay schedule must keep the pay date of a finalized run. */
   'SCHEDULE_IN_USE',
+  /** An idempotency key was used with other content. */
+  'KEY_REUSED',
   'THREAD_SILENT',
 
   /** The variable `subject` is missing or malformed. */

@@ -261,13 +261,16 @@ CREATE TABLE accepted_findings (
 CREATE INDEX accepted_findings_of_employer ON accepted_findings (employer_id, record_id);
 
 -- Reports of the amounts that payroll took. A later report replaces the lines that it names in earlier ones, which stay
--- readable. Without `recorded_at` its lines are still being written, and it does not count.
+-- readable. Without `recorded_at` its lines are still being written, and it does not count. `key_hash` is the SHA-256 of an
+-- idempotency key.
 CREATE TABLE taken_reports (
   run_id      TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
   report      BIGINT NOT NULL,
   recorded_at TEXT COLLATE "C",
   line_count  BIGINT NOT NULL,
-  PRIMARY KEY (run_id, report)
+  key_hash    TEXT COLLATE "C",
+  PRIMARY KEY (run_id, report),
+  UNIQUE (run_id, key_hash)
 );
 
 -- What payroll took, by line. `owed` is how much less it took than the finalized amount.

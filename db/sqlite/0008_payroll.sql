@@ -258,13 +258,16 @@ CREATE TABLE accepted_findings (
 CREATE INDEX accepted_findings_of_employer ON accepted_findings (employer_id, record_id);
 
 -- Reports of the amounts that payroll took. A later report replaces the lines that it names in earlier ones, which stay
--- readable. Without `recorded_at` its lines are still being written, and it does not count.
+-- readable. Without `recorded_at` its lines are still being written, and it does not count. `key_hash` is the SHA-256 of an
+-- idempotency key.
 CREATE TABLE taken_reports (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   report      INTEGER NOT NULL,
   recorded_at TEXT,
   line_count  INTEGER NOT NULL,
-  PRIMARY KEY (run_id, report)
+  key_hash    TEXT,
+  PRIMARY KEY (run_id, report),
+  UNIQUE (run_id, key_hash)
 ) STRICT;
 
 -- What payroll took, by line. `owed` is how much less it took than the finalized amount.

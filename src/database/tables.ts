@@ -153,7 +153,13 @@ export interface Tables {
     record_id: number;
   };
   /** `recorded_at` is null while lines are being written. */
-  taken_reports: { run_id: string; report: number; recorded_at: string | null; line_count: number };
+  taken_reports: {
+    run_id: string;
+    report: number;
+    recorded_at: string | null;
+    line_count: number;
+    key_hash: Generated<string | null>;
+  };
   taken_lines: {
     run_id: string;
     report: number;

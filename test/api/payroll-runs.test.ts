@@ -1,5 +1,5 @@
 import { PREVIEWED_LINES } from '../../src/payroll/lifecycle/begin.ts';
-import { onEitherEngine } from '../support/engine.ts';
+import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { BIWEEKLY, bodyOn, deduct, employ } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
@@ -152,6 +152,29 @@ onEitherEngine('deductions taken are reported as JSON, CSV or NDJSON, and each r
   const { data } = (await get('/r/taken')).json;
   t.match(data[2], { report_id: '3', taken: '60.00', owed: '9.23', replaced_by: '4' });
   t.match(data[3], { report_id: '4', taken: '69.23', owed: '0.00', replaced_by: null });
+});
+
+onEachEngine('a report of deductions taken with a known idempotency key changes nothing', async (t) => {
+  const { finalized, post, get, call } = await startPayroll(t);
+  await finalized('r');
+  const key = { 'idempotency-key': 'k-1' };
+  await post('/r/taken', ...TAKEN.json);
+  const first = await post('/r/taken', { lines: [{ employee_id: 'emp-2', amount: '0.00' }] }, key);
+  await post('/r/taken', ...TAKEN.json);
+  const state = async () => [
+    (await get('/r')).json.taken_reports,
+    (await get('/r/taken')).json,
+    (await call({ url: '/v1/audit' })).json.data.length,
+  ];
+  const before = await state();
+  const again = await post('/r/taken', 'employee_id,amount\nemp-2,0', { ...CSV, ...key });
+  t.strictSame([again.status, again.json], [200, first.json]);
+  t.equal(first.json.id, '2');
+  const row = { employee_id: 'emp-2', amount: '0.00' };
+  for (const lines of [[{ ...row, amount: '1.00' }], [row, { employee_id: 'emp-1', amount: '60.00' }]])
+    t.match(await post('/r/taken', { lines }, key), { status: 409, json: { detail: /another report/ } });
+  t.equal((await post('/r/taken', TAKEN.csv[0], { ...CSV, 'idempotency-key': 'two words' })).status, 400);
+  t.strictSame(await state(), before);
 });
 
 onEitherEngine('the first 1,000 wrong rows are named and all are counted', async (t) => {

@@ -72,6 +72,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   ...['position', 'revision', 'computed_at', 'result'].map((column) => `run_computations.${column}`),
   'payroll_runs.run_id',
   'payroll_runs.finalize_key_hash',
+  'taken_reports.key_hash',
   'payroll_runs.rules_version',
   'payroll_runs.void_reason',
   'run_overrides.reason',

@@ -14,7 +14,7 @@ import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { unappliedSightOf } from '../employers.ts';
-import { negotiated } from '../headers.ts';
+import { idempotencyKeyOf, negotiated } from '../headers.ts';
 import { broken, conflict } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -177,8 +177,11 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
       employers: 'run',
       action: 'run.taken',
       summary: 'Report the amounts taken',
-      description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
+      description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. With an \`Idempotency-Key\`, the same lines always return the first report, and other lines with the same key are a 409. ${WORDS}`,
       params: RunId,
+      headers: Type.Object({
+        'idempotency-key': Type.Optional(field.text('A repeat with the same key returns the stored report.')),
+      }),
       body: bodyOf('TakenRequest', TakenRow),
       response: { 200: TakenReport },
       refuses: ['NOT_FOUND', 'TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
@@ -189,11 +192,13 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
       const stored = await storedRun(db, run_id);
       if (stored.state !== 'finalized') throw notFinalized(stored);
       const acting = actingIn(request, now());
+      const key = idempotencyKeyOf(request.headers['idempotency-key']);
       const recorded = await limited(request, (slot) =>
-        recordTaken(db, stored, streamedRows(request, slot, TAKEN_COLUMNS), acting),
+        recordTaken(db, stored, streamedRows(request, slot, TAKEN_COLUMNS), acting, key),
       );
       if (!recorded.ok) throw broken('ROWS_REFUSED', recorded.problems, recorded.problem_count);
-      const { ok: _, ...report } = recorded;
+      const { ok: _, isRepeated, ...report } = recorded;
+      if (isRepeated) return report;
       const fields = { run_id, employer_id: stored.employer_id, count: report.lines, ...by(request) };
       log.info(fields, 'deductions taken were recorded');
       return report;

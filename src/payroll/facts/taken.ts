@@ -19,9 +19,11 @@ import {
 import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import { LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
+import { hashOf } from '../records/basis.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import { type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
+import { reportWithKey, type WrittenReport } from './taken-repeats.ts';
 
 /** A row names one line by enough of these fields to distinguish it from the employee's others. */
 const NAMING = [
@@ -67,7 +69,8 @@ export const TakenReport = component(
 );
 type TakenReport = Static<typeof TakenReport>;
 
-export type Recorded = ({ ok: true } & TakenReport) | RowsRefused;
+/** `isRepeated`: an earlier request with the same idempotency key recorded the report. */
+export type Recorded = ({ ok: true; isRepeated: boolean } & TakenReport) | RowsRefused;
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
@@ -78,9 +81,15 @@ type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
 /**
  * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
  * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
- * small transaction records the report.
+ * small transaction records the report. Throws KEY_REUSED for an idempotency key of a report with other lines.
  */
-export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, acting: Acting): Promise<Recorded> {
+export async function recordTaken(
+  db: Db,
+  stored: StoredRun,
+  rows: Rows,
+  acting: Acting,
+  idempotencyKey: string | null = null,
+): Promise<Recorded> {
   const { run_id, employer_id } = stored;
   const problems = createProblems();
   let lines = 0;
@@ -88,6 +97,7 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, acting:
   let difference_count = 0;
   const differences: TakenReport['differences'] = [];
   const report = await transact(db, (trx) => beginReport(trx, run_id));
+  let recorded = report;
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const named = await findLines(db, stored.freeze_id as string, some, problems);
@@ -100,21 +110,26 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, acting:
       differences.push(...differing.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
     if (problems.isEmpty) {
-      const row = { run_id, employer_id, report, lines };
-      const problem = await transact(db, (trx) => recordReport(trx, row, acting));
-      if (problem !== null) problems.add(problem);
+      const key_hash = idempotencyKey === null ? null : hashOf(idempotencyKey);
+      const written = { run_id, employer_id, report, lines, key_hash };
+      // A repeat is found before payroll is locked, because the lock counts as a change.
+      const outcome =
+        (await reportWithKey(db, written)) ??
+        (await transact(db, (trx) => recordReport(trx, written, acting)));
+      if (typeof outcome === 'number') recorded = outcome;
+      else problems.add(outcome);
     }
   } catch (error) {
     // If the response to the commit was lost, the report may be recorded. If it is not, the next report removes its lines.
     if (!isUnavailable(error)) await dropReport(db, run_id, report).catch(() => {});
     throw error;
   }
-  if (!problems.isEmpty) {
-    await dropReport(db, run_id, report);
-    return problems.refused();
-  }
-  await dropUnrecorded(db, run_id, report);
-  return { ok: true, id: String(report), lines, owed: amountOf(owed), difference_count, differences };
+  const isRepeated = recorded !== report;
+  if (!problems.isEmpty || isRepeated) await dropReport(db, run_id, report);
+  else await dropUnrecorded(db, run_id, report);
+  if (!problems.isEmpty) return problems.refused();
+  const id = String(recorded);
+  return { ok: true, isRepeated, id, lines, owed: amountOf(owed), difference_count, differences };
 }
 
 function differenceOf({ line, taken, owed }: TakenRow): TakenReport['differences'][number] {
@@ -264,19 +279,18 @@ function keyOf(employeeId: string, line: string): string {
   return JSON.stringify([employeeId, line]);
 }
 
+/** Returns the report that is recorded, which is an earlier one if this one repeats it, or why none is. */
 async function recordReport(
   trx: Trx,
-  {
-    run_id,
-    employer_id,
-    report,
-    lines,
-  }: { run_id: string; employer_id: string; report: number; lines: number },
+  written: WrittenReport & { employer_id: string },
   acting: Acting,
-): Promise<Problem | null> {
+): Promise<Problem | number> {
+  const { run_id, employer_id, report, lines, key_hash } = written;
   await lockPayroll(trx);
   if ((await stateOf(trx, run_id)) !== 'finalized')
     return { path: '', rule: 'the run was voided in the meantime' };
+  const known = await reportWithKey(trx, written);
+  if (known !== null) return known;
   const newer = await trx
     .selectFrom('taken_reports')
     .select('report')
@@ -287,13 +301,13 @@ async function recordReport(
   if (newer !== undefined) return REPLACED;
   await trx
     .updateTable('taken_reports')
-    .set({ recorded_at: acting.now, line_count: lines })
+    .set({ recorded_at: acting.now, line_count: lines, key_hash })
     .where('run_id', '=', run_id)
     .where('report', '=', report)
     .execute();
   const details = { report, lines };
   await record(trx, acting, { action: 'run.taken', resource: run_id, employer: employer_id, details });
-  return null;
+  return report;
 }
 
 /** Removes lines of earlier reports that were never recorded: none can be recorded after this one. */
