@@ -101,6 +101,11 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   t.match([generated.pay_group, generated.pay_dates[2].pay_date], ['generated', '2026-01-30']);
   await setSchedules(stage.db, (await scheduleOf(stage)).slice(0, 2));
 
+  await page.goto('/settings/pay-schedule?employer_id=acme&year=2027&pay_frequency=biweekly');
+  const continued = page.getByLabel('Weekly or biweekly: one pay date');
+  t.equal(await continued.inputValue(), BIWEEKLY.at(-1)?.pay_date, 'a new year continues the year before');
+  await page.goto('/settings?employer_id=acme');
+
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
   await page.getByText('Paste rows from a spreadsheet').click();
   await page

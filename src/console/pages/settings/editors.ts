@@ -71,6 +71,10 @@ export function editorPages({ page, action }: Console): void {
     const key = keyOf(pay_frequency, pay_group);
     const schedules = await schedulesOf(api, employer_id, year);
     const schedule = schedules.find((candidate) => settings.isFor(candidate, key));
+    const yearBefore = String(Number(year) - 1).padStart('YYYY'.length, '0');
+    // A new year usually continues the schedule of the year before.
+    const continued = schedule || key === null ? [] : await schedulesOf(api, employer_id, yearBefore);
+    const { pay_dates = [] } = schedule ?? continued.find((earlier) => settings.isFor(earlier, key)) ?? {};
     const title = schedule
       ? `Pay schedule of ${employer_id}: ${year}, ${settings.titleOf(schedule)}`
       : `New pay schedule of ${employer_id}`;
@@ -79,7 +83,7 @@ export function editorPages({ page, action }: Console): void {
       frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
-      rule: { from: schedule?.pay_dates[0]?.pay_date ?? '' },
+      rule: { from: pay_dates.at(-1)?.pay_date ?? '' },
       loaded: hashOf(schedule ?? null),
     };
     return { title, body: scheduleForm({ employer_id, today, known: schedule ? key : null }, edited) };

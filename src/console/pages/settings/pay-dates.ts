@@ -16,10 +16,13 @@ const FRIDAY = 5;
 const DAYS_COVERED = 368;
 const LAG_DAYS_MAX = 31;
 const LAST_DAY = '31';
-const STEP_DAYS: Readonly<Record<string, number>> = { weekly: 7, biweekly: 14 };
+const STEP_DAYS: ReadonlyMap<string, number> = new Map([
+  ['weekly', 7],
+  ['biweekly', 14],
+]);
 const DAYS_OF_MONTH = choicesOf({
   ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [String(index + 1), String(index + 1)])),
-  [LAST_DAY]: 'last day',
+  [LAST_DAY]: 'last business day',
 });
 const RULE_FIELDS: Specs = {
   from: { label: 'Weekly or biweekly: one pay date', type: 'date' },
@@ -70,7 +73,7 @@ export function generatedFrom(
 ): { ok: true; rows: PayDate[] } | { ok: false; problems: Problem[] } {
   const typed: Record<keyof typeof DEFAULTS, string> = { ...DEFAULTS, ...form };
   const { year, pay_frequency, from, day, second_day, lag_days } = typed;
-  const every = STEP_DAYS[pay_frequency];
+  const every = STEP_DAYS.get(pay_frequency);
   const days = pay_frequency === 'semimonthly' ? [day, second_day] : [day];
   const problems: Problem[] = [];
   if (!isDay(`${year}-01-01`)) problems.push({ path: 'year', rule: 'must be a year' });
