@@ -2,10 +2,11 @@
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { attempt } from '../../api-client.ts';
+import { EMPLOYER_FILTER, employerChooser } from '../../elements/employers.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { actorName, count, money, plain } from '../../elements/format.ts';
-import { deductionLink, employeeOf, idLink, runLink } from '../../elements/links.ts';
+import { deductionLink, employeeOf, runLink } from '../../elements/links.ts';
 import {
   type Column,
   type Filter,
@@ -24,7 +25,7 @@ type Item = labels.Item;
 type Totals = Schemas['OpenItemTotals'];
 
 const FILTERS: readonly Filter[] = [
-  { name: 'employer_id', label: 'Employer ID', required: true },
+  EMPLOYER_FILTER,
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'kind', label: 'Kind', choices: choicesOf(labels.KINDS) },
   { name: 'state', label: 'State', choices: choicesOf(labels.STATES) },
@@ -48,19 +49,10 @@ export function itemPages({ page, part }: Console): void {
   });
 }
 
-async function chooser({ api }: Visit): Promise<Html> {
-  const { data } = await api.get('/v1/payroll-runs', { limit: PAGE_ROWS });
-  const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
-  const recent = html`
-    <section class="card" aria-labelledby="recent">
-      <h2 id="recent">Employers with recent runs</h2>
-      <ul>${employers.map((employer_id) => html`<li>${idLink(labels.itemsPath({ employer_id }), employer_id)}</li>`)}</ul>
-    </section>
-  `;
+async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>An open item is an amount that payroll still owes or is owed: a correction of an earlier paycheck, a missed paycheck, or an amount that payroll did not take.</p>
-    ${filterForm('/open-items', {}, FILTERS.slice(0, 1))}
-    ${employers.length > 0 && recent}
+    ${await employerChooser(visit, '/open-items')}
   `;
 }
 

@@ -5,12 +5,13 @@ import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts'
 import { recoupText } from '../../../formats/recoup.ts';
 import type { Api } from '../../api-client.ts';
 import type { RowColumn } from '../../elements/editor.ts';
+import { employerChooser } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
 import { count, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, idLink } from '../../elements/links.ts';
-import { type Column, filterForm, PAGE_ROWS, table } from '../../elements/list.ts';
+import { address } from '../../elements/links.ts';
+import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
@@ -47,19 +48,10 @@ export function settingPages({ page }: Console): void {
   });
 }
 
-async function chooser({ api }: Visit): Promise<Html> {
-  const { data } = await api.get('/v1/payroll-runs', { limit: PAGE_ROWS });
-  const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
-  const recent = html`
-    <section class="card" aria-labelledby="recent">
-      <h2 id="recent">Employers with recent runs</h2>
-      <ul>${employers.map((id) => html`<li>${idLink(address('/settings', { employer_id: id }), id)}</li>`)}</ul>
-    </section>
-  `;
+async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>Pay schedules list the pay dates of an employer. Payroll codes are the names that payroll uses for the deductions. The payroll policy sets the options of payroll runs.</p>
-    ${filterForm('/settings', {}, [{ name: 'employer_id', label: 'Employer ID', required: true }])}
-    ${employers.length > 0 && recent}
+    ${await employerChooser(visit, '/settings')}
   `;
 }
 
