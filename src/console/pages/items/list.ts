@@ -3,10 +3,10 @@ import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { attempt } from '../../api-client.ts';
 import { EMPLOYER_FILTER, employerChooser } from '../../elements/employers.ts';
-import { empty, state } from '../../elements/facts.ts';
+import { empty, later, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { actorName, count, money, plain } from '../../elements/format.ts';
-import { deductionLink, employeeOf, runLink } from '../../elements/links.ts';
+import { address, deductionLink, employeeOf, runLink } from '../../elements/links.ts';
 import {
   type Column,
   type Filter,
@@ -74,9 +74,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
   return html`
     ${filterForm('/open-items', query, FILTERS)}
-    <div hx-get=${`/open-items/totals${labels.itemsPath(query).slice('/open-items'.length)}`} hx-trigger="load" hx-swap="outerHTML">
-      <p class="card soft" role="status">Adding up …</p>
-    </div>
+    ${later(address('/open-items/totals', query), 'Adding up …')}
     <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">
       ${shown}
       ${pager('/open-items', query, page?.next_cursor ?? null)}
