@@ -80,15 +80,6 @@ export async function owedBy(
   return Map.groupBy(owed, ({ employeeId }) => employeeId);
 }
 
-/** Returns what an employee owes of the lines of runs, by the latest report that names each line. */
-export async function owedByEmployee(db: Db, employeeId: string, runIds: readonly string[]): Promise<Owed[]> {
-  const rows = await reportedLines(db)
-    .where(isOneOf(db, 'taken_lines.run_id', runIds))
-    .where('employee_id', '=', employeeId)
-    .execute();
-  return owedByLatest(rows);
-}
-
 /** Selects the lines that recorded reports of amounts taken name. */
 export function recordedLines(db: Db | Trx) {
   return db

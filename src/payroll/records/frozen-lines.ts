@@ -134,22 +134,6 @@ export async function* readFrozenLines<L = Line>(
   }
 }
 
-/** Returns the finalized runs in which an employee has lines, by employer and pay date. */
-export function runsOfEmployee(db: Db, employeeId: string, employers: readonly string[]) {
-  return db
-    .selectFrom('payroll_runs')
-    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
-    .select(['run_id as runId', 'payroll_runs.employer_id', 'run_employees.freeze_id as freezeId'])
-    .select('payroll_runs.pay_date as payDate')
-    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
-    .where('payroll_runs.state', '=', sql.lit('finalized'))
-    .where('run_employees.employee_id', '=', employeeId)
-    .orderBy('payroll_runs.employer_id')
-    .orderBy('payroll_runs.pay_date')
-    .orderBy('run_id')
-    .execute();
-}
-
 /** Returns the keys of the versions that final runs of employers name in lines of these employees. */
 export async function versionsInLines(
   db: Db,
