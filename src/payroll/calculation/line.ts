@@ -157,6 +157,11 @@ export type Line = Omit<LineRecord, Amount | NullableAmount> &
   Record<Amount, Cents> &
   Record<NullableAmount, Cents | null>;
 
+/** Reports whether a line stops a deduction of the previous run. */
+export function isStopped({ change }: Pick<Line, 'change'>): boolean {
+  return change === 'ended' || change === 'moved';
+}
+
 /** Returns a line as it is stored and shown. */
 export function lineRecord(line: Line): LineRecord {
   return {

@@ -3,7 +3,7 @@ import type { PayFrequency } from '../../contract/employee.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { amountOf } from '../../money.ts';
 import { cycleTotal, skipsCheck } from '../calculation/amounts.ts';
-import type { Line } from '../calculation/line.ts';
+import { isStopped, type Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { ELECTED_FOR_YEAR } from './history.ts';
 import { UNCLEAR } from './population.ts';
@@ -14,8 +14,7 @@ import { type WhyStopped, whyStopped } from './why-stopped.ts';
 export function continuingLines({ inPrevious }: RunEmployee): Map<string, Line> {
   const continuing = new Map<string, Line>();
   for (const line of inPrevious.lines) {
-    const isOver = line.change === 'ended' || line.change === 'moved';
-    if (line.kind === 'regular' && !isOver) continuing.set(line.deduction_id, line);
+    if (line.kind === 'regular' && !isStopped(line)) continuing.set(line.deduction_id, line);
   }
   return continuing;
 }

@@ -4,7 +4,7 @@ import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { concernsDay, latestOf } from '../../ledger/state.ts';
 import { amountOf, isZero } from '../../money.ts';
-import type { Line } from '../calculation/line.ts';
+import { isStopped, type Line } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
@@ -241,7 +241,7 @@ export function createNotes(computation: Computation) {
   /** A side without a contribution needs no code. An employer may have no codes, or none for its own side. */
   const noteCodes = (line: Line): void => {
     // A line that stops keeps the code of the previous run.
-    if (codes.length === 0 || line.change === 'ended' || line.change === 'moved') return;
+    if (codes.length === 0 || isStopped(line)) return;
     const what = `${line.line_of_coverage} ${line.taxability}`;
     if (line.payroll_code === null && !isZero(line.member_contribution ?? ''))
       missingCodes.add(`${what} employee`);
@@ -252,8 +252,8 @@ export function createNotes(computation: Computation) {
   /** Notes the shares that remain after the employee's last check, and that a final check has one. */
   const noteShares = (employee: RunEmployee, lines: readonly Line[]): void => {
     const { employeeId, histories } = employee;
-    const isTaken = ({ kind, change, flags }: Line) =>
-      kind === 'regular' && change !== 'ended' && change !== 'moved' && !flags.includes('share_taken');
+    const isTaken = (line: Line) =>
+      line.kind === 'regular' && !isStopped(line) && !line.flags.includes('share_taken');
     if (lines.some(isTaken)) emptyChecks.delete(employeeId);
     const flagged = lines.filter(({ flags }) => flags.includes('coverage_beyond_last_check'));
     if (flagged.length === 0) return;

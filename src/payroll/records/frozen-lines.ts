@@ -6,7 +6,7 @@ import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { versionKey } from '../../ledger/visibility.ts';
-import { type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
+import { isStopped, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
 /** An amount that `lineRecord` wrote. Only such a text becomes cents. */
 const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
@@ -183,8 +183,7 @@ type TakenSince = {
 };
 
 function isTaken(line: Line, deductionId: string): boolean {
-  const isStopped = line.change === 'ended' || line.change === 'moved';
-  return line.deduction_id === deductionId && line.kind !== 'arrears' && !isStopped;
+  return line.deduction_id === deductionId && line.kind !== 'arrears' && !isStopped(line);
 }
 
 /** Selects the lines of an employee in a run as JSON, for a query whose columns name the two. */
