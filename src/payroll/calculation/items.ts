@@ -49,6 +49,13 @@ export type Sides = { member: Cents; employer: Cents };
 
 export const NOTHING: Sides = { member: 0n, employer: 0n };
 
+/** Returns the amounts of a line. */
+export function sidesOf({ member_amount, employer_amount }: AmountsOfLine): Sides {
+  return { member: member_amount, employer: employer_amount };
+}
+
+type AmountsOfLine = { member_amount: Cents; employer_amount: Cents };
+
 export function plus(sides: Sides, added: Sides): Sides {
   return { member: sides.member + added.member, employer: sides.employer + added.employer };
 }

@@ -4,7 +4,7 @@ import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
-import { NOTHING, plus, type Sides } from '../calculation/items.ts';
+import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
 import type { Because, Flag, Line } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
@@ -306,8 +306,4 @@ function workingOf(subject: string, reason: string, now: Cents, taken: Cents, le
         ? `${printReadable(left)} more`
         : `${printReadable(-left)} back`;
   return `${subject} ${printReadable(now)}${why}; ${printReadable(taken)} was taken; ${result}.`;
-}
-
-function sidesOf({ member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>): Sides {
-  return { member: member_amount, employer: employer_amount };
 }

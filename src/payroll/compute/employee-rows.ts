@@ -1,5 +1,6 @@
 /** The employees of a run, each with the amounts before and now and the reasons of the difference. Pure. */
 import type { Cents } from '../../money.ts';
+import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 
 /** Why an employee's amount differs from the previous run. */
@@ -24,13 +25,7 @@ export type DifferenceReason = (typeof DIFFERENCE_REASONS)[number];
 
 type Reason = { reason: DifferenceReason; lineOfCoverage: string | null; difference: Cents };
 
-export type EmployeeRow = {
-  employeeId: string;
-  lines: number;
-  before: { member: Cents; employer: Cents };
-  now: { member: Cents; employer: Cents };
-  reasons: Reason[];
-};
+export type EmployeeRow = { employeeId: string; lines: number; before: Sides; now: Sides; reasons: Reason[] };
 
 /** The lines of an employee in a run. `isIn`: the run includes the employee. */
 type InRun = { isIn: boolean; lines: readonly Line[] };
@@ -75,11 +70,6 @@ function reasonOf({ kind, change, amount_change, flags }: Line): DifferenceReaso
   return amount_change === 'changed' ? 'policy' : amount_change;
 }
 
-function totalOf(lines: readonly Line[]) {
-  let [member, employer] = [0n, 0n];
-  for (const line of lines) {
-    member += line.member_amount;
-    employer += line.employer_amount;
-  }
-  return { member, employer };
+function totalOf(lines: readonly Line[]): Sides {
+  return lines.map(sidesOf).reduce(plus, NOTHING);
 }

@@ -1,6 +1,6 @@
 /** Computes the outstanding amounts of an open item, and the decision that counts: "Open items" in docs/reconciliation.md. Pure. */
 import type { Cents } from '../../money.ts';
-import { isNothing, isSame, minus, plus, type Sides } from '../calculation/items.ts';
+import { isNothing, isSame, minus, NOTHING, plus, type Sides } from '../calculation/items.ts';
 import type { Decision } from '../facts/decisions.ts';
 import type { TakenItem } from './computation.ts';
 
@@ -96,8 +96,6 @@ function within(amount: Cents, outstanding: Cents): Cents {
 /** Returns what a decision `take` still takes. Runs that knew the decision took the difference. */
 function partLeft({ decisionId, amount }: Decision, taken: readonly TakenItem[], outstanding: Cents): Cents {
   if (amount === null) return outstanding;
-  const since = taken
-    .filter(({ decisions }) => decisions >= decisionId)
-    .reduce(plus, { member: 0n, employer: 0n });
+  const since = taken.filter(({ decisions }) => decisions >= decisionId).reduce(plus, NOTHING);
   return within(amount - since.member, outstanding);
 }

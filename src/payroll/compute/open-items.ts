@@ -1,6 +1,6 @@
 /** The open items of an employee: what payroll still owes or is owed, with what was decided about it. Pure. */
 import type { Cents } from '../../money.ts';
-import { ITEM_KINDS, type ItemIdentity, isNothing } from '../calculation/items.ts';
+import { ITEM_KINDS, type ItemIdentity, isNothing, sidesOf } from '../calculation/items.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
@@ -56,9 +56,8 @@ export function openItems(
 }
 
 function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemAmount): Standing {
-  const { member_amount, employer_amount } = item.line;
   return standingOf(
-    { member: member_amount, employer: employer_amount },
+    sidesOf(item.line),
     employee.takenItems.filter((taken) => isTakenOf(taken, item.identity)),
     employee.decisions.filter(({ itemId }) => itemId === null || itemId === item.id),
     run.pay_date,

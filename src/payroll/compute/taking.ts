@@ -1,6 +1,6 @@
 /** Takes an employee's open items in a run: the cap first, then refunds are cut ("Open items" in docs/reconciliation.md). Pure. */
 import { type Cents, printReadable } from '../../money.ts';
-import { isNothing, minus, type Sides } from '../calculation/items.ts';
+import { isNothing, minus, type Sides, sidesOf } from '../calculation/items.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { OpenItem } from './open-items.ts';
@@ -140,9 +140,8 @@ function leftAfter(units: readonly Unit[], lines: readonly Line[]): Taking['left
     .flatMap(({ items }) => items)
     .map((item) => {
       const line = byItem.get(item.id);
-      if (line === undefined) return { item, outstanding: item.outstanding };
-      const taken = { member: line.member_amount, employer: line.employer_amount };
-      return { item, outstanding: minus(item.outstanding, taken) };
+      const { outstanding } = item;
+      return { item, outstanding: line === undefined ? outstanding : minus(outstanding, sidesOf(line)) };
     })
     .filter(({ outstanding }) => !isNothing(outstanding));
 }

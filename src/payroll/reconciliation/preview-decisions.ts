@@ -5,7 +5,7 @@ import type { Db } from '../../database/tables.ts';
 import { employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { amountOf } from '../../money.ts';
-import { NOTHING, plus, type Sides } from '../calculation/items.ts';
+import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
 import { amountField, LINE_KINDS, type Line } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
@@ -162,10 +162,7 @@ function withoutPaycheck(employee_id: string): PreviewedPaycheck {
 }
 
 function amountsOf(lines: readonly Line[]) {
-  const sum = lines.reduce<Sides>(
-    (sides, line) => plus(sides, { member: line.member_amount, employer: line.employer_amount }),
-    NOTHING,
-  );
+  const sum = lines.reduce<Sides>((sides, line) => plus(sides, sidesOf(line)), NOTHING);
   return { member_amount: amountOf(sum.member), employer_amount: amountOf(sum.employer) };
 }
 
