@@ -51,15 +51,16 @@ export async function takeItemsOf(
 ): Promise<Taking[]> {
   const totals = await earlierTotals(db, computation, begun);
   return begun.map(({ employee, regular, units }) => {
-    const now = usualTotals(regular);
     const before = totals.get(employee.employeeId);
-    const usual = (coverage: string) => positive(now.get(coverage)) ?? before?.get(coverage) ?? null;
+    const usual = (coverage: string) => usualTotal(regular, coverage) ?? before?.get(coverage) ?? null;
     return takeItems(computation, employee, regular, units, usual);
   });
 }
 
-function positive(cents: Cents | undefined): Cents | null {
-  return cents !== undefined && cents > 0n ? cents : null;
+/** Returns the usual amount of a line of coverage if it is above zero, else null. */
+function usualTotal(regular: readonly Line[], coverage: string): Cents | null {
+  const total = usualTotals(regular).get(coverage) ?? 0n;
+  return total > 0n ? total : null;
 }
 
 /**
@@ -73,10 +74,9 @@ async function earlierTotals(
 ): Promise<Map<string, Map<string, Cents>>> {
   const totals = new Map<string, Map<string, Cents>>();
   if (run.recoup.method !== 'multiple') return totals;
-  const lacking = begun.filter(({ regular, units }) => {
-    const now = usualTotals(regular);
-    return units.some(({ line_of_coverage }) => positive(now.get(line_of_coverage)) === null);
-  });
+  const lacking = begun.filter(({ regular, units }) =>
+    units.some(({ line_of_coverage }) => usualTotal(regular, line_of_coverage) === null),
+  );
   if (lacking.length === 0) return totals;
   const before = earlier.filter((other) => !other.isVoided && other.run.pay_date < run.pay_date);
   const rows = await frozenLines(
