@@ -9,7 +9,7 @@ import { age, count, counted, instant } from '../elements/format.ts';
 import { censusLink } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
-import type { Console, Visit } from '../page.ts';
+import type { Console, Page, Visit } from '../page.ts';
 
 type Activity = Schemas['Activity'];
 
@@ -28,34 +28,31 @@ const LATE_MS = 60_000;
 const MEGABYTE = 1_000_000;
 
 export function operationPages({ page }: Console): void {
-  page(
-    '/operations',
-    'any',
-    async (visit) => {
-      const { api, may } = visit;
-      const [readiness, activity, syncs, staged] = await Promise.all([
-        may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
-        may('metrics:read') ? attempt(api.get('/v1/activity')) : null,
-        may('census:read') ? attempt(api.get('/v1/census-syncs', { limit: SYNCS_READ })) : null,
-        may('census:read') ? attempt(api.get('/v1/censuses', { limit: 1 })) : null,
-      ]);
-      const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
-      const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
-      const isEmpty = hasNoEvents && !hasCensus && activity.data.position === 0;
-      // A hidden part must not look like an empty one.
-      const hidden = PARTS.filter(([scope]) => !may(scope)).map(([scope, shows]) => `${shows} (${scope})`);
-      const shown = html`
-      ${hasNoEvents && firstSteps(isEmpty)}
-      ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
-      ${part('Activity', activity, (found) => numbers(found, visit))}
-      ${activity?.data && charts(activity.data)}
-      ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
-      ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
-    `;
-      return { title: 'Operations', body: live({ id: 'operations', path: '/operations' }, shown) };
-    },
-    'refused',
-  );
+  page('/operations', 'any', operations, 'refused');
+}
+
+async function operations(visit: Visit): Promise<Page> {
+  const { api, may } = visit;
+  const [readiness, activity, syncs, staged] = await Promise.all([
+    may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
+    may('metrics:read') ? attempt(api.get('/v1/activity')) : null,
+    may('census:read') ? attempt(api.get('/v1/census-syncs', { limit: SYNCS_READ })) : null,
+    may('census:read') ? attempt(api.get('/v1/censuses', { limit: 1 })) : null,
+  ]);
+  const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
+  const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
+  const isEmpty = hasNoEvents && !hasCensus && activity.data.position === 0;
+  // A hidden part must not look like an empty one.
+  const hidden = PARTS.filter(([scope]) => !may(scope)).map(([scope, shows]) => `${shows} (${scope})`);
+  const shown = html`
+    ${hasNoEvents && firstSteps(isEmpty)}
+    ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
+    ${part('Activity', activity, (found) => numbers(found, visit))}
+    ${activity?.data && charts(activity.data)}
+    ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
+    ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
+  `;
+  return { title: 'Operations', body: live({ id: 'operations', path: '/operations' }, shown) };
 }
 
 /** A part that cannot be read leaves the others visible: people open this page when something is wrong. */
