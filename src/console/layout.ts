@@ -111,12 +111,11 @@ export function layout(
 }
 
 function navigation({ name, isLimited, may }: User, path: string): Html {
-  const shown = LINKS.filter(({ employers }) => employers === undefined || !isLimited);
-  const links = shown
-    .filter(({ scope }) => scope === 'any' || may(scope))
-    .map(
-      (link) => html`<li><a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a></li>`,
-    );
+  const mayOpen = ({ scope, employers }: Link) =>
+    (scope === 'any' || may(scope)) && (employers === undefined || !isLimited);
+  const links = LINKS.filter(mayOpen).map(
+    (link) => html`<li><a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a></li>`,
+  );
   return html`
     <div class="around">
       <nav aria-label="Pages"><ul>${links}</ul></nav>
