@@ -93,9 +93,10 @@ function radioButtons(spec: Field, choices: readonly Choice[]): Html {
   `;
 }
 
+/** Renders a hidden field for each value. Undefined values have none. */
 export function hiddenFields(values: Query): Html[] {
-  return Object.entries(values).map(
-    ([name, value]) => html`<input type="hidden" name=${name} value=${value} />`,
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [html`<input type="hidden" name=${name} value=${value} />`],
   );
 }
 

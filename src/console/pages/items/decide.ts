@@ -92,9 +92,7 @@ function decisionsOf(form: Query): object[] {
 /** Returns the part of the list's form with the decision. `typed`: the filters of the list, and what the user entered. */
 export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
   const { employee_id } = typed;
-  const back = Object.fromEntries(
-    KEPT.flatMap((name) => (typed[name] === undefined ? [] : [[`back_${name}`, typed[name]]])),
-  );
+  const back = Object.fromEntries(KEPT.map((name) => [`back_${name}`, typed[name]]));
   const { summary, fieldOf } = filledForm(SPECS, typed, problem);
   const wholeEmployee = html`
     <div class="field">

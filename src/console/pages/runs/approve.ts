@@ -92,7 +92,7 @@ function approvalForm(
   return html`
     <form class="card" novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
       ${summary}
-      ${hiddenFields({ action, ...(etag !== undefined && { etag }), ...(failed.length > 0 && { failed: failed.join(' ') }) })}
+      ${hiddenFields({ action, etag, failed: failed.join(' ') || undefined })}
       <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
       ${fieldOf('reason')}
       <div class="actions">
