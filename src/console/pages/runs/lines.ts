@@ -101,11 +101,11 @@ export async function linesOfEmployee({ api, params, query, may }: Visit): Promi
   return html`<div>${data.data.map((line) => lineOf(line, { runId, isOpen: now === 'open', may }))}</div>`;
 }
 
+/** Renders a page of the lines that match the filters of the address, which has at least one. */
 async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Promise<Html> {
   const { run_id: runId = '' } = params;
   const { cursor } = query;
-  const filter = filtersOf(query);
-  const list = { limit: PAGE_ROWS, cursor, ...filter };
+  const list = { limit: PAGE_ROWS, cursor, ...filtersOf(query) };
   // The run cannot be computed any more (422), or was finalized since the list began (409).
   const { data: page, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 409, 422);
   if (problem !== undefined) {
@@ -115,11 +115,8 @@ async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Pr
     `;
   }
   const { data, next_cursor } = page;
-  const advice = html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`;
-  const isFiltered = Object.keys(filter).length > 0;
-  const nothing = isFiltered ? empty('No matching lines') : empty('No deductions in this run', advice);
   return html`
-    ${data.length > 0 ? paychecks(data, { runId, isOpen, may }) : nothing}
+    ${data.length > 0 ? paychecks(data, { runId, isOpen, may }) : empty('No matching lines')}
     ${pager(runPath(runId), query, next_cursor)}
   `;
 }
