@@ -11,13 +11,11 @@ import { readPayrollRevision } from '../payroll/settings/lock.ts';
 const EMPLOYEES_KEPT_MAX = 100_000;
 const REVIEWS_KEPT_MAX = 8;
 
-export type RunReview = {
+type RunReview = {
   computation: Computation;
   summary: Summary;
   /** The employees in the run, with lines in it or in the previous run, by id. */
   employees: readonly EmployeeRow[];
-  position: number;
-  revision: number;
 };
 
 type Kept = { review: Promise<RunReview>; position: number; revision: number; employees: number };
@@ -44,7 +42,7 @@ export function createRunReviews(db: Db) {
     const state = { position: await readPosition(db), revision: await readPayrollRevision(db) };
     const known = kept.get(runId);
     if (known?.position === state.position && known.revision === state.revision) return known.review;
-    const entry: Kept = { ...state, employees: 0, review: compute(db, stored, state) };
+    const entry: Kept = { ...state, employees: 0, review: compute(db, stored) };
     kept.delete(runId);
     kept.set(runId, entry);
     try {
@@ -59,11 +57,7 @@ export function createRunReviews(db: Db) {
   };
 }
 
-async function compute(
-  db: Db,
-  stored: StoredRun,
-  state: { position: number; revision: number },
-): Promise<RunReview> {
+async function compute(db: Db, stored: StoredRun): Promise<RunReview> {
   const computation = await beginComputation(db, stored.run_id, bodyOf(stored));
   const employees: EmployeeRow[] = [];
   const summary = await summarize(db, computation, (page) => {
@@ -74,5 +68,5 @@ async function compute(
       employees.push(employeeRow(employeeId, { isIn: membership.isIn, lines }, previous));
     }
   });
-  return { computation, summary, employees, ...state };
+  return { computation, summary, employees };
 }
