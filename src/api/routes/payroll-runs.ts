@@ -6,7 +6,7 @@ import { transact } from '../../database/transaction.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { openOnPayDate } from '../../payroll/lifecycle/open-on-pay-date.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
-import { type RunView, viewComputed, viewRun } from '../../payroll/lifecycle/results.ts';
+import { viewComputed, viewRun } from '../../payroll/lifecycle/results.ts';
 import {
   outlineOf,
   PayrollRun,
@@ -187,11 +187,8 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
-      let view: RunView;
-      if (stored.state === 'open') {
-        const { computation, summary } = await runReviews(stored);
-        view = viewComputed(computation, summary);
-      } else view = await viewRun(db, stored);
+      const view =
+        stored.state === 'open' ? viewComputed(await runReviews(stored)) : await viewRun(db, stored);
       return withRunHeaders(reply, await viewStoredRun(db, view, stored));
     },
   );
@@ -296,7 +293,7 @@ export function notOpen(): Refusal {
   return conflict('The run is no longer open. Void it and create another one.');
 }
 
-export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
+function withEtag(reply: FastifyReply, etag: string): FastifyReply {
   return reply.header('etag', `"${etag}"`);
 }
 

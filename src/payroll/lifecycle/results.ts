@@ -46,13 +46,20 @@ export async function previewRun(
   onPage?: OnPage,
 ): Promise<RunView> {
   const computation = await beginComputation(db, runId, stated);
-  return viewComputed(computation, await summarize(db, computation, onPage));
+  return viewComputed({ computation, summary: await summarize(db, computation, onPage) });
 }
 
 /** Returns the view of a computed run. */
-export function viewComputed(computation: Computation, { notes: _, ...summary }: Summary): RunView {
+export function viewComputed({
+  computation,
+  summary,
+}: {
+  computation: Computation;
+  summary: Summary;
+}): RunView {
+  const { notes: _, ...rest } = summary;
   return {
-    ...summary,
+    ...rest,
     run: computation.run,
     plan: computation.plan(),
     position: computation.basis.position,
