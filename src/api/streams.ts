@@ -26,24 +26,20 @@ export function interruptedOf(
 }
 
 /** Reads the first page, so that what cannot be computed is refused before the response starts. */
-export async function begun<L>(
-  pages: AsyncGenerator<{ lines: L[] }[]>,
+export async function begun<Row>(
+  pages: AsyncGenerator<Row[]>,
   interrupted: (error: unknown) => void,
-): Promise<AsyncGenerator<L[]>> {
+): Promise<AsyncGenerator<Row[]>> {
   const first = await pages.next();
   return (async function* () {
     try {
-      if (!first.done) yield linesIn(first.value);
-      for await (const page of pages) yield linesIn(page);
+      if (!first.done) yield first.value;
+      yield* pages;
     } catch (error) {
       interrupted(error);
       throw error;
     }
   })();
-}
-
-function linesIn<L>(page: readonly { lines: L[] }[]): L[] {
-  return page.flatMap(({ lines }) => lines);
 }
 
 /** Returns rows as newline-delimited JSON. */

@@ -98,13 +98,17 @@ export function payrollRunLineRoutes(app: Api, parts: ApiParts): void {
         const interrupted = interruptedOf(request, parts);
         body =
           type === ROW_TYPES.csv
-            ? csvOfLines(stored, await begun(pages, interrupted))
-            : ndjsonOf(await begun(shown, interrupted));
+            ? csvOfLines(stored, await begun(linesIn(pages), interrupted))
+            : ndjsonOf(await begun(linesIn(shown), interrupted));
       }
       withRunHeaders(reply, { etag: stored.etag, audit_head: await auditHeadOf(db, stored) });
       return reply.header('vary', 'accept').type(type).send(body);
     },
   );
+}
+
+async function* linesIn<L>(pages: AsyncIterable<{ lines: L[] }[]>): AsyncGenerator<L[]> {
+  for await (const page of pages) yield page.flatMap(({ lines }) => lines);
 }
 
 /** Yields the lines that match a query, and skips employees without any. */

@@ -181,10 +181,10 @@ export async function itemsOfEmployee(
 }
 
 /** Yields all items that match, for a file. */
-export async function* allItems(db: Db, of: ItemsOf): AsyncGenerator<{ lines: ShownItem[] }[]> {
+export async function* allItems(db: Db, of: ItemsOf): AsyncGenerator<ShownItem[]> {
   for await (const page of matchingItems(db, of)) {
     const items = page.flatMap((employee) => employee.items);
-    if (items.length > 0) yield [{ lines: await showItems(db, of, items) }];
+    if (items.length > 0) yield showItems(db, of, items);
   }
 }
 
