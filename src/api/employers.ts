@@ -109,10 +109,14 @@ export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer |
   };
 }
 
+/** Reports whether the caller may see an employer's data. */
+export function seesEmployer(request: FastifyRequest, employerId: string): boolean {
+  return employersOf(request)?.includes(employerId) ?? true;
+}
+
 /** Throws 404 if the request names an employer to which the caller's token is not limited. */
 export function assertOwnEmployer(request: FastifyRequest, employerId: string): void {
-  const employers = employersOf(request);
-  if (employers !== null && !employers.includes(employerId)) throw notFound('employer');
+  if (!seesEmployer(request, employerId)) throw notFound('employer');
 }
 
 /** Returns how the caller sees changes in events that are not applied. Limited tokens see no events. */

@@ -18,7 +18,7 @@ import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/
 import { employerOfRun } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
-import { employersOf, viewerOf } from '../employers.ts';
+import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -316,9 +316,8 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const id = request.params.deduction_id;
       if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
-      const employers = employersOf(request);
-      const assignments = (await madeAssignments(db, id)).filter(
-        ({ employer_id }) => employers?.includes(employer_id) !== false,
+      const assignments = (await madeAssignments(db, id)).filter(({ employer_id }) =>
+        seesEmployer(request, employer_id),
       );
       return { assignments: assignments.reverse().map(viewAssignment) };
     },
@@ -344,8 +343,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       const { employer_id, effective_on = null, reason } = request.body;
       const assigning = { employerId: employer_id, effectiveOn: effective_on, reason };
       const { deduction_id: deductionId } = request.params;
-      const employers = employersOf(request);
-      if (employers?.includes(employer_id) === false)
+      if (!seesEmployer(request, employer_id))
         throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
       await assertOwnEmployee(request, deductionId);
       const assigned = await assignDeduction(db, { deductionId, ...assigning }, actingIn(request, now()));
@@ -353,8 +351,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       if (assigned.outcome === 'not-employed')
         throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
       if (assigned.outcome === 'taken') {
-        const by = await ownRuns(employers, assigned.by);
-        throw conflict(takenBy({ ...assigned, by }));
+        throw conflict(takenBy({ ...assigned, by: await ownRuns(employersOf(request), assigned.by) }));
       }
       if (assigned.outcome === 'same') return viewAssignment(assigned.assignment);
       log.info({ employer_id, ...by(request) }, 'a deduction was assigned to an employer');

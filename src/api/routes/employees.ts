@@ -10,7 +10,7 @@ import { rosterOf } from '../../ledger/roster.ts';
 import { sightsOf, type Viewer } from '../../ledger/visibility.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
-import { viewerOf } from '../employers.ts';
+import { seesEmployer, viewerOf } from '../employers.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { StateOfDeduction } from './deductions.ts';
@@ -142,8 +142,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
       const { employee_id: employeeId } = request.params;
       const today = now().toISOString().slice(0, 10);
       const viewer = viewerOf(request, parts);
-      const isSeen = ({ employer_id }: { employer_id: string }) =>
-        viewer === null || viewer.employers.includes(employer_id);
+      const isSeen = ({ employer_id }: { employer_id: string }) => seesEmployer(request, employer_id);
       const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
       const facts = reports.filter(isSeen).slice(-FACTS_SHOWN);
       const employments = employmentsOf(reports).filter(isSeen);

@@ -29,7 +29,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
-import { employersOf } from '../employers.ts';
+import { seesEmployer } from '../employers.ts';
 import { negotiated } from '../headers.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
@@ -163,10 +163,9 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       const { employee_id } = request.params;
       const { state, limit: most = LIMIT_DEFAULT } = request.query;
       const employments = employmentsOf((await rosterOf(db, [employee_id])).get(employee_id) ?? []);
-      const own = employersOf(request);
       const employers = employments
         .map(({ employer_id }) => employer_id)
-        .filter((employerId) => own?.includes(employerId) !== false);
+        .filter((employerId) => seesEmployer(request, employerId));
       // One more than requested shows whether there are more.
       const how = { today: today(), limit: most + 1, state };
       const items = await itemsOfEmployee(db, employee_id, employers, how);

@@ -21,7 +21,7 @@ import {
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readPayrollRevision } from '../../payroll/settings/lock.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
-import { employersOf } from '../employers.ts';
+import { seesEmployer } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -94,13 +94,12 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { query } = request;
       const after = dueCursor.decode(query.cursor) ?? '';
-      const employers = employersOf(request);
       const all = await payrollsDue(db, now());
       const due = all.filter(
         (row) =>
           sortKeyOf(row) > after &&
           [undefined, row.employer_id].includes(query.employer_id) &&
-          (employers === null || employers.includes(row.employer_id)),
+          seesEmployer(request, row.employer_id),
       );
       const size = query.limit ?? LIMIT_DEFAULT;
       const page = due.slice(0, size);
