@@ -6,6 +6,12 @@
 /** A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value. */
 export type Problem = { path: string; rule: string };
 
+/** Returns the first `most` ids for an error, and how many more there are. */
+export function firstIds(ids: readonly string[], most: number): string {
+  const more = ids.length > most ? `, and ${ids.length - most} more` : '';
+  return `${ids.slice(0, most).join(', ')}${more}`;
+}
+
 export const ERROR_CODES = [
   /** A parameter of the caller is wrong; `problems` names it. */
   'INVALID_REQUEST',

@@ -1,5 +1,6 @@
 /** Assigns a deduction to an employer, unless a finalized run contradicts it. */
 import type { Db, Trx } from '../../database/tables.ts';
+import { firstIds } from '../../errors.ts';
 import {
   type MadeAssignment,
   madeAssignments,
@@ -38,9 +39,7 @@ export const NOT_EMPLOYED = 'must be an employer with whom the employee of the d
 
 /** Returns why an assignment is refused that finalized runs contradict. */
 export function takenBy({ by, effectiveOn }: Extract<Assigned, { outcome: 'taken' }>): string {
-  const named = by.slice(0, RUNS_NAMED).join(', ');
-  const more = by.length > RUNS_NAMED ? `, and ${by.length - RUNS_NAMED} more` : '';
-  return `Finalized runs took the deduction for a pay period that ends on or after ${effectiveOn}: ${named}${more}. Assign it from a later date, or void these runs first.`;
+  return `Finalized runs took the deduction for a pay period that ends on or after ${effectiveOn}: ${firstIds(by, RUNS_NAMED)}. Assign it from a later date, or void these runs first.`;
 }
 
 /** Runs that a refusal names: about a year. */

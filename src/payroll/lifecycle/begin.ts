@@ -1,7 +1,7 @@
 /** Creates and previews runs. A run is stored only if it can be computed. */
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Problem } from '../../errors.ts';
+import { firstIds, type Problem } from '../../errors.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import type { Acting } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
@@ -89,13 +89,10 @@ async function unknownIds(
   return lists.flatMap(({ path, ids, known }) => {
     const unknown = ids.filter((id) => !known.has(id));
     if (unknown.length === 0) return [];
-    return [{ path, rule: `must name ids known at employer ${employer_id}; unknown: ${named(unknown)}` }];
+    return [
+      { path, rule: `must name ids known at employer ${employer_id}; unknown: ${firstIds(unknown, NAMED)}` },
+    ];
   });
-}
-
-function named(ids: readonly string[]): string {
-  const more = ids.length > NAMED ? `, and ${ids.length - NAMED} more` : '';
-  return `${ids.slice(0, NAMED).join(', ')}${more}`;
 }
 
 /** Returns the problems of final checks: each needs a termination, and several shares need dates that remain. */
@@ -126,7 +123,7 @@ async function finalCheckProblems(db: Db, run: StatedRun): Promise<Problem[]> {
   ];
   return problems
     .filter(({ ids }) => ids.length > 0)
-    .map(({ ids, rule }) => ({ path: 'final_checks', rule: `${rule} ${named(ids)}` }));
+    .map(({ ids, rule }) => ({ path: 'final_checks', rule: `${rule} ${firstIds(ids, NAMED)}` }));
 }
 
 const WHY_LEFT_OUT: Readonly<Record<LeftOut, string>> = {

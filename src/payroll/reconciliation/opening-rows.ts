@@ -5,6 +5,7 @@ import { component, text } from '../../contract/fields.ts';
 import { isDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { firstIds } from '../../errors.ts';
 import {
   type Columns,
   createProblems,
@@ -168,6 +169,5 @@ const IDS_NAMED = 20;
 
 /** Returns why opening items are refused that are stored with other content. */
 export function differentOpenings(ids: readonly string[]): string {
-  const more = ids.length > IDS_NAMED ? `, and ${ids.length - IDS_NAMED} more` : '';
-  return `Opening items with these IDs are stored with other content: ${ids.slice(0, IDS_NAMED).join(', ')}${more}. Use other IDs, or decide about the stored items.`;
+  return `Opening items with these IDs are stored with other content: ${firstIds(ids, IDS_NAMED)}. Use other IDs, or decide about the stored items.`;
 }
