@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { AMOUNT_PATTERN, AMOUNT_RULE, parseAmount } from '../../money.ts';
+import { parseAmount } from '../../money.ts';
+import { requestedAmount } from '../../payroll/calculation/line.ts';
 import {
   dropOverride,
   overrideAmounts,
@@ -14,14 +15,11 @@ import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { noRun, notOpen, storedRun } from './payroll-runs.ts';
 
-const amount = (description: string) =>
-  Type.String({ pattern: AMOUNT_PATTERN, rule: AMOUNT_RULE, description });
-
 const OverrideRequest = field.component(
   'PayrollRunOverrideRequest',
   {
-    member_amount: amount('The amount to deduct from the employee’s paycheck.'),
-    employer_amount: amount('The employer amount for this paycheck.'),
+    member_amount: requestedAmount('The amount to deduct from the employee’s paycheck.'),
+    employer_amount: requestedAmount('The employer amount for this paycheck.'),
     reason: field.reasonField('Why the amounts differ. Stored with the run.'),
   },
   'Amounts for one deduction of one employee in one run.',

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
-import { amountOf, type Cents, centsOf } from '../../money.ts';
+import { AMOUNT_PATTERN, AMOUNT_RULE, amountOf, type Cents, centsOf } from '../../money.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
@@ -53,6 +53,10 @@ export type Flag = (typeof FLAGS)[number];
 export const TREATMENTS = ['deposit', 'memo'] as const;
 
 export const amountField = (description: string) => text(`${description} Two decimals.`);
+
+/** Returns the schema of an amount in a request, which `parseAmount` parses. */
+export const requestedAmount = (description: string) =>
+  Type.String({ pattern: AMOUNT_PATTERN, rule: AMOUNT_RULE, description });
 
 /** Returns the schema of a text that the contract has checked. */
 const oneOfText = (values: readonly string[], description: string) =>

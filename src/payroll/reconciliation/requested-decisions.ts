@@ -2,14 +2,13 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, day, identifier, oneOfDescribed, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
-import { AMOUNT_PATTERN, AMOUNT_RULE } from '../../money.ts';
+import { requestedAmount } from '../calculation/line.ts';
 import { ITEM_ACTIONS } from '../facts/decisions.ts';
 
 /** They are one transaction, which holds the write lock of SQLite. */
-export const DECISIONS_MAX = 5_000;
+const DECISIONS_MAX = 5_000;
 
-const amount = (description: string) =>
-  Type.Optional(Type.String({ pattern: AMOUNT_PATTERN, rule: AMOUNT_RULE, description }));
+const amount = (description: string) => Type.Optional(requestedAmount(description));
 const optionalDay = (description: string) => Type.Optional({ ...day, description });
 
 /** An item id has the ids of a run, an employee and a deduction, percent-encoded. */
