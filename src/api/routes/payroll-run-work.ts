@@ -77,13 +77,11 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       body: Finalizing,
       response: { 200: PayrollRun },
       refuses: [
-        ...([
-          'NOT_FOUND',
-          'CONFLICT',
-          'READINESS_FAILED',
-          'APPROVAL_MISSING',
-          'PRECONDITION_FAILED',
-        ] as const),
+        'NOT_FOUND',
+        'CONFLICT',
+        'READINESS_FAILED',
+        'APPROVAL_MISSING',
+        'PRECONDITION_FAILED',
         'RUN_REFUSED',
       ],
       validatorCompiler: bodyMayBeLeftOut,
