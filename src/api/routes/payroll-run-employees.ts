@@ -178,12 +178,12 @@ function isDifferent(row: EmployeeRow): boolean {
   return row.now.member !== row.before.member || row.now.employer !== row.before.employer;
 }
 
-const size = (amount: Cents) => (amount < 0n ? -amount : amount);
+const magnitudeOf = (amount: Cents) => (amount < 0n ? -amount : amount);
 /** The sort is stable, so equal amounts stay in the order of ids. */
 const largest = (amountIn: (row: EmployeeRow) => Cents) => (row: EmployeeRow, other: EmployeeRow) =>
   Number(amountIn(other) - amountIn(row));
 const ORDERS = {
-  difference: largest((row) => size(differenceOf(row))),
+  difference: largest((row) => magnitudeOf(differenceOf(row))),
   member_amount: largest(({ now }) => now.member),
   previous_member_amount: largest(({ before }) => before.member),
 };
