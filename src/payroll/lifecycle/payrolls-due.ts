@@ -45,7 +45,7 @@ export const PAYROLL_STATES = [
   'ready',
   'finalized',
 ] as const;
-export type PayrollState = (typeof PAYROLL_STATES)[number];
+type PayrollState = (typeof PAYROLL_STATES)[number];
 
 export type PayrollDue = {
   employer_id: string;
@@ -65,7 +65,7 @@ export type PayrollDue = {
 };
 
 type Runs = Awaited<ReturnType<typeof currentRegularRuns>>;
-type Key = { employer_id: string; pay_frequency: string; pay_group: string | null };
+type Key = { employer_id: string; pay_frequency: string | null; pay_group: string | null };
 
 /** Returns the payrolls that are due by pay date, then the employers that need a setup. A pay date before `now` is overdue. */
 export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
@@ -100,16 +100,16 @@ export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
     return lists.map((schedule): PayrollDue => {
       const key = { employer_id, ...schedule };
       const text = textOf(key);
-      const found = dueOf(schedule, runsByKey.get(text) ?? [], lasts.get(text) ?? null, today);
+      const dated = dueOf(schedule, runsByKey.get(text) ?? [], lasts.get(text) ?? null, today);
       const { pay_frequency, pay_group } = schedule;
-      if (found === null) {
+      if (dated === null) {
         const last_pay_date = schedule.pay_dates.at(-1)?.pay_date ?? null;
         return {
           ...withoutDate({ employer_id, missing, lacks: 'next_pay_dates' }),
           ...{ pay_frequency, pay_group, last_pay_date },
         };
       }
-      const { isFinalized, ...row } = found;
+      const { isFinalized, ...row } = dated;
       const computation = row.run_id === null ? undefined : computations.get(row.run_id);
       const isApproved =
         !approving.has(employer_id) ||
@@ -184,11 +184,7 @@ function withoutDate({
   employer_id,
   missing,
   lacks,
-}: {
-  employer_id: string;
-  missing: readonly Missing[];
-  lacks: Missing;
-}): PayrollDue {
+}: Pick<PayrollDue, 'employer_id' | 'missing'> & { lacks: Missing }): PayrollDue {
   return {
     ...{ employer_id, pay_frequency: null, pay_group: null, state: 'needs_setup', run_id: null },
     ...{ pay_date: null, period_start: null, period_end: null, next_pay_date: null, last_pay_date: null },
@@ -210,6 +206,6 @@ function textOf({ employer_id, pay_frequency, pay_group }: Key): string {
 }
 
 /** Payrolls without a date come last. */
-export function sortKeyOf({ pay_date, ...key }: PayrollDue): string {
-  return `${pay_date ?? '~'} ${JSON.stringify([key.employer_id, key.pay_frequency, key.pay_group])}`;
+export function sortKeyOf(due: PayrollDue): string {
+  return `${due.pay_date ?? '~'} ${textOf(due)}`;
 }
