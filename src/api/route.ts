@@ -33,7 +33,7 @@ declare module 'fastify' {
 }
 
 /** `none`: the route changes nothing. */
-export type RouteAction = Action | 'none';
+type RouteAction = Action | 'none';
 
 /** Its handlers are typed by their routes' TypeBox schemas. */
 export type Api = Parameters<FastifyPluginCallbackTypebox>[0];

@@ -57,7 +57,7 @@ export type Overridden = { runId: string; employeeId: string; deductionId: strin
 
 export type Overriding = { member: Cents; employer: Cents; reason: string };
 
-export type SetOverride =
+type SetOverride =
   | { outcome: 'created' | 'replaced' | 'same'; override: MadeOverride; employerId: string }
   | { outcome: 'refused'; problems: Problem[] }
   | { outcome: 'unknown' }

@@ -23,7 +23,7 @@ export type CheckedDecisions =
   /** The outstanding amounts of these items are not the reviewed ones; each problem names the new amount. */
   | { ok: false; why: 'changed'; problems: Problem[] };
 
-export type ItemsDecided =
+type ItemsDecided =
   | { outcome: 'decided'; ids: number[]; decisions: NewDecision[] }
   | { outcome: 'refused' | 'changed'; problems: Problem[] }
   | { outcome: 'busy' };

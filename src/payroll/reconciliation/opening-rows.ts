@@ -60,7 +60,7 @@ export const OpeningItems = component(
   'The stored opening items.',
 );
 
-export type OpeningsBrought =
+type OpeningsBrought =
   | ({ outcome: 'stored' } & Static<typeof OpeningItems>)
   | { outcome: 'different'; ids: readonly string[] }
   | ({ outcome: 'refused' } & RowsRefused);

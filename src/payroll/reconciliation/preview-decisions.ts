@@ -52,9 +52,7 @@ export const DecisionsPreview = component(
   'What decisions would do, before they are recorded.',
 );
 
-export type Previewed =
-  | { ok: true; paychecks: PreviewedPaycheck[] }
-  | Extract<CheckedDecisions, { ok: false }>;
+type Previewed = { ok: true; paychecks: PreviewedPaycheck[] } | Extract<CheckedDecisions, { ok: false }>;
 
 /** Computes the next paycheck of each employee of a request with and without its decisions. Throws RUN_REFUSED. */
 export async function previewDecisions(
