@@ -10,7 +10,7 @@ import {
 import { amount } from '../arguments.ts';
 import { actingIn, type Command } from '../command.ts';
 import { failed, unknownId } from '../failure.ts';
-import { type Column, printResult, printTable } from '../output.ts';
+import { type Column, printList, printResult } from '../output.ts';
 import { storedRun } from './show.ts';
 
 const RUN = ['<run-id>', 'The id of an open run'] as const;
@@ -53,10 +53,8 @@ export function addOverrideCommands(run: Command): void {
     .records('none')
     .doesOnDatabase(async ({ db, out }, runId: string) => {
       const overrides = await shownOverrides(db, (await storedRun(db, runId)).run_id);
-      printResult(out, { overrides }, () => {
-        if (overrides.length === 0) return out.note('No overrides.');
-        printTable(out, COLUMNS, overrides);
-      });
+      const list = { columns: COLUMNS, rows: overrides, none: 'No overrides.' };
+      printResult(out, { overrides }, () => printList(out, list));
     });
   run
     .subcommand('remove-override', 'Take the regular amounts of a deduction again in an open run.')
