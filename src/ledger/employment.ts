@@ -85,7 +85,7 @@ export function effectiveOn(report: RosterFact): string {
   return report.effective_on ?? receivedOn(report);
 }
 
-function receivedOn({ recorded_at }: RosterFact): string {
+export function receivedOn({ recorded_at }: Pick<RosterFact, 'recorded_at'>): string {
   return recorded_at.slice(0, 'YYYY-MM-DD'.length);
 }
 

@@ -1,6 +1,6 @@
 /** Decides what a token limited to employers sees of an employee who moved ("Limited tokens" in docs/access.md). */
 import type { Db, Trx } from '../database/tables.ts';
-import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact } from './employment.ts';
+import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact, receivedOn } from './employment.ts';
 import type { Version } from './fold.ts';
 import { rosterOf } from './roster.ts';
 
@@ -47,7 +47,7 @@ export function sightOf(
     isCurrent: end === 'none',
     sees: ({ position, recorded_at }) => {
       if (end === 'none') return true;
-      if (end === null || recorded_at.slice(0, 'YYYY-MM-DD'.length) > end.day) return false;
+      if (end === null || receivedOn({ recorded_at }) > end.day) return false;
       if (end.report === null) return true;
       return position === undefined ? recorded_at < end.report.recorded_at : position < end.report.position;
     },
@@ -55,7 +55,7 @@ export function sightOf(
       const known = reports.filter((report) =>
         position === undefined ? report.recorded_at <= recorded_at : report.position <= position,
       );
-      return belongs(known, employers, recorded_at.slice(0, 'YYYY-MM-DD'.length));
+      return belongs(known, employers, receivedOn({ recorded_at }));
     },
     names: (sourceId) =>
       reports.some((report) => report.source_id === sourceId && employers.includes(report.employer_id)),
@@ -79,8 +79,8 @@ function endOfSight(
     const newest = known.at(-1) as RosterFact;
     // Reports of one transaction became known together.
     if (newest.recorded_at === next?.recorded_at) continue;
-    const from = newest.recorded_at.slice(0, 'YYYY-MM-DD'.length);
-    const until = next?.recorded_at.slice(0, 'YYYY-MM-DD'.length) ?? today;
+    const from = receivedOn(newest);
+    const until = next === null ? today : receivedOn(next);
     const days = lastDaysOf(known).filter((day) => day >= from && day < until);
     const day = [until, ...days.sort().reverse()].find((last) => belongs(known, employers, last));
     if (day !== undefined) return { day, report: next };
