@@ -76,7 +76,7 @@ async function alter(
   trx: Trx,
   requestId: string,
   acting: Acting,
-  { details = {}, ...action }: Omit<NewRecord, 'resource' | 'employer'>,
+  action: Omit<NewRecord, 'resource' | 'employer' | 'employee'>,
   decide: (change: ChangeRow) => Promise<Alteration>,
 ): Promise<ManualResult> {
   const query = trx
@@ -91,8 +91,7 @@ async function alter(
   if (alteration.kind === 'refused') return alteration.why;
   await trx.updateTable('outbox').set(alteration.columns).where('request_id', '=', requestId).execute();
   await updateFronts(trx, [subject]);
-  const resource = { resource: requestId, employee: subject.subject_id };
-  await record(trx, acting, { ...action, ...resource, details });
+  await record(trx, acting, { ...action, resource: requestId, employee: subject.subject_id });
   return 'done';
 }
 
