@@ -11,9 +11,9 @@ import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
 export type AcceptedChange = ReturnType<typeof changeOf>;
 
-/** All given conditions apply. `from` and `until` (exclusive) are instants. */
-export type ChangeViewer = Pick<Viewer, 'employers' | 'today'>;
+type ChangeViewer = Pick<Viewer, 'employers' | 'today'>;
 
+/** All given conditions apply. `from` and `until` (exclusive) are instants. */
 export type ChangeFilter = {
   /** Only changes that a limited caller may see; null or none for all. */
   viewer?: ChangeViewer | null;
@@ -75,7 +75,7 @@ function changesBefore(
 type Reported = Pick<ChangeRow, 'request_id' | 'subject_id' | 'created_at'>;
 
 /** Returns the changes that were reported while their employee belonged to one of the employers, or that name one. */
-export async function visibleChanges<C extends Reported>(
+async function visibleChanges<C extends Reported>(
   db: Db,
   changes: readonly C[],
   viewer: ChangeViewer,

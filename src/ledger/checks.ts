@@ -87,7 +87,7 @@ export async function activeTwice(
  * Returns the first deductions that are in effect on a day and that no run takes: of employees who are active with two
  * employers and without an assignment, or assigned to an employer where the employee is no longer active.
  */
-export async function unassignedDeductions(
+async function unassignedDeductions(
   db: Db,
   day: string,
   sets = createEmployeeSets(db),

@@ -17,7 +17,7 @@ import { allRecords } from '../security/audit-list.ts';
  * `bodies`: with the bodies of events, else only their SHA-256. `allVersions`: with every version of a deduction that the run
  * could know, else only with the versions that its lines name.
  */
-export type EvidenceSight = { bodies: boolean; allVersions: boolean };
+type EvidenceSight = { bodies: boolean; allVersions: boolean };
 
 /** Yields the files of the archive. The run must be final. */
 export async function* evidenceOf(

@@ -7,7 +7,7 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { forUpdate } from '../database/engine.ts';
 import type { AuditRecordTable, Db, Trx } from '../database/tables.ts';
 
-export const CHAINED = [
+const CHAINED = [
   ...['record_id', 'recorded_at', 'actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'],
   ...['action', 'resource_type', 'resource_id', 'employer_id', 'employee_id', 'details', 'reason_hash'],
 ] as readonly Exclude<keyof AuditRecordTable, 'hash' | 'reason' | 'reason_key'>[];

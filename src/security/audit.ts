@@ -208,7 +208,7 @@ export function resourceTypeOf(action: string): string {
   return action.slice(0, action.indexOf('.'));
 }
 
-export const ACTOR_COLUMNS = ['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'] as const;
+const ACTOR_COLUMNS = ['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'] as const;
 
 /** Returns the actor of a stored record. */
 export function actorOf(row: Pick<AuditRecordTable, (typeof ACTOR_COLUMNS)[number]>): Actor {

@@ -45,8 +45,7 @@ function verifyRecord(row: AuditRecordTable, last: Head, { report }: Verifying):
   if (!isReasonHash(row.reason_hash, row.reason_key, row.reason)) wrong('reason', 'is not what was recorded');
 }
 
-export const CONTINUATIONS = ['continues', 'restored from an older state', 'altered'] as const;
-export type Continuation = (typeof CONTINUATIONS)[number];
+type Continuation = 'continues' | 'restored from an older state' | 'altered';
 
 /**
  * Compares the chain with a head that was kept outside the database. `continues`: the record of the head is unchanged.
