@@ -3,7 +3,6 @@
 import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
-import type { Problem } from '../errors.ts';
 import { amountOf, type Cents, dollars } from '../money.ts';
 import { ITEM_KINDS, itemIdentity } from '../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../payroll/compute/item-state.ts';
@@ -26,7 +25,7 @@ import { type PreviewedPaycheck, previewDecisions } from '../payroll/reconciliat
 import type { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
 import { amount, assertKnownEmployer, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type Context, confirm, type PageOptions } from './command.ts';
-import { type CommandError, failed, inputRefused, wrongUsage } from './failure.ts';
+import { failed, impossible, inputRefused, wrongUsage } from './failure.ts';
 import { type Column, counted, type Output, printPage, printResult, printTable } from './output.ts';
 
 export function addItemCommands(program: Command): void {
@@ -155,10 +154,6 @@ type DecideOptions = {
   reason: string;
   preview?: true;
 };
-
-function impossible(problems: readonly Problem[]): CommandError {
-  return failed(problems.map(({ path, rule }) => `${path} ${rule}`).join('; '));
-}
 
 const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
   ['employee', ({ employee_id }) => employee_id],

@@ -9,7 +9,7 @@ import {
 } from '../../payroll/lifecycle/overrides.ts';
 import { amount } from '../arguments.ts';
 import { actingIn, type Command } from '../command.ts';
-import { failed, unknownId } from '../failure.ts';
+import { failed, impossible, unknownId } from '../failure.ts';
 import { type Column, printList, printResult } from '../output.ts';
 import { storedRun } from './show.ts';
 
@@ -39,8 +39,7 @@ export function addOverrideCommands(run: Command): void {
       const set = await overrideAmounts(db, overridden, { ...amounts, reason }, actingIn(context));
       if (set.outcome === 'unknown') throw unknownId('run', runId, 'run list');
       if (set.outcome === 'not-open') throw notOpen();
-      if (set.outcome === 'refused')
-        throw failed(set.problems.map(({ path, rule }) => `${path} ${rule}`).join('; '));
+      if (set.outcome === 'refused') throw impossible(set.problems);
       const done = set.outcome === 'same' ? 'Nothing changed: it is overridden' : 'Overrode';
       const override = viewOverride(set.override);
       printResult(out, override, `${done} ${deductionId} of ${employeeId} in ${runId}: ${inWords(override)}`);
