@@ -29,6 +29,7 @@ import {
   type Context,
   confirm,
   type DatabaseContext,
+  todayIn,
   withDatabase,
 } from './command.ts';
 import { type CommandError, failed, unknownId, wrongUsage } from './failure.ts';
@@ -254,12 +255,10 @@ async function compare(context: Context, employer: string, file: string): Promis
 
 /** Detects a census under the wrong employer id: its employees already work for another employer. */
 async function noteEmployedTwice(context: Context, db: Db, employer: string): Promise<void> {
-  const { out, now } = context;
-  const day = now().toISOString().slice(0, 'YYYY-MM-DD'.length);
-  const twice = await activeTwice(db, day, FOUND_AT_MOST);
+  const twice = await activeTwice(db, todayIn(context), FOUND_AT_MOST);
   const { size } = await employeesKnownAt(db, employer, twice);
   if (size === 0) return;
-  out.note(
+  context.out.note(
     `${counted(size, 'employee')} also active with another employer, so no run takes their deductions until each is assigned to an employer. ` +
       'If they do not have two jobs, check the employer id and the file, then stage the right census for both employers.',
   );

@@ -43,6 +43,11 @@ export function actingIn({ actor, now }: Context, at = now()): Acting {
   return { actor, now: at.toISOString() };
 }
 
+/** Returns the date of this machine's clock, in UTC. */
+export function todayIn({ now }: Pick<Context, 'now'>): string {
+  return now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+}
+
 export function catchSignals(stopping: AbortController): () => AbortSignal {
   let caught = false;
   return () => {

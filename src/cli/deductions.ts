@@ -16,7 +16,7 @@ import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
 import { assignDeduction, NOT_EMPLOYED, takenBy } from '../payroll/lifecycle/assign.ts';
 import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
-import { actingIn, type Command, type PageOptions } from './command.ts';
+import { actingIn, type Command, type PageOptions, todayIn } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import { type Column, printList, printPage, printResult, printTable } from './output.ts';
 
@@ -38,14 +38,15 @@ export function addDeductionCommands(program: Command): void {
     .option('--line-of-coverage <line>', 'Only this line of coverage, such as medical', lineOfCoverage)
     .choice('--taxability <taxability>', 'Only this taxability', ['pre_tax', 'post_tax'])
     .page()
-    .doesOnDatabase(async ({ db, out, now }, options: ListOptions) => {
+    .doesOnDatabase(async (context, options: ListOptions) => {
+      const { db, out } = context;
       const { employer, employee, cursor, limit, ...filter } = options;
       await assertKnownEmployer(db, employer);
       const { deductions, next } = await listDeductions(
         db,
         { ...filter, employerId: employer, employeeId: employee },
         { after: deductionCursor.decode(cursor), limit },
-        now().toISOString().slice(0, 10),
+        todayIn(context),
       );
       const none = next === null ? 'No matching deductions.' : 'No matching deductions so far.';
       const page = deductionCursor.page(deductions.map(viewDeduction), next);
@@ -57,8 +58,9 @@ export function addDeductionCommands(program: Command): void {
     .examples('deductions versions ded_01J2Q7')
     .argument('<deduction-id>', 'The id of the deduction')
     .table()
-    .doesOnDatabase(async ({ db, out, now }, deductionId: string) => {
-      const today = now().toISOString().slice(0, 10);
+    .doesOnDatabase(async (context, deductionId: string) => {
+      const { db, out } = context;
+      const today = todayIn(context);
       const states: VersionState[] = [];
       let after: number | null | undefined;
       while (after !== null) {
@@ -99,9 +101,9 @@ export function addDeductionCommands(program: Command): void {
     .examples('deductions assignments ded_01J2Q7')
     .argument('<deduction-id>', 'The id of the deduction')
     .table()
-    .doesOnDatabase(async ({ db, out, now }, deductionId: string) => {
-      const today = now().toISOString().slice(0, 'YYYY-MM-DD'.length);
-      if ((await getDeduction(db, deductionId, today)) === null)
+    .doesOnDatabase(async (context, deductionId: string) => {
+      const { db, out } = context;
+      if ((await getDeduction(db, deductionId, todayIn(context))) === null)
         throw unknownId('deduction', deductionId, 'deductions list');
       const assignments = (await madeAssignments(db, deductionId)).reverse();
       printResult(out, { assignments: assignments.map(viewAssignment) }, () =>

@@ -24,7 +24,7 @@ import {
 import { type PreviewedPaycheck, previewDecisions } from '../payroll/reconciliation/preview-decisions.ts';
 import type { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
 import { amount, assertKnownEmployer, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
-import { actingIn, type Command, type Context, confirm, type PageOptions } from './command.ts';
+import { actingIn, type Command, type Context, confirm, type PageOptions, todayIn } from './command.ts';
 import { failed, impossible, inputRefused, wrongUsage } from './failure.ts';
 import { type Column, counted, type Output, printPage, printResult, printTable } from './output.ts';
 
@@ -171,10 +171,6 @@ function withFilter(command: Command): Command {
     .choice('--state <state>', 'Only this state (default: with an outstanding amount)', ITEM_STATES)
     .choice('--line-of-coverage <line>', 'Only this line of coverage', LINES_OF_COVERAGE)
     .option('--older-than <days>', 'Only items older than this', wholeNumber(0, 36_600)) as Command;
-}
-
-function todayIn({ now }: Context): string {
-  return now().toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
 
 function itemsOf(context: Context, options: FilterOptions): ItemsOf {
