@@ -110,13 +110,14 @@ export async function decisionsOf(
   return Map.groupBy(rows.map(decisionOf), ({ employeeId }) => employeeId);
 }
 
-/** Returns the decisions on the items of a run, in the order of their numbers: they do not concern another run. */
-export async function decisionsOnRun(db: Db | Trx, runId: string): Promise<Decision[]> {
+/** Returns the first `most` decisions on the items of a run, by number: they do not concern another run. */
+export async function decisionsOnRun(db: Db | Trx, runId: string, most: number): Promise<Decision[]> {
   const rows = await db
     .selectFrom('item_decisions')
     .selectAll()
     .where('run_id', '=', runId)
     .orderBy('decision_id')
+    .limit(most)
     .execute();
   return rows.map(decisionOf);
 }

@@ -25,7 +25,7 @@ export type Concerned = Static<Type.TObject<typeof CONCERNED>>;
 
 /** Returns the decisions about the items of a run, and its overrides. */
 export async function concernedByVoid(db: Db, runId: string): Promise<Concerned> {
-  const decisions = (await decisionsOnRun(db, runId)).slice(0, DECISIONS_NAMED);
+  const decisions = await decisionsOnRun(db, runId, DECISIONS_NAMED);
   const records = decisions.map(({ recordId }) => recordId);
   const makers = await makersOf(db, [...new Set(records)]);
   return {
