@@ -203,9 +203,10 @@ async function versionsThen(
   ids: readonly string[],
   { on, knownAt: instant, viewer = null }: DeductionFilter,
 ) {
-  const history = await seenBy(db, viewer, await historyOf(db, ids));
+  const all = await historyOf(db, ids);
+  const sights = viewer === null ? null : await sightsFor(db, viewer, all);
+  const history = viewer === null || sights === null ? all : await visibleVersions(all, viewer, sights);
   const decisions = on === undefined ? new Map<string, DecidedStart[]>() : await startDecisionsOf(db, ids);
-  const sights = viewer === null ? null : await sightsFor(db, viewer, history);
   const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
     instant === undefined ? rows : knownAt(rows, instant);
   return [...Map.groupBy(known(history), (version) => version.deduction_id)].flatMap(([id, versions]) => {
