@@ -97,14 +97,14 @@ export async function reviveSyncs(
     .execute();
 }
 
-/** A sync that was requested before `overdueBefore` is overdue. */
-type Dismissal = { reason: string; overdueBefore: string } & Acting;
-
 /** Returns the employers for which a census was ever requested. */
 export async function employersWithSyncs(db: Db): Promise<Set<string>> {
   const rows = await db.selectFrom('census_syncs').select('employer_id').distinct().execute();
   return new Set(rows.map(({ employer_id }) => employer_id));
 }
+
+/** A sync that was requested before `overdueBefore` is overdue. */
+type Dismissal = { reason: string; overdueBefore: string } & Acting;
 
 /** Dismisses a sync for which readiness fails. The first reason stays when it is dismissed again. */
 export async function dismissSync(
