@@ -97,8 +97,8 @@ export type Copied = { tables: number; rows: number };
 /**
  * Copies every row in one transaction of the target, then reads the target and compares row counts and SHA-256 hashes
  * before it commits. Both databases must have this release's schema and one environment, and no other process may write
- * to them. The copy ends with an audit record of it. Calls `copied` with the number of rows written. Throws COPY_REFUSED if the target is not empty, or if it
- * returns other rows than were written.
+ * to them. The copy ends with an audit record of it. Calls `copied` with the number of rows written. Throws COPY_REFUSED
+ * if the target is not empty, or if it returns other rows than were written.
  */
 export function copyDatabase(
   from: Db,
