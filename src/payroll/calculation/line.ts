@@ -220,3 +220,8 @@ type Keyed = Pick<
   Line,
   'kind' | 'deduction_id' | 'adjustment_for' | 'opening_id' | 'line_of_coverage' | 'taxability'
 >;
+
+/** Compares ids and codes for the order of lines and items. */
+export function byText(text: string, other: string): number {
+  return text === other ? 0 : text < other ? -1 : 1;
+}

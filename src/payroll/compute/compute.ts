@@ -1,6 +1,6 @@
 /** Computes a run from the ledger, about a hundred employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
-import { LINE_KINDS, type Line } from '../calculation/line.ts';
+import { byText, LINE_KINDS, type Line } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { readEmployees } from './employees.ts';
@@ -46,8 +46,4 @@ function byPlace(line: Line, other: Line): number {
     byText(line.opening_id ?? '', other.opening_id ?? '') ||
     byText(line.taxability, other.taxability)
   );
-}
-
-function byText(text: string, other: string): number {
-  return text === other ? 0 : text < other ? -1 : 1;
 }

@@ -1,7 +1,7 @@
 /** The open items of an employee: what payroll still owes or is owed, with what was decided about it. Pure. */
 import type { Cents } from '../../money.ts';
 import { ITEM_KINDS, type ItemIdentity, isNothing, sidesOf } from '../calculation/items.ts';
-import type { Flag, Line } from '../calculation/line.ts';
+import { byText, type Flag, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';
@@ -96,7 +96,7 @@ function needsDecision({ run }: Computation, item: Omit<OpenItem, 'needsDecision
 }
 
 /** By pay date, run or opening item, deduction, line of coverage, taxability, and kind. */
-export function byOrder(item: OpenItem, other: OpenItem): number {
+function byOrder(item: OpenItem, other: OpenItem): number {
   const [one, two] = [item.identity, other.identity];
   return (
     byText(item.payDate, other.payDate) ||
@@ -106,8 +106,4 @@ export function byOrder(item: OpenItem, other: OpenItem): number {
     byText(one.taxability, two.taxability) ||
     ITEM_KINDS.indexOf(one.kind) - ITEM_KINDS.indexOf(two.kind)
   );
-}
-
-function byText(text: string, other: string): number {
-  return text === other ? 0 : text < other ? -1 : 1;
 }
