@@ -1,9 +1,7 @@
 /** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
-
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
-import type { Because, Line } from '../calculation/line.ts';
-import { lineKey } from '../calculation/line.ts';
+import { type Because, type Line, lineKey } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import { adjustmentLines, NOT_COMPARED, withCodes } from './adjustments.ts';

@@ -1,5 +1,4 @@
 /** The amounts of open items that earlier runs took. Pure. */
-
 import { centsOf } from '../../money.ts';
 import type { ItemIdentity } from '../calculation/items.ts';
 import { lineKey } from '../calculation/line.ts';
