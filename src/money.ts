@@ -59,6 +59,14 @@ export function centsOf(amount: string): Cents {
   return BigInt(amount.replace('.', ''));
 }
 
+export function amountOrNull(cents: Cents | null): string | null {
+  return cents === null ? null : amountOf(cents);
+}
+
+export function centsOrNull(amount: string | null): Cents | null {
+  return amount === null ? null : centsOf(amount);
+}
+
 /** A contribution has at most 40 digits before its point (contract/deduction.ts), and a year of it two more. */
 const DIGITS_MAX = 42;
 export const AMOUNT_PATTERN = `^-?[0-9]{1,${DIGITS_MAX}}(?:\\.[0-9]{1,${CENT_DECIMALS}})?$`;

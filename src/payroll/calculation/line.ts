@@ -3,7 +3,15 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
-import { AMOUNT_PATTERN, AMOUNT_RULE, amountOf, type Cents, centsOf } from '../../money.ts';
+import {
+  AMOUNT_PATTERN,
+  AMOUNT_RULE,
+  amountOf,
+  amountOrNull,
+  type Cents,
+  centsOf,
+  centsOrNull,
+} from '../../money.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
@@ -172,10 +180,10 @@ export function lineRecord(line: Line): LineRecord {
     ...line,
     member_amount: amountOf(line.member_amount),
     employer_amount: amountOf(line.employer_amount),
-    outstanding_after: textOf(line.outstanding_after),
-    previous_amount: textOf(line.previous_amount),
-    member_difference: textOf(line.member_difference),
-    employer_difference: textOf(line.employer_difference),
+    outstanding_after: amountOrNull(line.outstanding_after),
+    previous_amount: amountOrNull(line.previous_amount),
+    member_difference: amountOrNull(line.member_difference),
+    employer_difference: amountOrNull(line.employer_difference),
   };
 }
 
@@ -190,14 +198,6 @@ export function lineOf(record: LineRecord): Line {
     member_difference: centsOrNull(record.member_difference),
     employer_difference: centsOrNull(record.employer_difference),
   };
-}
-
-function textOf(cents: Cents | null): string | null {
-  return cents === null ? null : amountOf(cents);
-}
-
-function centsOrNull(amount: string | null): Cents | null {
-  return amount === null ? null : centsOf(amount);
 }
 
 /** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */

@@ -1,7 +1,7 @@
 /** Decisions on open items: append-only, numbered per employer. A run keeps the number of the last one that it knew. */
 import { insertRows, isOneOf } from '../../database/bulk.ts';
 import type { Db, ItemDecisionTable, Trx } from '../../database/tables.ts';
-import { amountOf, type Cents, centsOf } from '../../money.ts';
+import { amountOrNull, type Cents, centsOf, centsOrNull } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import type { Sides } from '../calculation/items.ts';
@@ -66,9 +66,9 @@ export async function recordDecisions(
       item_id: decision.itemId,
       run_id: decision.runId,
       action: decision.action,
-      member_amount: textOf(decision.madeFor?.member),
-      employer_amount: textOf(decision.madeFor?.employer),
-      amount: textOf(decision.amount),
+      member_amount: amountOrNull(decision.madeFor?.member ?? null),
+      employer_amount: amountOrNull(decision.madeFor?.employer ?? null),
+      amount: amountOrNull(decision.amount),
       not_before: decision.notBefore,
       until: decision.until,
       paid_on: decision.paidOn,
@@ -134,7 +134,7 @@ function decisionOf(row: ItemDecisionTable): Decision {
       member_amount === null || employer_amount === null
         ? null
         : { member: centsOf(member_amount), employer: centsOf(employer_amount) },
-    amount: amount === null ? null : centsOf(amount),
+    amount: centsOrNull(amount),
     notBefore: row.not_before,
     until: row.until,
     paidOn: row.paid_on,
@@ -142,10 +142,6 @@ function decisionOf(row: ItemDecisionTable): Decision {
     recordId: row.record_id,
     recordedAt: row.recorded_at,
   };
-}
-
-function textOf(amount: Cents | null | undefined): string | null {
-  return amount == null ? null : amountOf(amount);
 }
 
 export const DECISION_REASONS: ReasonColumn = {

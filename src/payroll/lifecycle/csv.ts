@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { csvOf, harmless } from '../../formats/csv.ts';
-import { amountOf, type Cents } from '../../money.ts';
+import { amountOf, amountOrNull } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
 
@@ -37,17 +37,17 @@ const COLUMNS: readonly Column[] = [
   { name: 'kind', of: (line) => line.kind },
   { name: 'adjustment_for', of: (line) => line.adjustment_for },
   { name: 'change', of: (line) => line.change },
-  { name: 'previous_amount', isNumber: true, of: (line) => textOrNull(line.previous_amount) },
+  { name: 'previous_amount', isNumber: true, of: (line) => amountOrNull(line.previous_amount) },
   { name: 'flags', of: (line) => line.flags.join(' ') },
   { name: 'explanation', of: (line) => line.explanation },
   { name: 'amount_change', of: (line) => line.amount_change },
-  { name: 'member_difference', isNumber: true, of: (line) => textOrNull(line.member_difference) },
-  { name: 'employer_difference', isNumber: true, of: (line) => textOrNull(line.employer_difference) },
+  { name: 'member_difference', isNumber: true, of: (line) => amountOrNull(line.member_difference) },
+  { name: 'employer_difference', isNumber: true, of: (line) => amountOrNull(line.employer_difference) },
   { name: 'adjustment_pay_date', of: (line) => line.adjustment_pay_date },
   { name: 'replaces_deduction_id', of: (line) => line.replaces_deduction_id },
   { name: 'opening_id', of: (line) => line.opening_id },
   { name: 'item_id', of: (line) => line.item_id },
-  { name: 'outstanding_after', isNumber: true, of: (line) => textOrNull(line.outstanding_after) },
+  { name: 'outstanding_after', isNumber: true, of: (line) => amountOrNull(line.outstanding_after) },
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);
@@ -55,10 +55,6 @@ export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.nam
 /** Returns the lines of a run as CSV in UTF-8. Each page is formatted on request, so memory stays flat. */
 export function csvOfLines(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): Readable {
   return csvOf(CSV_COLUMNS, pages, (line) => cellsOf(line, run));
-}
-
-function textOrNull(amount: Cents | null): string | null {
-  return amount === null ? null : amountOf(amount);
 }
 
 function cellsOf(line: Line, run: RunOfLines): string[] {

@@ -12,7 +12,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { amountOf } from '../../money.ts';
+import { amountOf, amountOrNull } from '../../money.ts';
 import { Actor, type Made, makersOf, SYSTEM } from '../../security/audit.ts';
 import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
 import { amountField, Because, FLAGS } from '../calculation/line.ts';
@@ -242,7 +242,7 @@ export function viewDecision(
     id: String(decision.decisionId),
     action: decision.action,
     covers: decision.itemId === null ? 'employee' : 'item',
-    amount: decision.amount === null ? null : amountOf(decision.amount),
+    amount: amountOrNull(decision.amount),
     not_before: decision.notBefore,
     until: decision.until,
     paid_on: decision.paidOn,
