@@ -149,14 +149,14 @@ function newDecision(
   reason: string,
   { employeeId, item }: { employeeId: string; item: OpenItem | null },
 ): NewDecision {
-  const ownAmount = text === undefined ? null : (parseAmount(text) as Cents);
+  const statedAmount = text === undefined ? null : (parseAmount(text) as Cents);
   return {
     employeeId,
     itemId: item?.id ?? null,
     runId: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
     action,
     madeFor: item === null ? null : { member: item.line.member_amount, employer: item.line.employer_amount },
-    amount: action === 'write_off' && item !== null ? item.outstanding.member : ownAmount,
+    amount: action === 'write_off' && item !== null ? item.outstanding.member : statedAmount,
     notBefore: not_before ?? null,
     until: until ?? null,
     paidOn: paid_on ?? null,
