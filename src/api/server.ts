@@ -68,7 +68,7 @@ declare module 'fastify' {
   }
 }
 
-/** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope or no action. */
+/** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope, action or employer rule. */
 export function createApi(parts: ApiParts): Api {
   const { elapsed, log, version, counts, proxies } = parts;
   const app: Api = fastify({
