@@ -29,7 +29,7 @@ const changes = (all: string): Fixed => ({ scope: 'changes:read', all });
 const employees: Fixed = { scope: 'ledger:read', example: links.employeeLink };
 const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Census' });
 
-const allEmployers: Fixed = { scope: 'ledger:read', all: '/', label: 'Readiness of all employers' };
+const allEmployers: Fixed = { scope: 'ledger:read', all: '/operations', label: 'Readiness of all employers' };
 
 /** Links the event of an example such as `msg_1: emp-1, medical`, which may also be the event alone. */
 function quarantined(example: string): Html {
