@@ -146,7 +146,7 @@ t.test('a change is canceled with a reason, which is kept', async (t) => {
   await click(page, 'Cancel the change');
   await page.locator('#message').getByText('must be a reason').waitFor();
   await page.getByLabel('Reason for canceling').fill(HOSTILE);
-  await page.keyboard.press('Enter');
+  await page.getByLabel('Reason for canceling').press('Enter');
   await page.getByText('It will not be sent').waitFor();
   t.equal(await page.getByText(HOSTILE, { exact: true }).count(), 1);
   t.equal(await stateOf(stage, hire), 'canceled');
