@@ -30,7 +30,7 @@ import {
 } from '../../operations/restore.ts';
 import { isAnyDropped } from '../../operations/retention.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
-import { record } from '../../security/audit.ts';
+import { type Details, record } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
 import { keysInUse } from '../../security/encrypted-columns.ts';
 import { actingIn, type Command, type Context, confirm } from '../command.ts';
@@ -82,10 +82,10 @@ export function addBackupCommand(program: Command): void {
 }
 
 /** Records a backup in the database that was backed up. Returns the code of the error if that fails. */
-async function recordBackup(context: Context, url: string, details: object): Promise<string | null> {
+async function recordBackup(context: Context, url: string, details: Details): Promise<string | null> {
   const db = openDatabase(url);
   try {
-    const made = { action: 'database.back-up', resource: null, details: { ...details } } as const;
+    const made = { action: 'database.back-up', resource: null, details } as const;
     await transact(db, (trx) => record(trx, actingIn(context), made));
     return null;
   } catch (error) {
