@@ -18,7 +18,7 @@ const WARM_UP_EVENTS = 5_000;
 const HOSTILE = 450;
 /** Deliveries are signed when they are prepared, so all must be sent within the five minutes of their timestamp. */
 const DELIVERIES = { perSecond: 20, seconds: 15, connections: 32 };
-/** The limit that issue 24 sets, in milliseconds. */
+/** Maximum time of a request that another token keeps busy, in milliseconds. */
 const TARGET_MS = 1_000;
 
 export async function reportHostile(

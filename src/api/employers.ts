@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import { employerOfSync } from '../census/sync-list.ts';
 import type { Clock } from '../clock.ts';
+import { utcDay } from '../contract/instant.ts';
 import type { Db } from '../database/tables.ts';
 import { isVisibleChange } from '../employment/changes.ts';
 import { getDeduction } from '../ledger/deductions.ts';
@@ -104,7 +105,7 @@ export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer |
   if (employers === null) return null;
   return {
     employers,
-    today: now().toISOString().slice(0, 'YYYY-MM-DD'.length),
+    today: utcDay(now()),
     versionsNamed: (employees) => versionsInLines(db, employees, employers),
   };
 }

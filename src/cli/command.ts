@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
 import type { Clock } from '../clock.ts';
 import { readDatabaseUrl, readEnvironment } from '../config.ts';
+import { utcDay } from '../contract/instant.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
@@ -45,7 +46,7 @@ export function actingIn({ actor, now }: Context, at = now()): Acting {
 
 /** Returns the date of this machine's clock, in UTC. */
 export function todayIn({ now }: Pick<Context, 'now'>): string {
-  return now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+  return utcDay(now());
 }
 
 export function catchSignals(stopping: AbortController): () => AbortSignal {

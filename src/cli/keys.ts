@@ -1,6 +1,7 @@
 /** The commands of data keys. */
 import { randomBytes } from 'node:crypto';
 import { readDataKeys } from '../config.ts';
+import { utcDay } from '../contract/instant.ts';
 import { countRows } from '../database/bulk.ts';
 import { databaseNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
@@ -19,7 +20,7 @@ export function addKeyCommands(program: Command): void {
     .records('none')
     .examples('keys generate', 'keys generate > data-keys')
     .does(async ({ out, now }) => {
-      const day = now().toISOString().slice(0, 10).replaceAll('-', '');
+      const day = utcDay(now()).replaceAll('-', '');
       // Two keys of one day get different ids. AES-256 needs 32 bytes.
       const [id, key] = [randomBytes(2).toString('hex'), randomBytes(32).toString('base64')];
       out.print(`k${day}-${id}:${key}`);

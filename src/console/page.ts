@@ -5,6 +5,7 @@ import type { EmployerRule } from '../api/employers.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { utcDay } from '../contract/instant.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
@@ -131,7 +132,7 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: Co
     params: textsOf(request.params),
     query: textsOf(request.query),
     now,
-    today: now.toISOString().slice(0, 10),
+    today: utcDay(now),
     caller: request.caller,
     may: (scope) => maySee(request.caller, scope),
   };

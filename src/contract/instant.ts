@@ -37,3 +37,8 @@ export function dayOf(text: string): string | null {
   const day = DATE_TIME.exec(text)?.[1] ?? text;
   return isDay(day) ? day : null;
 }
+
+/** Returns the UTC date of a time or of UTC text, such as the text of `toInstant`. */
+export function utcDay(time: Date | string): string {
+  return (typeof time === 'string' ? time : time.toISOString()).slice(0, 'YYYY-MM-DD'.length);
+}

@@ -2,6 +2,7 @@
  * Derives roster facts from employment changes, and checks them. Only a new hire names its employer; the other changes
  * are about the employer where the employee is active on the day from which they count.
  */
+import { utcDay } from '../contract/instant.ts';
 import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
@@ -79,7 +80,7 @@ export async function recordChangeFacts(
     const employments = employmentsOf(before).filter(
       ({ employer_id }) => limits === null || limits.employers.includes(employer_id),
     );
-    const facts = factsOf(change, employments, now.slice(0, 'YYYY-MM-DD'.length));
+    const facts = factsOf(change, employments, utcDay(now));
     const appended = facts.map((fact) => {
       position += 1;
       return reportOf(fact, source, position, now);

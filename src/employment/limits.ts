@@ -1,4 +1,5 @@
 /** Limits what a token may report: changes of its employers' employees, and new hires at its employers. */
+import { utcDay } from '../contract/instant.ts';
 import type { Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { rosterOf } from '../ledger/roster.ts';
@@ -21,7 +22,7 @@ export const LIMIT_PROBLEMS = {
  * its employee in the same call.
  */
 export async function createLimitCheck(trx: Trx, submissions: readonly Limited[], at: string) {
-  const today = at.slice(0, 'YYYY-MM-DD'.length);
+  const today = utcDay(at);
   const limited = submissions.filter(({ limits }) => limits);
   const employees = limited.map(({ change }) => change.body.employee_id);
   const roster = await rosterOf(trx, [...new Set(employees)]);

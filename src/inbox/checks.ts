@@ -1,6 +1,7 @@
 /** The readiness checks of events. */
 import { sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
+import { utcDay } from '../contract/instant.ts';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
@@ -170,7 +171,7 @@ async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> 
 /** Returns the employers that an event leads to: the employer that it names, and the employee's employers on today's roster. */
 async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   const employees = new Set(events.flatMap(({ named }) => named.flatMap((one) => one.employeeId ?? [])));
-  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const today = utcDay(now);
   const byEmployee = await currentEmployers(db, [...employees], today);
   return ({ named }: EventFound): ReadonlySet<string> => {
     const employers = new Set<string>();

@@ -1,5 +1,6 @@
 /** The readiness checks of the roster and of its deductions. */
 import { type Check, type EmployerQuestion, FOUND_AT_MOST, fail, type Question } from '../checks.ts';
+import { utcDay } from '../contract/instant.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { assignedEmployer, assignmentsOf, isAnyAssignedAfter } from './assignments.ts';
@@ -19,7 +20,7 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
   title: 'Employees with two employers have unassigned deductions',
   command: 'deductions assign --help',
   ask: async (db, { now, employerId, employeeSets, viewer }) => {
-    const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+    const today = utcDay(now);
     const unassigned = await unassignedDeductions(db, today, employeeSets);
     const employees = unassigned.map(({ employeeId }) => employeeId);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);

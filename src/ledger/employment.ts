@@ -1,4 +1,5 @@
 /** Computes employment from roster reports, by the rules of "Effective dates" in docs/roster.md. Pure. */
+import { utcDay } from '../contract/instant.ts';
 import type { RosterFactTable } from '../database/tables.ts';
 
 /** One report by one source. A null attribute was not stated; it never erases one. */
@@ -86,7 +87,7 @@ export function effectiveOn(report: RosterFact): string {
 }
 
 export function receivedOn({ recorded_at }: Pick<RosterFact, 'recorded_at'>): string {
-  return recorded_at.slice(0, 'YYYY-MM-DD'.length);
+  return utcDay(recorded_at);
 }
 
 /**

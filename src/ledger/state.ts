@@ -1,4 +1,5 @@
 /** Decides which versions of a deduction count, and which one is in effect on a date (docs/concepts.md). Pure. */
+import { utcDay } from '../contract/instant.ts';
 import type { StartDecisionTable } from '../database/tables.ts';
 import { isSameNumber } from '../money.ts';
 import type { Version } from './fold.ts';
@@ -98,7 +99,7 @@ function isMoved(version: Ordered & Span, next: Ordered & Span): boolean {
   const nextStart = next.starts_on as string;
   if (next.ends_on !== null && next.ends_on < nextStart) return false;
   if (version.ends_on !== null && version.ends_on < nextStart) return false;
-  const sentOn = next.event_time.slice(0, 'YYYY-MM-DD'.length);
+  const sentOn = utcDay(next.event_time);
   return version.starts_on !== null && sentOn < version.starts_on;
 }
 

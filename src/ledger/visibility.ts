@@ -1,4 +1,5 @@
 /** Decides what a token limited to employers sees of an employee who moved ("Limited tokens" in docs/access.md). */
+import { utcDay } from '../contract/instant.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact, receivedOn } from './employment.ts';
 import type { Version } from './fold.ts';
@@ -100,7 +101,7 @@ function lastDaysOf(reports: readonly RosterFact[]): string[] {
 function dayBefore(day: string): string {
   const date = new Date(`${day}T00:00:00Z`);
   date.setUTCDate(date.getUTCDate() - 1);
-  return date.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  return utcDay(date);
 }
 
 /** An employee belongs to the employers where they work or will work, else to the employer that they left last. */

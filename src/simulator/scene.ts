@@ -1,4 +1,5 @@
 import type { LineOfCoverage } from '../contract/deduction.ts';
+import { utcDay } from '../contract/instant.ts';
 import type { Enrolments } from './enrolments.ts';
 import type { MadeEvent, OutgoingEvent } from './events.ts';
 import type { FaultState } from './faults.ts';
@@ -52,7 +53,7 @@ export function enrolOne(scene: Scene, employeeId: string, line: LineOfCoverage)
 }
 
 export function dayFrom(scene: Scene, days: number): string {
-  return new Date(scene.now().getTime() + days * 86_400_000).toISOString().slice(0, 10);
+  return utcDay(new Date(scene.now().getTime() + days * 86_400_000));
 }
 
 export async function sendInOrder(scene: Scene, events: readonly OutgoingEvent[]): Promise<void> {

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
 import {
@@ -160,7 +161,7 @@ const Feed = field.component(
 
 export function deductionRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
-  const today = () => now().toISOString().slice(0, 10);
+  const today = () => utcDay(now());
 
   /** Throws 409 if a limited caller decides on a deduction of an employee who moved away. */
   async function assertOwnEmployee(request: FastifyRequest, deductionId: string): Promise<void> {

@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
@@ -140,7 +141,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { employee_id: employeeId } = request.params;
-      const today = now().toISOString().slice(0, 10);
+      const today = utcDay(now());
       const viewer = viewerOf(request, parts);
       const isSeen = ({ employer_id }: { employer_id: string }) => seesEmployer(request, employer_id);
       const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];

@@ -1,6 +1,7 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { employmentsOf } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
@@ -79,7 +80,7 @@ const DECISIONS_BYTES_MAX = 8 * 1024 * 1024;
 
 export function openItemRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
-  const today = () => now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const today = () => utcDay(now());
   const itemsOf = (employerId: string, query: Static<typeof Filter>): ItemsOf => ({
     employerId,
     today: today(),

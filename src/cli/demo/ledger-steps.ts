@@ -3,7 +3,7 @@ import type { CensusSync } from '../../census/sync-list.ts';
 import type { ReadinessReport } from '../../checks.ts';
 import type { Census } from '../../contract/census.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
-import { dayOf } from '../../contract/instant.ts';
+import { dayOf, utcDay } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/events.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-views.ts';
 import { dollars } from '../../money.ts';
@@ -178,7 +178,7 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   const { simulator, api } = stage;
   const before = await firstDeduction(stage, 'dental', 1);
   const dayOfNextMonth = (day: number): string =>
-    new Date(Date.UTC(now().getUTCFullYear(), now().getUTCMonth() + 1, day)).toISOString().slice(0, 10);
+    utcDay(new Date(Date.UTC(now().getUTCFullYear(), now().getUTCMonth() + 1, day)));
   const [lastDay, dayAfter] = [dayOfNextMonth(0), dayOfNextMonth(1)];
   const event = simulator.endDeduction(before.id, lastDay);
   show(

@@ -1,5 +1,6 @@
 /** The pay dates of the employers of the demo. */
 import type { PayFrequency } from '../../contract/employee.ts';
+import { utcDay } from '../../contract/instant.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 
 export type Calendar = {
@@ -71,5 +72,5 @@ function halfMonths(year: number, month: number): PayDate[] {
 }
 
 function dayAt(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+  return utcDay(new Date(ms));
 }

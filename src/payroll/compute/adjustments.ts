@@ -1,5 +1,6 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
+import { utcDay } from '../../contract/instant.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
@@ -283,7 +284,7 @@ function reasonOf(
   deciding: RunVersion | null,
   year: string,
 ): string {
-  const received = dayInWords(received_at.slice(0, 'YYYY-MM-DD'.length), year);
+  const received = dayInWords(utcDay(received_at), year);
   if (kind === 'void') return `the ${id === runId ? 'run' : 'final check'} was voided on ${received}`;
   if (kind === 'roster') return `employment reported ${received}`;
   if (kind === 'decision') return `start date decided ${received}`;

@@ -1,4 +1,5 @@
 /** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
+import { utcDay } from '../../contract/instant.ts';
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
 import { type Because, type Line, lineKey } from '../calculation/line.ts';
@@ -60,10 +61,7 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
     return isOfRun && line?.kind === 'regular' ? [{ amount, line }] : [];
   });
   const items = owed.map(({ amount, line }) => {
-    const reported = dayInWords(
-      amount.reportedAt.slice(0, 'YYYY-MM-DD'.length),
-      yearOf(computation.run.pay_date),
-    );
+    const reported = dayInWords(utcDay(amount.reportedAt), yearOf(computation.run.pay_date));
     const taken = printReadable(line.member_amount - amount.owed);
     return arrearsItem(computation, earlier, line, amount.owed, {
       because: { kind: 'taken', id: `${runId}:${amount.report}`, received_at: amount.reportedAt },

@@ -1,5 +1,6 @@
 /** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
 import { Temporal } from 'temporal-polyfill';
+import { utcDay } from '../../contract/instant.ts';
 import { IMPORTED } from '../../inbox/inbox.ts';
 import type { Cents } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
@@ -21,8 +22,7 @@ export function missedCheckOf(
 ): MissedCheck | null {
   const [first] = versions;
   // The amounts that payroll took of an imported deduction before its import are unknown.
-  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
-    return null;
+  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < utcDay(first.recorded_at)) return null;
   const taken = attended.filter(({ terms }) => terms.deductions?.has(deductionId) !== false);
   const cover = coverOf(
     run,

@@ -1,4 +1,5 @@
 /** Assigns a deduction to an employer, unless a finalized run contradicts it. */
+import { utcDay } from '../../contract/instant.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { firstIds } from '../../errors.ts';
 import {
@@ -59,7 +60,7 @@ async function assign(
   { deductionId, employerId, effectiveOn, reason }: Assigning,
   acting: Acting,
 ): Promise<Assigned> {
-  const today = acting.now.slice(0, 'YYYY-MM-DD'.length);
+  const today = utcDay(acting.now);
   const versions = await historyOf(trx, [deductionId]);
   const latest = latestOf(versions);
   if (latest === null) return { outcome: 'unknown' };

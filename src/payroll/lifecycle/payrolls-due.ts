@@ -3,6 +3,7 @@ import { Temporal } from 'temporal-polyfill';
 import { employersWithCensus } from '../../census/staged.ts';
 import { employersWithSyncs } from '../../census/syncs.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
+import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
@@ -69,7 +70,7 @@ type Key = { employer_id: string; pay_frequency: string | null; pay_group: strin
 
 /** Returns the payrolls that are due by pay date, then the employers that need a setup. A pay date before `now` is overdue. */
 export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
-  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const today = utcDay(now);
   const schedules = await schedulesByEmployer(db);
   const codes = await employersWithCodes(db);
   const policies = await employersWithPolicy(db);

@@ -1,4 +1,5 @@
 /** Records decisions about open items: all of a request or none, for the amounts that the caller reviewed. */
+import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
@@ -38,7 +39,7 @@ export async function decideItems(
   request: DecisionsRequest,
   acting: Acting,
 ): Promise<ItemsDecided> {
-  const today = acting.now.slice(0, 'YYYY-MM-DD'.length);
+  const today = utcDay(acting.now);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const revision = await readPayrollRevision(db);
     const checked = await checkDecisions(db, employerId, request, today);
