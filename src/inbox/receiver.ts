@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fastify, { type FastifyInstance } from 'fastify';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -21,6 +22,8 @@ import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './
 
 /** The contract's events have about one KiB; a larger body is not one of them. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
+/** Larger bodies are verified one in each turn of the event loop, so that other deliveries do not wait for them all. */
+const SMALL_BYTES = 16 * 1024;
 /** How long a connection may take, and how often the first two limits are checked. */
 const TIMES = {
   /** Until the end of a request's headers, from its first byte. */
@@ -137,6 +140,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     done(null, payload);
   });
   app.decorateRequest('arrivedAt', 0);
+  const ownTurn = oneEachTurn();
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
@@ -164,6 +168,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     },
     handler: async (request, reply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      if (body.length > SMALL_BYTES) await ownTurn();
       const verdict = verify(request.headers, body);
       if ('refused' in verdict) {
         refuse(verdict.refused);
@@ -177,4 +182,13 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.get('/livez', async (_request, reply) => reply.code((await isAlive()) ? 200 : 503).send());
   app.get('/readyz', async (_request, reply) => reply.code((await isReady()) ? 200 : 503).send());
   return app;
+}
+
+/** Returns a function whose promises resolve in the order of the calls, one in each turn of the event loop. */
+function oneEachTurn(): () => Promise<void> {
+  let last = Promise.resolve();
+  return () => {
+    last = last.then(() => nextTurn());
+    return last;
+  };
 }

@@ -40,6 +40,27 @@ t.test('a body of 256 KiB is accepted and one byte more is rejected', async (t) 
   t.equal(accepted.length, 1);
 });
 
+t.test('a delivery does not wait for the large bodies that arrived before it', async (t) => {
+  const verified: number[] = [];
+  const app = createReceiver({
+    verify(_headers, body) {
+      verified.push(body.length);
+      return { refused: 'signature' };
+    },
+    accept: async () => {},
+    refuse: () => {},
+    counts: createReceivingCounts(() => new Date(), []),
+    isAlive: async () => true,
+    isReady: async () => true,
+  });
+  t.teardown(() => app.close());
+  const deliver = (body: string) => app.inject({ method: 'POST', url: '/webhooks', payload: body });
+  const large = Array.from({ length: 50 }, () => deliver('x'.repeat(BODY_LIMIT_BYTES)));
+  await Promise.all([...large, deliver(BODY)]);
+  t.equal(verified.length, 51);
+  t.ok(verified.indexOf(BODY.length) < 25, `verified after ${verified.indexOf(BODY.length)} large bodies`);
+});
+
 t.test('an endless chunked body is rejected at the limit, and the connection is closed', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const { socket, closed } = await rawSocket(t, port);
