@@ -41,10 +41,10 @@ type Link = {
 };
 const LINKS: readonly Link[] = [
   { path: '/', title: 'Home', scope: 'runs:read' },
-  { path: '/events', title: 'Events', scope: 'events:read' },
-  { path: '/ledger', title: 'Ledger', scope: 'ledger:read', below: ['/deductions', '/employees'] },
   { path: '/runs', title: 'Payroll runs', scope: 'runs:read', below: ['/settings'] },
   { path: '/open-items', title: 'Open items', scope: 'runs:read' },
+  { path: '/ledger', title: 'Ledger', scope: 'ledger:read', below: ['/deductions', '/employees'] },
+  { path: '/events', title: 'Events', scope: 'events:read' },
   { path: '/census', title: 'Census', scope: 'census:read' },
   { path: '/changes', title: 'Changes', scope: 'changes:read' },
   { path: '/audit', title: 'Audit', scope: 'audit:read' },
@@ -120,8 +120,7 @@ function navigation({ name, isLimited, may }: User, path: string): Html {
     <div class="around">
       <nav aria-label="Pages"><ul>${links}</ul></nav>
       <form class="user" hx-post="/sign-out">
-        <span class="name">${name}</span>
-        <a href="/sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>Sessions</a>
+        <a href="/sessions" title="Your access and sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>${name}<span class="hidden-label">, sessions</span></a>
         <button type="submit" class="quiet">Sign out</button>
       </form>
     </div>
