@@ -24,7 +24,9 @@ const PAUSE_MS = 20;
 /** The numbers of dropped event bodies, bodies of settled conflicts, and requests. */
 type Dropped = { events: number; conflicts: number; requests: number };
 
-export type DueByKind = Awaited<ReturnType<typeof countDue>>;
+/** The data that is due at an instant. `due` has null for data that is kept indefinitely. */
+type Counted = { now: Date; due: DueByKind };
+export type DueByKind = Awaited<ReturnType<typeof countDue>>['due'];
 
 type Parts = {
   db: Db;
@@ -40,29 +42,30 @@ export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean
   return eventsMs !== null || requestsMs !== null;
 }
 
-/** Counts the data that is due, and drops nothing. Null for data that is kept indefinitely. */
+/** Counts the data that is due, and drops nothing. */
 export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 'retention' | 'sharedNow'>) {
-  const { events, requests } = limitsOf(retention, await sharedNow(db));
-  return {
+  const now = await sharedNow(db);
+  const { events, requests } = limitsOf(retention, now);
+  const due = {
     events: events === null ? null : await bodiesDue(db, events),
     conflicts: events === null ? null : await conflictBodiesDue(db, events),
     requests: requests === null ? null : await requestsDue(db, requests),
   };
+  return { now, due };
 }
 
 /**
- * Drops all data that is due, in many small transactions between two audit records, then removes it from SQLite's log and
- * shrinks the file. Calls `progress` after each step. Ends early, between two steps, when `signal` aborts. Throws
+ * Drops the counted data, in many small transactions between two audit records, then removes it from SQLite's log and
+ * shrinks the file. Call it soon after `countDue`: the clock's warning includes a step since then. Calls `progress` after each step. Ends early, between two steps, when `signal` aborts. Throws
  * CLOCK_WRONG, and drops nothing, if only this process's clock shows the age of the data and it may be wrong.
  */
 export async function dropDue(
   { db, databaseUrl, retention, sharedNow, clockWarning, actor }: Parts & { actor: Actor },
+  { now, due }: Counted,
   signal: AbortSignal,
   progress: (dropped: Dropped) => void = () => {},
 ): Promise<Dropped> {
   const isSqlite = engineOfUrl(databaseUrl) === 'sqlite';
-  // Read before the warning, which includes a step since then.
-  const now = await sharedNow(db);
   const warning = isSqlite ? await clockWarning() : null;
   if (warning !== null) {
     const why = `nothing is deleted by age while the clock may be wrong (${warning})`;
@@ -86,7 +89,6 @@ export async function dropDue(
     }
     if (requests !== null) await all('requests', () => eraseRequests(db, requests, now.toISOString()));
   };
-  const due = await countDue({ db, retention, sharedNow });
   const isDue = Object.values(due).some((kind) => (kind?.count ?? 0) > 0);
   const made = { action: 'retention.apply', resource: null, details: { events, requests } } as const;
   const time = () => sharedNow(db);
@@ -112,7 +114,11 @@ export async function runRetention(
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      const { events, conflicts, requests } = await dropDue({ ...parts, actor: SYSTEM }, signal);
+      const { events, conflicts, requests } = await dropDue(
+        { ...parts, actor: SYSTEM },
+        await countDue(parts),
+        signal,
+      );
       const bodies = events + conflicts;
       if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were deleted');
       if (requests > 0) {

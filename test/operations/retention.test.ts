@@ -1,6 +1,4 @@
-import { ACTING, acting } from '../support/audit.ts';
 /** Data that is kept for a period, and the parts that remain permanently. */
-
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { sql } from 'kysely';
@@ -25,6 +23,7 @@ import { open, scratch } from '../database/scratch.ts';
 import { acceptChange, service } from '../employment/stage.ts';
 import { type Commits, countedCommits } from '../inbox/commits.ts';
 import { encryptor } from '../outbox/parts.ts';
+import { ACTING, acting } from '../support/audit.ts';
 import { beforeTransaction } from '../support/before-transaction.ts';
 import { at } from '../support/clocks.ts';
 import {
@@ -48,9 +47,12 @@ const OLD = daysAgo(200).toISOString();
 const NEW = daysAgo(50).toISOString();
 
 const CLOCK = { sharedNow: at(NOW), clockWarning: async (): Promise<string | null> => null };
-const drop = ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION, clock = CLOCK) =>
-  dropDue({ db, databaseUrl: url, retention, actor: SYSTEM, ...clock }, new AbortController().signal);
-const due = (db: Db, retention = RETENTION) => countDue({ db, retention, sharedNow: at(NOW) });
+const drop = async ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION, clock = CLOCK) => {
+  const parts = { db, databaseUrl: url, retention, actor: SYSTEM, ...clock };
+  return dropDue(parts, await countDue(parts), new AbortController().signal);
+};
+const due = async (db: Db, retention = RETENTION) =>
+  (await countDue({ db, retention, sharedNow: at(NOW) })).due;
 
 /** The ids of the events with bodies, in order of receipt. */
 async function withBody(db: Db): Promise<string[]> {

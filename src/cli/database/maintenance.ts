@@ -85,7 +85,8 @@ export function addRetentionCommand(program: Command): void {
         databaseUrl: readDatabaseUrl(env),
         actor: context.actor,
       };
-      const due = await countDue(parts);
+      const counted = await countDue(parts);
+      const { due } = counted;
       if (dryRun) {
         printResult(out, { dry_run: true, due }, () => printDue(out, due));
         return 0;
@@ -99,7 +100,9 @@ export function addRetentionCommand(program: Command): void {
       }
       const signal = stopped();
       const dropped = await withProgress(out, 'deleted', total, ({ set }) =>
-        dropDue(parts, signal, ({ events, conflicts, requests }) => set(events + conflicts + requests)),
+        dropDue(parts, counted, signal, ({ events, conflicts, requests }) =>
+          set(events + conflicts + requests),
+        ),
       );
       printResult(out, { dry_run: false, dropped }, () => {
         const deleted = dropped.events + dropped.conflicts;
