@@ -8,12 +8,11 @@ import {
   readSchedules,
   type Schedule,
 } from '../payroll/settings/schedules.ts';
-import { assertKnownEmployer, instant, readJsonFile, year } from './arguments.ts';
+import { readJsonFile, year } from './arguments.ts';
 import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
-
-type Options = { employer: string; knownAt?: string };
+import { addShowCommand, type Options } from './settings.ts';
 
 export function addScheduleCommands(program: Command): void {
   const schedule = program.subcommand('schedule', "Manage an employer's pay dates.");
@@ -33,17 +32,7 @@ export function addScheduleCommands(program: Command): void {
         await print({ ...context, db }, { employer });
       });
     });
-  schedule
-    .subcommand('show', "Show an employer's pay dates of all years.")
-    .records('none')
-    .examples('schedule show --employer maple-bakery')
-    .employer()
-    .option('--known-at <time>', 'As set by this time, such as 2026-07-01T08:00:00Z', instant)
-    .table()
-    .doesOnDatabase(async (context: DatabaseContext, options: Options) => {
-      await assertKnownEmployer(context.db, options.employer);
-      await print(context, options);
-    });
+  addShowCommand(schedule, 'schedule', "Show an employer's pay dates of all years.", print);
 }
 
 type Row = Omit<Schedule, 'pay_dates'> & PayDate;

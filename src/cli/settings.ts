@@ -28,7 +28,7 @@ type Commands<View, Row> = {
   none: string;
 };
 
-type Options = { employer: string; knownAt?: string };
+export type Options = { employer: string; knownAt?: string };
 
 export const addPolicyCommands = (program: Command) => addSetting(program, POLICY, POLICY_COMMANDS);
 export const addCodeCommands = (program: Command) => addSetting(program, CODES, CODE_COMMANDS);
@@ -58,8 +58,18 @@ function addSetting<Value, View, Row>(
         await print({ ...context, db }, { employer });
       });
     });
+  addShowCommand(noun, name, show, print);
+}
+
+/** Adds the command that shows a setting as it is, or as it was set by a time. */
+export function addShowCommand(
+  noun: Command,
+  name: string,
+  description: string,
+  print: (context: DatabaseContext, options: Options) => Promise<void>,
+): void {
   noun
-    .subcommand('show', show)
+    .subcommand('show', description)
     .records('none')
     .examples(`${name} show --employer maple-bakery`)
     .employer()
