@@ -2,10 +2,10 @@
 import type { Test } from 'tap';
 import { allows, SCOPES, type Scope } from '../../src/security/scopes.ts';
 import { newHire } from '../contract/samples.ts';
-import { onEitherEngine } from '../support/engine.ts';
+import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, employ, LATELY, schedule, setSchedules, sync } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
+import { PAY_DATE, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Answer, Request } from './start.ts';
 
 const FOREIGN = 'globex';
@@ -142,3 +142,22 @@ onEitherEngine(
     }
   },
 );
+
+onEachEngine('the id of a deleted run stays with its employer, so no checked id changes hands', async (t) => {
+  const { call, put, tokenFor } = await startWorld(t);
+  const inUse = await put('globex-run');
+  t.match(inUse, { status: 409, json: { detail: /belongs to another employer/ } });
+  const token = await tokenFor([FOREIGN], 'runs:write');
+  t.equal((await call({ method: 'DELETE', url: `${RUNS}/globex-run`, token })).status, 204);
+  const deleted = await put('globex-run');
+  t.strictSame(shownOf(deleted), shownOf(inUse), 'a deleted run shows nothing else');
+  const again = { ...bodyOn(PAY_DATE), employer_id: FOREIGN };
+  t.equal((await call({ method: 'PUT', url: `${RUNS}/globex-run`, body: again, token })).status, 201);
+
+  const payroll = { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: '2026-07-31' };
+  const opened = `${EMPLOYER}-biweekly-2026-07-31`;
+  await put(opened, { ...bodyOn('2026-07-31'), employer_id: FOREIGN });
+  t.equal((await call({ method: 'DELETE', url: `${RUNS}/${opened}` })).status, 204);
+  const { status, json } = await call({ method: 'POST', url: RUNS, body: payroll });
+  t.strictSame([status, json.id], [201, `${opened}-2`], 'an opened run gets another id');
+});

@@ -82,6 +82,9 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       if (begun.outcome === 'different') {
         throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
       }
+      if (begun.outcome === 'of-another-employer') {
+        throw conflict('This ID belongs to another employer, even if its run was deleted. Use another ID.');
+      }
       if (begun.outcome === 'date-open') {
         throw conflict(
           `The run ${begun.by} is already open for this pay date, frequency and pay group. Use it, or delete it first.`,

@@ -39,6 +39,11 @@ export function addRunCommands(program: Command): void {
             `another run has the id ${runId}: use another id, or delete that run with "benefits-sidecar run delete" while it is open`,
           );
         }
+        if (begun.outcome === 'of-another-employer') {
+          throw failed(
+            `the id ${runId} belongs to another employer, even if its run was deleted: use another id`,
+          );
+        }
         if (begun.outcome === 'date-open') {
           throw failed(
             `the run ${begun.by} is already open for this pay date, frequency and pay group: use it, or delete it with "benefits-sidecar run delete"`,

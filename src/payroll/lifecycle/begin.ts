@@ -31,11 +31,12 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Ac
       put: await putRun(trx, runId, run, acting),
       stored: (await findRun(trx, runId)) as StoredRun,
     }));
-    if (put.outcome === 'date-open') return put;
+    if (put.outcome === 'date-open' || put.outcome === 'of-another-employer') return put;
     if (put.outcome === 'created') return { outcome: put.outcome, view, stored };
     // Another caller created the run while this one was computed.
     known = stored;
   }
+  if (known.employer_id !== run.employer_id) return { outcome: 'of-another-employer' };
   if (known.body !== JSON.stringify(run)) return { outcome: 'different' };
   return { outcome: 'same', view: await viewRun(db, known), stored: known };
 }

@@ -8,7 +8,7 @@ import { nearestDates } from '../calculation/pay-dates.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { beginComputation } from '../compute/computation.ts';
 import { RUN_ID_MAX, runOf, type StatedRun } from '../records/body.ts';
-import { findRun, putRun, regularRunOn, type StoredRun } from '../records/runs.ts';
+import { findRun, isOfAnotherEmployer, putRun, regularRunOn, type StoredRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { readSchedules } from '../settings/schedules.ts';
 
@@ -98,6 +98,8 @@ async function freeId(trx: Trx, payroll: Payroll): Promise<string> {
   const base = cut === name && isOfPayroll ? plain : hashed;
   for (let number = 1; ; number += 1) {
     const runId = number === 1 ? base : `${base}-${number}`;
-    if ((await findRun(trx, runId)) === null) return runId;
+    const isTaken =
+      (await findRun(trx, runId)) !== null || (await isOfAnotherEmployer(trx, runId, employer_id));
+    if (!isTaken) return runId;
   }
 }

@@ -3,7 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import { pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, record } from '../../security/audit.ts';
+import { type Acting, isRecordedForAnother, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, removeApprovalsOf } from './approvals.ts';
@@ -28,6 +28,8 @@ export type PutRun =
   | { outcome: 'created' | 'same' }
   /** Another body is stored under the id. */
   | { outcome: 'different' }
+  /** The id belongs to another employer, whose run may be deleted. */
+  | { outcome: 'of-another-employer' }
   /** Another open regular run has the pay date, frequency and pay group. */
   | { outcome: 'date-open'; by: string };
 
@@ -36,6 +38,7 @@ export async function putRun(trx: Trx, runId: string, run: StatedRun, acting: Ac
   const body = JSON.stringify(run);
   await lockPayroll(trx);
   const known = await findRun(trx, runId);
+  if (await isOfAnotherEmployer(trx, runId, run.employer_id)) return { outcome: 'of-another-employer' };
   if (known !== null) return { outcome: known.body === body ? 'same' : 'different' };
   const open = run.kind === 'regular' ? await regularRunOn(trx, run, 'open') : null;
   if (open !== null) return { outcome: 'date-open', by: open.run_id };
@@ -46,6 +49,14 @@ export async function putRun(trx: Trx, runId: string, run: StatedRun, acting: Ac
     .execute();
   await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns });
   return { outcome: 'created' };
+}
+
+/**
+ * Reports whether an id belongs to another employer. It never changes hands, also after its run was deleted, so that a caller
+ * whose employer was checked before the payroll lock acts on no other employer's run.
+ */
+export function isOfAnotherEmployer(trx: Trx, runId: string, employerId: string): Promise<boolean> {
+  return isRecordedForAnother(trx, 'run.create', runId, employerId);
 }
 
 export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
