@@ -43,6 +43,41 @@ function showLost(isLost) {
   if (notice !== null) notice.hidden = !isLost;
 }
 
+/** Times are in UTC until the script shows them in local time, with UTC on hover. */
+const INSTANT = new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeStyle: 'medium' });
+const CLOCK = new Intl.DateTimeFormat('en-US', { timeStyle: 'short' });
+
+function localize() {
+  for (const time of document.querySelectorAll('time.instant')) {
+    const format = time.classList.contains('clock') ? CLOCK : INSTANT;
+    const local = format.format(new Date(time.dateTime));
+    if (time.textContent === local) continue;
+    time.title = time.textContent;
+    time.textContent = local;
+  }
+}
+localize();
+// Before the browser paints a refreshed part.
+new MutationObserver(localize).observe(document.body, {
+  childList: true,
+  characterData: true,
+  subtree: true,
+});
+
+/** Fields of a time contain UTC. The user sees and types local time, and the form sends UTC. */
+const TIME_FIELDS = 'input[type=datetime-local]';
+for (const field of document.querySelectorAll(TIME_FIELDS)) {
+  field.labels[0]?.querySelector('.zone')?.remove();
+  if (field.value === '') continue;
+  const at = new Date(`${field.value}Z`);
+  field.value = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
+}
+document.addEventListener('formdata', ({ target, formData }) => {
+  for (const { name, value } of target.querySelectorAll(TIME_FIELDS)) {
+    if (value !== '') formData.set(name, new Date(value).toISOString());
+  }
+});
+
 /** Scroll wide pictures to the part that matters first. */
 for (const picture of document.querySelectorAll('[data-scroll-to]')) {
   picture.scrollLeft = Number(picture.dataset.scrollTo) - picture.clientWidth / 2;

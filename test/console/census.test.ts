@@ -106,13 +106,13 @@ t.test(
         ),
       );
     t.strictSame(steps, [
-      ['requested 2026-02-01 12:00:00 UTC', 'upload in progress', 'completed not yet'],
+      ['requested Feb 1, 2026, 12:00:00 PM', 'upload in progress', 'completed not yet'],
       [
-        'requested 2026-01-30 10:00:00 UTC',
-        'uploaded 2026-01-30 12:00:00 UTC',
-        'completed 2026-01-30 13:00:00 UTC',
+        'requested Jan 30, 2026, 10:00:00 AM',
+        'uploaded Jan 30, 2026, 12:00:00 PM',
+        'completed Jan 30, 2026, 1:00:00 PM',
       ],
-      ['requested 2026-01-31 06:00:00 UTC', 'upload in progress', 'completed not yet'],
+      ['requested Jan 31, 2026, 6:00:00 AM', 'upload in progress', 'completed not yet'],
     ]);
     await assertGood(t, page, 'the syncs');
     await page.getByLabel('Sync state').selectOption('overdue');

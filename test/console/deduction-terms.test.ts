@@ -24,7 +24,7 @@ const TERMS: Terms = {
 const says = (fields: Partial<Terms>) => sentence({ ...TERMS, ...fields });
 
 t.test('a deduction is described in one sentence', async (t) => {
-  t.equal(sentence(TERMS), '$150.00 monthly from the employee, pre-tax, medical, from 2026-01-01 on');
+  t.equal(sentence(TERMS), '$150.00 monthly from the employee, pre-tax, medical, from Jan 1, 2026 on');
   t.equal(
     says({
       member_contribution: '+15.5',
@@ -36,12 +36,15 @@ t.test('a deduction is described in one sentence', async (t) => {
       effective_end: '2026-12-31',
     }),
     '$15.50 every two weeks from the employee, $350.00 from the employer, post-tax, dependent care FSA (member family), ' +
-      'from 2026-01-01 through 2026-12-31',
+      'from Jan 1, 2026 through Dec 31, 2026',
   );
   t.match(says({ period: 'weekly' }), '$150.00 weekly');
   t.match(says({ period: 'semimonthly' }), '$150.00 twice a month');
   t.match(says({ effective_start: null }), 'with no start or end date');
-  t.match(says({ effective_end: '2025-12-31' }), 'never in effect: it ends on 2025-12-31, before it starts');
+  t.match(
+    says({ effective_end: '2025-12-31' }),
+    'never in effect: it ends on Dec 31, 2025, before it starts',
+  );
 });
 
 t.test('names of the contract are shown as words', async (t) => {
@@ -52,10 +55,10 @@ t.test('names of the contract are shown as words', async (t) => {
 t.test('a deduction is in effect from its first through its last day', async (t) => {
   const span = { from: '2026-01-01', until: '2026-01-31' };
   const on = (day: string) => stateOn(span, day)[0];
-  t.equal(on('2025-12-31'), 'starts 2026-01-01');
+  t.equal(on('2025-12-31'), 'starts Jan 1, 2026');
   t.equal(on('2026-01-01'), 'in effect');
   t.equal(on('2026-01-31'), 'in effect');
-  t.equal(on('2026-02-01'), 'ended 2026-01-31');
+  t.equal(on('2026-02-01'), 'ended Jan 31, 2026');
   t.equal(stateOn({ from: null, until: null }, '0001-01-01')[0], 'in effect');
   t.equal(stateOn({ from: '2026-02-01', until: '2026-01-01' }, '2026-01-15')[0], 'never in effect');
 });
@@ -73,10 +76,10 @@ t.test('each changed field is listed, including those added or removed', async (
   const after: Terms = { ...TERMS, member_contribution: '175.0', effective_end: '2026-12-31' };
   t.strictSame(changesBetween(TERMS, after), [
     { what: 'employee contribution', before: '$150.00', after: '$175.00' },
-    { what: 'end date', before: null, after: '2026-12-31' },
+    { what: 'end date', before: null, after: 'Dec 31, 2026' },
   ]);
   t.strictSame(changesBetween(after, { ...after, effective_end: null }), [
-    { what: 'end date', before: '2026-12-31', after: null },
+    { what: 'end date', before: 'Dec 31, 2026', after: null },
   ]);
   t.strictSame(changesBetween(TERMS, { ...TERMS, employee_id: 'emp-2' }), [
     { what: 'employee', before: 'emp-1', after: 'emp-2' },
@@ -86,7 +89,7 @@ t.test('each changed field is listed, including those added or removed', async (
 t.test('money is formatted without losing a digit', async (t) => {
   for (const [amount, shown] of [
     ['1205.27', '$1,205.27'],
-    ['-3', '-$3.00'],
+    ['-3', '−$3.00'],
     ['+0015.5', '$15.50'],
     ['0.00', '$0.00'],
     ['1234567.8955', '$1,234,567.8955'],

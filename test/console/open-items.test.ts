@@ -29,8 +29,8 @@ t.test('items are listed with filters in the address and totals', async (t) => {
   t.strictSame(
     (await cells(page, 'Open items')).map((row) => row.slice(1, 7)),
     [
-      ['emp-1', 'Arrears', '2026-07-03', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
-      ['emp-2', 'Opening item', '2025-06-01', 'dental, post-tax', '$12.50', '$0.00'],
+      ['emp-1', 'Arrears', 'Jul 3, 2026', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
+      ['emp-2', 'Opening item', 'Jun 1, 2025', 'dental, post-tax', '$12.50', '$0.00'],
     ],
   );
   t.strictSame(await cells(page, 'Totals of open items'), [
@@ -63,8 +63,8 @@ t.test('selected items are decided together, and a changed item is not', async (
   await click(page, 'Preview the next paychecks');
   await page.getByRole('table', { name: 'Next paychecks with these decisions' }).waitFor();
   t.match(await cells(page, 'Next paychecks with these decisions'), [
-    ['emp-1', '2026-07-17', '$69.23', '$99.23'],
-    ['emp-2', '2026-07-17', '$69.23', '$81.73'],
+    ['emp-1', 'Jul 17, 2026', '$69.23', '$99.23'],
+    ['emp-2', 'Jul 17, 2026', '$69.23', '$81.73'],
   ]);
   await page.getByLabel('Take from the pay date').fill('2026-08-01');
   await click(page, 'Record the decisions');

@@ -326,7 +326,7 @@ t.test('a deduction of two jobs is assigned on the page that the readiness check
   await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
   await click(page, 'Assign the deduction');
   await page.waitForURL('**/deductions/ded-1');
-  const shown = `globex from the pay period of 2026-07-01. Assigned by API_TOKEN: ${HOSTILE}`;
+  const shown = `globex from the pay period of Jul 1, 2026. Assigned by API_TOKEN: ${HOSTILE}`;
   t.match(await page.locator('main').textContent(), shown);
   const { json } = await call({ url: '/v1/deductions/ded-1/employer' });
   t.match(json.assignments, [{ employer_id: 'globex', effective_on: '2026-07-01', reason: HOSTILE }]);

@@ -28,6 +28,8 @@ export type Stage = Running & {
 export type VisitOptions = {
   scheme?: 'light' | 'dark';
   width?: number;
+  /** The browser’s time zone, such as `America/New_York`. UTC by default. */
+  zone?: string;
   /** Expects responses other than 2xx, which the browser's console reports. */
   refusals?: boolean;
   /** Another origin that the page may open. */
@@ -53,11 +55,12 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, por
   const running = await start(t, replaced, (app, parts) => addConsole(app, consolePartsOf(parts)));
   const base = await running.app.listen({ host: '127.0.0.1', port });
   const visit = async (options: VisitOptions = {}) => {
-    const { scheme = 'light', width = 1280 } = options;
+    const { scheme = 'light', width = 1280, zone = 'UTC' } = options;
     const context = await (await theBrowser()).newContext({
       baseURL: base,
       colorScheme: scheme,
       viewport: { width, height: 800 },
+      timezoneId: zone,
     });
     t.teardown(() => context.close());
     context.setDefaultTimeout(PATIENCE_MS);

@@ -2,8 +2,8 @@
  * Charts, drawn on the server as SVG. The picture stretches, so labels are HTML around it and stay readable; a table
  * holds the same numbers. Scales are by hand: two lines here, where d3-scale would bring six packages.
  */
-import { type Html, html } from '../html.ts';
-import { count } from './format.ts';
+import { type Content, type Html, html } from '../html.ts';
+import { clock, count } from './format.ts';
 import { type Column, table } from './list.ts';
 
 /** Height of the view box. Each value is one unit wide. */
@@ -77,7 +77,7 @@ function asTable(title: string, at: readonly string[], series: readonly Series[]
   });
   const newestFirst = [...at.keys()].toReversed();
   const list = table(newestFirst, { caption: title, captionHidden: true }, [
-    ['Minute (UTC)', (index) => minuteOf(at[index]), 'name'],
+    ['Minute', (index) => minuteOf(at[index]), 'name'],
     ...columns,
   ]);
   return html`
@@ -95,6 +95,6 @@ function roundUp(value: number): number {
   return ([1, 2, 5, 10].find((step) => step * ten >= value) ?? 10) * ten;
 }
 
-function minuteOf(at: string | undefined): string {
-  return at?.slice(11, 16) ?? '';
+function minuteOf(at: string | undefined): Content {
+  return at !== undefined && clock(at);
 }

@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { count, money, since } from './format.ts';
+import { clock, count, money, since } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
@@ -161,7 +161,7 @@ export function checkList(
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
       <ul>${pass.map(({ advice }) => html`<li>${advice}</li>`)}</ul>
-      <p class="hint">${`Checked at ${checked_at.slice(11, 19)} UTC.`}</p>
+      <p class="hint">${'Checked at '}${clock(checked_at)}.</p>
     </details>
   `;
 }

@@ -16,7 +16,7 @@ export type Field = {
   readonly value: string;
   readonly problems?: readonly Problem[];
   readonly required?: boolean;
-  /** `datetime-local` has no zone and is UTC, so its label must say so. */
+  /** `datetime-local` is UTC. The page's script shows it, and sends it, from the local time. */
   readonly type?: 'text' | 'date' | 'datetime-local';
   readonly size?: number;
   readonly rows?: number;
@@ -56,7 +56,7 @@ export function field(spec: Field): Html {
         : html`<input type=${type} step=${isTime ? 'any' : undefined} size=${size} list=${list} value=${text} autocomplete="off" ...${attributes} />`;
   return html`
     <div class=${problems.length > 0 ? 'field wrong' : 'field'}>
-      <label for=${name}>${label}</label>
+      <label for=${name}>${label}${isTime && html`<span class="zone"> (UTC)</span>`}</label>
       ${problemsOf(spec)}
       ${input}
       ${suggestions && html`<datalist id=${list}>${suggestions.map((one) => html`<option value=${one}></option>`)}</datalist>`}

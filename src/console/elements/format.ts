@@ -24,9 +24,9 @@ export function counted(number: number, one: string, several = `${one}s`): strin
   return `${count(number)} ${number === 1 ? one : several}`;
 }
 
-/** Formats a decimal amount: `1205.27` as `$1,205.27`. A missing one is a dash. */
+/** Formats a decimal amount: `1205.27` as `$1,205.27`, `-4.00` as `−$4.00`. A missing one is a dash. */
 export function money(amount: string | null | undefined): string {
-  return amount === null || amount === undefined ? '–' : dollars(amount);
+  return amount === null || amount === undefined ? '–' : dollars(amount).replace(/^-/, '−');
 }
 
 /** Formats a difference with its sign: `+$23.07`, `−$4.00`, `$0.00`. Null is empty: there is nothing to compare with. */
@@ -36,7 +36,7 @@ export function difference(amount: string | null): string {
   return Number(amount) === 0 ? size : `${amount.startsWith('-') ? '−' : '+'}${size}`;
 }
 
-const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+export const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** Writes a day as people do: `Jul 17, 2026`. */
 export function dayText(day: string): string {
@@ -64,16 +64,21 @@ export function plain(name: string): string {
   return words.map((word) => ABBREVIATIONS[word] ?? word).join(' ');
 }
 
-/** `2026-01-31 09:30:00 UTC`, or a dash for null. */
+/**
+ * Renders a time as `Jan 31, 2026, 09:30:00 UTC`, or null as a dash. The page's script shows it in local time. An event's
+ * time may be no instant; then it is shown as received.
+ */
 export function instant(text: string | null | undefined): Html {
   if (text === null || text === undefined) return html`<span class="soft">–</span>`;
-  return html`<time datetime=${text} title=${text}>${written(text)}</time>`;
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return html`<span>${text}</span>`;
+  const day = `${MONTHS[at.getUTCMonth()]} ${at.getUTCDate()}, ${at.getUTCFullYear()}`;
+  return html`<time class="instant" datetime=${text}>${`${day}, ${at.toISOString().slice(-13, -5)} UTC`}</time>`;
 }
 
-/** The same on two lines, for narrow columns. */
-export function narrowInstant(text: string): Html {
-  const [day = '', ...time] = written(text).split(' ');
-  return html`<time datetime=${text} title=${text}>${day} <span class="under">${time.join(' ')}</span></time>`;
+/** Renders the time of day of an instant as `09:30 UTC`; the page's script shows it in local time. */
+export function clock(text: string): Html {
+  return html`<time class="instant clock" datetime=${text}>${`${text.slice(11, 16)} UTC`}</time>`;
 }
 
 /** The same with its age. */
@@ -88,10 +93,4 @@ export function age(text: string, now: Date): string {
   const unit = UNITS.find((one) => Math.abs(ms) >= 2 * one.ms) ?? { ms: 1_000, name: 's' };
   const long = `${Math.floor(Math.abs(ms) / unit.ms)} ${unit.name}`;
   return ms < 0 ? `in ${long}` : `${long} ago`;
-}
-
-/** An event's time may be no instant; then it is shown as received. */
-function written(text: string): string {
-  const at = new Date(text);
-  return Number.isNaN(at.getTime()) ? text : `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -19,8 +19,8 @@ const FILTERS = [
   { name: 'resource_type', label: 'Resource type' },
   { name: 'resource_id', label: 'Resource ID', size: 28 },
   { name: 'actor_id', label: 'Token or person' },
-  { name: 'from', label: 'From (UTC)', type: 'datetime-local' },
-  { name: 'until', label: 'Before (UTC)', type: 'datetime-local' },
+  { name: 'from', label: 'From', type: 'datetime-local' },
+  { name: 'until', label: 'Before', type: 'datetime-local' },
 ] as const;
 
 export function auditPages({ page }: Console): void {

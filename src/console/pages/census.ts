@@ -122,7 +122,7 @@ function stagedPart({ data, next_cursor }: Schemas['StagedCensusList'], visit: V
   const list = table(data, { caption: 'Staged censuses', captionHidden: true }, [
     ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
-    ['Staged', ({ staged_at }) => html`<span title=${staged_at}>${age(staged_at, now)}</span>`, 'date'],
+    ['Staged', ({ staged_at }) => since(staged_at, now), 'date'],
     ['Last upload', (staged) => lastUpload(staged, now)],
     ...(may('census:write') ? [sync] : []),
   ]);

@@ -4,7 +4,7 @@ import { attempt } from '../api-client.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
-import { count, instant, since } from '../elements/format.ts';
+import { count, dayOf, instant, since } from '../elements/format.ts';
 import { address, changePath, employeeOf } from '../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -32,8 +32,8 @@ const FILTERS = [
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
   { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
   { name: 'employee_id', label: 'Employee ID' },
-  { name: 'from', label: 'Accepted from (UTC)', type: 'datetime-local' },
-  { name: 'until', label: 'Accepted before (UTC)', type: 'datetime-local' },
+  { name: 'from', label: 'Accepted from', type: 'datetime-local' },
+  { name: 'until', label: 'Accepted before', type: 'datetime-local' },
 ] as const;
 
 export const CHANGE_COLUMN: Column<Summary> = [
@@ -146,7 +146,7 @@ function summary(change: Change, visit: Visit): Html {
       ${facts([
         ['Employee', employeeOf(change.employee_id, visit)],
         ['Accepted', since(change.created_at, now)],
-        ['Effective for payroll', change.effective_on],
+        ['Effective for payroll', change.effective_on && dayOf(change.effective_on)],
         ['Pay group', change.pay_group],
         [change.state === 'canceled' ? 'Reason' : 'Last response', change.reason],
         ['Next attempt', due_at && earlier === null && since(due_at, now)],

@@ -28,8 +28,8 @@ const STATES = ['pending', 'applied', 'ignored', 'quarantined'];
 const REPROCESSABLE = [
   { name: 'state', label: 'State', choices: choicesOf(STATES) },
   { name: 'event_type', label: 'Type', size: 28, suggestions: EVENT_TYPES },
-  { name: 'from', label: 'Received from (UTC)', type: 'datetime-local' },
-  { name: 'until', label: 'Received before (UTC)', type: 'datetime-local' },
+  { name: 'from', label: 'Received from', type: 'datetime-local' },
+  { name: 'until', label: 'Received before', type: 'datetime-local' },
 ] as const;
 const FILTERS = [
   ...REPROCESSABLE,

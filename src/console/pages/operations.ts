@@ -166,7 +166,7 @@ function charts({ minutes, counted_since: since }: Activity): Html {
   const acknowledged = minutes.map((minute) => minute.acknowledged);
   // Minutes before the process started have no counts.
   const hasStarted = at[0] !== undefined && since > at[0];
-  const period = hasStarted ? `since the sidecar started at ${since.slice(11, 16)} UTC` : 'in the last hour';
+  const period = hasStarted ? 'since the sidecar started' : 'in the last hour';
   const sum = acknowledged.reduce((total, one) => total + one, 0);
   const [slowest] = minutes.toSorted((one, other) => (other.slowest_ms ?? -1) - (one.slowest_ms ?? -1));
   const most = `at most ${count(Math.max(...acknowledged))} per minute`;
@@ -189,7 +189,7 @@ function charts({ minutes, counted_since: since }: Activity): Html {
     summary:
       slowest === undefined || slowest.slowest_ms === null
         ? `None ${period}.`
-        : `The slowest took ${count(slowest.slowest_ms)} ms, at ${slowest.at.slice(11, 16)} UTC. The provider’s timeout is 15 s.`,
+        : `The slowest took ${count(slowest.slowest_ms)} ms. The provider’s timeout is 15 s.`,
   });
   return html`
     <section class="charts" aria-label="Last hour">

@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
-import { money } from '../../elements/format.ts';
+import { dayOf, money } from '../../elements/format.ts';
 import type { Query } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -62,7 +62,7 @@ function previewOf(paychecks: Schemas['ItemDecisionsPreview']['paychecks']): Htm
     <div id="preview">
       ${table(paychecks, { caption: 'Next paychecks with these decisions', stacked: true }, [
         ['Employee', ({ employee_id }) => employee_id, 'name'],
-        ['Pay date', ({ pay_date }) => pay_date ?? 'No paycheck', 'date'],
+        ['Pay date', ({ pay_date }) => (pay_date === null ? 'No paycheck' : dayOf(pay_date)), 'date'],
         ['Employee amount now', ({ before }) => money(before.member_amount), 'number'],
         ['With the decisions', ({ after }) => money(after.member_amount), 'number'],
         [

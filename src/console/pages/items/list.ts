@@ -5,7 +5,7 @@ import { attempt } from '../../api-client.ts';
 import { EMPLOYER_FILTER, employerChooser } from '../../elements/employers.ts';
 import { empty, later, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { actorName, count, money, plain } from '../../elements/format.ts';
+import { actorName, count, dayOf, money, plain } from '../../elements/format.ts';
 import { address, deductionLink, employeeOf, runLink } from '../../elements/links.ts';
 import {
   type Column,
@@ -126,10 +126,10 @@ function itemTable(items: readonly Item[], visit: Visit): Html {
 export function itemColumns({ may }: Pick<Visit, 'may'>): Column<Item>[] {
   return [
     ['Kind', ({ kind }) => labels.KINDS[kind]],
-    ['Pay date', ({ pay_date }) => pay_date, 'date'],
+    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
     ['Deduction', (item) => deductionOf(item, may)],
-    ['Outstanding', ({ outstanding_member_amount }) => money(outstanding_member_amount), 'number'],
-    ['Employer', ({ outstanding_employer_amount }) => money(outstanding_employer_amount), 'number'],
+    ['Employee amount', ({ outstanding_member_amount }) => money(outstanding_member_amount), 'number'],
+    ['Employer amount', ({ outstanding_employer_amount }) => money(outstanding_employer_amount), 'number'],
     ['State', stateOf],
     ['Explanation', explained, 'wide'],
   ];

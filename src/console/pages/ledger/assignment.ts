@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { type Api, attempt, dataOrNull } from '../../api-client.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
-import { actorName } from '../../elements/format.ts';
+import { actorName, dayText } from '../../elements/format.ts';
 import { address, employerLink, type Query } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -80,7 +80,7 @@ function assignmentForm(
 export function assignmentList(assignments: readonly Assignment[], path: string, may: Visit['may']): Content {
   if (assignments.length === 0) return null;
   const items = assignments.map(({ employer_id, effective_on, assigned_by, reason }) => {
-    const made = ` from the pay period of ${effective_on}. Assigned by ${actorName(assigned_by)}: ${reason}`;
+    const made = ` from the pay period of ${dayText(effective_on)}. Assigned by ${actorName(assigned_by)}: ${reason}`;
     return html`<li>${employerLink(employer_id)}${made}</li>`;
   });
   const again = may('runs:write') && html`<a href=${address(path, { assign: 'true' })}>Assign it again</a>`;

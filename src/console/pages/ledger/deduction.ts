@@ -4,7 +4,7 @@ import type { Schemas } from '../../../client.ts';
 import { type Api, attempt, dataOrNull } from '../../api-client.ts';
 import { facts, state } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
-import { instant } from '../../elements/format.ts';
+import { dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
@@ -145,7 +145,7 @@ function timeForm(path: string, asked: Query, past: Deduction | null, then: Then
 
 function stateThen(past: Deduction | null, { on, knownAt }: Then): Content {
   const known = knownAt !== null && html`<span>${', as known at '}${instant(knownAt)}</span>`;
-  const when = html`<strong>${on === null ? 'Latest state' : `On ${on}`}${known}${': '}</strong>`;
+  const when = html`<strong>${on === null ? 'Latest state' : `On ${dayText(on)}`}${known}${': '}</strong>`;
   if (past === null) return [when, on === null ? 'not known yet.' : 'not in effect.'];
   return [when, `${sentence(past)} (version ${past.version}).`];
 }

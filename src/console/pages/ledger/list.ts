@@ -5,7 +5,7 @@ import { isDay, toInstant } from '../../../contract/instant.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
-import { instant } from '../../elements/format.ts';
+import { dayOf, instant } from '../../elements/format.ts';
 import { address, deductionLink, employeeLink, fitsPath, pathOf, type Query } from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -23,7 +23,7 @@ export const TIME_FILTERS: readonly Filter[] = [
   },
   {
     name: 'known_at',
-    label: 'As known at (UTC)',
+    label: 'As known at',
     type: 'datetime-local',
     hint: 'Shows what the ledger knew at this time. Leave empty for now.',
   },
@@ -137,7 +137,7 @@ function timeNotice(asked: Query, today: string): Html | null {
   return html`
     <p class="notice" role="note">
       <strong>${`${title}: `}</strong>
-      ${on === null ? 'the latest state of each deduction' : html`<span>${'deductions in effect on '}<time datetime=${on}>${on}</time></span>`}
+      ${on === null ? 'the latest state of each deduction' : html`<span>${'deductions in effect on '}${dayOf(on)}</span>`}
       ${knownAt !== null && html`<span>${', as known at '}${instant(knownAt)}</span>`}.
     </p>
   `;

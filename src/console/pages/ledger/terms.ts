@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
-import { money, plain } from '../../elements/format.ts';
+import { dayText, money, plain } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -48,7 +48,7 @@ export function isNeverInEffect({ from, until }: Span): boolean {
   return from !== null && until !== null && until < from;
 }
 
-/** `$150.00 monthly from the employee, pre-tax, medical, from 2026-01-01 on`. */
+/** `$150.00 monthly from the employee, pre-tax, medical, from Jan 1, 2026 on`. */
 export function sentence(terms: Terms): string {
   const { member_contribution, employer_contribution, period, taxability, line_of_coverage } = terms;
   const { coverage_type } = terms;
@@ -62,8 +62,12 @@ export function sentence(terms: Terms): string {
   ].join(', ');
 }
 
+function shownDay(day: string | null): string | null {
+  return day === null ? null : dayText(day);
+}
+
 function spanWords(span: Span): string {
-  const { from, until } = span;
+  const [from, until] = [span.from, span.until].map(shownDay);
   if (isNeverInEffect(span)) return `never in effect: it ends on ${until}, before it starts on ${from}`;
   if (until === null) return from === null ? 'with no start or end date' : `from ${from} on`;
   return from === null ? `through ${until}` : `from ${from} through ${until}`;
@@ -72,8 +76,8 @@ function spanWords(span: Span): string {
 export function stateOn(span: Span, day: string): [word: string, tone: Tone] {
   const { from, until } = span;
   if (isNeverInEffect(span)) return ['never in effect', 'warn'];
-  if (from !== null && day < from) return [`starts ${from}`, 'plain'];
-  if (until !== null && until < day) return [`ended ${until}`, 'plain'];
+  if (from !== null && day < from) return [`starts ${dayText(from)}`, 'plain'];
+  if (until !== null && until < day) return [`ended ${dayText(until)}`, 'plain'];
   return ['in effect', 'good'];
 }
 
@@ -95,7 +99,7 @@ export function changesBetween(before: Terms, after: Terms): Change[] {
 function shownAs(terms: Terms, field: keyof typeof FIELDS): string | null {
   const text = terms[field] ?? null;
   if (text === null) return null;
-  if (field === 'effective_start' || field === 'effective_end') return dayIn(text);
+  if (field === 'effective_start' || field === 'effective_end') return shownDay(dayIn(text));
   return field === 'member_contribution' || field === 'employer_contribution' ? money(text) : text;
 }
 
@@ -159,11 +163,11 @@ export function deductionTable(
     ...(ofEmployee ? [] : owner),
     ['Coverage', coverageOf],
     ['Taxability', ({ taxability }) => plain(taxability), 'date'],
-    ['Employee amount', ({ member_contribution }) => money(member_contribution), 'number'],
-    ['Employer amount', ({ employer_contribution }) => money(employer_contribution), 'number'],
+    ['Employee contribution', ({ member_contribution }) => money(member_contribution), 'number'],
+    ['Employer contribution', ({ employer_contribution }) => money(employer_contribution), 'number'],
     ['Period', ({ period }) => period],
     ['Effective', datesOf, 'date'],
-    [`On ${day}`, (deduction) => state(...stateOn(spanOf(deduction), day))],
+    [`On ${dayText(day)}`, (deduction) => state(...stateOn(spanOf(deduction), day))],
     ['Version', ({ version }) => version, 'number'],
   ]);
 }
@@ -177,8 +181,8 @@ export function datesOf(terms: Terms): Html {
   const { from, until } = spanOf(terms);
   return html`
     <span>
-      ${from === null ? 'no start date' : `from ${from}`}
-      <span class="under">${until === null ? 'no end date' : `to ${until}`}</span>
+      ${from === null ? 'no start date' : `from ${dayText(from)}`}
+      <span class="under">${until === null ? 'no end date' : `to ${dayText(until)}`}</span>
     </span>
   `;
 }

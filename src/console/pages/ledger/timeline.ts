@@ -1,5 +1,5 @@
 /** Draws a deduction’s versions over their effective dates. The table below has the same data. */
-import { counted, money } from '../../elements/format.ts';
+import { counted, MONTHS, money } from '../../elements/format.ts';
 import { type Html, html } from '../../html.ts';
 import { isNeverInEffect, type Span, sentence, spanOf } from './terms.ts';
 import { marksOf, type Then, type Version, wasKnown } from './versions.ts';
@@ -151,7 +151,6 @@ const STEP_MAX = 12_000;
 const STEP_WIDTH_MIN = 44;
 const CHARACTER_WIDTH = 6.5;
 const LABEL_MARGIN = 8;
-const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** `isBreak`: the gap before it is a break. */
 type Stop = { readonly day: number; readonly x: number; readonly isBreak: boolean };

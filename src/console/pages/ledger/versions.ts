@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { actorName, money, narrowInstant } from '../../elements/format.ts';
+import { actorName, instant, money } from '../../elements/format.ts';
 import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -79,11 +79,11 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
     ['Version', (row) => nameOf(row, shown), 'name'],
     ['Event', eventOf, 'wide'],
     ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
-    ['Employee amount', (row) => withNote(money(row.member_contribution), row.period), 'number'],
-    ['Employer amount', ({ employer_contribution }) => money(employer_contribution), 'number'],
+    ['Employee contribution', (row) => withNote(money(row.member_contribution), row.period), 'number'],
+    ['Employer contribution', ({ employer_contribution }) => money(employer_contribution), 'number'],
     ['Effective', datesOf, 'date'],
-    ['Event time', (row) => withNote(narrowInstant(row.event_time), ORDERED_BY[row.ordered_by]), 'date'],
-    ['Recorded', (row) => withNote(narrowInstant(row.recorded_at), `position ${row.position}`), 'date'],
+    ['Event time', (row) => withNote(instant(row.event_time), ORDERED_BY[row.ordered_by]), 'date'],
+    ['Recorded', (row) => withNote(instant(row.recorded_at), `position ${row.position}`), 'date'],
   ]);
   return html`
     <section class="versions">

@@ -6,7 +6,7 @@ import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
-import { money } from '../../elements/format.ts';
+import { dayOf, dayText, money } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -57,7 +57,7 @@ export function finalizePages({ page, part, action }: Console): void {
       <section class="card" aria-label="Run">
         ${facts([
           ['Employer', run.employer_id],
-          ['Pay date', run.pay_date],
+          ['Pay date', dayOf(run.pay_date)],
           ['Pay period', periodOf(run)],
           ['Employee amount', run.totals && money(run.totals.member_amount)],
           ['Employer amount', run.totals && money(run.totals.employer_amount)],
@@ -119,7 +119,7 @@ export function totals(run: Run, before: Partial<Reviewed>): Html {
   return html`
     <section class="narrow" aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
-      <p>${`Employer ${run.employer_id}, pay date ${run.pay_date}, pay period ${periodOf(run)}`}</p>
+      <p>${`Employer ${run.employer_id}, pay date ${dayText(run.pay_date)}, pay period ${periodOf(run)}`}</p>
       ${table(figures, { caption: 'Totals', captionHidden: true }, [
         ['Total', (name) => REVIEWED[name], 'name'],
         ...(isCompared ? [reviewed] : []),

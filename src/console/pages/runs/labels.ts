@@ -205,9 +205,9 @@ export function flagLabel(flag: Line['flags'][number]): string {
   return FLAG_LABELS[flag] ?? plain(flag);
 }
 
-/** `2026-06-29 to 2026-07-12`. */
+/** `Jun 29, 2026 to Jul 12, 2026`. */
 export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' | 'period_end'>): string {
-  return `${period_start} to ${period_end}`;
+  return `${dayText(period_start)} to ${dayText(period_end)}`;
 }
 
 /** `acme, biweekly, Jul 17, 2026`; with the word off-cycle, and with the pay group if there is one. */

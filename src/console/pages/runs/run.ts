@@ -5,7 +5,7 @@ import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, later, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { count, counted, difference, money } from '../../elements/format.ts';
+import { count, counted, dayOf, dayText, difference, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
@@ -90,7 +90,7 @@ export function runPages({ page, part }: Console): void {
             ['Ledger position', count(run.position)],
             ['Rules version', run.rules_version],
             ['ETag', html`<code>${run.etag}</code>`],
-            ['Pay dates of the year', run.pay_dates_used?.join(', ')],
+            ['Pay dates of the year', run.pay_dates_used?.map(dayText).join('; ')],
           ])}
         </details>
       </section>
@@ -113,7 +113,7 @@ function runTable(runs: readonly Summary[]): Html {
     ['Run', ({ id }) => runLink(id), 'name'],
     ['State', (run) => state(run.state)],
     ['Employer', ({ employer_id }) => idLink(address('/runs', { employer_id }), employer_id)],
-    ['Pay date', ({ pay_date }) => pay_date, 'date'],
+    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
     ['Pay period', labels.periodOf, 'date'],
     ['Pay frequency', frequencyOf],
     ['Lines', ({ totals }) => (totals === null ? '–' : count(totals.lines)), 'number'],

@@ -4,7 +4,7 @@ import { attempt } from '../../api-client.ts';
 import { checkNames } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { actorName, counted, instant } from '../../elements/format.ts';
+import { actorName, counted, dayText, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -116,7 +116,7 @@ export function optionsOf(run: Run): Html {
         }),
         [labels.RECOUP.label, recoupText(run.recoup)],
         ['Reason for a different policy', run.policy_reason],
-        ['Pay dates', listed(run.pay_dates)],
+        ['Pay dates', listed(run.pay_dates?.map(dayText) ?? null)],
         ['Only these employees', listed(run.employee_ids)],
         ['Deductions', listed(run.deductions)],
         ['Open items', listed(run.items)],

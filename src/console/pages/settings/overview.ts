@@ -8,7 +8,7 @@ import type { RowColumn } from '../../elements/editor.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
-import { count, instant } from '../../elements/format.ts';
+import { count, dayOf, dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
@@ -126,7 +126,7 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
     return html`
       <section class="card">
         <h3>${title}</h3>
-        <p>${`${pay_dates.length} pay dates, ${pay_dates.at(0)?.pay_date} to ${pay_dates.at(-1)?.pay_date}`}</p>
+        <p>${`${pay_dates.length} pay dates, ${spanOf(pay_dates)}`}</p>
         ${list}
         ${may('runs:write') && html`<p><a href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
       </section>
@@ -135,11 +135,15 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
   return html`${years.flatMap(({ year, schedules }) => schedules.map((schedule) => card(year, schedule)))}`;
 }
 
+function spanOf(dates: Schedule['pay_dates']): string {
+  return [dates.at(0), dates.at(-1)].map((date) => dayText(date?.pay_date ?? '')).join(' to ');
+}
+
 export function dateTable({ pay_dates }: Schedule, caption: string): Html {
   return table(pay_dates, { caption, captionHidden: true }, [
-    ['Pay date', ({ pay_date }) => pay_date, 'name'],
-    ['Period start', ({ period_start }) => period_start, 'date'],
-    ['Period end', ({ period_end }) => period_end, 'date'],
+    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'name'],
+    ['Period start', ({ period_start }) => dayOf(period_start), 'date'],
+    ['Period end', ({ period_end }) => dayOf(period_end), 'date'],
   ]);
 }
 
@@ -162,7 +166,7 @@ function policyTable(policies: readonly Policy[]): Html {
   }
   const caption = 'Versions of the payroll policy, newest first';
   return table(policies, { caption, captionHidden: true, stacked: true }, [
-    ['Pay dates from', ({ effective_from }) => effective_from, 'name'],
+    ['Pay dates from', ({ effective_from }) => dayOf(effective_from), 'name'],
     ...OPTION_NAMES.map((name): Column<Policy> => {
       return [OPTIONS[name].label, (policy) => choiceOf(name, policy[name])?.label];
     }),
