@@ -43,10 +43,11 @@ onEitherEngine(
     await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });
     for (const [field, ids] of Object.entries({
       employee_ids: ['emp-1', 'other'],
+      final_checks: ['emp-1', 'other'],
       deductions: ['ded-1', 'ded-other'],
     })) {
       const rule = `must name ids known at employer acme; unknown: ${ids[1]}`;
-      const body = { kind: 'off_cycle', employee_ids: ['emp-1'], [field]: ids };
+      const body = { kind: 'off_cycle', employee_ids: ['emp-1', 'emp-2'], [field]: ids };
       t.match(await put('r', body), { status: 422, json: { errors: [{ path: field, rule }] } });
     }
   },
