@@ -16,7 +16,7 @@ export function addSessionCommands(program: Command): void {
     .table()
     .doesOnDatabase(async ({ db, out, now }) => {
       const rows = await allSessions(db, await databaseNow(db, now));
-      const none = 'Nobody is signed in at the console.';
+      const none = 'No user is signed in at the console.';
       printResult(out, { data: rows }, () => printList(out, { columns: COLUMNS, rows, none }));
     });
   session

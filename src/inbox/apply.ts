@@ -27,8 +27,8 @@ const BATCH_EVENTS = 512;
 const MANY_EVENTS = 64;
 /**
  * How long the loop lets events gather, at a low and at a high rate, before it applies fewer than `enough`: a commit
- * costs the same for one event as for fifty. On SQLite, deliveries wait for the write lock while a batch is applied, so
- * `enough` is about what two commits store, and the receiver reads other deliveries meanwhile. On PostgreSQL they do not
+ * costs the same for one event as for fifty. On SQLite, deliveries wait for the write lock while a batch is applied, and the
+ * receiver reads other deliveries during the wait, so `enough` is about what two commits store. On PostgreSQL they do not
  * wait, and a full batch takes the fewest round trips.
  */
 const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs: number }>> = {

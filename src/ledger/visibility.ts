@@ -18,7 +18,7 @@ export type Viewer = {
 /** When something was recorded. Requests have no position in the ledger. */
 type Recorded = { readonly position?: number; readonly recorded_at: string };
 
-/** The parts of an employee that some employers may see, one of whom reported the employee. */
+/** The parts of an employee that some employers may see. One of these employers reported the employee. */
 export type Sight = {
   /** Whether the employee belongs to one of them now. */
   readonly isCurrent: boolean;

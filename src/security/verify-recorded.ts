@@ -11,7 +11,7 @@ const ROWS_AT_ONCE = 500;
 const NAMED = 1_000;
 
 type RecordedTable = 'approval_settings' | 'run_approvals';
-/** What the audit record of a row states. */
+/** The contents of a row's audit record. */
 export type Recorded = { action: string; resource: string | null; details: Details };
 
 type RowsOfAction<Row> = {

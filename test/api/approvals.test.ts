@@ -157,7 +157,7 @@ onEitherEngine('voiding needs its own approval', async (t) => {
   t.equal((await voidRun('ann')).status, 200);
 });
 
-onEitherEngine('only a person approves, and a forged name of a user is nobody', async (t) => {
+onEitherEngine('only a person approves, and a forged name of a user is no person', async (t) => {
   const { call, readiness, tokenWith, personWith } = await startApproving(t);
   const approve = async (token: string) =>
     call({

@@ -80,7 +80,7 @@ onEitherEngine('an operator lists the console sessions and ends the sessions of 
   t.match(await end(ben.id), { code: 0, stdout: 'Ended 1 session\n' });
   t.match(await end(), { code: 2, stderr: /give one of/ });
   t.match(await end('--all', '--yes'), { code: 0, stdout: 'Ended 1 session\n' });
-  t.match((await here(t, env, ['session', 'list'])).stderr, /Nobody is signed in/);
+  t.match((await here(t, env, ['session', 'list'])).stderr, /No user is signed in/);
 });
 
 onEitherEngine('a token pasted instead of its id is not printed', async (t) => {

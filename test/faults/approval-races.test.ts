@@ -1,4 +1,4 @@
-/** Approving, changing and finalizing a run at the same moment never finalizes lines that nobody approved. */
+/** Approving, changing and finalizing a run at the same moment never finalizes unapproved lines. */
 import type { Test } from 'tap';
 import { RUNS, startPayroll } from '../api/payroll-stage.ts';
 import { onEachEngine } from '../support/engine.ts';

@@ -42,7 +42,7 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
       line.explanation += `; ${moved.checks}: ${moved.share}`;
     }
     lines.push(line);
-    // A deduction whose amounts became zero has ended (field notes): it does not overlap the one that follows it.
+    // A deduction whose amounts became zero has ended (docs/provider.md): it does not overlap its successor.
     if (isZero(state.member_contribution) && isZero(state.employer_contribution)) continue;
     const rival = coverages.get(line.line_of_coverage);
     if (rival !== undefined) {

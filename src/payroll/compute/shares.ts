@@ -131,7 +131,7 @@ export function sharesOn(
   };
 }
 
-/** Returns the state of a deduction on the run's check of another pay date. The run's period decides the employers. */
+/** Returns the state of a deduction on the run's check of a pay date. The run's period decides the employers. */
 function stateOnDate(
   terms: RunTerms,
   { employeeId }: RunEmployee,

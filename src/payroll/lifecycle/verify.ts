@@ -181,7 +181,7 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   if (outcome === null) return wrong('outcome', 'cannot be read');
   const acceptances = await acceptancesOf(db, stored.run_id);
   if (stored.accept_reason !== (acceptances.rows[0]?.reason ?? null))
-    wrong('accept_reason', 'is not that of the accepted findings');
+    wrong('accept_reason', 'is not the reason of the accepted findings');
   if (outcome.acceptances_hash !== hashOfAcceptances(acceptances.rows, acceptances.by)) {
     const rule = 'or another field is not what the run recorded';
     on.report('accepted_findings', stored.run_id, 'record_id', rule);
@@ -214,7 +214,7 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   }
 }
 
-/** Returns whether a frozen run is the one of a body: the policy decided only options that the body leaves open. */
+/** Returns whether a frozen run is a body's run: the policy decided only options that the body leaves open. */
 function isOf(run: Run, body: StatedRun): boolean {
   const open = OPTIONS.filter((name) => body[name] === null).map((name) => [name, run[name]]);
   return isDeepStrictEqual(run, { ...body, ...Object.fromEntries(open) });
@@ -261,8 +261,8 @@ async function verifyLines(
   const left = difference_count - differences.length;
   if (left > 0) wrong('freeze_id', `${left} more lines differ`);
   const { etag, totals, outcome } = summary.summary();
-  if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
-  if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
+  if (stored.etag !== etag) wrong('etag', 'is not the ETag of its lines');
+  if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not the totals of its lines');
   const { accepted_checks: _, acceptances_hash: __, approval_id: ___, ...storedOutcome } = frozenOutcome;
   if (!isDeepStrictEqual(outcome, storedOutcome)) wrong('outcome', 'is not what its lines come to');
   await verifySettlements(db, stored, settlements, on);

@@ -1,4 +1,4 @@
-/** Compares payroll's own file with a run: "Reconciliation" of the field notes. */
+/** Compares payroll's own file with a run: docs/reconciliation.md. */
 import Type, { type Static } from 'typebox';
 import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { piecesOf } from '../../database/bulk.ts';

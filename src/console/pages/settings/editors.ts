@@ -60,7 +60,7 @@ type EditedSchedule = Edited & {
   readonly group: string;
   /** The place of the schedule in the list of its year, which the paths of problems contain. */
   readonly index?: number;
-  /** What was typed into the fields that generate pay dates. */
+  /** The texts of the fields that generate pay dates. */
   readonly rule: Readonly<Record<string, string>>;
   readonly isGenerated?: boolean;
 };
