@@ -114,12 +114,28 @@ onEitherEngine(
     );
     t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
     t.match(await mismatch(), { result: 'accepted', count: 0, accepted: [{ example: 'emp-1' }, {}] });
-    await weekly('ded-5', 'emp-1', 'life');
-    t.match(await mismatch(), { result: 'warn', count: 1, accepted: [{ example: 'emp-2' }] });
+    const renewed = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision', period: 'weekly' };
+    await deduct(db, 'evt-renewed', renewed, '2026-02-01T00:00:00Z');
+    t.match(
+      await mismatch(),
+      { result: 'warn', count: 1, accepted: [{ example: 'emp-2' }] },
+      'a new version',
+    );
     await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
     t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
   },
 );
+
+onEitherEngine('a finding without ids is accepted for its own run only', async (t) => {
+  const db = await start(t);
+  await transact(db, (trx) => trx.deleteFrom('census_syncs').execute());
+  t.match(await accepting(db, ['census-completed']), { outcome: 'finalized' });
+  const { checks } = await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION);
+  t.match(
+    checks.find(({ id }) => id === 'census-completed'),
+    { result: 'fail', accepted: [] },
+  );
+});
 
 onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
   const db = await start(t);
