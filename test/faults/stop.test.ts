@@ -21,7 +21,7 @@ onEachEngine('a stopped sidecar', async (t) => {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {
-      front = await startFront(t, url, 'hang');
+      front = await startFront(t, url);
       return front.url;
     },
   });

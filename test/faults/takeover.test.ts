@@ -21,7 +21,7 @@ async function inTheMiddle(t: Test) {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {
-      front = await startFront(t, url, 'hang');
+      front = await startFront(t, url);
       return front.url;
     },
   });

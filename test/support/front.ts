@@ -1,5 +1,4 @@
-/** A proxy between the sidecar and the benefits service that fails as networks and services do. */
-
+/** A proxy between the sidecar and the benefits service that holds requests back, as a slow service does. */
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
@@ -8,16 +7,7 @@ export type Mode =
   /** Passes everything. */
   | 'pass'
   /** Accepts requests and never responds. */
-  | 'hang'
-  /** Resets every connection at its first byte. */
-  | 'reset'
-  /**
-   * Passes requests and resets the connection instead of returning the response, so the request is applied without a
-   * confirmation.
-   */
-  | 'lose-answer'
-  /** Sends the beginning of the response and resets the connection. */
-  | 'half-response';
+  | 'hang';
 
 export type Front = {
   readonly url: string;
@@ -25,45 +15,36 @@ export type Front = {
   mode: Mode;
   /** Connections that sent something, by mode. */
   readonly met: Map<Mode, number>;
-  /** Responds to hanging requests, like a slow service. */
+  /** Responds to hanging requests. */
   letThrough(): void;
 };
 
-const HALF = Buffer.from(
-  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"half":',
-);
-
-export async function startFront(t: Test, serviceUrl: string, mode: Mode = 'pass'): Promise<Front> {
+/** Starts the proxy in the mode `hang`. */
+export async function startFront(t: Test, serviceUrl: string): Promise<Front> {
   const { hostname, port } = new URL(serviceUrl);
   const open = new Set<Socket>();
   const held: (() => void)[] = [];
   const met = new Map<Mode, number>();
-  let now = mode;
+  let mode: Mode = 'hang';
 
   const server = createServer((socket) => {
     open.add(socket);
     socket.on('close', () => open.delete(socket)).on('error', () => {});
-    const how = now;
+    const modeOfSocket = mode;
     socket.once('data', (first: Buffer) => {
       socket.pause();
-      met.set(how, (met.get(how) ?? 0) + 1);
-      if (how === 'reset') return void socket.resetAndDestroy();
-      if (how === 'hang') return void held.push(() => through(socket, first, 'pass'));
-      through(socket, first, how);
+      met.set(modeOfSocket, (met.get(modeOfSocket) ?? 0) + 1);
+      if (modeOfSocket === 'hang') held.push(() => pass(socket, first));
+      else pass(socket, first);
     });
   });
-  const through = (socket: Socket, first: Buffer, how: Mode): void => {
+  const pass = (socket: Socket, first: Buffer): void => {
     if (socket.destroyed) return;
     const service = connect(Number(port), hostname);
     service.on('error', () => socket.destroy());
     socket.on('close', () => service.destroy());
     service.write(first);
-    socket.pipe(service);
-    if (how === 'pass') return void service.pipe(socket);
-    service.once('data', () => {
-      if (how === 'lose-answer') return void socket.resetAndDestroy();
-      socket.write(HALF, () => socket.destroy());
-    });
+    socket.pipe(service).pipe(socket);
   };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
@@ -74,14 +55,14 @@ export async function startFront(t: Test, serviceUrl: string, mode: Mode = 'pass
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     met,
     get mode() {
-      return now;
+      return mode;
     },
     set mode(next) {
-      now = next;
+      mode = next;
       for (const socket of open) socket.resetAndDestroy();
     },
     letThrough() {
-      now = 'pass';
+      mode = 'pass';
       for (const go of held.splice(0)) go();
     },
   };
