@@ -20,8 +20,11 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** Everything must be done so long after the last fault. */
 const REST_MS = 2 * HOUR_MS;
-/** Half of the time between two heartbeats of a claim. */
-const CLAIMED_STEP_MS = 5_000;
+/** Two steps are no longer than a claim's lease, so that a heartbeat is late and never missing. */
+const CLAIMED_STEP_MS = 15_000;
+/** Work that waits longer than this waits for the end of a fault, and time moves in larger steps. */
+const WAITS_MS = 10_000;
+const SMALL_STEP_MS = 1_000;
 /** At most this long without a timer, so that retention runs. */
 const JUMP_MOST_MS = 6 * HOUR_MS;
 
@@ -220,23 +223,26 @@ function nextDue(simulation: Simulation): number | null {
   const now = time.now();
   const [work] = machine.query<{
     pending: string | null;
+    received: string | null;
     sending: number;
     due: string | null;
     probe: string | null;
   }>(
     `select (select event_id || ', reprocessed ' || reprocessed from inbox where state = 'pending' order by seq limit 1) as pending,
+      (select max(received_at) from inbox where state = 'pending') as received,
       exists (select 1 from outbox where state = 'sending') as sending,
       (select min(due_at) from outbox where state = 'pending' and is_next = 1) as due,
       (select next_probe_at from circuit_breaker) as probe`,
   );
   if (work === undefined) return null;
   checkWaits(simulation, work.pending);
-  if (work.pending !== null) return null;
+  const at = (text: string): number => Date.parse(text) - machine.skewMs;
+  if (work.received !== null) return now - at(work.received) > WAITS_MS ? now + CLAIMED_STEP_MS : null;
   if (work.sending > 0) return now + CLAIMED_STEP_MS;
   if (work.due === null) return now + JUMP_MOST_MS;
-  const at = (text: string): number => Date.parse(text) - machine.skewMs;
   const due = Math.max(at(work.due), work.probe === null ? 0 : at(work.probe));
-  return Math.min(Math.max(due, now + 1_000), now + JUMP_MOST_MS);
+  const step = now - due > WAITS_MS ? CLAIMED_STEP_MS : SMALL_STEP_MS;
+  return Math.min(Math.max(due, now + step), now + JUMP_MOST_MS);
 }
 
 function isQuiet(simulation: Simulation): boolean {

@@ -2,7 +2,9 @@
 import { pick, type Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
 import { dayOf, daysAfter } from '../world.ts';
+import type { SimulatedRun } from './approvals.ts';
 import type { Feature } from './features.ts';
+import { callAs } from './people.ts';
 
 const DAY_MS = 86_400_000;
 const OVERRIDES = "select run_id || '/' || employee_id || '/' || deduction_id as id from run_overrides";
@@ -56,10 +58,14 @@ export const DECISIONS_ABOUT_ITEMS: Feature = {
 };
 
 /** Overrides one line of an open run. */
-export async function overrideLine(simulation: Simulation, runId: string, draw: Random): Promise<void> {
+export async function overrideLine(
+  simulation: Simulation,
+  { runId, employerId }: SimulatedRun,
+  draw: Random,
+): Promise<void> {
   type Lines = { data: { employee_id: string; deduction_id: string; kind: string }[] };
   const url = `/v1/payroll-runs/${runId}`;
-  const response = await simulation.machine.call('GET', `${url}/lines?limit=100`);
+  const response = await callAs(simulation, employerId, 'specialist', 'GET', `${url}/lines?limit=100`);
   if (response?.status !== 200) return;
   const lines = (response.body as Lines).data.filter(({ kind }) => kind === 'regular');
   const line = lines[Math.floor(draw() * lines.length)];
@@ -67,33 +73,46 @@ export async function overrideLine(simulation: Simulation, runId: string, draw: 
   const path = `${line.employee_id}/${line.deduction_id}`;
   const amounts = { member_amount: pick(draw, ['0.00', '12.34']), employer_amount: '5.00' };
   const body = { ...amounts, reason: 'overridden in the simulation' };
-  const overridden = await simulation.machine.call('PUT', `${url}/overrides/${path}`, body);
+  const overridden = await callAs(
+    simulation,
+    employerId,
+    'specialist',
+    'PUT',
+    `${url}/overrides/${path}`,
+    body,
+  );
   if (overridden?.status === 200 || overridden?.status === 201)
     simulation.confirm(OVERRIDES, `${runId}/${path}`);
 }
 
-type Item = {
+export type Item = {
   id: string;
   kind: string;
   run_id: string | null;
+  opening_item_id: string | null;
   employee_id: string;
   deduction_id: string | null;
   outstanding_member_amount: string;
   outstanding_employer_amount: string;
 };
 
+/** Returns the open items of an employer, without those beyond the first page. */
+export async function listItems(simulation: Simulation, employerId: string): Promise<readonly Item[]> {
+  const url = `/v1/employers/${employerId}/open-items?limit=100`;
+  const response = await callAs(simulation, employerId, 'specialist', 'GET', url);
+  return response?.status === 200 ? (response.body as { data: Item[] }).data : [];
+}
+
 /** Decides about one open item as it was reviewed, or holds an employee. */
 async function decide(simulation: Simulation, employerId: string, draw: Random): Promise<void> {
   const { machine, time } = simulation;
-  const url = `/v1/employers/${employerId}/open-items`;
-  const response = await machine.call('GET', `${url}?limit=100`);
-  if (response?.status !== 200) return;
-  const items = (response.body as { data: Item[] }).data;
+  const items = await listItems(simulation, employerId);
   const item = items[Math.floor(draw() * items.length)];
   if (item === undefined) return;
   const decisions = decisionsAbout(item, items, draw, dayOf(time.now() + machine.skewMs));
   const body = { decisions, reason: 'decided in the simulation' };
-  const decided = await machine.call('POST', `${url}/decisions`, body);
+  const url = `/v1/employers/${employerId}/open-items/decisions`;
+  const decided = await callAs(simulation, employerId, 'specialist', 'POST', url, body);
   if (decided?.status === 422) simulation.breach(`a decision was refused: ${JSON.stringify(decided.body)}`);
   if (decided?.status !== 201) return;
   for (const id of (decided.body as { decision_ids: string[] }).decision_ids)
@@ -113,18 +132,16 @@ function decisionsAbout(item: Item, items: readonly Item[], draw: Random, today:
     const paid = { amount: outstanding_member_amount, paid_on: daysAfter(today, -3) };
     return [{ ...reviewed(item), action, ...paid }];
   }
-  // The new and the old line of coverage of one paycheck are taken or held together.
-  const same = (['kind', 'run_id', 'employee_id', 'deduction_id'] as const).map((field) => [
-    field,
-    item[field],
-  ]);
-  const pair = items.filter((partner) =>
-    same.every(([field, value]) => partner[field as keyof Item] === value),
-  );
   const until = action === 'hold' ? { until: daysAfter(today, 7) } : {};
-  return pair.map((partner) => ({ ...reviewed(partner), action, ...until }));
+  return unitOf(item, items).map((partner) => ({ ...reviewed(partner), action, ...until }));
 }
 
 function reviewed({ id: item_id, outstanding_member_amount, outstanding_employer_amount }: Item): object {
   return { item_id, outstanding_member_amount, outstanding_employer_amount };
+}
+
+/** Returns the items that are taken or held together: the new and the old line of coverage of one paycheck. */
+export function unitOf(item: Item, items: readonly Item[]): Item[] {
+  const same = ['kind', 'run_id', 'opening_item_id', 'employee_id', 'deduction_id'] as const;
+  return items.filter((partner) => same.every((field) => partner[field] === item[field]));
 }

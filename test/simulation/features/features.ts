@@ -5,12 +5,16 @@
  */
 import type { Applied } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
+import { APPROVALS } from './approvals.ts';
 import { CENSUSES } from './censuses.ts';
 import { CHANGES } from './changes.ts';
 import { DECISIONS_ABOUT_ITEMS } from './decisions.ts';
 import { EVENTS } from './events.ts';
+import { OFF_CYCLE_RUNS } from './off-cycle.ts';
+import { OPENING_ITEMS } from './opening-items.ts';
 import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
+import { PEOPLE } from './people.ts';
 
 export type Invariant = {
   /** The number in docs/promises.md. */
@@ -35,10 +39,7 @@ export type Feature = {
 };
 
 export const FEATURES: readonly Feature[] = [
-  EVENTS,
-  CENSUSES,
-  CHANGES,
-  PAYROLL,
-  DECISIONS_ABOUT_ITEMS,
+  ...[EVENTS, CENSUSES, CHANGES],
+  ...[PEOPLE, APPROVALS, PAYROLL, OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS],
   OPERATORS,
 ];

@@ -5,8 +5,10 @@ import type { Response } from '../machine.ts';
 import { agreesWithModel } from '../payroll-model.ts';
 import type { Simulation } from '../simulation.ts';
 import { daysAfter, type Employer, type Frequency } from '../world.ts';
+import { approve, type SimulatedRun } from './approvals.ts';
 import { overrideLine } from './decisions.ts';
 import type { Feature } from './features.ts';
+import { callAs, hasPeople } from './people.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -86,7 +88,7 @@ function isDone(simulation: Simulation, response: Response | null, status: numbe
 }
 
 /** Returns the stepped pay dates of three whole years, which the model assumes, too. */
-function datesOf(frequency: Frequency) {
+export function datesOf(frequency: Frequency) {
   const dates: { pay_date: string; period_start: string; period_end: string }[] = [];
   const days = STEPS[frequency];
   for (let date = '2025-01-03'; date < '2028'; date = daysAfter(date, days)) {
@@ -108,29 +110,33 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
     // Payroll brings its last dates along once the elections have arrived.
     const wait = Math.max(at, time.now() + 3 * DAY_MS) - time.now();
     const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
-    time.after(wait, 'run', () =>
-      begin(simulation, `${employer.id}-${frequency}-${date.pay_date}`, body, own),
-    );
+    const run = { runId: `${employer.id}-${frequency}-${date.pay_date}`, employerId: employer.id, body };
+    time.after(wait, 'run', () => begin(simulation, run, own));
   }
 }
 
-function begin(simulation: Simulation, runId: string, body: object, draw: Random): void {
+/** Creates a run, perhaps overrides an amount, and finalizes it. An off-cycle run may be refused. */
+export function begin(simulation: Simulation, run: SimulatedRun, draw: Random): void {
+  const { runId, employerId, body } = run;
   simulation.persist('run', async () => {
-    const response = await simulation.machine.call('PUT', `/v1/payroll-runs/${runId}`, body);
+    const url = `/v1/payroll-runs/${runId}`;
+    const response = await callAs(simulation, employerId, 'specialist', 'PUT', url, body);
+    // An item may be taken or decided after it was listed.
+    if (response?.status === 422 && 'items' in body) return true;
     if (!isDone(simulation, response, 201) && !isDone(simulation, response, 200)) return false;
-    if (draw() < 0.15) await overrideLine(simulation, runId, draw);
-    finalize(simulation, runId, body, draw, TRIES);
+    if (draw() < 0.15) await overrideLine(simulation, run, draw);
+    finalize(simulation, run, draw, TRIES);
     return true;
   });
 }
 
-function finalize(simulation: Simulation, runId: string, body: object, draw: Random, tries: number): void {
+function finalize(simulation: Simulation, run: SimulatedRun, draw: Random, tries: number): void {
   const { time } = simulation;
-  void tryToFinalize(simulation, runId, draw).then((state) => {
-    if (state === 'final') return afterwards(simulation, runId, body, draw);
+  void tryToFinalize(simulation, run, draw).then((state) => {
+    if (state === 'final') return afterwards(simulation, run, draw);
     if (state === 'again' && tries > 1) {
       const wait = draw() < 0.5 ? 1_000 : draw() * HOUR_MS;
-      time.after(wait, 'finalize', () => finalize(simulation, runId, body, draw, tries - 1));
+      time.after(wait, 'finalize', () => finalize(simulation, run, draw, tries - 1));
     }
   });
 }
@@ -138,20 +144,23 @@ function finalize(simulation: Simulation, runId: string, body: object, draw: Ran
 /** Reviews the readiness of a run and finalizes it with what fails accepted. */
 async function tryToFinalize(
   simulation: Simulation,
-  runId: string,
+  run: SimulatedRun,
   draw: Random,
 ): Promise<'final' | 'again' | 'over'> {
+  const { runId, employerId } = run;
   const url = `/v1/payroll-runs/${runId}`;
-  const readiness = await simulation.machine.call('GET', `${url}/readiness`);
+  const readiness = await callAs(simulation, employerId, 'manager', 'GET', `${url}/readiness`);
   if (readiness?.status === 409) return 'over';
   if (readiness?.status !== 200) return 'again';
   const { checks } = readiness.body as { checks: { id: string; result: string }[] };
   const accept = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
   const accepting = accept.length === 0 ? {} : { accept, reason: 'reviewed in the simulation' };
-  const headers = { 'if-match': String(readiness.headers.etag), 'idempotency-key': `finalize-${runId}` };
+  const match = { 'if-match': String(readiness.headers.etag) };
+  await approve(simulation, run, { action: 'finalize', accept }, match, draw);
+  const headers = { ...match, 'idempotency-key': `finalize-${runId}` };
   // A client repeats a request whose response is late, and another sidecar may get the second one.
   const requests = Array.from({ length: draw() < 0.5 ? 2 : 1 }, () =>
-    simulation.machine.call('POST', `${url}/finalize`, accepting, headers),
+    callAs(simulation, employerId, 'manager', 'POST', `${url}/finalize`, accepting, headers),
   );
   const response = (await Promise.all(requests)).find((one) => one?.status === 200);
   if (response === undefined) return 'again';
@@ -161,26 +170,39 @@ async function tryToFinalize(
 }
 
 /** Reports what payroll took, or voids the run and makes another one. */
-function afterwards(simulation: Simulation, runId: string, body: object, draw: Random): void {
+function afterwards(simulation: Simulation, run: SimulatedRun, draw: Random): void {
   const { time } = simulation;
   const kind = draw();
-  if (kind < 0.25) time.after(draw() * 3 * DAY_MS, 'taken', () => taken(simulation, runId, draw));
-  else if (kind < 0.6) time.after(draw() * 5 * DAY_MS, 'void', () => voidRun(simulation, runId, body, draw));
+  if (kind < 0.25) time.after(draw() * 3 * DAY_MS, 'taken', () => taken(simulation, run, draw));
+  else if (kind < 0.6) time.after(draw() * 5 * DAY_MS, 'void', () => voidRun(simulation, run, draw));
 }
 
-function voidRun(simulation: Simulation, runId: string, body: object, draw: Random): void {
+function voidRun(simulation: Simulation, run: SimulatedRun, draw: Random): void {
+  const { runId, employerId } = run;
   simulation.persist('void', async () => {
     const url = `/v1/payroll-runs/${runId}/void`;
-    const response = await simulation.machine.call('POST', url, { reason: 'a mistake in the simulation' });
-    if (response?.status !== 200 && response?.status !== 409) return false;
-    if (draw() < 0.9) begin(simulation, `${runId}-again`, body, draw);
+    const body = { reason: 'a mistake in the simulation' };
+    if (hasPeople(simulation, employerId)) {
+      const refused = await callAs(simulation, employerId, 'specialist', 'POST', url, body);
+      if (refused?.status === 200) simulation.breach(`a specialist voided ${runId}`);
+      await approve(simulation, run, { action: 'void' }, {}, draw);
+    }
+    const response = await callAs(simulation, employerId, 'manager', 'POST', url, body);
+    const isMissing = String((response?.body as { type?: string } | null)?.type).endsWith('approval-missing');
+    if (isMissing || (response?.status !== 200 && response?.status !== 409)) return false;
+    if (draw() < 0.9 && !('items' in run.body)) begin(simulation, { ...run, runId: `${runId}-again` }, draw);
     return true;
   });
 }
 
-async function taken(simulation: Simulation, runId: string, draw: Random): Promise<void> {
+async function taken(
+  simulation: Simulation,
+  { runId, employerId }: SimulatedRun,
+  draw: Random,
+): Promise<void> {
   type Lines = { data: { employee_id: string; deduction_id: string; kind: string; member_amount: string }[] };
-  const response = await simulation.machine.call('GET', `/v1/payroll-runs/${runId}/lines?limit=100`);
+  const url = `/v1/payroll-runs/${runId}`;
+  const response = await callAs(simulation, employerId, 'specialist', 'GET', `${url}/lines?limit=100`);
   if (response?.status !== 200) return;
   const lines = (response.body as Lines).data.filter(({ kind }) => kind === 'regular' && draw() < 0.3);
   if (lines.length === 0) return;
@@ -191,7 +213,15 @@ async function taken(simulation: Simulation, runId: string, draw: Random): Promi
   const body = JSON.stringify({ lines: rows });
   const headers = { 'content-type': 'application/json' };
   simulation.persist('taken', async () => {
-    const reported = await simulation.machine.call('POST', `/v1/payroll-runs/${runId}/taken`, body, headers);
+    const reported = await callAs(
+      simulation,
+      employerId,
+      'specialist',
+      'POST',
+      `${url}/taken`,
+      body,
+      headers,
+    );
     return reported?.status === 200 || reported?.status === 409;
   });
 }

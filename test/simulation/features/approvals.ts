@@ -1,0 +1,101 @@
+/** Second approval: some employers require that another person approves finalizing and voiding. */
+import type { Random } from '../../../src/simulator/random.ts';
+import type { Simulation } from '../simulation.ts';
+import type { Feature } from './features.ts';
+import { callAs, hasPeople, type Person } from './people.ts';
+
+const DAY_MS = 86_400_000;
+
+/** The actions on runs while their employer required an approval, each with the person of the token. */
+const DONE = `
+  select done.record_id, done.resource_id as run_id, substr(done.action, 5) as action, done.details ->> 'approval_id' as approval_id,
+    (select person from tokens where token_id = done.actor_id) as person
+  from audit_records as done where done.action in ('run.finalize', 'run.void')
+    and (select required from approval_settings where employer_id = done.employer_id and record_id < done.record_id
+      order by version desc limit 1) = 1`;
+
+export const APPROVALS: Feature = {
+  plan(simulation) {
+    const { time, world, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    for (const { id } of world.employers) {
+      const draw = simulation.random('approvals', id);
+      if (draw() < 0.4) continue;
+      const set = (at: number, required: boolean, person: Person): void =>
+        time.after(at * days * DAY_MS, 'approval', () => setApproval(simulation, id, required, person));
+      set(draw() * 0.3, true, 'manager');
+      if (draw() < 0.6) set(0.5 + draw() * 0.5, false, 'manager');
+      if (draw() < 0.6) set(0.5 + draw() * 0.5, false, 'owner');
+    }
+  },
+  invariants: [
+    {
+      promise: 14,
+      name: 'another person approved this action on these lines',
+      broken: ({ machine }) =>
+        machine
+          .query(
+            `select run_id, action from (${DONE}) as done where not exists (
+               select 1 from run_approvals as given join payroll_runs using (run_id)
+               where given.record_id = cast(done.approval_id as integer) and given.record_id < done.record_id
+                 and given.run_id = done.run_id and given.action = done.action
+                 and given.etag = payroll_runs.etag and given.person <> done.person)`,
+          )
+          .map(({ run_id, action }) => `${action} of ${run_id}`),
+    },
+    {
+      promise: 14,
+      name: 'two persons stop requiring an approval',
+      broken: ({ machine }) =>
+        machine
+          .query(
+            `select off.employer_id from approval_settings as off where required = 0 and not exists (
+               select 1 from approval_settings as asked join audit_records using (record_id)
+               where asked.employer_id = off.employer_id and asked.version = off.version - 1
+                 and asked.requested_by <> (select details ->> 'person' from audit_records where record_id = off.record_id))`,
+          )
+          .map(({ employer_id }) => String(employer_id)),
+    },
+  ],
+  situations: {
+    'approved finalization': `select 1 from (${DONE}) where action = 'finalize' limit 1`,
+    'approved void': `select 1 from (${DONE}) where action = 'void' limit 1`,
+    'approval of other lines':
+      "select 1 from run_approvals as given join payroll_runs using (run_id) where action = 'finalize' and given.etag <> payroll_runs.etag limit 1",
+    'approval no longer required': 'select 1 from approval_settings where required = 0 limit 1',
+  },
+};
+
+function setApproval(simulation: Simulation, employerId: string, required: boolean, person: Person): void {
+  simulation.persist('approval', async () => {
+    // The payroll system is no person.
+    if (!hasPeople(simulation, employerId)) return false;
+    const body = { required, reason: 'set in the simulation' };
+    const url = `/v1/employers/${employerId}/second-approval`;
+    const response = await callAs(simulation, employerId, person, 'PUT', url, body);
+    return response?.status === 200;
+  });
+}
+
+/** A run of an employer. `body`: as it is created. */
+export type SimulatedRun = { runId: string; employerId: string; body: object };
+
+/** Approves the next action on a run, mostly by another person than the manager. One action in five gets no approval. */
+export async function approve(
+  simulation: Simulation,
+  { employerId, runId }: SimulatedRun,
+  approval: { action: 'finalize' | 'void'; accept?: readonly string[] },
+  headers: { 'if-match'?: string },
+  draw: Random,
+): Promise<void> {
+  if (!hasPeople(simulation, employerId) || draw() < 0.2) return;
+  const person = draw() < 0.9 ? 'owner' : 'manager';
+  const body = { ...approval, reason: 'approved in the simulation' };
+  const url = `/v1/payroll-runs/${runId}/approval`;
+  const response = await callAs(simulation, employerId, person, 'POST', url, body, headers);
+  if (response?.status === 201)
+    simulation.confirm(
+      'select cast(record_id as text) as id from run_approvals',
+      (response.body as { id: string }).id,
+    );
+}

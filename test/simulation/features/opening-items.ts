@@ -1,0 +1,69 @@
+/** Opening items: what was owed before the first run is brought along, and repeated after a lost response. */
+import { pick, type Random } from '../../../src/simulator/random.ts';
+import type { Simulation } from '../simulation.ts';
+import { dayOf, daysAfter } from '../world.ts';
+import type { Feature } from './features.ts';
+import { callAs } from './people.ts';
+
+const DAY_MS = 86_400_000;
+const ITEMS = "select employer_id || '/' || opening_id as id from opening_items";
+
+export const OPENING_ITEMS: Feature = {
+  plan(simulation) {
+    const { time, world, restFrom } = simulation;
+    const days = (restFrom - time.now()) / DAY_MS;
+    for (const { id } of world.employers) {
+      const draw = simulation.random('opening', id);
+      for (let index = 0; index < 3; index += 1)
+        time.after((0.2 + draw() * 0.7) * days * DAY_MS, 'opening', () => open(simulation, id, index, draw));
+    }
+  },
+  invariants: [
+    {
+      promise: 8,
+      name: 'the opening items of an employer have no gap',
+      broken: ({ machine }) =>
+        machine
+          .query('select employer_id from opening_items group by employer_id having count(*) <> max(ordinal)')
+          .map(({ employer_id }) => `${employer_id} lacks an opening item`),
+    },
+  ],
+  situations: {
+    'opening item': `${ITEMS} limit 1`,
+    'opening item of an unknown deduction': `${ITEMS} where deduction_id is null limit 1`,
+    'settled opening item': "select 1 from run_settlements where settles_kind = 'opening' limit 1",
+  },
+};
+
+/** Brings along one or two items. A repeat of the request must find them. */
+function open(simulation: Simulation, employerId: string, index: number, draw: Random): void {
+  const { time, machine } = simulation;
+  // The first start may have ended in the middle of the migration.
+  if (!machine.isUp()) return;
+  const known = machine.query<{ employee_id: string; deduction_id: string | null }>(
+    `select distinct employee_id, deduction_id from roster_facts left join deduction_versions using (employee_id)
+     where employer_id = ? order by employee_id, deduction_id`,
+    employerId,
+  );
+  const owed = known[Math.floor(draw() * known.length)];
+  if (owed === undefined) return;
+  const items = Array.from({ length: draw() < 0.5 ? 1 : 2 }, (_, place) => ({
+    id: `opening-${index}-${place}`,
+    employee_id: owed.employee_id,
+    ...(owed.deduction_id !== null && draw() < 0.7 && { deduction_id: owed.deduction_id }),
+    line_of_coverage: pick(draw, ['medical', 'dental']),
+    taxability: pick(draw, ['pre_tax', 'post_tax']),
+    member_amount: pick(draw, ['40.00', '-15.00', '0.00', '120.50']),
+    employer_amount: '35.00',
+    pay_date: daysAfter(dayOf(time.now()), -Math.floor(draw() * 60)),
+  }));
+  simulation.persist('opening', async () => {
+    const url = `/v1/employers/${employerId}/opening-items`;
+    const response = await callAs(simulation, employerId, 'specialist', 'POST', url, { items });
+    if (response?.status === 422 || response?.status === 409)
+      simulation.breach(`opening items were refused: ${JSON.stringify(response.body)}`);
+    if (response?.status !== 200 && response?.status !== 201) return false;
+    for (const { id } of items) simulation.confirm(ITEMS, `${employerId}/${id}`);
+    return draw() < 0.5;
+  });
+}

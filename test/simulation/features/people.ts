@@ -1,0 +1,179 @@
+/** The people of an employer. Their tokens are limited to it and show no rows of other employers. */
+import { openDatabase } from '../../../src/database/open.ts';
+import { transact } from '../../../src/database/transaction.ts';
+import { cliActor } from '../../../src/security/audit.ts';
+import { ROLES } from '../../../src/security/scopes.ts';
+import { createToken } from '../../../src/security/tokens.ts';
+import { pick } from '../../../src/simulator/random.ts';
+import type { Method, Response } from '../machine.ts';
+import type { Simulation } from '../simulation.ts';
+import type { Feature } from './features.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** The share of employers whose people have tokens of their own. The payroll system works for the other employers. */
+const WITH_PEOPLE = 0.7;
+
+const PERSONS = {
+  specialist: ROLES['payroll-specialist'],
+  manager: ROLES['payroll-manager'],
+  owner: ROLES['payroll-manager'],
+};
+export type Person = keyof typeof PERSONS;
+
+const tokens = new WeakMap<Simulation, Map<string, string>>();
+const tokensOf = (simulation: Simulation): Map<string, string> => tokens.get(simulation) ?? new Map();
+
+/** Lists, and the ids of an employer's rows. */
+const LISTS = {
+  'payroll-runs': 'select run_id as id from payroll_runs where employer_id = ?',
+  'census-syncs': 'select sync_id as id from census_syncs where employer_id = ?',
+};
+
+export const PEOPLE: Feature = {
+  plan(simulation) {
+    const { time, world, restFrom } = simulation;
+    tokens.set(simulation, new Map());
+    const days = (restFrom - time.now()) / DAY_MS;
+    for (const { id } of world.employers) {
+      const draw = simulation.random('people', id);
+      if (draw() > WITH_PEOPLE) continue;
+      const again = (): void => {
+        if (tokensOf(simulation).has(`${id} owner`)) return;
+        // A crash may end it without a result.
+        void admit(simulation, id).catch(() => {});
+        time.after(HOUR_MS, 'people', again);
+      };
+      time.after(HOUR_MS, 'people', again);
+      for (let count = Math.ceil(days); count > 0; count -= 1)
+        time.after(draw() * days * DAY_MS, 'look', () => look(simulation, id, draw));
+    }
+  },
+  rests: [
+    {
+      promise: 14,
+      name: 'a limited token lists all rows of its employer and no others',
+      async broken(simulation) {
+        const wrong: string[] = [];
+        for (const { id } of simulation.world.employers) {
+          if (!hasPeople(simulation, id)) continue;
+          for (const [list, sql] of Object.entries(LISTS)) {
+            const listed = await allOf(simulation, id, `/v1/${list}?limit=100`);
+            const rows = simulation.machine.query<{ id: string | number }>(sql, id);
+            const missing = rows.filter((row) => !listed.has(String(row.id)));
+            if (missing.length > 0 || listed.size !== rows.length)
+              wrong.push(
+                `${list} of ${id}: ${listed.size} of ${rows.length} rows, without ${missing[0]?.id}`,
+              );
+          }
+        }
+        return wrong;
+      },
+    },
+  ],
+  situations: {
+    'work with a limited token':
+      'select 1 from audit_records join tokens on token_id = actor_id where employers is not null limit 1',
+  },
+};
+
+export function hasPeople(simulation: Simulation, employerId: string): boolean {
+  return tokensOf(simulation).has(`${employerId} owner`);
+}
+
+/** Calls the API with the token of a person, or else of the payroll system. The response must name no other employer. */
+export async function callAs(
+  simulation: Simulation,
+  employerId: string,
+  person: Person,
+  ...[method, url, body, headers]: [method: Method, url: string, body?: unknown, headers?: object]
+): Promise<Response | null> {
+  const token = tokensOf(simulation).get(`${employerId} ${person}`);
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await simulation.machine.call(method, url, body, { ...headers, ...authorization });
+  if (token === undefined || response === null) return response;
+  const others = simulation.world.employers.map(({ id }) => id).filter((id) => id !== employerId);
+  const seen = [...others, 'stranger-'].find((id) => JSON.stringify(response.body).includes(id));
+  if (seen !== undefined)
+    simulation.breach(
+      `a token of ${employerId} saw ${seen} in ${method} ${url}: ${JSON.stringify(response.body)}`,
+    );
+  return response;
+}
+
+/** Creates the tokens of an employer's people, as `benefits-sidecar token create` does in a process of its own. */
+async function admit(simulation: Simulation, employerId: string): Promise<void> {
+  const { machine, time } = simulation;
+  if (!machine.isUp()) return;
+  const db = openDatabase(machine.databaseUrl);
+  const actor = cliActor('operator');
+  try {
+    for (const [person, scopes] of Object.entries(PERSONS)) {
+      const now = new Date(time.now() + machine.skewMs);
+      const name = `${person} of ${employerId}`;
+      const created = await transact(db, (trx) =>
+        createToken(trx, {
+          name,
+          scopes,
+          person: name,
+          employers: [employerId],
+          expiresAt: null,
+          now,
+          actor,
+        }),
+      );
+      simulation.confirm('select token_id as id from tokens', created.tokenId);
+      tokensOf(simulation).set(`${employerId} ${person}`, created.token);
+    }
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Reads a list, and requests an id of another employer, which must look unknown. */
+async function look(simulation: Simulation, employerId: string, draw: () => number): Promise<void> {
+  if (!hasPeople(simulation, employerId)) return;
+  const get = (url: string) => callAs(simulation, employerId, 'manager', 'GET', url);
+  const lists = ['deductions', 'employee-changes', 'payroll-runs', 'census-syncs', 'censuses', 'audit'];
+  await get(`/v1/${pick(draw, [...lists, `readiness?employer_id=${employerId}`])}`);
+  const [sql, path] = pick(draw, OTHERS);
+  const rows = simulation.machine.query<{ id: string | number }>(sql, `${employerId}-%`, employerId);
+  const row = rows[Math.floor(draw() * rows.length)];
+  if (row === undefined) return;
+  const [other, unknown] = [await get(path + row.id), await get(`${path}unknown-1`)];
+  if (other === null || unknown === null || other.status === 503 || unknown.status === 503) return;
+  if (other.status !== 404 || contentOf(other) !== contentOf(unknown))
+    simulation.breach(`a token of ${employerId} can tell ${path}${row.id} from an unknown id`);
+}
+
+/** The ids of other employers, and the path that shows one. */
+const OTHERS = [
+  ['select run_id as id from payroll_runs where run_id not like ? and employer_id <> ?', '/v1/payroll-runs/'],
+  [
+    'select distinct employee_id as id from roster_facts where employee_id not like ? and employer_id <> ?',
+    '/v1/employees/',
+  ],
+  [
+    'select deduction_id as id from deduction_versions where employee_id not like ? and employee_id <> ?',
+    '/v1/deductions/',
+  ],
+] as const;
+
+function contentOf({ body }: Response): string {
+  const { title, detail, type } = body as Record<string, unknown>;
+  return JSON.stringify([title, detail, type]);
+}
+
+async function allOf(simulation: Simulation, employerId: string, url: string): Promise<Set<string>> {
+  type Page = { data: { id: string }[]; next_cursor: string | null };
+  const ids = new Set<string>();
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: string = cursor === '' ? '' : `&cursor=${cursor}`;
+    const response = await callAs(simulation, employerId, 'manager', 'GET', `${url}${page}`);
+    if (response?.status !== 200) throw new Error(`${url} responded ${response?.status}`);
+    const { data, next_cursor } = response.body as Page;
+    for (const { id } of data) ids.add(String(id));
+    cursor = next_cursor;
+  }
+  return ids;
+}
