@@ -10,7 +10,7 @@ import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { onlyReceived } from '../telemetry/still.ts';
-import { assertAccessible, assertFits, openConsole, type Stage } from './stage.ts';
+import { assertAccessible, openConsole, type Stage } from './stage.ts';
 
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
 
@@ -124,18 +124,6 @@ t.test('a part that cannot be read leaves the rest of the page visible', async (
   await page.goto('/operations');
   await page.locator('section.readiness').waitFor();
   t.match(await page.getByRole('main').textContent(), 'Unavailable');
-});
-
-t.test('the operations page is accessible, in light and dark, and fits a phone', async (t) => {
-  const stage = await openConsole(t);
-  await trouble(stage);
-  for (const scheme of ['light', 'dark'] as const) {
-    const page = await stage.signedIn({ scheme });
-    await page.goto('/operations');
-    await assertAccessible(t, page, `the operations page, ${scheme},`);
-    await page.setViewportSize({ width: 360, height: 700 });
-    await assertFits(t, page, 'the operations page');
-  }
 });
 
 t.test('a page refreshes automatically and keeps open sections, focus and scroll position', async (t) => {

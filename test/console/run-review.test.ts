@@ -221,7 +221,6 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.waitForURL('**/runs/r/void');
   await click(page, 'Void the run');
   await page.locator('.field-problem').filter({ hasText: 'must be a reason' }).waitFor();
-  await assertGood(t, page, 'the void page');
   await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
   await page.waitForURL('**/runs/r?taken=1');
@@ -347,7 +346,6 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await page.getByLabel('Employee amount').fill('40');
   await page.getByLabel('Employer amount').fill('0');
   await page.getByLabel('Reason').fill(HOSTILE);
-  await assertGood(t, page, 'the override');
   await click(page, 'Override the amounts');
   await page.waitForURL('**/runs/r?employee_id=emp-1#lines');
   t.match(await lines(page), [/^medical, pre-tax New Overridden .*\$40\.00 .*\$0\.00$/]);

@@ -46,7 +46,6 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
     '150.00 monthly × 12 = 1,800.00 a year; check 15 of 26, spread: 1,038.46 − 969.23 = 69.23',
     'employer 350.00 monthly × 12 = 4,200.00 a year; check 15 of 26, spread: 2,423.08 − 2,261.54 = 161.54',
   ]);
-  await assertGood(t, page, 'a run');
 });
 
 t.test('problems are shown next to their fields and in a summary, and the input stays', async (t) => {

@@ -119,13 +119,15 @@ function listen(t: Test, page: Page, { refusals = false, elsewhere }: VisitOptio
   });
 }
 
-/** Checks the rules of WCAG 2 A and AA. */
-export async function assertAccessible(t: Test, page: Page, name: string): Promise<void> {
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
+
+/** Checks the rules of WCAG 2 A and AA; of `rules` if given. */
+export async function assertAccessible(t: Test, page: Page, name: string, rules = RULES): Promise<void> {
   // Evaluated through the debugger, which bypasses the content policy.
   await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate(
-    'axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] })',
-  )) as { violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] };
+  const { violations } = (await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(rules)} })`)) as {
+    violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+  };
   t.strictSame(
     violations.map(({ id, impact, nodes }) => ({
       id,
@@ -146,9 +148,12 @@ export async function assertFits(t: Test, page: Page, name: string): Promise<voi
   t.ok(content <= width, `${name} fits ${width} px: it needs ${content}`);
 }
 
-/** Checks accessibility, and that the page fits a phone. */
+/** Checks accessibility, in light and dark, and that the page fits a phone. */
 export async function assertGood(t: Test, page: Page, name: string): Promise<void> {
   await assertAccessible(t, page, name);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await assertAccessible(t, page, `${name}, dark,`, ['color-contrast']);
+  await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ width: 360, height: 800 });
   await assertFits(t, page, name);
   await page.setViewportSize({ width: 1280, height: 800 });

@@ -1,0 +1,51 @@
+/** Opens every page of the console in light, in dark, and on a phone. */
+import t, { type Test } from 'tap';
+import { deliver, eventOf } from '../api/deliver.ts';
+import { deduct, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
+import { open, openPayroll } from './runs-stage.ts';
+import { assertGood } from './stage.ts';
+
+const RUN = '/runs/r';
+const FINAL = '/runs/before';
+const OF_EMPLOYER = `employer_id=${EMPLOYER}`;
+
+const PAGES = [
+  '/',
+  ...['/runs', '/runs/new', '/runs/new?like=before'],
+  ...[RUN, `${RUN}?all=true`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
+  ...[`${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
+  ...[FINAL, `${FINAL}?finalized=true`, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
+  ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
+  ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
+  ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
+  ...['/ledger', '/ledger?employee_id=nobody', '/deductions/ded-1', '/deductions/none'],
+  ...['/employees/emp-1', '/employees/nobody'],
+  ...['/events', '/events?state=ignored', '/events?id=none', '/events/evt-broken', '/events/none'],
+  ...['/census', `/census/${EMPLOYER}`, '/census/unknown'],
+  ...['/changes', '/changes?state=rejected', '/changes/none'],
+  ...['/audit', '/audit?employee_id=nobody'],
+  ...['/operations', '/sessions', '/nowhere', '/signed-in'],
+];
+
+/** A month with a finalized run, amounts not taken, an open run with a failed check, and a quarantined event. */
+async function month(t: Test) {
+  const stage = await openPayroll(t);
+  const { db, finalized, put, call } = stage;
+  await finalized('before', '2026-07-03');
+  const lines = [{ employee_id: 'emp-1', amount: '39.23' }];
+  await call({ method: 'POST', url: '/v1/payroll-runs/before/taken', body: { lines } });
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-2' });
+  await deliver(db, [eventOf('evt-broken', 'employee.deduction-updated', {})], LATELY);
+  await sync(db, { employer_id: 'new-employer' });
+  await put('r', '2026-07-17');
+  return stage;
+}
+
+t.test('every page is accessible, in light and dark, and fits a phone', async (t) => {
+  const { signedIn } = await month(t);
+  const page = await signedIn({ refusals: true });
+  for (const path of PAGES) {
+    await open(page, path);
+    await assertGood(t, page, path);
+  }
+});
