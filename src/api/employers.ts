@@ -10,8 +10,8 @@ import type { Db } from '../database/tables.ts';
 import { isVisibleChange } from '../employment/changes.ts';
 import { getDeduction } from '../ledger/deductions.ts';
 import { sightsOf, type Viewer } from '../ledger/visibility.ts';
-import type { UnappliedSight } from '../payroll/lifecycle/line-view.ts';
-import { versionsInLines } from '../payroll/records/frozen-lines.ts';
+import type { LineSight } from '../payroll/lifecycle/line-view.ts';
+import { namedVersions } from '../payroll/reconciliation/named-versions.ts';
 import { employerOfRun } from '../payroll/records/runs.ts';
 import { mayAlso } from './auth.ts';
 import { notFound, Refusal } from './problem.ts';
@@ -103,11 +103,8 @@ type Viewed = { readonly db: Db; readonly now: Clock };
 export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer | null {
   const employers = employersOf(request);
   if (employers === null) return null;
-  return {
-    employers,
-    today: utcDay(now()),
-    versionsNamed: (employees) => versionsInLines(db, employees, employers),
-  };
+  const today = utcDay(now());
+  return { employers, today, versionsNamed: (employees) => namedVersions(db, employees, employers, today) };
 }
 
 /** Reports whether the caller may see an employer's data. */
@@ -120,10 +117,11 @@ export function assertOwnEmployer(request: FastifyRequest, employerId: string): 
   if (!seesEmployer(request, employerId)) throw notFound('employer');
 }
 
-/** Returns how the caller sees changes in events that are not applied. Limited tokens see no events. */
-export function unappliedSightOf(request: FastifyRequest): UnappliedSight {
-  if (employersOf(request) !== null) return 'none';
-  return mayAlso(request.caller, 'ledger:read') ? 'amounts' : 'marks';
+/** Returns how the caller sees lines. Limited tokens see no events. */
+export function lineSightOf(request: FastifyRequest, parts: Viewed): LineSight {
+  const viewer = viewerOf(request, parts);
+  if (viewer !== null) return { viewer, unapplied: 'none' };
+  return { viewer, unapplied: mayAlso(request.caller, 'ledger:read') ? 'amounts' : 'marks' };
 }
 
 function refusedToLimited(): Refusal {

@@ -1,5 +1,6 @@
 /** Decides what a token limited to employers sees of an employee who moved ("Limited tokens" in docs/access.md). */
 import { utcDay } from '../contract/instant.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact, receivedOn } from './employment.ts';
 import type { Version } from './fold.ts';
@@ -7,7 +8,7 @@ import { rosterOf } from './roster.ts';
 
 /**
  * A caller limited to employers. `today` is the UTC date. `versionsNamed` returns the keys of versions that lines of its
- * employers' runs name.
+ * employers' runs, or open items of its employers, name.
  */
 export type Viewer = {
   readonly employers: readonly string[];
@@ -28,6 +29,8 @@ export type Sight = {
   readonly belonged: (recorded: Recorded) => boolean;
   /** Returns whether a census or change reported an employment with one of them. */
   readonly names: (sourceId: string) => boolean;
+  /** Returns whether a census reported an employment, with any employer. */
+  readonly isCensus: (sourceId: string) => boolean;
 };
 
 /** The most changes of employment that are looked back on. Earlier ones cannot show anything, which bounds the time. */
@@ -60,6 +63,8 @@ export function sightOf(
     },
     names: (sourceId) =>
       reports.some((report) => report.source_id === sourceId && employers.includes(report.employer_id)),
+    isCensus: (sourceId) =>
+      reports.some(({ source, source_id }) => source_id === sourceId && source === 'census'),
   };
 }
 
@@ -132,9 +137,13 @@ export async function sightsOf(
   );
 }
 
-/** Returns whether a census or an employment change was reported while its employee belonged to one of the employers, or names one. */
+/**
+ * Returns whether a census names one of the employers, or an employment change names one or was reported while its employee
+ * belonged to one.
+ */
 export function seesReport(sight: Sight | undefined, sourceId: string, recordedAt: string): boolean {
-  return sight !== undefined && (sight.belonged({ recorded_at: recordedAt }) || sight.names(sourceId));
+  if (sight === undefined) return false;
+  return sight.names(sourceId) || (!sight.isCensus(sourceId) && sight.belonged({ recorded_at: recordedAt }));
 }
 
 export function versionKey({ deduction_id, version }: Pick<Version, 'deduction_id' | 'version'>): string {
@@ -154,4 +163,21 @@ export async function visibleVersions<V extends Version>(
   return known.filter(
     (version) => sights.get(version.employee_id)?.sees(version) || named.has(versionKey(version)),
   );
+}
+
+/** Returns which of these events recorded a version that a limited caller may see. */
+export async function visibleEvents(
+  db: Db,
+  eventIds: readonly string[],
+  viewer: Viewer,
+): Promise<Set<string>> {
+  if (eventIds.length === 0) return new Set();
+  const versions = await db
+    .selectFrom('deduction_versions')
+    .selectAll()
+    .where(isOneOf(db, 'event_id', eventIds))
+    .execute();
+  const employees = versions.map(({ employee_id }) => employee_id);
+  const visible = await visibleVersions(versions, viewer, await sightsOf(db, employees, viewer));
+  return new Set(visible.map(({ event_id }) => event_id));
 }
