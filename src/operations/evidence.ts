@@ -3,6 +3,7 @@ import type { Db } from '../database/tables.ts';
 import type { ArchiveFile } from '../formats/tar.ts';
 import { receivedEvents } from '../inbox/events.ts';
 import { historyOf } from '../ledger/history.ts';
+import type { Viewer } from '../ledger/visibility.ts';
 import { acceptancesOf } from '../payroll/lifecycle/acceptances.ts';
 import { linesOfRun } from '../payroll/lifecycle/line-pages.ts';
 import { shownLines } from '../payroll/lifecycle/line-view.ts';
@@ -14,23 +15,23 @@ import { headText, readHead } from '../security/audit-chain.ts';
 import { allRecords } from '../security/audit-list.ts';
 
 /**
- * `bodies`: with the bodies of events, else only their SHA-256. `allVersions`: with every version of a deduction that the run
- * could know, else only with the versions that its lines name.
+ * `bodies`: with the bodies of events, else only their SHA-256. `viewer`: a caller limited to employers, whose archive has
+ * only the versions that the lines name, and no ids of findings; null: with every version that the run could know.
  */
-type EvidenceSight = { bodies: boolean; allVersions: boolean };
+type EvidenceSight = { bodies: boolean; viewer: Viewer | null };
 
 /** Yields the files of the archive. The run must be final. */
 export async function* evidenceOf(
   db: Db,
   stored: StoredRun,
-  { bodies, allVersions }: EvidenceSight,
+  { bodies, viewer }: EvidenceSight,
 ): AsyncGenerator<ArchiveFile> {
   yield { name: 'README.md', content: README };
   const run = await viewStoredRun(db, await viewRun(db, stored), stored);
   yield { name: 'run.json', content: `${JSON.stringify(run, null, 2)}\n` };
   const { pages } = await linesOfRun(db, stored);
   let number = 0;
-  for await (const page of shownLines(db, stored, pages, 'none')) {
+  for await (const page of shownLines(db, stored, pages, { unapplied: 'none', viewer })) {
     const lines = page.flatMap((employee) => employee.lines);
     if (lines.length === 0) continue;
     number += 1;
@@ -40,14 +41,16 @@ export async function* evidenceOf(
     const ids = [...new Set(lines.flatMap(({ deduction_id }) => deduction_id ?? []))];
     const versions = (await historyOf(db, ids)).filter(
       ({ position, deduction_id, version }) =>
-        position <= (stored.position ?? 0) && (allVersions || named.has(`${deduction_id} ${version}`)),
+        position <= (stored.position ?? 0) && (viewer === null || named.has(`${deduction_id} ${version}`)),
     );
     yield { name: `versions/${name}`, content: ndjson(versions) };
     const events = [...new Set(versions.map(({ event_id }) => event_id))];
     yield { name: `events/${name}`, content: ndjson(await receivedEvents(db, events, bodies)) };
   }
   const { rows } = await acceptancesOf(db, stored.run_id);
-  yield { name: 'accepted-findings.ndjson', content: ndjson(rows) };
+  // A finding may rest on events and on changes that another employer reported.
+  const findings = viewer === null ? rows : rows.map(({ ids: _, ...finding }) => finding);
+  yield { name: 'accepted-findings.ndjson', content: ndjson(findings) };
   const approvals = (await approvalsOf(db, stored.run_id)).map(viewApproval);
   yield { name: 'approvals.ndjson', content: ndjson(approvals) };
   const filter = { resourceType: 'run', resourceId: stored.run_id };

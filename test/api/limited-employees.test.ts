@@ -1,11 +1,12 @@
 /** A token limited to one employer, and employees who move to another. */
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { recordFacts } from '../../src/ledger/roster.ts';
 import { newHire } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, schedule, setSchedules } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { startPayroll } from './payroll-stage.ts';
+import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const OTHER = 'globex';
 
@@ -42,9 +43,9 @@ async function startMoving(t: Test) {
     tokens,
     change,
     /** Receives a version of the deduction `ded-m` on today's date. */
-    elect: (amount: string) => {
+    elect: (amount: string, more: object = {}) => {
       const id = `evt-m-${now.toISOString().slice(0, 10)}`;
-      const fields = { id: 'ded-m', employee_id: 'mover', member_contribution: amount };
+      const fields = { id: 'ded-m', employee_id: 'mover', member_contribution: amount, ...more };
       return deliver(db, [deductionOf(id, fields, now.toISOString())], now.toISOString());
     },
     hire: (employer_id: string, hire_date: string, token?: string) =>
@@ -148,9 +149,9 @@ onEitherEngine('what an employer saw before a move was reported late stays visib
 });
 
 onEitherEngine(
-  'a version that a line of its run names is visible to an employer after the move',
+  'after a move, versions that lines of open and final runs or open items name are visible, and no others',
   async (t) => {
-    const { at, as, call, elect, hire, leave, db } = await startMoving(t);
+    const { at, as, accept, call, elect, hire, leave, put } = await startMoving(t);
     await hire(EMPLOYER, '2026-07-01');
     await elect('10.00');
     at('2026-08-01');
@@ -158,21 +159,79 @@ onEitherEngine(
     await hire(OTHER, '2026-08-01');
     at('2026-08-02');
     await elect('20.00');
-    await setSchedules(db, [schedule()], OTHER);
-    const body = bodyOn('2026-07-17', { employee_ids: ['mover'] });
-    const url = '/v1/payroll-runs/late';
-    t.equal((await call({ method: 'PUT', url, body })).status, 201);
-    const { json, headers } = await call({ url: `${url}/readiness` });
-    const failed = json.checks.filter(({ result }: { result: string }) => result === 'fail');
-    const accept = { accept: failed.map(({ id }: { id: string }) => id), reason: 'a test' };
-    const finalized = await call({
-      method: 'POST',
-      url: `${url}/finalize`,
-      body: failed.length === 0 ? {} : accept,
-      headers: { 'if-match': headers.etag as string },
+    const amount = async () => (await as(EMPLOYER).get(DEDUCTION)).json.member_contribution;
+    t.equal(await amount(), '10.00');
+    await put('late', bodyOn('2026-07-17', { employee_ids: ['mover'] }));
+    t.equal(await amount(), '20.00', 'a line of an open run names it');
+    await call({ method: 'DELETE', url: `${RUNS}/late` });
+    t.equal(await amount(), '10.00');
+    await put('late', bodyOn('2026-07-17', { employee_ids: ['mover'] }));
+    t.equal((await accept('late')).status, 200);
+    t.equal(await amount(), '20.00', 'a line of a final run names it');
+    at('2026-08-05');
+    await elect('30.00');
+    t.equal(await amount(), '30.00', 'an open item names it');
+    at('2026-08-06');
+    await elect('40.00', { effective_start: '2026-09-01' });
+    t.equal(await amount(), '30.00');
+    const { data } = (await as(EMPLOYER).get(`${DEDUCTION}/versions`)).json;
+    t.strictSame(
+      data.map((version: { member_contribution: string }) => version.member_contribution),
+      ['10.00', '20.00', '30.00'],
+    );
+  },
+);
+
+onEitherEngine(
+  'lines, items and evidence hide the ids of hidden events and censuses in their causes',
+  async (t) => {
+    const { at, as, call, change, db, elect, hire, accept, finalized, put } = await startMoving(t);
+    await hire(OTHER, '2026-07-01');
+    await elect('10.00');
+    at('2026-07-11');
+    t.equal((await finalized('first', bodyOn('2026-07-31'))).status, 200);
+    at('2026-07-14');
+    await hire(EMPLOYER, '2026-07-01');
+    at('2026-07-15');
+    const absent = { employee_id: 'mover', employer_id: OTHER, absent: 1 } as const;
+    const census = { source: 'census', source_id: 'secret-census' } as const;
+    await transact(db, (trx) => recordFacts(trx, [absent], census, '2026-07-15T09:00:00.000Z'));
+    at('2026-08-01');
+    await change('termination', { employee_id: 'emp-2', termination_date: '2026-07-31' });
+    await change('new-hire', {
+      ...newHire,
+      ...{ employee_id: 'emp-2', employer_id: OTHER, hire_date: '2026-08-01' },
     });
-    t.equal(finalized.status, 200, finalized.text);
-    t.equal((await as(EMPLOYER).get(DEDUCTION)).json.member_contribution, '20.00');
+    const ended = { id: 'ded-2', employee_id: 'emp-2', effective_end: '2026-07-01' };
+    await deliver(
+      db,
+      [deductionOf('secret-event', ended, '2026-08-02T09:00:00Z')],
+      '2026-08-02T09:00:00.000Z',
+    );
+    at('2026-08-03');
+    await put('second', bodyOn('2026-08-14', { adjustments: 'include' }));
+
+    const shown = async (): Promise<[string, string, string][]> => {
+      const answers: [string, string, string][] = [];
+      for (const url of [
+        `/v1/employers/${EMPLOYER}/open-items`,
+        `${EMPLOYEE}/open-items`,
+        `${EMPLOYEE}`,
+        '/v1/employees/emp-2/open-items',
+        '/v1/payroll-runs/second/lines',
+      ])
+        answers.push([url, (await call({ url })).text, (await as(EMPLOYER).get(url)).text]);
+      return answers;
+    };
+    for (const [url, all, limited] of await shown()) {
+      t.match(all, /secret-(event|census)/, url);
+      t.notMatch(limited, 'secret', url);
+      t.match(limited, '"id":"another employer"', url);
+    }
+    t.equal((await accept('second')).status, 200);
+    const url = '/v1/payroll-runs/second/evidence';
+    t.ok((await call({ url })).text.includes('secret-census'));
+    t.notOk((await as(EMPLOYER).get(url)).text.includes('secret'));
   },
 );
 

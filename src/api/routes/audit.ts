@@ -8,7 +8,7 @@ import { ACTIONS } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
 import { AUDIT_ORDERS, AuditRecord, allRecords, listRecords } from '../../security/audit-list.ts';
 import { mayAlso, writeReadDown } from '../auth.ts';
-import { employersOf } from '../employers.ts';
+import { employersOf, viewerOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
 import { conflict } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -133,13 +133,13 @@ export function auditRoutes(app: Api, parts: ApiParts): void {
       const stored = await storedRun(db, request.params.run_id);
       if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
       const { caller } = request;
-      const allVersions = employersOf(request) === null;
-      const bodies = allVersions && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
+      const viewer = viewerOf(request, parts);
+      const bodies = viewer === null && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
       const { run_id, employer_id } = stored;
       if (bodies) {
         await writeReadDown(parts, request, { action: 'run.read', resource: run_id, employer: employer_id });
       }
-      const files = evidenceOf(db, stored, { bodies, allVersions });
+      const files = evidenceOf(db, stored, { bodies, viewer });
       const archive = tarOf(files, parts.now()).once('error', interruptedOf(request, parts));
       reply.header('content-disposition', `attachment; filename="evidence-${run_id}.tar"`);
       return reply.type(TAR_TYPE).send(archive);

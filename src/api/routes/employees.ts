@@ -180,7 +180,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
           changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
         }),
         ...(mayAlso(request.caller, 'runs:read') && {
-          open_items: await itemsOfEmployee(db, employeeId, employers, { today, limit: SHOWN }),
+          open_items: await itemsOfEmployee(db, employeeId, employers, { today, viewer, limit: SHOWN }),
         }),
         left_out: MORE.filter(({ scope }) => !mayAlso(request.caller, scope)),
       };

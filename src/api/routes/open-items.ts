@@ -30,7 +30,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
-import { seesEmployer } from '../employers.ts';
+import { seesEmployer, viewerOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
@@ -120,7 +120,7 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       const { params, query, headers } = request;
       const type = negotiated(headers.accept, OFFERED);
-      const of = itemsOf(params.employer_id, query);
+      const of = { ...itemsOf(params.employer_id, query), viewer: viewerOf(request, parts) };
       reply.header('vary', 'accept').type(type);
       if (type === ROW_TYPES.json) {
         const page = { after: itemCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
@@ -168,7 +168,7 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
         .map(({ employer_id }) => employer_id)
         .filter((employerId) => seesEmployer(request, employerId));
       // One more than requested shows whether there are more.
-      const how = { today: today(), limit: most + 1, state };
+      const how = { today: today(), viewer: viewerOf(request, parts), limit: most + 1, state };
       const items = await itemsOfEmployee(db, employee_id, employers, how);
       return { data: items.slice(0, most), has_more: items.length > most, next_cursor: null };
     },

@@ -13,7 +13,7 @@ import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/re
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
-import { unappliedSightOf } from '../employers.ts';
+import { lineSightOf } from '../employers.ts';
 import { idempotencyKeyOf, negotiated } from '../headers.ts';
 import { broken, conflict } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
@@ -88,7 +88,7 @@ export function payrollRunLineRoutes(app: Api, parts: ApiParts): void {
         throw conflict('The run was finalized while the list was read. Start again without cursor.');
       }
       const pages = matching(list.pages, query);
-      const shown = shownLines(db, stored, pages, unappliedSightOf(request));
+      const shown = shownLines(db, stored, pages, lineSightOf(request, parts));
       let body: unknown;
       if (type === ROW_TYPES.json) {
         const start = from ?? { employeeId: '', position: list.position, given: 0 };

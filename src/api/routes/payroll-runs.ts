@@ -24,7 +24,7 @@ import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
-import { assertOwnEmployer, employersOf, unappliedSightOf, viewerOf } from '../employers.ts';
+import { assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
@@ -148,7 +148,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       const stated = runIn(request.body);
       assertOwnEmployer(request, stated.employer_id);
       const { view, lines } = await previewWithLines(db, stated);
-      return viewPreview(db, view, stated, lines, unappliedSightOf(request));
+      return viewPreview(db, view, stated, lines, lineSightOf(request, parts));
     },
   );
 

@@ -65,7 +65,7 @@ export function addRunCommands(program: Command): void {
     const { run } = requested;
     await withDatabase(context, async (db) => {
       const { view, lines } = await computed(requested, () => previewWithLines(db, run));
-      const shown = await viewPreview(db, view, run, lines, 'amounts');
+      const shown = await viewPreview(db, view, run, lines, { unapplied: 'amounts', viewer: null });
       printResult(out, shown, () => {
         printRun(out, shown);
         if (lines === null)

@@ -84,7 +84,9 @@ export function addShowCommands(run: Command): void {
           return;
         }
         let any = false;
-        for await (const lines of linesIn(shownLines(db, stored, pages, 'amounts'))) {
+        for await (const lines of linesIn(
+          shownLines(db, stored, pages, { unapplied: 'amounts', viewer: null }),
+        )) {
           any ||= lines.length > 0;
           if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
           else printLines(out, lines);

@@ -81,7 +81,7 @@ export const Because = closed(
         '`void`: of the earlier run. `taken`: a report of amounts taken.',
     ),
     id: text(
-      'The event, census or employment change, decision (deduction and version), assignment, run, or report.',
+      'The event, census or employment change, decision (deduction and version), assignment, run, or report. `another employer` for one that the token may not see.',
     ),
     received_at: text('The time of its receipt.'),
   },

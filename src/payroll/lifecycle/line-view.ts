@@ -4,9 +4,11 @@ import type { UnappliedChange as Change } from '../../checks.ts';
 import { component, nullable } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { UnappliedChange, unappliedChanges, withoutAmounts } from '../../inbox/unapplied.ts';
+import type { Viewer } from '../../ledger/visibility.ts';
 import { type Line, LineRecord, lineRecord } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
+import { withVisibleCauses } from './visible-causes.ts';
 
 /** A line and, while its run is open, the newest change of its amount that is not applied. */
 export const ShownLine = component(
@@ -23,17 +25,17 @@ export const ShownLine = component(
 );
 export type ShownLine = Static<typeof ShownLine>;
 
-/** How a caller sees changes that are not applied: with their amounts, without, or not at all. */
-export type UnappliedSight = 'amounts' | 'marks' | 'none';
+/**
+ * How a caller sees lines. `unapplied`: changes that are not applied with their amounts, without, or not at all. `viewer`: a
+ * caller limited to employers, or null.
+ */
+export type LineSight = { unapplied: 'amounts' | 'marks' | 'none'; viewer: Viewer | null };
 
 /** Returns the lines of an open run as they are shown. */
-export async function markedLines(
-  db: Db,
-  sight: UnappliedSight,
-  lines: readonly Line[],
-): Promise<ShownLine[]> {
-  const changes = sight === 'none' ? NO_CHANGES : await unappliedChanges(db);
-  return lines.map((line) => markedLine(line, changes, sight));
+export async function markedLines(db: Db, sight: LineSight, lines: readonly Line[]): Promise<ShownLine[]> {
+  const changes = sight.unapplied === 'none' ? NO_CHANGES : await unappliedChanges(db);
+  const visible = await withVisibleCauses(db, sight.viewer, lines);
+  return visible.map((line) => markedLine(line, changes, sight));
 }
 
 /** Yields the lines of a run as they are shown. Changes that are not applied are read once for all pages. */
@@ -41,11 +43,15 @@ export async function* shownLines(
   db: Db,
   { state }: Pick<StoredRun, 'state'>,
   pages: AsyncIterable<LinesOfEmployee[]>,
-  sight: UnappliedSight,
+  sight: LineSight,
 ): AsyncGenerator<{ employeeId: string; lines: ShownLine[] }[]> {
-  const changes = state === 'open' && sight !== 'none' ? await unappliedChanges(db) : NO_CHANGES;
+  const changes = state === 'open' && sight.unapplied !== 'none' ? await unappliedChanges(db) : NO_CHANGES;
   for await (const page of pages) {
-    yield page.map(({ employeeId, lines }) => {
+    const ofPage = page.flatMap(({ lines }) => lines);
+    const visible = await withVisibleCauses(db, sight.viewer, ofPage);
+    const byEmployee = Map.groupBy(visible, ({ employee_id }) => employee_id);
+    yield page.map(({ employeeId }) => {
+      const lines = byEmployee.get(employeeId) ?? [];
       return { employeeId, lines: lines.map((line) => markedLine(line, changes, sight)) };
     });
   }
@@ -55,7 +61,7 @@ type Changes = ReadonlyMap<string, readonly Change[]>;
 
 const NO_CHANGES: Changes = new Map();
 
-function markedLine(line: Line, changes: Changes, sight: UnappliedSight): ShownLine {
+function markedLine(line: Line, changes: Changes, { unapplied: sight }: LineSight): ShownLine {
   const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
     deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
   const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;

@@ -25,7 +25,7 @@ import { frozenOutcomeOf, OpenItemSum, REASONS } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
 import { Comparison, Totals, totalsOf } from '../records/totals.ts';
 import { OPTIONS, readPolicies } from '../settings/policy.ts';
-import { markedLines, ShownLine, type UnappliedSight } from './line-view.ts';
+import { type LineSight, markedLines, ShownLine } from './line-view.ts';
 import type { RunView } from './results.ts';
 
 export const runCursor = cursorOf(
@@ -250,7 +250,7 @@ export async function viewPreview(
   view: RunView,
   stated: StatedRun,
   lines: Line[] | null,
-  sight: UnappliedSight,
+  sight: LineSight,
 ): Promise<PayrollRunPreview> {
   const shown = lines === null ? null : await markedLines(db, sight, lines);
   return { ...fieldsOf(view.run, stated), ...computedFields(view), lines: shown };

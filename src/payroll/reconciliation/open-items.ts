@@ -12,6 +12,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import type { Viewer } from '../../ledger/visibility.ts';
 import { amountOf, amountOrNull } from '../../money.ts';
 import { Actor, type Made, makersOf, SYSTEM } from '../../security/audit.ts';
 import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
@@ -21,6 +22,7 @@ import { openItemsOf } from '../compute/item-pages.ts';
 import { ITEM_STATES, REOPENED } from '../compute/item-state.ts';
 import type { OpenItem } from '../compute/open-items.ts';
 import { type Decision, ITEM_ACTIONS } from '../facts/decisions.ts';
+import { withVisibleCauses } from '../lifecycle/visible-causes.ts';
 
 export const ItemDecision = component(
   'ItemDecision',
@@ -107,7 +109,8 @@ export type ItemFilter = {
   olderThan?: number | undefined;
 };
 
-export type ItemsOf = { employerId: string; today: string; filter: ItemFilter };
+/** `viewer`: a caller limited to employers; null or none for all. */
+export type ItemsOf = { employerId: string; today: string; filter: ItemFilter; viewer?: Viewer | null };
 
 type EmployeeItems = { employeeId: string; items: OpenItem[] };
 
@@ -168,11 +171,15 @@ export async function itemsOfEmployee(
   db: Db,
   employeeId: string,
   employers: readonly string[],
-  { today, limit, state }: { today: string; limit: number; state?: ItemFilter['state'] },
+  {
+    limit,
+    state,
+    ...how
+  }: Pick<ItemsOf, 'today' | 'viewer'> & { limit: number; state?: ItemFilter['state'] },
 ): Promise<ShownItem[]> {
   const shown: ShownItem[] = [];
   for (const employerId of employers) {
-    const of = { employerId, today, filter: { employeeId, state } };
+    const of = { employerId, ...how, filter: { employeeId, state } };
     const { items } = await listItems(db, of, { limit: limit - shown.length });
     shown.push(...items);
     if (shown.length >= limit) break;
@@ -191,12 +198,13 @@ export async function* allItems(db: Db, of: ItemsOf): AsyncGenerator<ShownItem[]
 /** Returns items as they are shown, with the makers of their decisions. */
 async function showItems(
   db: Db,
-  { employerId, today }: Pick<ItemsOf, 'employerId' | 'today'>,
+  { employerId, today, viewer = null }: ItemsOf,
   items: readonly OpenItem[],
 ): Promise<ShownItem[]> {
   const records = items.flatMap(({ decision }) => (decision === null ? [] : [decision.recordId]));
   const makers = await makersOf(db, [...new Set(records)]);
-  return items.map((item) => showItem(employerId, today, item, makers));
+  const shown = items.map((item) => showItem(employerId, today, item, makers));
+  return withVisibleCauses(db, viewer, shown);
 }
 
 function showItem(
