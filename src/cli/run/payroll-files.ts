@@ -1,7 +1,8 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
 import { dollars } from '../../money.ts';
-import { recordTaken, TAKEN_COLUMNS } from '../../payroll/facts/taken.ts';
+import { recordTaken } from '../../payroll/facts/taken.ts';
 import { listTakenLines, type TakenLine } from '../../payroll/facts/taken-lines.ts';
+import { TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
 import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import {
   AUDIT_COLUMNS,

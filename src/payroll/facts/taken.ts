@@ -7,40 +7,15 @@ import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
-import {
-  type Columns,
-  createProblems,
-  type GivenRow,
-  type Problems,
-  type Rows,
-  type RowsRefused,
-  readableRows,
-} from '../../formats/rows.ts';
-import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
+import { createProblems, type Rows, type RowsRefused, readableRows } from '../../formats/rows.ts';
+import { amountOf } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
-import { LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
+import { LINE_KINDS, lineKey } from '../calculation/line.ts';
 import { hashOf } from '../records/basis.ts';
-import { frozenLines } from '../records/frozen-lines.ts';
 import { type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { reportWithKey, type WrittenReport } from './taken-repeats.ts';
-
-/** A row names one line by enough of these fields to distinguish it from the employee's others. */
-const NAMING = [
-  'deduction_id',
-  'line_of_coverage',
-  'payroll_code',
-  'kind',
-  'adjustment_for',
-  'opening_id',
-  'taxability',
-] as const;
-
-export const TAKEN_COLUMNS: Columns = {
-  list: 'lines',
-  required: ['employee_id', 'amount'],
-  optional: NAMING,
-};
+import { findLines, TAKEN_COLUMNS, type TakenRow } from './taken-rows.ts';
 
 const DIFFERENCES_NAMED = 1_000;
 
@@ -74,9 +49,6 @@ export type Recorded = ({ ok: true; isRepeated: boolean } & TakenReport) | RowsR
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
-
-/** A line that a row names. */
-type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
 
 /**
  * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
@@ -156,51 +128,6 @@ export async function readTaken(
     .$narrowType<{ recorded_at: string }>()
     .execute();
   return reports.map(({ report, ...rest }) => ({ id: String(report), ...rest }));
-}
-
-/** Returns the lines that rows name, and adds a problem for each other row. */
-async function findLines(
-  db: Db,
-  freezeId: string,
-  rows: readonly GivenRow[],
-  problems: Problems,
-): Promise<TakenRow[]> {
-  const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
-  const stored = await frozenLines(db, [freezeId], [...employees]);
-  const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
-  return rows.flatMap((row) => {
-    const named = findLine(row, frozen);
-    if ('line' in named) return [named];
-    problems.add(named);
-    return [];
-  });
-}
-
-function findLine(
-  { path, fields }: GivenRow,
-  frozen: ReadonlyMap<string, readonly Line[]>,
-): TakenRow | Problem {
-  const { employee_id, amount, kind } = fields;
-  if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
-  if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
-  const taken = parseAmount(amount);
-  if (taken === null) return { path: `${path}.amount`, rule: AMOUNT_RULE };
-  if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
-    return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
-  }
-  const lines = frozen.get(employee_id);
-  if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
-  const named = lines.filter((line) =>
-    NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
-  );
-  const [line, ...rivals] = named;
-  if (line === undefined) return { path, rule: 'does not match a line of the run' };
-  if (rivals.length > 0) {
-    const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
-    return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
-  }
-  const owed = line.member_amount - taken;
-  return { path, line, taken, owed };
 }
 
 const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded in the meantime' };

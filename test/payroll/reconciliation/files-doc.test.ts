@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { type Columns, readRows } from '../../../src/formats/rows.ts';
 import { IMPORT_COLUMNS } from '../../../src/inbox/import.ts';
-import { TAKEN_COLUMNS } from '../../../src/payroll/facts/taken.ts';
+import { TAKEN_COLUMNS } from '../../../src/payroll/facts/taken-rows.ts';
 import { CSV_COLUMNS } from '../../../src/payroll/lifecycle/csv.ts';
 import { AUDIT_COLUMNS } from '../../../src/payroll/reconciliation/audit.ts';
 import { parts } from '../../formats/read.ts';

@@ -1,0 +1,72 @@
+/** The rows of a report of amounts taken, and the lines that they name. */
+import type { Db } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
+import type { Columns, GivenRow, Problems } from '../../formats/rows.ts';
+import { AMOUNT_RULE, type Cents, parseAmount } from '../../money.ts';
+import { LINE_KINDS, type Line } from '../calculation/line.ts';
+import { frozenLines } from '../records/frozen-lines.ts';
+
+/** A row names one line by enough of these fields to distinguish it from the employee's others. */
+const NAMING = [
+  'deduction_id',
+  'line_of_coverage',
+  'payroll_code',
+  'kind',
+  'adjustment_for',
+  'opening_id',
+  'taxability',
+] as const;
+
+export const TAKEN_COLUMNS: Columns = {
+  list: 'lines',
+  required: ['employee_id', 'amount'],
+  optional: NAMING,
+};
+
+/** A line that a row names. */
+export type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
+
+/** Returns the lines that rows name, and adds a problem for each other row. */
+export async function findLines(
+  db: Db,
+  freezeId: string,
+  rows: readonly GivenRow[],
+  problems: Problems,
+): Promise<TakenRow[]> {
+  const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
+  const stored = await frozenLines(db, [freezeId], [...employees]);
+  const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
+  return rows.flatMap((row) => {
+    const named = findLine(row, frozen);
+    if ('line' in named) return [named];
+    problems.add(named);
+    return [];
+  });
+}
+
+function findLine(
+  { path, fields }: GivenRow,
+  frozen: ReadonlyMap<string, readonly Line[]>,
+): TakenRow | Problem {
+  const { employee_id, amount, kind } = fields;
+  if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
+  if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
+  const taken = parseAmount(amount);
+  if (taken === null) return { path: `${path}.amount`, rule: AMOUNT_RULE };
+  if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
+    return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
+  }
+  const lines = frozen.get(employee_id);
+  if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
+  const named = lines.filter((line) =>
+    NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
+  );
+  const [line, ...rivals] = named;
+  if (line === undefined) return { path, rule: 'does not match a line of the run' };
+  if (rivals.length > 0) {
+    const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
+    return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
+  }
+  const owed = line.member_amount - taken;
+  return { path, line, taken, owed };
+}
