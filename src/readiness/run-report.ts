@@ -6,7 +6,8 @@ import { EMPLOYED_TWICE, LEDGER_EMPTY, type LedgerQuestion } from '../ledger/che
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type Summary, summarize } from '../payroll/compute/summary.ts';
 import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
-import { noted, PAYROLL_CHECKS, type RunQuestion } from '../payroll/lifecycle/checks.ts';
+import type { RunQuestion } from '../payroll/lifecycle/calendar-checks.ts';
+import { noted, PAYROLL_CHECKS } from '../payroll/lifecycle/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
 import type { StatedRun } from '../payroll/records/body.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
