@@ -9,13 +9,8 @@ import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
-import {
-  type VersionsVerified,
-  verifyConflicts,
-  verifyEventsWithoutVersion,
-  verifySeqs,
-  verifyVersions,
-} from '../inbox/verify-inbox.ts';
+import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-inbox.ts';
+import { type VersionsVerified, verifyVersions } from '../inbox/verify-versions.ts';
 import {
   verifyChained,
   verifyDeductions,

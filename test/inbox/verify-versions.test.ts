@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import t from 'tap';
-import { verifyVersions } from '../../src/inbox/verify-inbox.ts';
+import { verifyVersions } from '../../src/inbox/verify-versions.ts';
 import { readPosition } from '../../src/ledger/position.ts';
 import { countingReads } from '../support/reads.ts';
 import fc from '../support/seeded.ts';

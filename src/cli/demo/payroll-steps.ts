@@ -7,7 +7,7 @@ import type { Verification } from '../../payroll/lifecycle/verify.ts';
 import type { ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { byYear, type PayDate } from '../../payroll/settings/schedules.ts';
 import { counted } from '../output.ts';
-import { changeOf, sentencesOf } from '../run/show.ts';
+import { changeOf, sentencesOf } from '../run/print-lines.ts';
 import { allApplied } from './ledger-steps.ts';
 import { type Calendar, calendarOf } from './pay-dates.ts';
 import { expect, expectEqual, type Scene, type Step, StepFailed } from './stage.ts';

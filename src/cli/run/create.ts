@@ -14,7 +14,9 @@ import { printResult } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
 import { addOverrideCommands } from './overrides.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
-import { addShowCommands, printLines, printRun } from './show.ts';
+import { printLines } from './print-lines.ts';
+import { printRun } from './print-run.ts';
+import { addShowCommands } from './show.ts';
 
 export function addRunCommands(program: Command): void {
   const run = program.subcommand('run', 'Compute, review and finalize payroll runs.');

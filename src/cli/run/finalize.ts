@@ -29,7 +29,8 @@ import {
 import { type CommandError, failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
 import { printCheck, printFailed, printReadiness, questionOf, type ReadinessOptions } from '../readiness.ts';
-import { printStoredRun, printTotals, storedRun } from './show.ts';
+import { printTotals } from './print-run.ts';
+import { printStoredRun, storedRun } from './show.ts';
 
 export function addFinalizeCommands(run: Command): void {
   run
