@@ -1,7 +1,6 @@
 /** Final checks over HTTP: shares of pay dates after an employee's last check. Every expected amount was computed by hand. */
-import { newHire } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { BIWEEKLY, begin, brief, EMPLOYER } from './payroll-world.ts';
+import { BIWEEKLY, begin } from './payroll-world.ts';
 
 const MONTHLY = { period: 'monthly', member_contribution: '150.00' };
 
@@ -57,24 +56,4 @@ onEitherEngine('several shares need a list of pay dates', async (t) => {
     { path: 'final_checks', rule: /without a list of pay dates/ },
   ]);
   t.equal((await put('final', '2026-06-26', { final_checks: ['emp-1'] })).status, 201);
-});
-
-onEitherEngine('an off-cycle final check takes each share once, though the employee returns', async (t) => {
-  const { schedule, census, deduct, paid, report, on } = await begin(t);
-  await schedule(BIWEEKLY);
-  await census({ 'emp-1': { termination_date: '2026-06-10' } });
-  await deduct('ded-1', { ...MONTHLY, effective_end: '2026-12-31' });
-  const off = {
-    kind: 'off_cycle',
-    employee_ids: ['emp-1'],
-    deductions: ['ded-1'],
-    final_checks: [{ employee_id: 'emp-1', shares: 2 }],
-  };
-  t.match(await paid('off', '2026-06-24', off), [{ member_amount: '138.46' }]);
-  on('2026-06-25');
-  const hire = { ...newHire, employee_id: 'emp-1', employer_id: EMPLOYER, hire_date: '2026-06-15' };
-  await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
-  t.match(brief(await paid('june', '2026-06-26')), ['ded-1 new 0.00']);
-  t.match(brief(await paid('july-10', '2026-07-10')), ['ded-1 same 0.00']);
-  t.match(await paid('july-24', '2026-07-24'), [{ member_amount: '69.23', amount_change: 'shares' }]);
 });
