@@ -285,7 +285,7 @@ CREATE TABLE taken_lines (
   FOREIGN KEY (run_id, report) REFERENCES taken_reports (run_id, report)
 );
 
-CREATE INDEX taken_lines_owed ON taken_lines (run_id, report, employee_id) WHERE owed <> '0.00';
+CREATE INDEX taken_lines_employee ON taken_lines (employee_id);
 
 -- Open items that were owed before the first run, as the caller brought them. `ordinal` orders the items of an employer: a
 -- run keeps the last one that it knew.

@@ -210,7 +210,7 @@ function contentOf({ codesOf }: RunTerms, state: RunVersion) {
 }
 
 /** Returns an earlier line with the codes of today. */
-export function withCodes({ codesOf }: RunTerms, line: Line): Line {
+function withCodes({ codesOf }: RunTerms, line: Line): Line {
   return { ...line, shares: null, ...codesOf(line.line_of_coverage, line.taxability) };
 }
 

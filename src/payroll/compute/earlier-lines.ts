@@ -9,7 +9,7 @@ export type EarlierLines = {
   frozen: ReadonlyMap<string, readonly Line[]>;
 };
 
-/** `rows`: one per run, in the order of the runs. */
+/** `rows`: one per run. */
 export function earlierLinesOf(rows: readonly FrozenRow[]): EarlierLines {
   return {
     attended: new Map(rows.filter(({ isIn }) => isIn).map(({ freezeId, lines }) => [freezeId, lines])),

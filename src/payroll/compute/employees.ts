@@ -10,7 +10,7 @@ import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import { decisionsOf } from '../facts/decisions.ts';
 import { openingItemsOf } from '../facts/opening-items.ts';
 import { owedBy } from '../facts/owed.ts';
-import { attendanceOf, frozenLines } from '../records/frozen-lines.ts';
+import { attendanceOf, type FrozenRow, frozenLines } from '../records/frozen-lines.ts';
 import { itemSettlementsOf } from '../records/settlements.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
@@ -93,7 +93,7 @@ async function readPage(
     return employee;
   });
   await readPaidDates(db, computation, employees);
-  await readEarlierLines(db, computation, employees);
+  await readEarlierLines(db, computation, employees, previousRows);
   return employees;
 }
 
@@ -126,22 +126,27 @@ async function readPaidDates(
   }
 }
 
-/** Reads the lines in reopened runs. Most employees have no such runs. */
+/** Reads the lines in reopened runs. Most employees have no such runs. `previousRows`: the lines in the previous run. */
 async function readEarlierLines(
   db: Db | Trx,
-  { earlier }: Computation,
+  { earlier, previous }: Computation,
   employees: readonly RunEmployee[],
+  previousRows: ReadonlyMap<string, readonly FrozenRow[]>,
 ): Promise<void> {
   const concerned = employees.filter(({ reopened }) => reopened.length > 0);
   if (concerned.length === 0) return;
   const reopened = new Set(concerned.flatMap((employee) => employee.reopened));
   const rows = await frozenLines(
     db,
-    earlier.filter((run) => reopened.has(run)).map(({ freezeId }) => freezeId),
+    earlier.filter((run) => run !== previous && reopened.has(run)).map(({ freezeId }) => freezeId),
     concerned.map(({ employeeId }) => employeeId),
   );
   for (const employee of concerned) {
-    employee.earlierLines = earlierLinesOf(rows.get(employee.employeeId) ?? []);
+    const { employeeId } = employee;
+    employee.earlierLines = earlierLinesOf([
+      ...(rows.get(employeeId) ?? []),
+      ...(previousRows.get(employeeId) ?? []),
+    ]);
   }
 }
 

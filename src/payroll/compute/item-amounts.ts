@@ -5,7 +5,7 @@ import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calcu
 import { type Because, type Line, lineKey } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
-import { adjustmentLines, NOT_COMPARED, withCodes } from './adjustments.ts';
+import { adjustmentLines, NOT_COMPARED } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
@@ -55,12 +55,10 @@ function adjustmentsOf(
 function arrearsOf(computation: Computation, employee: RunEmployee, earlier: EarlierRun): ItemAmount[] {
   const { runId, freezeId, isVoided, voidedAt } = earlier;
   const lines = employee.earlierLines.frozen.get(freezeId) ?? [];
-  const owed = employee.owed.flatMap((amount) => {
+  const owed = isVoided ? [] : employee.owed.filter((amount) => amount.runId === runId && amount.owed !== 0n);
+  const items = owed.flatMap((amount) => {
     const line = lines.find((candidate) => lineKey(candidate) === amount.line);
-    const isOfRun = amount.runId === runId && amount.owed !== 0n && !isVoided;
-    return isOfRun && line?.kind === 'regular' ? [{ amount, line }] : [];
-  });
-  const items = owed.map(({ amount, line }) => {
+    if (line?.kind !== 'regular') return [];
     const reported = dayInWords(utcDay(amount.reportedAt), yearOf(computation.run.pay_date));
     const taken = printReadable(line.member_amount - amount.owed);
     return arrearsItem(computation, earlier, line, amount.owed, {
@@ -86,28 +84,23 @@ function arrearsItem(
   { because, words }: { because: Because | null; words: string },
 ): ItemAmount {
   const day = dayInWords(run.pay_date, yearOf(computation.run.pay_date));
-  return itemOf('arrears', runId, run.pay_date, {
-    ...arrearsContent(computation, line),
-    member_amount,
-    adjustment_for: runId,
-    adjustment_pay_date: run.pay_date,
-    because,
+  const item = arrearsLine(computation, line, {
+    ...{ member_amount, adjustment_for: runId, adjustment_pay_date: run.pay_date, because },
     explanation: `Paycheck of ${day}: ${wordsOf(line)} ${words}; ${resultOf(member_amount)}.`,
   });
+  return itemOf('arrears', runId, run.pay_date, item);
 }
 
 function openingOf(computation: Computation, opening: OpeningItem): ItemAmount {
   const { openingId, employeeId, deductionId, lineOfCoverage, taxability, amount, payDate } = opening;
   const line = bareLine(employeeId, deductionId ?? '', lineOfCoverage, taxability);
   const day = dayInWords(payDate, yearOf(computation.run.pay_date));
-  return itemOf('opening', openingId, payDate, {
-    ...arrearsContent(computation, line),
-    member_amount: amount.member,
-    employer_amount: amount.employer,
-    opening_id: openingId,
+  const item = arrearsLine(computation, line, {
+    ...{ member_amount: amount.member, employer_amount: amount.employer, opening_id: openingId },
     adjustment_pay_date: payDate,
     explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
   });
+  return itemOf('opening', openingId, payDate, item);
 }
 
 function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): ItemAmount {
@@ -119,17 +112,17 @@ function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): It
   return { id: itemId(identity), identity, payDate, line, isInTime: false };
 }
 
-function arrearsContent(computation: Computation, line: Line): Line {
+/** Returns a line of the kind `arrears` with the account of another line, and today's codes. */
+function arrearsLine({ codesOf }: Computation, line: Line, fields: Partial<Line>): Line {
   return {
-    ...withCodes(computation, line),
-    version: null,
-    period: null,
-    member_contribution: null,
-    employer_contribution: null,
+    ...line,
+    ...codesOf(line.line_of_coverage, line.taxability),
+    ...NO_ELECTION,
     employer_amount: 0n,
     kind: 'arrears',
     ...NOT_COMPARED,
     flags: [],
+    ...fields,
   };
 }
 
@@ -147,6 +140,7 @@ function settledLines(
     .filter((item) => item.source === runId && item.kind !== 'opening')
     .filter((item) => (item.kind === 'arrears') === (kind === 'arrears'))
     .map((item) => ({ ...item, deduction_id: item.deduction_id ?? '' }));
+  if (taken.length === 0 && paid.length === 0) return [];
   const accounts = new Map(
     [...taken, ...paid].map((item) => [
       JSON.stringify([item.deduction_id, item.line_of_coverage, item.taxability]),
@@ -162,6 +156,15 @@ function settledLines(
   });
 }
 
+/** Several versions of a deduction may have made an amount. */
+const NO_ELECTION = {
+  version: null,
+  period: null,
+  member_contribution: null,
+  employer_contribution: null,
+  shares: null,
+};
+
 /** Returns a line without a deduction: only its account is known. */
 function bareLine(
   employee_id: string,
@@ -171,15 +174,12 @@ function bareLine(
 ): Line {
   return {
     ...{ employee_id, deduction_id, line_of_coverage, taxability },
-    version: null,
+    ...NO_ELECTION,
     coverage_type: null,
     payroll_code: null,
     employer_payroll_code: null,
     employer_treatment: null,
     description: null,
-    period: null,
-    member_contribution: null,
-    employer_contribution: null,
     member_amount: 0n,
     employer_amount: 0n,
     kind: 'arrears',
@@ -189,7 +189,6 @@ function bareLine(
     outstanding_after: null,
     adjustment_pay_date: null,
     because: null,
-    shares: null,
     ...NOT_COMPARED,
     flags: [],
     explanation: '',

@@ -37,23 +37,31 @@ export function openItems(
   employee: RunEmployee,
   attended: readonly Attended[],
 ): OpenItem[] {
-  const items = itemAmounts(computation, employee, attended).map((item) => ({
-    ...item,
-    ...standingOfItem(computation, employee, item),
-  }));
+  const items = itemAmounts(computation, employee, attended).map(
+    (amount): StandingItem => ({ amount, standing: standingOfItem(computation, employee, amount) }),
+  );
   const nets = netsOf(items);
   const gone = isGone(employee.membership, employee.employments, computation.run);
   return items
-    .map(({ isInTime, ...item }): OpenItem => {
-      const net = nets.get(netOf({ ...item, isInTime }) ?? '') ?? 0n;
-      const flags: Flag[] = [...item.line.flags];
-      if (net !== 0n && !isNothing(item.outstanding)) flags.push(net < 0n ? 'retro_refund' : 'retro_pre_tax');
+    .map(({ amount, standing }): OpenItem => {
+      const { id, identity, payDate } = amount;
+      const net = nets.get(netOf(amount) ?? '') ?? 0n;
+      const flags: Flag[] = [];
+      if (net !== 0n && !isNothing(standing.outstanding))
+        flags.push(net < 0n ? 'retro_refund' : 'retro_pre_tax');
       if (gone) flags.push('no_further_paycheck');
-      const flagged = { ...item, line: { ...item.line, flags } };
-      return { ...flagged, needsDecision: needsDecision(computation, flagged) };
+      const line = withFlags(amount.line, flags);
+      const item = { ...standing, id, identity, payDate, line };
+      return { ...item, needsDecision: needsDecision(computation, item) };
     })
     .sort(byOrder);
 }
+
+function withFlags(line: Line, flags: readonly Flag[]): Line {
+  return flags.length === 0 ? line : { ...line, flags: [...line.flags, ...flags] };
+}
+
+type StandingItem = { amount: ItemAmount; standing: Standing };
 
 function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemAmount): Standing {
   return standingOf(
@@ -65,12 +73,12 @@ function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemA
 }
 
 /** Adds up the amounts, before settling, of pre-tax adjustments that are outstanding, per line of coverage and tax year. */
-function netsOf(items: readonly (ItemAmount & Standing)[]): Map<string, Cents> {
+function netsOf(items: readonly StandingItem[]): Map<string, Cents> {
   const nets = new Map<string, Cents>();
-  for (const item of items) {
-    const key = netOf(item);
-    if (key === null || isNothing(item.outstanding)) continue;
-    nets.set(key, (nets.get(key) ?? 0n) + item.line.member_amount);
+  for (const { amount, standing } of items) {
+    const key = netOf(amount);
+    if (key === null || isNothing(standing.outstanding)) continue;
+    nets.set(key, (nets.get(key) ?? 0n) + amount.line.member_amount);
   }
   return nets;
 }

@@ -49,13 +49,11 @@ export function takeItems(
 function wantedUnder(unit: Unit, units: readonly Unit[]): Cents {
   const { identity } = unit.items[0] as OpenItem;
   if (identity.kind !== 'arrears' || unit.wanted <= 0n) return unit.wanted;
-  const outstanding = units
-    .flatMap(({ items }) => items)
-    .filter(
-      (item) =>
-        item.identity.source === identity.source && item.identity.deduction_id === identity.deduction_id,
-    )
-    .reduce((sum, item) => sum + item.outstanding.member, 0n);
+  let outstanding = 0n;
+  for (const { items } of units)
+    for (const item of items)
+      if (item.identity.source === identity.source && item.identity.deduction_id === identity.deduction_id)
+        outstanding += item.outstanding.member;
   return smaller(unit.wanted, outstanding > 0n ? outstanding : 0n);
 }
 

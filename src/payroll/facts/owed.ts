@@ -12,14 +12,7 @@ import { freezesTakingItems } from '../records/settlements.ts';
  * The amount that payroll did not take of a line (`lineKey`) of a run, by the latest report that names the line. Negative if
  * it took too much.
  */
-export type Owed = {
-  runId: string;
-  employeeId: string;
-  line: string;
-  owed: Cents;
-  report: number;
-  reportedAt: string;
-};
+export type Owed = { runId: string; line: string; owed: Cents; report: number; reportedAt: string };
 
 /**
  * Returns the finalized and voided runs of a run's calendar year and the year before, which may have any open items, and
@@ -61,23 +54,23 @@ async function latestReports(db: Db | Trx, runIds: readonly string[]): Promise<M
   return new Map(reports.map(({ run_id, latest }) => [run_id, latest]));
 }
 
-/** Returns the lines of earlier runs from which payroll took a different amount, by employee. */
+/** Returns what payroll did not take of each line that a report on earlier runs names, by employee. */
 export async function owedBy(
   db: Db | Trx,
   earlier: readonly Input[],
   employees: readonly string[],
 ): Promise<Map<string, Owed[]>> {
-  const owed: Owed[] = [];
-  for (const { run_id, report } of earlier) {
-    if (report === null) continue;
-    const rows = await reportedLines(db)
-      .where('taken_lines.run_id', '=', run_id)
-      .where('taken_lines.report', '<=', report)
-      .where(isOneOf(db, 'employee_id', employees))
-      .execute();
-    owed.push(...owedByLatest(rows));
-  }
-  return Map.groupBy(owed, ({ employeeId }) => employeeId);
+  const latest = new Map(
+    earlier.flatMap(({ run_id, report }) => (report === null ? [] : [[run_id, report]])),
+  );
+  if (latest.size === 0) return new Map();
+  const rows = await reportedLines(db)
+    .where(isOneOf(db, 'taken_lines.run_id', [...latest.keys()]))
+    .where(isOneOf(db, 'employee_id', employees))
+    .execute();
+  const known = rows.filter(({ run_id, report }) => report <= (latest.get(run_id) ?? 0));
+  const byEmployee = Map.groupBy(known, ({ employee_id }) => employee_id);
+  return new Map([...byEmployee].map(([employeeId, reported]) => [employeeId, owedByLatest(reported)]));
 }
 
 /** Selects the lines that recorded reports of amounts taken name. */
@@ -97,18 +90,17 @@ function reportedLines(db: Db | Trx) {
   return recordedLines(db)
     .select(['taken_lines.run_id', 'employee_id', 'line', 'owed', 'taken_lines.report'])
     .select((eb) => eb.ref('taken_reports.recorded_at').$notNull().as('recorded_at'))
-    .orderBy('line')
     .orderBy('taken_lines.report');
 }
 
 type ReportedLine = Awaited<ReturnType<ReturnType<typeof reportedLines>['execute']>>[number];
 
-/** Returns what is owed by the latest report that names each line; a report replaces only the lines it names. */
+/** Returns what an employee owes by the latest report that names each line; a report replaces only the lines it names. */
 function owedByLatest(rows: readonly ReportedLine[]): Owed[] {
-  const latest = new Map(rows.map((row) => [JSON.stringify([row.run_id, row.employee_id, row.line]), row]));
-  return [...latest.values()].map(({ run_id, employee_id, line, owed, report, recorded_at }) => ({
+  // A run id has no blank.
+  const latest = new Map(rows.map((row) => [`${row.run_id} ${row.line}`, row]));
+  return [...latest.values()].map(({ run_id, line, owed, report, recorded_at }) => ({
     runId: run_id,
-    employeeId: employee_id,
     line,
     owed: centsOf(owed),
     report,

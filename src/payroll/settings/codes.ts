@@ -51,13 +51,19 @@ export function codeFinder(
   );
   const find = (side: string, line: string, taxability: string): PayrollCode | undefined =>
     known.get(keyOf(side, line, taxability)) ?? known.get(keyOf(side, line, null));
+  const byLine = new Map<string, CodesOfLine>();
   return (line, taxability) => {
+    const key = `${line} ${taxability}`;
+    const remembered = byLine.get(key);
+    if (remembered !== undefined) return remembered;
     const employer = find('employer', line, taxability);
-    return {
+    const codesOfLine = {
       payroll_code: find('employee', line, taxability)?.code ?? null,
       employer_payroll_code: employer?.code ?? null,
       employer_treatment: employer?.treatment ?? null,
     };
+    byLine.set(key, codesOfLine);
+    return codesOfLine;
   };
 }
 
