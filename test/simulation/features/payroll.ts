@@ -121,8 +121,8 @@ export function begin(simulation: Simulation, run: SimulatedRun, draw: Random): 
   simulation.persist('run', async () => {
     const url = `/v1/payroll-runs/${runId}`;
     const response = await callAs(simulation, employerId, 'specialist', 'PUT', url, body);
-    // An item may be taken or decided after it was listed.
-    if (response?.status === 422 && 'items' in body) return true;
+    // An item may be taken or decided after it was listed, and the pay date may have another open run.
+    if ((response?.status === 422 && 'items' in body) || response?.status === 409) return true;
     if (!isDone(simulation, response, 201) && !isDone(simulation, response, 200)) return false;
     if (draw() < 0.15) await overrideLine(simulation, run, draw);
     finalize(simulation, run, draw, TRIES);
