@@ -86,6 +86,6 @@ function keyOf(checkId: string, employeeId: string | null, ids: string): string 
 }
 
 export const ACCEPTANCE_REASONS: ReasonColumn = {
-  ...{ table: 'accepted_findings', column: 'reason', actions: ['run.finalize'] },
+  ...{ table: 'accepted_findings', column: 'reason', actions: ['run.finalize', 'run.approve'] },
   by: { column: 'record_id', is: 'record_id' },
 };

@@ -252,7 +252,8 @@ async function makeFinal(
         ...{ etag: summary.etag, position: basis.position, accepted_checks: accepted },
         ...(approval !== null && { approval_id: approval.id }),
       },
-      reason,
+      // The record of the approval has its reason, and erasing it there must leave no copy.
+      reason: approval === null ? reason : null,
     },
   );
   // The person who approved also accepted the findings.
