@@ -78,6 +78,7 @@ CREATE TABLE payroll_runs (
   period_end        TEXT NOT NULL,
   pay_date          TEXT NOT NULL,
   body              TEXT NOT NULL,
+  policy_reason     TEXT,
   state             TEXT NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
   created_at        TEXT NOT NULL,
   finalized_at      TEXT,
@@ -122,15 +123,16 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs
       OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end,
       OLD.pay_date, OLD.body, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version,
       OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash,
-      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.accept_reason
+      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.policy_reason, OLD.accept_reason
     ) IS (
       NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end,
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
       NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
-      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
+      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.policy_reason, NEW.accept_reason
     )) AND NOT (
       (OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end, OLD.pay_date, OLD.body, OLD.state, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version, OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash, OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.voided_at) IS
       (NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end, NEW.pay_date, NEW.body, NEW.state, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version, NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash, NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.voided_at)
+      AND (NEW.policy_reason IS OLD.policy_reason OR NEW.policy_reason = '[erased]')
       AND (NEW.accept_reason IS OLD.accept_reason OR NEW.accept_reason = '[erased]')
       AND (NEW.void_reason IS OLD.void_reason OR NEW.void_reason = '[erased]')
     )

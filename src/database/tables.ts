@@ -386,6 +386,7 @@ export interface PayrollRunTable {
   period_end: string;
   pay_date: string;
   body: string;
+  policy_reason: string | null;
   state: RunState;
   created_at: string;
   finalized_at: string | null;

@@ -4,7 +4,7 @@ import type { AuditRecordTable, Tables, Trx } from '../database/tables.ts';
 import { type Acting, type Action, record } from './audit.ts';
 
 /** Stands for a reason in tables that require one. The triggers of append-only tables allow this change only. */
-const ERASED = '[erased]';
+export const ERASED = '[erased]';
 
 /** A column that repeats the reasons of some actions. `by` is the column that identifies the row by a value of the record. */
 export type ReasonColumn = {

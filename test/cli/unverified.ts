@@ -74,6 +74,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   'payroll_runs.finalize_key_hash',
   'taken_reports.key_hash',
   'payroll_runs.rules_version',
+  'payroll_runs.policy_reason',
   'payroll_runs.void_reason',
   'run_overrides.reason',
 ]);

@@ -1,42 +1,105 @@
+/** Erasing a reason: every column that has a text that a person typed loses it, and nothing else changes. */
+import { sql } from 'kysely';
 import type { Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { acceptLosses } from '../../src/inbox/data-loss.ts';
 import { KEYS } from '../../src/operations/copy.ts';
 import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { eraseReason } from '../../src/security/reasons.ts';
-import { deductionOf, deliver } from '../api/deliver.ts';
-import { startPayroll } from '../api/payroll-stage.ts';
+import { deductionOf, deliver, receive } from '../api/deliver.ts';
+import { PAY_DATE, RUNS, startPayroll } from '../api/payroll-stage.ts';
+import { termination } from '../contract/samples.ts';
 import { contentOfTables } from '../postgres/filled.ts';
 import { ACTING } from '../support/audit.ts';
-import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER, LATELY } from '../support/payroll.ts';
+import { onEachEngine } from '../support/engine.ts';
+import { bodyOn, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 
 const TYPED = 'typed by a person';
 const how = { ...ACTING, reason: 'it names an employee' };
+const SETTINGS = `/v1/employers/${EMPLOYER}`;
 
-onEitherEngine('an erased reason is in no table, and the chain stays intact', async (t: Test) => {
-  const { db, call, put, accept } = await startPayroll(t);
-  const post = async (url: string, body: object, method: 'POST' | 'PUT' = 'POST') => {
-    const { status, text } = await call({ method, url, body: { ...body, reason: TYPED } });
+type Case = readonly [method: 'POST' | 'PUT', url: string, body?: object];
+
+/** The requests that keep a reason in a column, apart from runs. */
+const CASES: readonly Case[] = [
+  ['PUT', '/v1/deductions/ded-9/employer', { employer_id: EMPLOYER, effective_on: '2027-01-01' }],
+  ['POST', '/v1/deductions/ded-moved/start-decision', { version: 1, decision: 'drop' }],
+  ['POST', '/v1/events/evt-twice/dismiss'],
+  ['POST', `/v1/census-syncs/sync-${EMPLOYER}-waiting-${LATELY}/dismiss`],
+  ['POST', `${SETTINGS}/open-items/decisions`, { decisions: [{ employee_id: 'emp-1', action: 'hold' }] }],
+  ['PUT', `${SETTINGS}/second-approval`, { required: true }],
+];
+
+/** Runs with every reason: `approved` as a second person approved it, `accepted` without an approval. */
+async function startTyped(t: Test) {
+  const payroll = await startPayroll(t);
+  const { db, call, personWith } = payroll;
+  const [ann, bob] = [await personWith('ann@example.com', 'all'), await personWith('bob@example.com', 'all')];
+  const typed = async (method: 'POST' | 'PUT', url: string, body: object = {}, token = ann, headers = {}) => {
+    const { status, text } = await call({ method, url, body: { ...body, reason: TYPED }, token, headers });
     t.ok(status < 300, `${url}: ${text}`);
   };
-  await put('r');
+  const failedChecks = async (runId: string) => {
+    const { json, headers } = await call({ url: `${RUNS}/${runId}/readiness` });
+    const failed = json.checks.filter(({ result }: { result: string }) => result === 'fail');
+    return {
+      accept: failed.map(({ id }: { id: string }) => id),
+      ifMatch: { 'if-match': headers.etag as string },
+    };
+  };
+  const body = bodyOn(PAY_DATE, { scheme: 'month-even', policy_reason: TYPED });
+  t.equal((await call({ method: 'PUT', url: `${RUNS}/accepted`, body })).status, 201);
   const amounts = { member_amount: '1.00', employer_amount: '0.00' };
-  await post('/v1/payroll-runs/r/overrides/emp-1/ded-1', amounts, 'PUT');
+  await typed('PUT', `${RUNS}/accepted/overrides/emp-1/ded-1`, amounts);
   await deliver(db, [deductionOf('evt-9', { id: 'ded-9', employee_id: 'emp-1' })], LATELY);
-  t.equal((await accept('r', TYPED)).status, 200);
-  await post('/v1/payroll-runs/r/void', {});
-  await post('/v1/deductions/ded-9/employer', { employer_id: EMPLOYER, effective_on: '2027-01-01' }, 'PUT');
-  await deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY);
-  await post('/v1/events/evt-bad/dismiss', {});
+  const reviewed = await failedChecks('accepted');
+  await typed('POST', `${RUNS}/accepted/finalize`, { accept: reviewed.accept }, ann, reviewed.ifMatch);
+  await typed('POST', `${RUNS}/accepted/void`);
+  const moved = (month: string, member_contribution: string) => ({
+    ...{ id: 'ded-moved', line_of_coverage: 'vision', member_contribution },
+    effective_start: `2027-${month}-01`,
+  });
+  await deliver(db, [
+    deductionOf('evt-m1', moved('07', '10.00'), '2026-06-01T00:00:00Z'),
+    deductionOf('evt-m2', moved('08', '20.00'), '2026-06-20T00:00:00Z'),
+  ]);
+  await deliver(db, [deductionOf('evt-twice', { member_contribution: 'much' })], LATELY);
+  await receive(db, [deductionOf('evt-twice', { member_contribution: 'more' })], LATELY);
+  await sync(db, { state: 'waiting' });
+  for (const [method, url, fields] of CASES) await typed(method, url, fields);
+  const change = await call({ method: 'POST', url: '/v1/employee-changes/termination', body: termination });
+  await typed('POST', `/v1/employee-changes/${change.json.id}/cancel`);
+  const loss = { found_at: LATELY, position: 1, seq: 1, saved_position: 2, saved_seq: 2 };
+  await transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute());
+  await transact(db, (trx) => acceptLosses(trx, TYPED, ACTING));
+  await call({ method: 'PUT', url: `${RUNS}/approved`, body: bodyOn(PAY_DATE) });
+  const approved = await failedChecks('approved');
+  const approving = { action: 'finalize', accept: approved.accept };
+  await typed('POST', `${RUNS}/approved/approval`, approving, bob, approved.ifMatch);
+  const finalized = await call({ method: 'POST', url: `${RUNS}/approved/finalize`, body: {}, token: ann });
+  t.equal(finalized.status, 200, finalized.text);
+  return payroll;
+}
 
-  const given = await db
+async function rowsWith(db: Db, table: string, column: string, text: string): Promise<number> {
+  const { rows } = await sql`select 1 from ${sql.table(table)} where ${sql.ref(column)} = ${text}`.execute(
+    db,
+  );
+  return rows.length;
+}
+
+onEachEngine('an erased reason is in no table, and the chain stays intact', async (t: Test) => {
+  const { db, call } = await startTyped(t);
+  for (const { table, column } of REASON_COLUMNS)
+    t.ok((await rowsWith(db, table, column, TYPED)) > 0, `${table}.${column} has a reason`);
+  const records = await db
     .selectFrom('audit_records')
     .select('record_id')
     .where('reason', '=', TYPED)
     .execute();
-  t.equal(given.length, 5);
-  for (const { record_id } of given) {
+  for (const { record_id } of records) {
     t.equal(await transact(db, (trx) => eraseReason(trx, record_id, how, REASON_COLUMNS)), 'erased');
     t.equal(await transact(db, (trx) => eraseReason(trx, record_id, how, REASON_COLUMNS)), 'no-reason');
   }
@@ -44,10 +107,11 @@ onEitherEngine('an erased reason is in no table, and the chain stays intact', as
   const content = await contentOfTables(db, Object.keys(KEYS));
   for (const [table, rows] of content) t.notMatch(rows.join('\n'), TYPED, table);
   t.match(content.get('audit_records')?.join('\n'), /"reason\.erase".*it names an employee/);
-  t.match((await call({ url: '/v1/payroll-runs/r' })).json, {
-    accept_reason: '[erased]',
-    void_reason: '[erased]',
-  });
+  const run = { policy_reason: '[erased]', accept_reason: '[erased]', void_reason: '[erased]' };
+  t.match((await call({ url: `${RUNS}/accepted` })).json, run);
+  t.match((await call({ url: `${RUNS}/approved` })).json, { accept_reason: '[erased]' });
+  for (const runId of ['accepted', 'approved'])
+    t.match((await call({ url: `${RUNS}/${runId}/verify` })).json, { identical: true });
 
   const differences: string[] = [];
   const report = (table: string, id: unknown, field: string) =>

@@ -13,7 +13,7 @@ import { readEmployees } from '../compute/employees.ts';
 import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
 import type { LeftOut } from '../compute/takeable.ts';
 import { employeeOfCheck, type StatedRun } from '../records/body.ts';
-import { findRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
+import { findRun, isSameRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
 
@@ -37,7 +37,7 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Ac
     known = stored;
   }
   if (known.employer_id !== run.employer_id) return { outcome: 'of-another-employer' };
-  if (known.body !== JSON.stringify(run)) return { outcome: 'different' };
+  if (!isSameRun(known, run)) return { outcome: 'different' };
   return { outcome: 'same', view: await viewRun(db, known), stored: known };
 }
 

@@ -13,7 +13,7 @@ import { computeRun } from '../compute/compute.ts';
 import { createSummary } from '../compute/summary.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import { overridesOf } from '../facts/overrides.ts';
-import { frozenBasisOf, hashOf, storedBasisOf } from '../records/basis.ts';
+import { frozenBasisOf, hashOf, hashOfBasis, storedBasisOf } from '../records/basis.ts';
 import { type Run, runOf, type StatedRun } from '../records/body.ts';
 import { FROZEN, freezesLeft } from '../records/freezes.ts';
 import { type FrozenEmployee, linesToCompare, readFrozenLines } from '../records/frozen-lines.ts';
@@ -188,7 +188,7 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   }
   if (parsed(() => storedBasisOf(stored)) === null) return wrong('basis', 'cannot be read');
   const basis = await frozenBasisOf(db, stored);
-  if (stored.basis_hash !== hashOf(JSON.stringify(basis)))
+  if (stored.basis_hash !== hashOfBasis(basis))
     wrong('basis', 'does not have its stored hash with the previous run and the inputs');
   if (!isOf(basis.run, body)) wrong('basis', 'is not of the run of its body');
   if (basis.position !== stored.position) wrong('position', 'is not the position it was computed from');

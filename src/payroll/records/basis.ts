@@ -8,7 +8,7 @@ import type { Db, PayrollRunTable, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { PayrollCode } from '../settings/codes.ts';
 import { Schedule } from '../settings/schedules.ts';
-import { Run } from './body.ts';
+import { Run, withoutReason } from './body.ts';
 import { type Input, inputsOf } from './inputs.ts';
 
 /** Amounts that a person set for one deduction of one employee. `regular_…`: without the override; null without a line. */
@@ -59,12 +59,13 @@ export type Basis = StoredBasis & {
   earlier: Input[];
 };
 
-type Stored = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis'>;
+type Stored = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis' | 'policy_reason'>;
 
 const readBasis = jsonColumn('payroll_runs', 'basis', StoredBasis);
 
-export function storedBasisOf({ run_id, basis }: Stored): StoredBasis {
-  return readBasis(basis, run_id);
+export function storedBasisOf({ run_id, basis, policy_reason }: Stored): StoredBasis {
+  const stored = readBasis(basis, run_id);
+  return { ...stored, run: { ...stored.run, policy_reason } };
 }
 
 /** Returns the complete basis of a finalized or voided run. */
@@ -87,7 +88,7 @@ export async function basesOf(
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'freeze_id', 'basis', 'voided_at'])
+    .select(['run_id', 'freeze_id', 'basis', 'policy_reason', 'voided_at'])
     .where(isOneOf(db, 'run_id', runIds))
     .where('state', '<>', 'open')
     .execute();
@@ -104,9 +105,14 @@ export function columnsOfBasis(basis: Basis) {
   const { previous, earlier: _, ...stored } = basis;
   return {
     previous_run_id: previous,
-    basis: JSON.stringify(stored),
-    basis_hash: hashOf(JSON.stringify(basis)),
+    basis: JSON.stringify({ ...stored, run: withoutReason(stored.run) }),
+    basis_hash: hashOfBasis(basis),
   };
+}
+
+/** Returns the SHA-256 of a basis without the reason, which can be erased. */
+export function hashOfBasis(basis: Basis): string {
+  return hashOf(JSON.stringify({ ...basis, run: withoutReason(basis.run) }));
 }
 
 /** Returns the SHA-256 of a text, as stored with runs. */

@@ -205,6 +205,11 @@ export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false
   };
 }
 
+/** Returns a run as it is stored. Its reason is in a column of its own, because it can be erased. */
+export function withoutReason<R extends Pick<Run, 'policy_reason'>>(run: R): R {
+  return { ...run, policy_reason: null };
+}
+
 export function dayOfRun(run: Run): string {
   return run[run.applies_on];
 }

@@ -4,10 +4,10 @@ import { pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedForAnother, record } from '../../security/audit.ts';
-import type { ReasonColumn } from '../../security/reasons.ts';
+import { ERASED, type ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, removeApprovalsOf } from './approvals.ts';
-import { StatedRun } from './body.ts';
+import { StatedRun, withoutReason } from './body.ts';
 import { removeComputation } from './computations.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
@@ -35,19 +35,20 @@ export type PutRun =
 
 /** Stores a requested run. The same body under the same id is `same`, even if the run is finalized or voided. */
 export async function putRun(trx: Trx, runId: string, run: StatedRun, acting: Acting): Promise<PutRun> {
-  const body = JSON.stringify(run);
   await lockPayroll(trx);
   const known = await findRun(trx, runId);
   if (await isOfAnotherEmployer(trx, runId, run.employer_id)) return { outcome: 'of-another-employer' };
-  if (known !== null) return { outcome: known.body === body ? 'same' : 'different' };
+  if (known !== null) return { outcome: isSameRun(known, run) ? 'same' : 'different' };
   const open = run.kind === 'regular' ? await regularRunOn(trx, run, 'open') : null;
   if (open !== null) return { outcome: 'date-open', by: open.run_id };
+  const body = JSON.stringify(withoutReason(run));
+  const { policy_reason } = run;
   const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
   await trx
     .insertInto('payroll_runs')
-    .values({ run_id: runId, ...columns, body, state: 'open', created_at: acting.now })
+    .values({ run_id: runId, ...columns, body, policy_reason, state: 'open', created_at: acting.now })
     .execute();
-  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns });
+  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns }, policy_reason);
   return { outcome: 'created' };
 }
 
@@ -262,10 +263,11 @@ function recordRun(
   acting: Acting,
   action: 'run.create' | 'run.delete',
   run: Pick<StoredRun, 'run_id' | 'employer_id' | 'kind' | 'pay_frequency' | 'pay_group' | 'pay_date'>,
+  reason: string | null = null,
 ): Promise<number> {
   const { run_id, employer_id, kind, pay_frequency, pay_group, pay_date } = run;
   const details = { kind, pay_frequency, pay_group, pay_date };
-  return record(trx, acting, { action, resource: run_id, employer: employer_id, details });
+  return record(trx, acting, { action, resource: run_id, employer: employer_id, details, reason });
 }
 
 export async function deleteRun(
@@ -332,8 +334,14 @@ export async function voidRun(
 
 const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
 
-export function bodyOf({ run_id, body }: StoredRun): StatedRun {
-  return readBody(body, run_id);
+export function bodyOf({ run_id, body, policy_reason }: StoredRun): StatedRun {
+  return { ...readBody(body, run_id), policy_reason };
+}
+
+/** Reports whether a run was requested with the same fields. An erased reason equals every other. */
+export function isSameRun({ body, policy_reason }: StoredRun, run: StatedRun): boolean {
+  const isSameReason = policy_reason === run.policy_reason || policy_reason === ERASED;
+  return isSameReason && body === JSON.stringify(withoutReason(run));
 }
 
 /** Yields the ids of all runs in pages, without their bodies. */
@@ -343,10 +351,11 @@ export function runIds(db: Db, atOnce: number): AsyncGenerator<{ run_id: string 
 
 export const RUN_REASONS: readonly ReasonColumn[] = (
   [
-    ['accept_reason', 'run.finalize'],
-    ['void_reason', 'run.void'],
+    ['policy_reason', ['run.create']],
+    ['accept_reason', ['run.finalize', 'run.approve']],
+    ['void_reason', ['run.void']],
   ] as const
-).map(([column, action]) => ({
-  ...{ table: 'payroll_runs', column, actions: [action] },
+).map(([column, actions]) => ({
+  ...{ table: 'payroll_runs', column, actions },
   by: { column: 'run_id', is: 'resource_id' },
 }));
