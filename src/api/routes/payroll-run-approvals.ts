@@ -1,22 +1,16 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import {
-  APPROVED_ACTIONS,
-  Approval,
-  approvalsOf,
-  insertApproval,
-  type NewApproval,
-  viewApproval,
-} from '../../payroll/records/approvals.ts';
-import { bodyOf, type StoredRun, stateOf } from '../../payroll/records/runs.ts';
+import type { Problem } from '../../errors.ts';
+import { type Approved, approveRun } from '../../payroll/lifecycle/approve.ts';
+import { APPROVED_ACTIONS, Approval, approvalsOf, viewApproval } from '../../payroll/records/approvals.ts';
+import { bodyOf } from '../../payroll/records/runs.ts';
 import {
   SecondApproval,
   SecondApprovalRequest,
   setApproval,
   viewApprovalSetting,
 } from '../../payroll/settings/approval.ts';
-import { lockPayroll } from '../../payroll/settings/lock.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { actingIn, by } from '../auth.ts';
 import { ifMatchOf } from '../headers.ts';
@@ -88,25 +82,19 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       const { caller, params, body } = request;
       const person = caller?.person ?? null;
       if (person === null) throw needsPerson('An approval');
-      const stored = await storedRun(db, params.run_id);
-      const ifMatch = ifMatchOf(request.headers['if-match']);
-      const reviewed =
-        body.action === 'void' ? finalLines(stored, body, ifMatch) : await openLines(stored, body, ifMatch);
-      const { run_id: runId, employer_id: employerId } = stored;
       const { action, reason } = body;
-      const approval: NewApproval = { runId, employerId, action, person, reason, ...reviewed };
+      const ifMatch = ifMatchOf(request.headers['if-match']);
+      const problems = approvingProblems(body, ifMatch);
+      if (problems.length > 0) throw invalid(problems);
+      const approving = { action, reason, person, ifMatch, accept: body.accept ?? [] };
       const acting = actingIn(request, now());
-      const id = await transact(db, async (trx) => {
-        await lockPayroll(trx);
-        const state = await stateOf(trx, runId);
-        if (state === undefined) throw noRun();
-        if (state !== stored.state) throw state === 'open' ? notOpen() : notFinalized({ state });
-        return insertApproval(trx, approval, acting);
-      });
-      log.info({ run_id: runId, employer_id: employerId, ...by(request) }, 'a payroll run was approved');
-      const given = (await approvalsOf(db, runId)).find(({ recordId }) => recordId === id);
-      if (given === undefined) throw noRun();
-      return reply.code(201).send(viewApproval(given));
+      const approved = await approveRun(db, params.run_id, approving, acting, async (stored) =>
+        readinessOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts)),
+      );
+      if (approved.outcome !== 'approved') throw refusalOf(approved, action);
+      const { run_id, employer_id } = approved.stored;
+      log.info({ run_id, employer_id, ...by(request) }, 'a payroll run was approved');
+      return reply.code(201).send(viewApproval(approved.approval));
     },
   );
 
@@ -147,45 +135,38 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       return viewApprovalSetting(db, employer_id);
     },
   );
-
-  /** Returns the open lines and the findings that were reviewed. */
-  async function openLines(
-    stored: StoredRun,
-    { accept = [] }: Static<typeof Approving>,
-    ifMatch: string | null,
-  ): Promise<Pick<NewApproval, 'etag' | 'checks' | 'findings'>> {
-    if (stored.state !== 'open') throw notOpen();
-    if (ifMatch === null)
-      throw invalid([
-        { path: 'if-match', rule: 'must be the ETag of the readiness report that was reviewed' },
-      ]);
-    const problems = acceptProblems(accept);
-    if (problems.length > 0) throw invalid(problems);
-    const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts));
-    if (report.etag !== ifMatch) {
-      const detail = `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${report.etag}".`;
-      throw reviewAgain(report.etag, detail);
-    }
-    const findings = report.acceptable.filter(({ checkId }) => accept.includes(checkId));
-    if (report.acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
-      throw notReady(report);
-    return { etag: report.etag.split('.')[0] as string, checks: accept, findings };
-  }
 }
 
-/** Returns the lines of a final run. */
-function finalLines(
-  stored: StoredRun,
-  { accept }: Static<typeof Approving>,
-  ifMatch: string | null,
-): Pick<NewApproval, 'etag' | 'checks' | 'findings'> {
-  if (stored.state !== 'finalized') throw notFinalized(stored);
-  if (accept !== undefined)
-    throw invalid([{ path: 'accept', rule: 'must be omitted: voiding accepts no findings' }]);
-  const etag = stored.etag as string;
-  if (ifMatch !== null && ifMatch !== etag)
-    throw reviewAgain(etag, 'This is not the ETag of the final lines. Review the run again.');
-  return { etag, checks: [], findings: [] };
+/** Returns the problems of a request that no run can resolve. */
+function approvingProblems({ action, accept }: Static<typeof Approving>, ifMatch: string | null): Problem[] {
+  if (action === 'void') {
+    const rule = 'must be omitted: voiding accepts no findings';
+    return accept === undefined ? [] : [{ path: 'accept', rule }];
+  }
+  const rule = 'must be the ETag of the readiness report that was reviewed';
+  return ifMatch === null ? [{ path: 'if-match', rule }] : acceptProblems(accept ?? []);
+}
+
+function refusalOf(
+  refused: Exclude<Approved, { outcome: 'approved' }>,
+  action: Static<typeof Approving>['action'],
+): Refusal {
+  switch (refused.outcome) {
+    case 'unknown':
+      return noRun();
+    case 'wrong-state':
+      return action === 'void' ? notFinalized(refused) : notOpen();
+    case 'not-ready':
+      return notReady(refused.report);
+    case 'changed': {
+      const { etag } = refused;
+      const detail =
+        action === 'void'
+          ? 'This is not the ETag of the final lines. Review the run again.'
+          : `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${etag}".`;
+      return reviewAgain(etag, detail);
+    }
+  }
 }
 
 function needsPerson(what: string): Refusal {

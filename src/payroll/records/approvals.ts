@@ -143,11 +143,11 @@ export async function approvalFor(
   if (person === null && actor.kind !== 'cli') return { state: 'missing' };
   const hashes = failed.map(findingHash);
   const approval = (await approvalsOf(db, run.runId)).find(
-    (given) =>
-      given.action === run.action &&
-      given.etag === run.etag &&
-      given.person !== person &&
-      hashes.every((hash) => given.findings.has(hash)),
+    (candidate) =>
+      candidate.action === run.action &&
+      candidate.etag === run.etag &&
+      candidate.person !== person &&
+      hashes.every((hash) => candidate.findings.has(hash)),
   );
   return approval === undefined ? { state: 'missing' } : { state: 'given', approval };
 }
