@@ -5,6 +5,7 @@ import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { transactOnLedger } from '../ledger/position.ts';
+import { rosterOf } from '../ledger/roster.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 import { type Actor, type NewRecord, recordAll } from '../security/audit.ts';
@@ -62,7 +63,9 @@ export async function acceptChanges(
     const at = (await sharedNow(trx)).toISOString();
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];
-    const limitOf = await createLimitCheck(trx, submissions, at);
+    const employees = submissions.map(({ change }) => change.body.employee_id);
+    const roster = await rosterOf(trx, [...new Set(employees)]);
+    const limitOf = createLimitCheck(roster, at);
     const accepted = prepared.map((submission): Accepted => {
       const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, submission);
@@ -81,7 +84,7 @@ export async function acceptChanges(
     await enqueue(trx, requests, at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
-    await recordChangeFacts(trx, fresh, at);
+    await recordChangeFacts(trx, fresh, roster, at);
     await recordAll(
       trx,
       fresh.map((submission) => ({ actor: submission.actor, now: at, ...reportOf(submission) })),

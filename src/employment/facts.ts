@@ -7,7 +7,7 @@ import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
 import { lockLedger } from '../ledger/position.ts';
-import { appendReports, factSources, type NewFact, reportOf, rosterOf } from '../ledger/roster.ts';
+import { appendReports, factSources, type NewFact, type Roster, reportOf } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Change } from './change.ts';
 
@@ -63,14 +63,18 @@ type Recordable = {
   readonly limits: { readonly employers: readonly string[] } | null;
 };
 
-/** Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. */
+/**
+ * Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. `roster`: the
+ * reports of their employees, read under the lock of the ledger.
+ */
 export async function recordChangeFacts(
   trx: Trx,
   changes: readonly Recordable[],
+  roster: Roster,
   now: string,
 ): Promise<void> {
   let position = await lockLedger(trx);
-  const known = await rosterOf(trx, [...new Set(changes.map(({ change }) => change.body.employee_id))]);
+  const known = new Map(roster);
   const reports: RosterFactTable[] = [];
   for (const { changeId, change, limits } of changes) {
     if (change.kind === 'demographic') continue;

@@ -1,8 +1,7 @@
 /** Limits what a token may report: changes of its employers' employees, and new hires at its employers. */
 import { utcDay } from '../contract/instant.ts';
-import type { Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
-import { rosterOf } from '../ledger/roster.ts';
+import type { Roster } from '../ledger/roster.ts';
 import { sightOf } from '../ledger/visibility.ts';
 import type { Change } from './change.ts';
 
@@ -21,11 +20,8 @@ export const LIMIT_PROBLEMS = {
  * Returns a function that returns why a limited token may not report a change, or null. A change may follow the new hire of
  * its employee in the same call.
  */
-export async function createLimitCheck(trx: Trx, submissions: readonly Limited[], at: string) {
+export function createLimitCheck(roster: Roster, at: string) {
   const today = utcDay(at);
-  const limited = submissions.filter(({ limits }) => limits);
-  const employees = limited.map(({ change }) => change.body.employee_id);
-  const roster = await rosterOf(trx, [...new Set(employees)]);
   const hired = new Set<string>();
   return ({ change, limits }: Limited) => {
     if (!limits) return null;

@@ -100,6 +100,9 @@ function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]
   return row;
 }
 
+/** The reports of employees by position. */
+export type Roster = ReadonlyMap<string, RosterFact[]>;
+
 /** Returns the reports of employees by position; with `knownAt` (an instant), those received by then. */
 export async function rosterOf(
   db: Db | Trx,
