@@ -1,7 +1,7 @@
 /** Assignments of deductions to one of the employers of their employee. They have their own ledger positions. */
 import { isOneOf } from '../database/bulk.ts';
 import type { AssignmentTable, Db, Trx } from '../database/tables.ts';
-import { type Acting, type Actor, makersOf, record, SYSTEM } from '../security/audit.ts';
+import { type Acting, type Actor, makerOf, makersOf, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
@@ -75,7 +75,7 @@ export async function madeAssignments(db: Db | Trx, deductionId: string): Promis
   const rows = (await assignmentsOf(db, [deductionId])).get(deductionId) ?? [];
   const recordIds = rows.map(({ record_id }) => record_id);
   const makers = await makersOf(db, recordIds);
-  return rows.map((row) => ({ ...row, assigned_by: makers.get(row.record_id)?.by ?? SYSTEM }));
+  return rows.map((row) => ({ ...row, assigned_by: makerOf(makers, row.record_id).by }));
 }
 
 /** Reports whether a deduction was assigned after a position of the ledger. */

@@ -232,6 +232,11 @@ export async function makersOf(db: Db | Trx, recordIds: readonly number[]): Prom
   );
 }
 
+/** Returns who made a record. A record is missing only from a damaged database, whose maker is unknown. */
+export function makerOf(makers: ReadonlyMap<number, Made>, recordId: number): Made {
+  return makers.get(recordId) ?? { by: SYSTEM, at: '', reason: null };
+}
+
 /** The actor of a record, and the head of the chain after it. */
 export type LastRecord = { by: Actor; head: string };
 

@@ -1,6 +1,6 @@
 /** The table of overrides: amounts that people set for single deductions of open runs. */
 import type { Db, Tables, Trx } from '../../database/tables.ts';
-import { type Acting, type Actor, makersOf, record, SYSTEM } from '../../security/audit.ts';
+import { type Acting, type Actor, makerOf, makersOf, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import type { Override } from '../records/basis.ts';
 
@@ -44,7 +44,7 @@ export async function madeOverrides(db: Db | Trx, runId: string): Promise<MadeOv
     overrides.map(({ record_id }) => record_id),
   );
   return overrides.map((override) => {
-    const { by, at } = makers.get(override.record_id) ?? { by: SYSTEM, at: '' };
+    const { by, at } = makerOf(makers, override.record_id);
     return { ...override, created_by: by, created_at: at };
   });
 }

@@ -14,7 +14,7 @@ import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { amountOf, amountOrNull } from '../../money.ts';
-import { Actor, type Made, makersOf, SYSTEM } from '../../security/audit.ts';
+import { Actor, type Made, makerOf, makersOf } from '../../security/audit.ts';
 import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
 import { amountField, Because, FLAGS } from '../calculation/line.ts';
 import { daysBetween } from '../calculation/pay-dates.ts';
@@ -255,7 +255,7 @@ export function viewDecision(
     until: decision.until,
     paid_on: decision.paidOn,
     reason: decision.reason,
-    decided_by: makers.get(decision.recordId)?.by ?? SYSTEM,
+    decided_by: makerOf(makers, decision.recordId).by,
     decided_at: decision.recordedAt,
   };
 }

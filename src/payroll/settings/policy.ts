@@ -5,7 +5,7 @@ import { compile } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, Actor, isRecordedBy, makersOf, record, SYSTEM } from '../../security/audit.ts';
+import { type Acting, Actor, isRecordedBy, makerOf, makersOf, record } from '../../security/audit.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
@@ -166,7 +166,7 @@ async function shownVersions(db: Db, employerId: string, knownAt?: string): Prom
     versions.map(({ record_id }) => record_id),
   );
   return versions.map(({ record_id, ...version }) => {
-    const { by, at } = makers.get(record_id) ?? { by: SYSTEM, at: '' };
+    const { by, at } = makerOf(makers, record_id);
     return { ...version, created_at: at, created_by: by };
   });
 }
