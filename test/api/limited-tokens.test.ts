@@ -137,7 +137,8 @@ onEitherEngine(
         if (scope === 'all' && methods[0] !== 'GET') continue;
         const own = await ask('own');
         t.equal(own.status === 403, isRefused, `${scope}: ${route} of its own: ${own.status}`);
-        for (const secret of secrets) t.notMatch(own.text, secret, `${scope}: ${route} hides ${secret}`);
+        const shown = secrets.filter((secret) => own.text.includes(secret));
+        t.strictSame(shown, [], `${scope}: ${route} hides the other employer`);
       }
     }
   },

@@ -147,6 +147,15 @@ export type Reference = any;
 
 /** The same for every listener. Generating it takes longer than most calls. */
 let reference: Reference;
+/** The paths of the reference with their patterns, paths without parameters first. */
+let templates: [template: string, pattern: RegExp][];
+
+function describe(app: Api): void {
+  reference = app.swagger() as Reference;
+  templates = Object.keys(reference.paths)
+    .sort((one, other) => one.split('{').length - other.split('{').length)
+    .map((template) => [template, new RegExp(`^${template.replace(/\{[^}]+\}/g, '[^/]+')}$`)]);
+}
 
 function assertDescribed(
   app: Api,
@@ -156,11 +165,9 @@ function assertDescribed(
   type: string,
   json: unknown,
 ): void {
-  reference ??= app.swagger() as Reference;
+  if (reference === undefined) describe(app);
   const path = url.replace(/\?.*$/s, '');
-  const template = Object.keys(reference.paths)
-    .sort((one, other) => one.split('{').length - other.split('{').length)
-    .find((one) => new RegExp(`^${one.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path));
+  const template = templates.find(([, pattern]) => pattern.test(path))?.[0];
   const operation = template === undefined ? undefined : reference.paths[template][method.toLowerCase()];
   const described: Described | undefined =
     operation === undefined
@@ -168,21 +175,23 @@ function assertDescribed(
       : operation.responses[status];
   if (described === undefined)
     throw new Error(`${method} ${template} answered ${status}, which it does not describe`);
-  const { content } = resolve(reference, described) as Described;
   if (json === undefined || path.startsWith('/docs/')) return;
+  const { content } = described.$ref === undefined ? described : targetOf(reference, described.$ref);
   const media = content?.[type.split(';')[0] as string];
   if (media === undefined) throw new Error(`${method} ${template} answered ${status} as ${type}`);
-  const problems = checkerOf(reference, media.schema).problems(json);
+  const problems = checkerOf(media.schema).problems(json);
   if (problems.length > 0) throw new Error(`${method} ${template} ${status}: ${JSON.stringify(problems)}`);
 }
 
-const checkers = new WeakMap<object, ReturnType<typeof compile>>();
+/** Checkers by the text of their schema, which names a component of the reference. Compiling one takes milliseconds. */
+const checkers = new Map<string, ReturnType<typeof compile>>();
 
-function checkerOf(reference: Reference, schema: object) {
-  let checker = checkers.get(schema);
+function checkerOf(schema: object) {
+  const text = JSON.stringify(schema);
+  let checker = checkers.get(text);
   if (checker === undefined) {
     checker = compile(resolve(reference, schema) as object);
-    checkers.set(schema, checker);
+    checkers.set(text, checker);
   }
   return checker;
 }
@@ -191,15 +200,18 @@ function checkerOf(reference: Reference, schema: object) {
 export function resolve(reference: Reference, part: unknown): unknown {
   if (Array.isArray(part)) return part.map((one) => resolve(reference, one));
   if (typeof part !== 'object' || part === null) return part;
-  if ('$ref' in part && typeof part.$ref === 'string') {
-    const found = part.$ref
-      .split('/')
-      .slice(1)
-      .reduce((at, name) => at?.[name], reference);
-    if (found === undefined) throw new Error(`${part.$ref} leads nowhere`);
-    return resolve(reference, found);
-  }
+  if ('$ref' in part && typeof part.$ref === 'string')
+    return resolve(reference, targetOf(reference, part.$ref));
   return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, resolve(reference, one)]));
+}
+
+function targetOf(reference: Reference, ref: string): Reference {
+  const target = ref
+    .split('/')
+    .slice(1)
+    .reduce((at, name) => at?.[name], reference);
+  if (target === undefined) throw new Error(`${ref} leads nowhere`);
+  return target;
 }
 
 function logInto(logged: Logged[]): Log {
