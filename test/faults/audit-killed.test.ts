@@ -1,66 +1,183 @@
 /** A command that is killed at any call leaves no change without its audit record, and no record without its change. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
-import { sqlitePath } from '../../src/database/open.ts';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import type { Engine } from '../../src/database/engine.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { insertApproval, type NewApproval } from '../../src/payroll/records/approvals.ts';
+import { bodyOf } from '../../src/payroll/records/runs.ts';
+import { setApproval } from '../../src/payroll/settings/approval.ts';
+import { readinessOfRun } from '../../src/readiness/run-report.ts';
+import type { Action } from '../../src/security/audit.ts';
 import { verifyAudit } from '../../src/security/verify-audit.ts';
-import { type Variables, withFixtures } from '../cli/harness.ts';
+import type { Variables } from '../cli/harness.ts';
+import { filesOf, PAY_DATE, payrollStage } from '../cli/payroll-stage.ts';
 import { termination } from '../contract/samples.ts';
+import { ACTING } from '../support/audit.ts';
+import { onEachEngine } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+import { bodyOn, daysAfter, EMPLOYER, put, QUESTION } from '../support/payroll.ts';
 import { straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** The calls that write to the database and that make writes durable. */
-const CALLS = ['pwrite64', 'fsync', 'fdatasync'];
+/** The calls that write to a database file and make writes durable, or that write to the connection of a server. */
+const CALLS: Readonly<Record<Engine, readonly string[]>> = {
+  sqlite: ['pwrite64', 'fsync', 'fdatasync'],
+  postgres: ['write', 'writev'],
+};
+/** Changes in three transactions. */
 const CHANGES = 250;
 
 t.setTimeout(900_000);
 
+type Command = {
+  readonly action: Action;
+  /** Returns the arguments of the nth run of the command. Each run changes something else. */
+  readonly argv: (nth: number) => readonly string[] | Promise<readonly string[]>;
+  /** Returns the ids that the audit records of the action must name. */
+  readonly written: () => Promise<readonly (string | number | null)[]>;
+  readonly namedBy: 'record_id' | 'resource_id';
+};
+
 /** Runs a command, and kills the process at the nth of these calls. Returns whether it was killed. */
-async function runKilled(env: Variables, argv: readonly string[], nth: number): Promise<boolean> {
-  const inject = `inject=${CALLS.join(',')}:signal=SIGKILL:when=${nth}`;
-  const traced = ['-f', '-o', '/dev/null', '-e', `trace=${CALLS.join(',')}`, '-e', inject];
+async function runKilled(
+  env: Variables,
+  argv: readonly string[],
+  calls: readonly string[],
+  nth: number,
+): Promise<boolean> {
+  const inject = `inject=${calls.join(',')}:signal=SIGKILL:when=${nth}`;
+  const traced = ['-f', '-o', '/dev/null', '-e', `trace=${calls.join(',')}`, '-e', inject];
   const child = spawn('strace', [...traced, process.execPath, MAIN, ...argv], {
     env: { PATH: process.env.PATH, ...env },
     stdio: 'ignore',
   });
-  const [code] = await once(child, 'exit');
-  return code !== 0;
+  const [, signal] = await once(child, 'exit');
+  return signal === 'SIGKILL';
 }
 
-t.test('a killed command leaves exactly the records of its changes', { skip }, async (t) => {
-  const { env, db } = await withFixtures(t);
-  const file = join(dirname(sqlitePath(env.DATABASE_URL as string)), 'changes.ndjson');
+/** Commands of different kinds, and the database on which they run. */
+async function startCommands(t: Test) {
+  const { env, db } = await payrollStage(t);
+  const file = filesOf(t);
   const rows = Array.from({ length: CHANGES }, (_, row) => ({ ...termination, employee_id: `e-${row}` }));
-  writeFileSync(file, rows.map((row) => JSON.stringify(row)).join('\n'));
-  const partial = new Set<number>();
-  let [nth, next] = [1, 2];
-  for (let killed = true; killed; [nth, next] = [next, nth + next]) {
-    const before = await db.selectFrom('outbox').select('seq').where('kind', '=', 'termination').execute();
-    killed = await runKilled(env, ['change', 'termination', file, '--key-prefix', `n${nth}`], nth);
-    const changes = await db
-      .selectFrom('outbox')
-      .select('request_id')
-      .where('kind', '=', 'termination')
-      .execute();
-    const records = await db
-      .selectFrom('audit_records')
-      .select('resource_id')
-      .where('action', '=', 'change.report')
-      .execute();
-    t.strictSame(
-      records.map(({ resource_id }) => resource_id).sort(),
-      changes.map(({ request_id }) => request_id).sort(),
-      `killed at call ${nth}`,
-    );
-    const differences: string[] = [];
-    const report = (_table: string, id: unknown, field: string) => void differences.push(`${id} ${field}`);
-    await verifyAudit(db, { report, looked: () => {}, signal: new AbortController().signal });
-    t.strictSame(differences, [], 'the chain is intact');
-    partial.add(changes.length - before.length);
+  const changes = file('changes.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
+  await transact(db, (trx) =>
+    setApproval(trx, EMPLOYER, { required: true, reason: 'a test', person: 'ann' }, ACTING),
+  );
+  const commands: readonly Command[] = [
+    {
+      action: 'change.report',
+      argv: (nth) => ['change', 'termination', changes, '--key-prefix', `n${nth}`],
+      written: async () =>
+        (await db.selectFrom('outbox').select('request_id').where('kind', '=', 'termination').execute()).map(
+          ({ request_id }) => request_id,
+        ),
+      namedBy: 'resource_id',
+    },
+    {
+      action: 'policy.put',
+      argv: (nth) => {
+        const version = { effective_from: daysAfter('2027-01-01', nth), scheme: 'month-even' };
+        return ['policy', 'put', file(`policy-${nth}.json`, JSON.stringify(version)), '--employer', EMPLOYER];
+      },
+      written: async () =>
+        (await db.selectFrom('payroll_policies').select('record_id').execute()).map(
+          ({ record_id }) => record_id,
+        ),
+      namedBy: 'record_id',
+    },
+    {
+      action: 'token.create',
+      argv: (nth) => ['token', 'create', '--name', `n${nth}`, '--scope', 'runs:read'],
+      written: async () =>
+        (await db.selectFrom('tokens').select('token_id').execute()).map(({ token_id }) => token_id),
+      namedBy: 'resource_id',
+    },
+    {
+      action: 'item.decide',
+      argv: (nth) => [
+        ...['items', 'decide', '--employer', EMPLOYER, '--employee', 'emp-1', '--action', 'hold'],
+        ...['--until', daysAfter('2027-01-01', nth), '--reason', 'a test'],
+      ],
+      written: async () =>
+        (await db.selectFrom('item_decisions').select('record_id').execute()).map(
+          ({ record_id }) => record_id,
+        ),
+      namedBy: 'record_id',
+    },
+    {
+      action: 'run.finalize',
+      argv: async (nth) => {
+        await approvedRun(db, `n${nth}`);
+        return ['run', 'finalize', `n${nth}`, '--yes'];
+      },
+      written: async () =>
+        (await db.selectFrom('payroll_runs').select('run_id').where('state', '=', 'finalized').execute()).map(
+          ({ run_id }) => run_id,
+        ),
+      namedBy: 'resource_id',
+    },
+  ];
+  return { env, db, commands };
+}
+
+/** Creates an off-cycle run, which a person approves. */
+async function approvedRun(db: Db, runId: string): Promise<void> {
+  const stated = { kind: 'off_cycle', employee_ids: ['emp-1'], deductions: ['ded-1'] } as const;
+  const stored = await put(db, runId, bodyOn(PAY_DATE, stated));
+  const question = { ...QUESTION, now: new Date() };
+  const { etag, acceptable } = await readinessOfRun(db, bodyOf(stored), runId, question);
+  const approval: NewApproval = {
+    ...{ runId, employerId: EMPLOYER, action: 'finalize', person: 'ann', reason: 'a test' },
+    ...{ etag: etag.split('.')[0] as string, checks: [], findings: acceptable },
+  };
+  await transact(db, (trx) => insertApproval(trx, approval, ACTING));
+}
+
+/** Waits until the server has ended the transactions of killed processes. */
+async function othersEnded(db: Db, engine: Engine): Promise<void> {
+  if (engine === 'sqlite') return;
+  const others = sql<{ pid: number }>`select pid from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null`;
+  await eventually(
+    'the transactions end',
+    async () => (await others.execute(db)).rows.length,
+    (count) => count === 0,
+  );
+}
+
+onEachEngine('a killed command leaves exactly the records of its changes', { skip }, async (t, engine) => {
+  const { env, db, commands } = await startCommands(t);
+  for (const { action, argv, written, namedBy } of commands) {
+    const outcomes = new Set<number>();
+    let [nth, next] = [1, 2];
+    for (let killed = true; killed; [nth, next] = [next, nth + next]) {
+      const before = (await written()).length;
+      killed = await runKilled(env, await argv(nth), CALLS[engine], nth);
+      await othersEnded(db, engine);
+      const ids = await written();
+      const records = await db
+        .selectFrom('audit_records')
+        .select(namedBy)
+        .where('action', '=', action)
+        .execute();
+      t.strictSame(
+        records.map((record) => String(record[namedBy as 'record_id'])).sort(),
+        ids.map(String).sort(),
+        `${action}, killed at call ${nth}`,
+      );
+      outcomes.add(ids.length - before);
+    }
+    const all = action === 'change.report' ? CHANGES : 1;
+    t.ok(outcomes.has(0) && outcomes.has(all), `${action}: ${[...outcomes].join(', ')} written`);
   }
-  t.ok(partial.has(0) && partial.has(CHANGES), `changes accepted: ${[...partial].join(', ')}`);
+  const differences: string[] = [];
+  const report = (_table: string, id: unknown, field: string) => void differences.push(`${id} ${field}`);
+  await verifyAudit(db, { report, looked: () => {}, signal: new AbortController().signal });
+  t.strictSame(differences, [], 'the chain is intact');
 });
