@@ -8,10 +8,10 @@ import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
 import { latestVersions } from './record.ts';
-import { rosterOf } from './roster.ts';
+import { createRosterReader, type ReadRoster } from './roster.ts';
 import { type DecidedStart, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
-import { type Sight, sightsOf, type Viewer, visibleVersions } from './visibility.ts';
+import { type Sight, sightsIn, type Viewer, visibleVersions } from './visibility.ts';
 
 /**
  * A deduction's state and its employer: the one it is assigned to, or else its employee's. `employerId` is null for an
@@ -130,32 +130,35 @@ export async function versionsOf(
   viewer: Viewer | null = null,
 ): Promise<{ versions: VersionState[]; next: number | null }> {
   const { limit, order = 'oldest_first' } = page;
+  const reading: Reading = { db, viewer, readRoster: createRosterReader(db) };
   const rows: Version[] = [];
   for (let after = page.after ?? null; rows.length <= limit; ) {
     const read = await historyPage(db, deductionId, { after, limit: limit + 1, order });
-    rows.push(...(await seenBy(db, viewer, read)));
+    rows.push(...(await seenVersions(reading, read)));
     if (read.length <= limit) break;
     after = (read.at(-1) as Version).position;
   }
   const versions = rows.slice(0, limit);
   const next = rows.length > limit ? (versions.at(-1) as Version).position : null;
-  return { versions: await withDecisions(db, versions, today, viewer), next };
+  return { versions: await withDecisions(reading, versions, today), next };
 }
 
-/** Returns the versions that a caller may see. */
-async function seenBy(
-  db: Db,
-  viewer: Viewer | null,
+/** What one response reads. The reports of an employee decide who sees a version, and its employer. */
+type Reading = { readonly db: Db; readonly viewer: Viewer | null; readonly readRoster: ReadRoster };
+
+/** Returns the versions that the caller may see. */
+async function seenVersions(reading: Reading, versions: readonly Version[]): Promise<readonly Version[]> {
+  const { viewer } = reading;
+  if (viewer === null) return versions;
+  return visibleVersions(versions, viewer, await sightsFor(reading, viewer, versions));
+}
+
+async function sightsFor(
+  { readRoster }: Reading,
+  viewer: Viewer,
   versions: readonly Version[],
-): Promise<readonly Version[]> {
-  return viewer === null
-    ? versions
-    : visibleVersions(versions, viewer, await sightsFor(db, viewer, versions));
-}
-
-function sightsFor(db: Db, viewer: Viewer, versions: readonly Version[]): Promise<Map<string, Sight>> {
-  const employees = versions.map(({ employee_id }) => employee_id);
-  return sightsOf(db, employees, viewer);
+): Promise<Map<string, Sight>> {
+  return sightsIn(await readRoster(versions.map(({ employee_id }) => employee_id)), viewer);
 }
 
 /** Returns the change feed: versions of all deductions after a position, each once, in commit order. */
@@ -172,39 +175,43 @@ export async function versionsAfter(
     .orderBy('position')
     .limit(limit)
     .execute();
-  return withDecisions(db, versions, today, null);
+  const reading: Reading = { db, viewer: null, readRoster: createRosterReader(db) };
+  return withDecisions(reading, versions, today);
 }
 
 async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
   const { on, knownAt: instant, viewer = null } = filter;
+  const reading: Reading = { db, viewer, readRoster: createRosterReader(db) };
   const isLatest = on === undefined && instant === undefined;
-  const versions = isLatest ? await versionsNow(db, ids, viewer) : await versionsThen(db, ids, filter);
-  const employed = await withEmployers(db, versions, { day: on ?? today, instant, viewer });
+  const versions = isLatest ? await versionsNow(reading, ids) : await versionsThen(reading, ids, filter);
+  const employed = await withEmployers(reading, versions, { day: on ?? today, instant });
   return new Map(
     employed.filter((state) => passes(state, filter)).map((state) => [state.version.deduction_id, state]),
   );
 }
 
 /** Returns the latest version of each deduction that the caller may see. */
-async function versionsNow(db: Db, ids: readonly string[], viewer: Viewer | null) {
+async function versionsNow(reading: Reading, ids: readonly string[]) {
+  const { db, viewer } = reading;
   const latest = await latestVersions(db, ids).selectAll('deduction_versions').execute();
   if (viewer === null) return latest;
-  const seen = await seenBy(db, viewer, latest);
+  const seen = await seenVersions(reading, latest);
   const isSeen = new Set(seen.map(({ deduction_id }) => deduction_id));
   const hidden = latest.map(({ deduction_id }) => deduction_id).filter((id) => !isSeen.has(id));
-  const history = await seenBy(db, viewer, await historyOf(db, hidden));
+  const history = await seenVersions(reading, await historyOf(db, hidden));
   const earlier = Map.groupBy(history, ({ deduction_id }) => deduction_id);
   return [...seen, ...[...earlier.values()].flatMap((versions) => latestOf(versions) ?? [])];
 }
 
 /** Returns each deduction's version in effect on a date, or without one the latest, as known at an instant. */
 async function versionsThen(
-  db: Db,
+  reading: Reading,
   ids: readonly string[],
-  { on, knownAt: instant, viewer = null }: DeductionFilter,
+  { on, knownAt: instant }: DeductionFilter,
 ) {
+  const { db, viewer } = reading;
   const all = await historyOf(db, ids);
-  const sights = viewer === null ? null : await sightsFor(db, viewer, all);
+  const sights = viewer === null ? null : await sightsFor(reading, viewer, all);
   const history = viewer === null || sights === null ? all : await visibleVersions(all, viewer, sights);
   const decisions = on === undefined ? new Map<string, DecidedStart[]>() : await startDecisionsOf(db, ids);
   const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
@@ -229,16 +236,16 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
 }
 
 async function withDecisions(
-  db: Db,
+  reading: Reading,
   versions: readonly Version[],
   today: string,
-  viewer: Viewer | null,
 ): Promise<VersionState[]> {
+  const { db, viewer } = reading;
   const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
   const recordIds = [...decisions.values()].flat().map(({ record_id }) => record_id);
   const makers = await makersOf(db, recordIds);
-  const states = await withEmployers(db, versions, { day: today, viewer });
-  const sights = viewer === null ? null : await sightsFor(db, viewer, versions);
+  const states = await withEmployers(reading, versions, { day: today });
+  const sights = viewer === null ? null : await sightsFor(reading, viewer, versions);
   return states.map((state) => {
     const { deduction_id, employee_id, position } = state.version;
     const decision = decisions
@@ -253,20 +260,17 @@ async function withDecisions(
 
 /** Adds the employer on a day. A limited caller does not see other employers. */
 async function withEmployers(
-  db: Db,
+  { db, viewer, readRoster }: Reading,
   versions: readonly Version[],
-  { day, instant, viewer }: { day: string; instant?: string | undefined; viewer: Viewer | null },
+  { day, instant }: { day: string; instant?: string | undefined },
 ) {
-  const employees = [...new Set(versions.map((version) => version.employee_id))];
-  const roster = await rosterOf(db, employees, instant);
+  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
+    instant === undefined ? rows : knownAt(rows, instant);
+  const roster = await readRoster(versions.map(({ employee_id }) => employee_id));
   const assignments = await assignmentsOf(db, [...new Set(versions.map((version) => version.deduction_id))]);
   return versions.map((version) => {
-    const employments = employmentsOf(roster.get(version.employee_id) ?? []);
-    const ofDeduction = assignments.get(version.deduction_id) ?? [];
-    const assigned = assignedEmployer(
-      instant === undefined ? ofDeduction : knownAt(ofDeduction, instant),
-      day,
-    );
+    const employments = employmentsOf(known(roster.get(version.employee_id) ?? []));
+    const assigned = assignedEmployer(known(assignments.get(version.deduction_id) ?? []), day);
     const employerId = assigned ?? employerOf(employments, day);
     const isHidden = viewer !== null && !viewer.employers.includes(employerId ?? '');
     return { version, employerId: isHidden ? null : employerId, matched: employments.length > 0 };

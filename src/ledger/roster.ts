@@ -103,17 +103,27 @@ function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]
 /** The reports of employees by position. */
 export type Roster = ReadonlyMap<string, RosterFact[]>;
 
-/** Returns the reports of employees by position; with `knownAt` (an instant), those received by then. */
+/** Returns the reports of employees. */
 export async function rosterOf(
   db: Db | Trx,
   employeeIds: readonly string[],
-  knownAt?: string,
 ): Promise<Map<string, RosterFact[]>> {
   if (employeeIds.length === 0) return new Map();
-  const rows = await reports(db, employeeIds)
-    .$if(knownAt !== undefined, (query) => query.where('recorded_at', '<=', knownAt as string))
-    .execute();
+  const rows = await reports(db, employeeIds).execute();
   return Map.groupBy(rows, ({ employee_id }) => employee_id);
+}
+
+export type ReadRoster = (employeeIds: readonly string[]) => Promise<Roster>;
+
+/** Returns a function that reads the reports of each employee once, and returns all that it has read. */
+export function createRosterReader(db: Db): ReadRoster {
+  const read = new Map<string, RosterFact[]>();
+  return async (employeeIds) => {
+    const unread = [...new Set(employeeIds)].filter((id) => !read.has(id));
+    const roster = await rosterOf(db, unread);
+    for (const id of unread) read.set(id, roster.get(id) ?? []);
+    return read;
+  };
 }
 
 export async function rosterAt(

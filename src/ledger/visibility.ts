@@ -4,7 +4,7 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact, receivedOn } from './employment.ts';
 import type { Version } from './fold.ts';
-import { rosterOf } from './roster.ts';
+import { type Roster, rosterOf } from './roster.ts';
 
 /**
  * A caller limited to employers. `today` is the UTC date. `versionsNamed` returns the keys of versions that lines of its
@@ -126,9 +126,16 @@ function belongs(reports: readonly RosterFact[], employers: readonly string[], d
 export async function sightsOf(
   db: Db | Trx,
   employees: readonly string[],
-  { employers, today }: Pick<Viewer, 'employers' | 'today'>,
+  viewer: Pick<Viewer, 'employers' | 'today'>,
 ): Promise<Map<string, Sight>> {
-  const roster = await rosterOf(db, [...new Set(employees)]);
+  return sightsIn(await rosterOf(db, [...new Set(employees)]), viewer);
+}
+
+/** Returns what the employers see of each employee of a roster whom one of them reported. */
+export function sightsIn(
+  roster: Roster,
+  { employers, today }: Pick<Viewer, 'employers' | 'today'>,
+): Map<string, Sight> {
   return new Map(
     [...roster].flatMap(([employeeId, reports]) => {
       const sight = sightOf(reports, employers, today);
