@@ -177,6 +177,28 @@ onEitherEngine('only a sync that waits, failed or is overdue can be dismissed', 
   clock.advance(1);
   t.equal(await dismiss(db, clock, id), 'dismissed');
   t.equal(await dismiss(db, clock, 'unknown'), 'unknown');
+  clock.advance(HOUR_MS);
+  t.equal(await dismiss(db, clock, id, 'again'), 'dismissed');
+  t.match((await list(db, clock)).syncs, [{ id, dismissed_reason: 'left us' }], 'the first reason stays');
+});
+
+onEitherEngine('a completion ends a sync whose first upload started before it', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const start = (trx: Trx, requestId: string) => uploadStarted(trx, requestId, clock().toISOString());
+  const id = await openedBy(db, clock, start);
+  const receivedAt = clock().toISOString();
+  clock.advance(MINUTE_MS);
+  const now = clock().toISOString();
+  await transact(db, async (trx) => {
+    const { request_id } = await trx
+      .selectFrom('census_syncs')
+      .select('request_id')
+      .executeTakeFirstOrThrow();
+    await start(trx, String(request_id));
+    await completeSyncs(trx, { employerId: 'a', eventId: 'done', receivedAt, now });
+  });
+  t.match((await list(db, clock)).syncs, [{ id, state: 'completed' }]);
 });
 
 onEitherEngine('a staged census continues no dismissed sync, and a new request starts another', async (t) => {

@@ -379,6 +379,9 @@ t.test('items of an employee who left are taken by an off-cycle run or a final c
   t.strictSame(await taken({}), []);
   t.strictSame(await taken({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
   t.strictSame(await taken({ kind: 'off_cycle', employee_ids: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
+  await learn(db, employment('e', { hire_date: '2026-04-01', termination_date: '2026-01-20' }));
+  const again = await openItemsOn(db, '2026-02-13');
+  t.strictSame(again.map(briefItem), ['a r2 2.00 0.00 retro_pre_tax'], 'a paycheck follows the rehire');
 });
 
 t.test('after a move the old employer has the item, and the new one has none', async (t) => {

@@ -9,10 +9,13 @@ import {
   decideItem,
   election,
   employment,
+  finalize,
   finalized,
   learn,
   lines,
   openItemsOn,
+  override,
+  put,
   send,
   taken,
 } from '../../support/payroll.ts';
@@ -100,6 +103,12 @@ onEitherEngine('the limit follows the last regular amount above zero, without ov
   await send(db, election('2026-01-20T00:00:00Z', { effective_end: '2026-01-17' }));
   const recoup = { method: 'multiple', value: '0.5' } as const;
   t.strictSame(await items(db, 2, { ...INCLUDE, recoup }), ['r0 5.00 left 5.00 recoup_capped']);
+  const overridden = await staged(t);
+  await put(overridden, 'r2', body(2));
+  await override(overridden, 'r2', 'e', 'a', { member: '4.00' });
+  await finalize(overridden, 'r2');
+  await send(overridden, election('2026-02-01T00:00:00Z', { effective_end: '2026-01-31' }));
+  t.strictSame(await items(overridden, 3, { ...INCLUDE, recoup }), ['r0 5.00 left 5.00 recoup_capped']);
 });
 
 onEitherEngine('a pair is taken whole, or not at all', async (t) => {
