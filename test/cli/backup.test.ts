@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   copyFileSync,
   cpSync,
   existsSync,
@@ -21,6 +22,7 @@ import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open
 import type { Db } from '../../src/database/tables.ts';
 import { writeMark } from '../../src/inbox/data-loss.ts';
 import { backUp } from '../../src/operations/backup.ts';
+import { copyToPrepared } from '../../src/operations/restore.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { acceptChange } from '../employment/stage.ts';
@@ -110,8 +112,10 @@ t.test('a backup replaces a file only with --yes and leaves nothing when it fail
   t.strictSame(readdirSync(folder), ['backup.db']);
 
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
+  writeFileSync(`${file}-wal`, 'a log of the earlier file');
   const again = await here(t, env, ['backup', file, '--yes', '--json']);
   t.match(jsonOf(again), { event_id: 'later', position: 13 });
+  t.strictSame(readdirSync(folder), ['backup.db'], 'no log that belongs to another file');
 });
 
 t.test('a backup never replaces the database of a sidecar or the files next to it', async (t) => {
@@ -165,6 +169,9 @@ t.test('a backup restores where no database exists and reports from when to repl
   t.equal(mode(path), 0o600);
   t.equal((await here(t, elsewhere, ['verify'])).code, 0);
   t.ok(existsSync(file), 'the backup stays');
+  chmodSync(file, 0o644);
+  const on = { copied: () => {}, signal: new AbortController().signal };
+  t.equal(mode(await copyToPrepared(file, path, on)), 0o600, 'nor can others read the copy that is prepared');
 });
 
 t.test(

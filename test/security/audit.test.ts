@@ -1,6 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { record, recordAll, tokenActor } from '../../src/security/audit.ts';
+import { record, recordAll, recordStartAndEnd, tokenActor } from '../../src/security/audit.ts';
 import { type Head, headText, parseHead, readHead } from '../../src/security/audit-chain.ts';
 import { type AuditFilter, listRecords } from '../../src/security/audit-list.ts';
 import { compareHead, verifyAudit } from '../../src/security/verify-audit.ts';
@@ -79,6 +79,22 @@ onEitherEngine('records are filtered and paged in either order', async (t) => {
   ] as const) {
     t.equal(await idsOf(filter), ids, JSON.stringify(filter));
   }
+});
+
+onEitherEngine('work of several transactions that fails ends with a record of its failure', async (t) => {
+  const { db } = await scratch(t);
+  const by = { actor: ACTING.actor, time: async () => new Date(AT) };
+  const made = { action: 'key.rotate', resource: null } as const;
+  const failing = () => Promise.reject(Object.assign(new Error('the disk is full'), { code: 'DISK_FULL' }));
+  await t.rejects(
+    recordStartAndEnd(db, by, made, failing, () => ({})),
+    { code: 'DISK_FULL' },
+  );
+  const { records } = await listRecords(db, {}, { limit: 10, order: 'oldest_first' });
+  t.strictSame(
+    records.map(({ details }) => details),
+    [{ phase: 'start' }, { phase: 'end', failed: 'DISK_FULL' }],
+  );
 });
 
 onEitherEngine('a transaction that fails leaves no record and no gap', async (t) => {
