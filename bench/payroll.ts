@@ -15,7 +15,7 @@ import { queryInLoop } from './steady.ts';
 export const DEDUCTIONS = 1_000_000;
 /** The factor by which the ledger used for comparison, and the large employer, are smaller. */
 const SMALLER_BY = 10;
-export const LARGE_ONE_IN = 100;
+const LARGE_ONE_IN = 100;
 /** Makes all numbers whole, and gives a large employer at least a hundred employees to change. */
 export const SIZE_STEP = 10_000;
 const FINALIZED_RUNS = 24;

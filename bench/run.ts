@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, compared with alternatives and with a server that
  * only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
- * `--hostile`, `--items`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
+ * `--hostile`, `--items`, `--pages`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
  * comparison.
  */
 import { writeFileSync } from 'node:fs';
@@ -16,6 +16,7 @@ import { reportHostile } from './hostile.ts';
 import { reportLate, VERSIONS } from './late.ts';
 import { reportMachine } from './machine.ts';
 import { reportOperations, SIZE } from './operations.ts';
+import { reportPages } from './pages.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
 import { createReport } from './report.ts';
 import { reportScale, SIZES } from './scale.ts';
@@ -33,6 +34,7 @@ const { values: flags } = parseArgs({
     late: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
     items: { type: 'boolean', default: false },
+    pages: { type: 'boolean', default: false },
     snapshot: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -44,7 +46,8 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, operations, late, hostile, items, snapshot, soak, ...narrowing } = flags;
+const { scale, payroll, changes, operations, late, hostile, items, pages, snapshot, soak, ...narrowing } =
+  flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
 const KINDS = [
   'scale',
@@ -54,6 +57,7 @@ const KINDS = [
   'late',
   'hostile',
   'items',
+  'pages',
   'snapshot',
   'soak',
 ] as const;
@@ -67,6 +71,7 @@ const TITLES = {
   late: '# Benchmark: late events',
   hostile: '# Benchmark: hostile requests',
   items: '# Benchmark: open items',
+  pages: '# Benchmark: pages of the console',
   snapshot: '# Benchmark: a held snapshot',
   soak: '# Benchmark: soak',
 };
@@ -115,6 +120,8 @@ try {
     process.env.TAP_TIMEOUT = '0';
     const { ITEM_EMPLOYEES, reportItems } = await import('./open-items.ts');
     await reportItems(report, Number(flags.size ?? ITEM_EMPLOYEES));
+  } else if (pages) {
+    await reportPages(report, postgres, chosen(ENGINES));
   } else if (snapshot) {
     await reportSnapshot(report, postgres, Number(flags.minutes ?? MINUTES));
   } else if (soak) {
