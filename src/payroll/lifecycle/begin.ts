@@ -8,10 +8,11 @@ import type { Line } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
-import { computeRun } from '../compute/compute.ts';
 import { readEmployees } from '../compute/employees.ts';
 import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
+import type { OnPage } from '../compute/summary.ts';
 import type { LeftOut } from '../compute/takeable.ts';
+import type { EmployeeLines } from '../compute/taking.ts';
 import { employeeOfCheck, type StatedRun } from '../records/body.ts';
 import { findRun, isSameRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
@@ -25,8 +26,7 @@ type Begun =
 export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Acting): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
-    await assertKnown(db, run);
-    const view = await previewRun(db, runId, run);
+    const view = await previewKnown(db, runId, run);
     const { put, stored } = await transact(db, async (trx) => ({
       put: await putRun(trx, runId, run, acting),
       stored: (await findRun(trx, runId)) as StoredRun,
@@ -48,24 +48,38 @@ export async function previewWithLines(
   db: Db,
   run: StatedRun,
 ): Promise<{ view: RunView; lines: Line[] | null }> {
-  await assertKnown(db, run);
   const lines: Line[] | null = run.employee_ids === null ? null : [];
-  const view = await previewRun(db, null, run, (page) => {
+  const view = await previewKnown(db, null, run, (page) => {
     if (lines !== null && lines.length < PREVIEWED_LINES)
       lines.push(...page.flatMap((computed) => computed.lines));
   });
   return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
 
-async function assertKnown(db: Db, run: StatedRun): Promise<void> {
+/** Computes a run, and checks everything that it names. Throws RUN_REFUSED. */
+async function previewKnown(
+  db: Db,
+  runId: string | null,
+  run: StatedRun,
+  onPage: OnPage = () => {},
+): Promise<RunView> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
     const rule = 'is unknown: check the ID, or stage a census or set a pay schedule for it first';
     throw runRefused({ path: 'employer_id', rule });
   }
   const unknown = await unknownIds(db, run);
-  const problems =
-    unknown.length > 0 ? unknown : [...(await finalCheckProblems(db, run)), ...(await itemProblems(db, run))];
+  if (unknown.length > 0) throw runRefused(...unknown);
+  const wrongChecks = await finalCheckProblems(db, run);
+  const namedItems = createItemCheck(run.items ?? []);
+  // Only the items need the computation to be checked.
+  if (wrongChecks.length > 0 && run.items === null) throw runRefused(...wrongChecks);
+  const view = await previewRun(db, runId, run, async (page, texts) => {
+    namedItems.add(page);
+    await onPage(page, texts);
+  });
+  const problems = [...wrongChecks, ...namedItems.problems()];
   if (problems.length > 0) throw runRefused(...problems);
+  return view;
 }
 
 /** Maximum number of unknown ids that a problem names. Further ids are counted. */
@@ -136,22 +150,19 @@ const WHY_LEFT_OUT: Readonly<Record<LeftOut, string>> = {
   needs_decision: 'needs the decision take',
 };
 
-/** Returns a problem for the named items that the run may not take. */
-async function itemProblems(db: Db, run: StatedRun): Promise<Problem[]> {
-  if (run.items === null) return [];
-  const computation = await computationOf(db, null, await resolveBasis(db, null, run));
-  const left = new Map<string, string>(
-    run.items.map((id) => [id, 'is no open item of an employee in the run']),
-  );
-  for await (const page of computeRun(db, computation)) {
-    for (const { items, leftOut } of page.flatMap(({ taking }) => taking.units)) {
-      for (const { id } of items) {
-        if (leftOut === null) left.delete(id);
-        else if (left.has(id)) left.set(id, WHY_LEFT_OUT[leftOut]);
+/** Collects a problem for each named item that the run may not take. */
+function createItemCheck(ids: readonly string[]) {
+  const left = new Map<string, string>(ids.map((id) => [id, 'is no open item of an employee in the run']));
+  return {
+    add(page: readonly EmployeeLines[]): void {
+      for (const { items, leftOut } of page.flatMap(({ taking }) => taking.units)) {
+        for (const { id } of items) {
+          if (leftOut === null) left.delete(id);
+          else if (left.has(id)) left.set(id, WHY_LEFT_OUT[leftOut]);
+        }
       }
-    }
-  }
-  return [...left]
-    .slice(0, NAMED)
-    .map(([id, why]) => ({ path: `items[${run.items?.indexOf(id)}]`, rule: why }));
+    },
+    problems: (): Problem[] =>
+      [...left].slice(0, NAMED).map(([id, why]) => ({ path: `items[${ids.indexOf(id)}]`, rule: why })),
+  };
 }
