@@ -1,9 +1,10 @@
-/** Computations of open runs that are kept while nothing changes, so that the parts of a review compute a run once. */
+/** Open runs computed and final runs read, kept while nothing changes, so that the parts of a page do it once. */
 import type { Db } from '../database/tables.ts';
 import { readPosition } from '../ledger/position.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
 import { type Summary, summarize } from '../payroll/compute/summary.ts';
+import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
 import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
 import { readPayrollRevision } from '../payroll/settings/lock.ts';
 
@@ -18,14 +19,17 @@ type RunReview = {
   employees: readonly EmployeeRow[];
 };
 
-type Kept = { review: Promise<RunReview>; position: number; revision: number; employees: number };
+/** `state`: what the rows depend on. `review`: null for a final run. */
+type Kept = {
+  readonly state: string;
+  readonly review: Promise<RunReview> | null;
+  readonly rows: Promise<readonly EmployeeRow[]>;
+  employees: number;
+};
 
 export type RunReviews = ReturnType<typeof createRunReviews>;
 
-/**
- * Returns a function that computes an open run, or returns the kept computation if no fact and no payroll data changed
- * since. It throws RUN_REFUSED. Finalizing never uses it.
- */
+/** Creates the reviews of a database. Its functions throw RUN_REFUSED. Finalizing never uses it. */
 export function createRunReviews(db: Db) {
   const kept = new Map<string, Kept>();
 
@@ -37,23 +41,38 @@ export function createRunReviews(db: Db) {
     }
   };
 
-  return async (stored: StoredRun): Promise<RunReview> => {
-    const runId = stored.run_id;
-    const state = { position: await readPosition(db), revision: await readPayrollRevision(db) };
+  /** Returns what is kept of a run, unless a fact or payroll data changed since. */
+  const keptOf = async (stored: StoredRun): Promise<Kept> => {
+    const { run_id: runId, state: runState, freeze_id } = stored;
+    const isOpen = runState === 'open';
+    const state = isOpen
+      ? JSON.stringify([await readPosition(db), await readPayrollRevision(db)])
+      : (freeze_id as string);
     const known = kept.get(runId);
-    if (known?.position === state.position && known.revision === state.revision) return known.review;
-    const entry: Kept = { ...state, employees: 0, review: compute(db, stored) };
+    if (known?.state === state) return known;
+    const review = isOpen ? compute(db, stored) : null;
+    const rows = review === null ? finalEmployees(db, stored) : review.then(({ employees }) => employees);
+    const entry: Kept = { state, review, rows, employees: 0 };
     kept.delete(runId);
     kept.set(runId, entry);
     try {
-      const review = await entry.review;
-      entry.employees = review.employees.length;
+      entry.employees = (await rows).length;
       tidy();
-      return review;
+      return entry;
     } catch (error) {
       if (kept.get(runId) === entry) kept.delete(runId);
       throw error;
     }
+  };
+
+  return {
+    /** Computes an open run, or returns the kept computation. */
+    review: async (stored: StoredRun): Promise<RunReview> => {
+      const { review } = await keptOf(stored);
+      return review as Promise<RunReview>;
+    },
+    /** Returns the employees of an open or final run, compared with the previous run, by id. */
+    employeesOf: async (stored: StoredRun): Promise<readonly EmployeeRow[]> => (await keptOf(stored)).rows,
   };
 }
 

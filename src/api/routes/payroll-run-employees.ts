@@ -6,7 +6,6 @@ import { readPosition } from '../../ledger/position.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import { DIFFERENCE_REASONS, differenceOf, type EmployeeRow } from '../../payroll/compute/employee-rows.ts';
-import { finalEmployees } from '../../payroll/lifecycle/final-employees.ts';
 import { readHead } from '../../security/audit-chain.ts';
 import { isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -116,8 +115,7 @@ export function payrollRunEmployeeRoutes(app: Api, parts: ApiParts): void {
     }),
     async ({ params, query }) => {
       const stored = await storedRun(db, params.run_id);
-      const rows =
-        stored.state === 'open' ? (await runReviews(stored)).employees : await finalEmployees(db, stored);
+      const rows = await runReviews.employeesOf(stored);
       const { search, different, reason, sort = 'difference' } = query;
       const needle = search?.toLowerCase();
       const matching = rows.filter(

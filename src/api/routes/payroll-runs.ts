@@ -191,7 +191,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
       const view =
-        stored.state === 'open' ? viewComputed(await runReviews(stored)) : await viewRun(db, stored);
+        stored.state === 'open' ? viewComputed(await runReviews.review(stored)) : await viewRun(db, stored);
       return withRunHeaders(reply, await viewStoredRun(db, view, stored));
     },
   );
@@ -253,7 +253,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
         );
       }
       const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
-      const { computation, summary } = await runReviews(stored);
+      const { computation, summary } = await runReviews.review(stored);
       const report = await readinessOf(db, computation, summary, question);
       withEtag(reply, report.etag);
       return viewReadiness(report, mayAlso(request.caller, 'ledger:read'));

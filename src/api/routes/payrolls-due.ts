@@ -149,7 +149,7 @@ async function computed(parts: ApiParts, stored: StoredRun): Promise<StoredCompu
 async function resultOf(parts: ApiParts, stored: StoredRun): Promise<ComputationResult> {
   const { db, runReviews } = parts;
   try {
-    const { computation, summary } = await runReviews(stored);
+    const { computation, summary } = await runReviews.review(stored);
     const report = await readinessOf(db, computation, summary, await questionOf(parts));
     const { totals, outcome } = summary;
     const found = (result: 'fail' | 'warn') =>
