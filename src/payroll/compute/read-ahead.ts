@@ -13,6 +13,8 @@ export async function* readAhead<Item, Page>(
       // The error is thrown when the page is taken; this prevents an unhandled rejection before that.
       page.catch(() => {});
       reading.push(page);
+      // Let other requests proceed: SQLite reads the whole page in this turn of the event loop.
+      await new Promise(setImmediate);
       if (reading.length > PAGES_AHEAD) yield await (reading.shift() as Promise<Page>);
     }
     for (let page = reading.shift(); page !== undefined; page = reading.shift()) yield await page;
