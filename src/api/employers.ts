@@ -12,7 +12,7 @@ import { getDeduction } from '../ledger/deductions.ts';
 import { sightsOf, type Viewer } from '../ledger/visibility.ts';
 import type { LineSight } from '../payroll/lifecycle/line-view.ts';
 import { namedVersions } from '../payroll/reconciliation/named-versions.ts';
-import { employerOfRun } from '../payroll/records/runs.ts';
+import { employersOfRuns } from '../payroll/records/runs.ts';
 import { mayAlso } from './auth.ts';
 import { notFound, Refusal } from './problem.ts';
 
@@ -44,7 +44,8 @@ const PATH_RULES = {
   run: {
     parameter: 'run_id',
     noun: 'payroll run',
-    isVisible: async (db, id, { employers }) => isOneOf(employers, await employerOfRun(db, id)),
+    isVisible: async (db, id, { employers }) =>
+      isOneOf(employers, (await employersOfRuns(db, [id])).get(id) ?? null),
   },
   sync: {
     parameter: 'sync_id',

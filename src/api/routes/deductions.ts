@@ -16,7 +16,7 @@ import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { sightsOf } from '../../ledger/visibility.ts';
 import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
-import { employerOfRun } from '../../payroll/records/runs.ts';
+import { employersOfRuns } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
 import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
@@ -173,11 +173,11 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
   }
 
   /** Returns the runs that a limited caller may see. Hidden ones become one entry. */
-  async function ownRuns(employers: readonly string[] | null, runIds: readonly string[]) {
+  async function visibleRuns(employers: readonly string[] | null, runIds: readonly string[]) {
     if (employers === null) return runIds;
-    const employersOfRuns = await Promise.all(runIds.map((runId) => employerOfRun(db, runId)));
-    const own = runIds.filter((_, index) => employers.includes(employersOfRuns[index] ?? ''));
-    return own.length === runIds.length ? own : [...own, 'runs of another employer'];
+    const employerOf = await employersOfRuns(db, runIds);
+    const seen = runIds.filter((runId) => employers.includes(employerOf.get(runId) ?? ''));
+    return seen.length === runIds.length ? seen : [...seen, 'runs of another employer'];
   }
 
   app.get(
@@ -352,7 +352,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       if (assigned.outcome === 'not-employed')
         throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
       if (assigned.outcome === 'taken') {
-        throw conflict(takenBy({ ...assigned, by: await ownRuns(employersOf(request), assigned.by) }));
+        throw conflict(takenBy({ ...assigned, by: await visibleRuns(employersOf(request), assigned.by) }));
       }
       if (assigned.outcome === 'same') return viewAssignment(assigned.assignment);
       log.info({ employer_id, ...by(request) }, 'a deduction was assigned to an employer');

@@ -1,6 +1,6 @@
 /** The table of payroll runs: create, find, list, delete while open, finalize, void with a reason. */
 import { type Selectable, sql, type Updateable } from 'kysely';
-import { pagesByKey } from '../../database/bulk.ts';
+import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedForAnother, record } from '../../security/audit.ts';
@@ -252,9 +252,11 @@ export async function listRuns(
   return { runs, next };
 }
 
-export async function employerOfRun(db: Db | Trx, runId: string): Promise<string | null> {
-  const run = db.selectFrom('payroll_runs').select('employer_id').where('run_id', '=', runId);
-  return (await run.executeTakeFirst())?.employer_id ?? null;
+export async function employersOfRuns(db: Db | Trx, runIds: readonly string[]): Promise<Map<string, string>> {
+  if (runIds.length === 0) return new Map();
+  const runs = db.selectFrom('payroll_runs').select(['run_id', 'employer_id']);
+  const rows = await runs.where(isOneOf(db, 'run_id', runIds)).execute();
+  return new Map(rows.map(({ run_id, employer_id }) => [run_id, employer_id]));
 }
 
 /** Records that a run was created or deleted, with what identifies a run that is gone. */
