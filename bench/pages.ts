@@ -101,7 +101,7 @@ async function measure(
       ],
       [`first computation of that run`, `${firstMs.toFixed(0)} ms`, multiple(firstMs), ''],
       [
-        `largest delay of another page meanwhile: ${delay.path}`,
+        `largest delay of a page during that computation: ${delay.path}`,
         `${delay.ms.toFixed(0)} ms`,
         multiple(delay.ms),
         `< ${TARGET.delayMs} ms`,
