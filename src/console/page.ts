@@ -146,6 +146,11 @@ function maySee(caller: Caller | null, scope: Scope): boolean {
   return !isRefused && mayAlso(caller, scope);
 }
 
+/** Reports whether the user may approve runs. A program may not. */
+export function mayApprove({ may, caller }: Pick<Visit, 'may' | 'caller'>): boolean {
+  return may('runs:approve') && caller !== null && caller.person !== null;
+}
+
 function textsOf(values: unknown): Texts {
   const texts = Object.entries((values ?? {}) as Record<string, unknown>).flatMap(([name, value]) => {
     const text = Array.isArray(value) ? value.at(-1) : value;

@@ -9,6 +9,7 @@ import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '.
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { problemTable, uploadForm } from './census-upload.ts';
+import { nextStepOf } from './home.ts';
 
 type Sync = Schemas['CensusSync'];
 type Staged = Schemas['StagedCensus'];
@@ -81,6 +82,7 @@ export function censusPages({ page, action }: Console): void {
     const body = html`
       ${await pausedNotice(visit)}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
+      ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
       ${dismiss !== undefined && may('census:write') && dismissal(employer_id, dismiss)}
       ${may('census:write') && uploadForm(employer_id)}

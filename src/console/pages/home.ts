@@ -3,12 +3,12 @@
 import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
-import { hiddenFields } from '../elements/fields.ts';
+import { field, hiddenFields } from '../elements/fields.ts';
 import { age, count, counted, dayOf, dayText, difference, money } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
-import type { Console, Done, Visit } from '../page.ts';
+import { type Console, type Done, mayApprove, type Visit } from '../page.ts';
 
 export type Payroll = Schemas['PayrollDue'];
 type State = Payroll['state'];
@@ -98,7 +98,12 @@ async function payrollsPart(visit: Visit): Promise<Html> {
 
 function firstSteps({ may }: Visit): Html {
   const upload = may('census:write')
-    ? html`<p><a class="button" href="/census">Upload a census</a></p>`
+    ? html`
+        <form class="fields" method="get" action="/census">
+          ${field({ name: 'employer_id', label: 'Employer ID', value: '', required: true })}
+          <button type="submit">Upload a census</button>
+        </form>
+      `
     : html`<p>To upload a census, your token needs the scope census:write.</p>`;
   return empty('No employers yet', [
     html`<p>An employer appears here once its census is uploaded. This page then lists what it needs for its first payroll.</p>`,
@@ -173,13 +178,34 @@ export function payrollName({ employer_id, pay_frequency, pay_group, pay_date }:
   return [employer_id, pay_frequency, pay_group, date].filter((part) => part !== null).join(', ');
 }
 
+/** Renders the next step of the setup of an employer or, when nothing is missing, the button that starts its payroll. */
+export async function nextStepOf(visit: Visit, employer_id: string): Promise<Html | null> {
+  if (!visit.may('runs:write')) return null;
+  const payrolls = (await visit.api.get('/v1/payrolls-due', { employer_id })).data;
+  const payroll = payrolls.find(({ missing }) => missing.length > 0) ?? payrolls[0];
+  if (payroll === undefined) return null;
+  const [what] = payroll.missing;
+  const step = what && STEPS[what];
+  return html`
+    <div class="actions">
+      ${step === undefined ? payrollAction(payroll, visit, 'Start the payroll') : html`<a class="button" href=${step[1](payroll)}>${`Next: ${step[0]}`}</a>`}
+    </div>
+  `;
+}
+
 /** Renders the button that opens the run of a payroll, or creates it; null without a pay date. */
-export function payrollAction(payroll: Payroll, { may }: Pick<Visit, 'may'>, label?: string): Html | null {
+export function payrollAction(
+  payroll: Payroll,
+  { may, caller }: Pick<Visit, 'may' | 'caller'>,
+  label?: string,
+): Html | null {
   const { employer_id, pay_frequency, pay_group, pay_date, run_id, state: now } = payroll;
   if (pay_date === null) return null;
   const hidden = html`<span class="hidden-label">${` the payroll of ${payrollName(payroll)}`}</span>`;
   if (run_id !== null) {
     const isDone = now === 'finalized';
+    if (label === undefined && now === 'waiting_for_approval' && mayApprove({ may, caller }))
+      return html`<a class="button" href=${runPath(run_id, '/approve')}>Approve${hidden}</a>`;
     return html`<a class=${isDone ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
   }
   if (!may('runs:write')) return null;

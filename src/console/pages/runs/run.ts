@@ -181,7 +181,10 @@ function uncomputable(problem: ProblemDetails): Html {
 /** Renders the next steps after finalizing: the file, the report of deductions taken, and the next payroll. */
 async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
   const due = await payrollsOf(visit);
-  const next = due.find(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
+  const place = due.findIndex(({ run_id }) => run_id === id) + 1;
+  // A payroll that was left because it is not ready comes last.
+  const inTurn = [...due.slice(place), ...due.slice(0, place)];
+  const next = inTurn.find(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
   return html`
     <section class="card done" aria-labelledby="done">
       <h2 id="done">The run is final</h2>

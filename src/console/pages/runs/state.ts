@@ -7,7 +7,7 @@ import type { Choice } from '../../elements/fields.ts';
 import { actorName, counted, dayText, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
-import type { Console, Visit } from '../../page.ts';
+import { type Console, mayApprove, type Visit } from '../../page.ts';
 import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';
 
@@ -137,8 +137,8 @@ function listed(ids: readonly string[] | null): string | null {
 }
 
 /** Renders the buttons that the state of a run allows. The bar has the next action. */
-export function otherActions({ id: run_id, state: now, employer_id }: Run, { may, caller }: Visit): Html {
-  const mayApprove = may('runs:approve') && caller !== null && caller.person !== null;
+export function otherActions({ id: run_id, state: now, employer_id }: Run, visit: Visit): Html {
+  const { may } = visit;
   const [isOpen, isFinalized] = [now === 'open', now === 'finalized'];
   const mayWrite = may('runs:write');
   const link = (path: string, title: string, kind = 'quiet') =>
@@ -149,7 +149,7 @@ export function otherActions({ id: run_id, state: now, employer_id }: Run, { may
       ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
       ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
-      ${mayApprove && (isOpen || isFinalized) && link(runPath(run_id, '/approve'), 'Approve …')}
+      ${mayApprove(visit) && (isOpen || isFinalized) && link(runPath(run_id, '/approve'), 'Approve …')}
       ${may('runs:approve') && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
