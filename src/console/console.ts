@@ -27,6 +27,7 @@ import { runPages } from './pages/runs/run.ts';
 import { sessionPages } from './pages/sessions.ts';
 import { editorPages } from './pages/settings/editors.ts';
 import { settingPages } from './pages/settings/overview.ts';
+import { secondApprovalActions } from './pages/settings/second-approval.ts';
 import { providerSignInRoutes } from './provider-sign-in.ts';
 import { signInRoutes } from './sign-in.ts';
 
@@ -59,6 +60,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     itemActions(pages);
     settingPages(pages);
     editorPages(pages);
+    secondApprovalActions(pages);
     censusPages(pages);
     censusUploads(pages);
     changePages(pages);

@@ -1,18 +1,27 @@
 import t from 'tap';
-import { EMPLOYER } from '../support/payroll.ts';
-import { click, open, openPayroll } from './runs-stage.ts';
+import { click, openPayroll } from './runs-stage.ts';
+import { assertGood } from './stage.ts';
 
-t.test('a person approves a run on a phone, and another person then finalizes it', async (t) => {
-  const { signedIn, put, call, personWith, run } = await openPayroll(t);
-  await put('r', '2026-07-17');
-  const body = { required: true, reason: 'a test' };
-  await call({ method: 'PUT', url: `/v1/employers/${EMPLOYER}/second-approval`, body });
-  const page = await signedIn({ token: await personWith('bob@example.com', 'all'), width: 390 });
-  await open(page, '/runs/r/approve');
-  await page.getByLabel('Reason').fill('reviewed');
-  await click(page, 'Approve finalizing');
-  await page.getByText('Approvals, newest first').waitFor();
-  const token = await personWith('ann@example.com', 'all');
-  t.equal((await call({ method: 'POST', url: '/v1/payroll-runs/r/finalize', token })).status, 200);
-  t.match(await run('r'), { state: 'finalized', approved_by: { kind: 'token' } });
+t.test('one person requires a second approval, and two persons stop requiring it', async (t) => {
+  const { signedIn, personWith, call } = await openPayroll(t);
+  const setting = async () => (await call({ url: '/v1/employers/acme/second-approval' })).json;
+  const ann = await signedIn({ token: await personWith('ann@example.com', 'all') });
+  await ann.goto('/settings?employer_id=acme');
+  await ann.getByLabel('Reason').fill('audit');
+  await click(ann, 'Require a second approval');
+  await ann.getByText('Another person must approve each run').waitFor();
+  await ann.getByLabel('Reason').fill('the audit is over');
+  await click(ann, 'Request to stop requiring it');
+  await ann.getByText('Stop requested by').waitFor();
+  t.match(await setting(), { required: true, switching_off: { requested_by: { kind: 'token' } } });
+  await assertGood(t, ann, 'settings with a request');
+  const program = await signedIn();
+  await program.goto('/settings?employer_id=acme');
+  await program.getByText('your token names none').waitFor();
+  const bob = await signedIn({ token: await personWith('bob@example.com', 'all') });
+  await bob.goto('/settings?employer_id=acme');
+  await bob.getByLabel('Reason').fill('agreed');
+  await click(bob, 'Stop requiring it');
+  await bob.getByText('finalized and voided by one person').waitFor();
+  t.match(await setting(), { required: false, switching_off: null });
 });

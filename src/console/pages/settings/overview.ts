@@ -1,4 +1,4 @@
-/** The payroll settings of an employer: pay schedules, payroll codes and the versions of the payroll policy. */
+/** The payroll settings of an employer: pay schedules, payroll codes, the versions of the payroll policy, second approval. */
 
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
@@ -14,7 +14,9 @@ import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { nextStepOf } from '../home.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
+import { secondApprovalOf } from './second-approval.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
 /** The key of a schedule among its employer's schedules of a year. */
@@ -67,22 +69,23 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
     resource_type: string,
     title: string,
     content: Html,
-    path: string,
-    edit: string,
+    edit?: { path: string; label: string },
   ) => html`
     <section aria-labelledby=${resource_type}>
       <h2 id=${resource_type}>${title}</h2>
       ${content}
       ${await historyOf(visit, { employer_id, resource_type })}
-      ${may('runs:write') && html`<div class="actions"><a class="button quiet" href=${address(path, { employer_id })}>${edit}</a></div>`}
+      ${edit !== undefined && may('runs:write') && html`<div class="actions"><a class="button quiet" href=${address(edit.path, { employer_id })}>${edit.label}</a></div>`}
     </section>
   `;
   return html`
-    ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${' Open runs use the new settings; finalized runs do not change.'}</p>`}
+    ${query.saved !== undefined && html`<p role="status"><strong>Saved.</strong>${query.saved !== 'second-approval' && ' Open runs use the new settings; finalized runs do not change.'}</p>`}
+    ${query.saved !== undefined && (await nextStepOf(visit, employer_id))}
     <p><a href=${address('/runs', { employer_id })}>Payroll runs of this employer</a></p>
-    ${await section('schedule', 'Pay schedules', scheduleCards(years, visit), '/settings/pay-schedule', 'Add a pay schedule')}
-    ${await section('codes', 'Payroll codes', codeList, '/settings/payroll-codes', 'Edit payroll codes')}
-    ${await section('policy', 'Payroll policy', policyTable(policies), '/settings/payroll-policy', 'Edit payroll policy')}
+    ${await section('schedule', 'Pay schedules', scheduleCards(years, visit), { path: '/settings/pay-schedule', label: 'Add a pay schedule' })}
+    ${await section('codes', 'Payroll codes', codeList, { path: '/settings/payroll-codes', label: 'Edit payroll codes' })}
+    ${await section('policy', 'Payroll policy', policyTable(policies), { path: '/settings/payroll-policy', label: 'Edit payroll policy' })}
+    ${await section('approval-setting', 'Second approval', await secondApprovalOf(visit, employer_id))}
   `;
 }
 

@@ -1,0 +1,66 @@
+/** Whether an employer requires a second approval: requires it, and stops requiring it with two persons. */
+import type { Schemas } from '../../../client.ts';
+import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
+import { facts } from '../../elements/facts.ts';
+import { hiddenFields } from '../../elements/fields.ts';
+import { actorName, instant } from '../../elements/format.ts';
+import { address } from '../../elements/links.ts';
+import { type Html, html } from '../../html.ts';
+import { type Console, mayApprove, type Visit } from '../../page.ts';
+
+type SecondApproval = Schemas['SecondApproval'];
+
+const PATH = '/settings/second-approval';
+const REQUIRE = { required: 'true', label: 'Require a second approval' };
+const KEEP = { required: 'true', label: 'Keep requiring it' };
+const REQUEST = { required: 'false', label: 'Request to stop requiring it' };
+const STOP = { required: 'false', label: 'Stop requiring it' };
+
+export function secondApprovalActions({ action }: Console): void {
+  action(PATH, 'runs:approve', async ({ api, form }) => {
+    const { employer_id = '', required, reason = '' } = form;
+    const body = { required: required === 'true', reason };
+    await api.send('put', '/v1/employers/{employer_id}/second-approval', { employer_id }, body);
+    return { go: address('/settings', { employer_id, saved: 'second-approval' }) };
+  });
+}
+
+/** Renders the setting, and for a user who may approve, the form that changes it. */
+export async function secondApprovalOf(visit: Visit, employer_id: string): Promise<Html> {
+  const { api, may } = visit;
+  const setting = await api.get('/v1/employers/{employer_id}/second-approval', { employer_id });
+  const { required, set_by, set_at, switching_off: off } = setting;
+  return html`
+    <p>${required ? 'Another person must approve each run before it is finalized or voided.' : 'Each run is finalized and voided by one person.'}</p>
+    ${facts([
+      ['Set by', set_by && actorName(set_by)],
+      ['Set', set_at && instant(set_at)],
+      ['Stop requested by', off && actorName(off.requested_by)],
+      ['Stop requested', off && instant(off.requested_at)],
+    ])}
+    ${may('runs:approve') && changeForm(employer_id, setting, visit)}
+  `;
+}
+
+function changeForm(employer_id: string, { required, switching_off }: SecondApproval, visit: Visit): Html {
+  if (required && !mayApprove(visit))
+    return html`<p class="hint">To stop requiring it, sign in as a person: your token names none.</p>`;
+  const buttons = switching_off !== null ? [STOP, KEEP] : [required ? REQUEST : REQUIRE];
+  const hint =
+    switching_off !== null
+      ? 'It stops once a person other than the one who requested it confirms.'
+      : required
+        ? 'It stays required until another person confirms the request here.'
+        : 'It takes effect at once, also for open runs. To stop requiring it later, two persons are needed.';
+  return html`
+    <form class="decision" hx-post=${PATH}>
+      ${hiddenFields({ employer_id })}
+      <div class="field">
+        <label for="reason">Reason</label>
+        <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
+      </div>
+      ${buttons.map((button) => html`<button type="submit" class="quiet" name="required" value=${button.required}>${button.label}</button>`)}
+      <p class="hint">${hint}</p>
+    </form>
+  `;
+}
