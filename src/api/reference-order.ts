@@ -118,6 +118,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'deletePayScheduleOfYear',
       'getPayrollCodes',
       'putPayrollCodes',
+      'listLinesOfCoverage',
       'getPayrollPolicy',
       'putPayrollPolicy',
       'getSecondApproval',

@@ -20,9 +20,18 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   await click(page, 'Show');
   await page.getByText('No payroll codes').waitFor();
   await page.getByRole('link', { name: 'Edit payroll codes' }).click();
+  const used = ['dental employee', 'dental employer', 'medical employee', 'medical employer'];
+  for (const [place, line] of used.entries()) {
+    const chosen = (column: string) => page.getByLabel(`${column}, row ${place + 1}`).inputValue();
+    t.equal(
+      `${await chosen('Line of coverage')} ${await chosen('Paid by')}`,
+      line,
+      'a line in use is suggested',
+    );
+  }
   await page.getByLabel('Code, row 1').fill(HOSTILE);
   await click(page, 'Add a row');
-  const second = page.getByLabel('Line of coverage, row 2');
+  const second = page.getByLabel('Line of coverage, row 5');
   await second.waitFor();
   t.ok(
     await second.evaluate((input) => input === document.activeElement),
@@ -33,7 +42,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
     .getByLabel('Rows to add')
     .fill('line_of_coverage\ttaxability\nmedical\tpre_tax\temployee\tMED1\nhsa\t\temployer\tHSA9\tdeposit');
   await click(page, 'Add these rows');
-  await page.getByLabel('Code, row 3').waitFor();
+  await page.getByLabel('Code, row 6').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'the input is kept');
   await click(page, 'Save payroll codes');
   const said = page.getByRole('alert').filter({ hasText: 'The settings are invalid' });

@@ -1,6 +1,8 @@
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
 import { transact } from '../../database/transaction.ts';
+import { linesInUse } from '../../ledger/lines-in-use.ts';
 import { putScheduleYear } from '../../payroll/lifecycle/schedules.ts';
 import { CODES, PayrollCodes } from '../../payroll/settings/codes.ts';
 import { PayrollPolicy, POLICY, PolicyRequest } from '../../payroll/settings/policy.ts';
@@ -44,6 +46,7 @@ type Words = {
 
 export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
   scheduleRoutes(app, parts);
+  lineRoute(app, parts);
   settingRoutes(app, parts, CODES, {
     path: 'payroll-codes',
     name: 'PayrollCodes',
@@ -159,6 +162,30 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
       log.info({ employer_id, count: 0, ...by(request) }, 'pay schedules were set');
       return reply.code(204).send(null);
     },
+  );
+}
+
+const LinesInUse = field.component(
+  'LinesOfCoverage',
+  {
+    lines_of_coverage: Type.Array(Type.String(), { description: 'Sorted. Empty if there is no deduction.' }),
+  },
+  'The lines of coverage that an employer uses.',
+);
+
+function lineRoute(app: Api, { db, now }: ApiParts): void {
+  app.get(
+    '/v1/employers/:employer_id/lines-of-coverage',
+    operation('Payroll settings', 'runs:read', {
+      operationId: 'listLinesOfCoverage',
+      employers: 'employer',
+      summary: 'List the lines of coverage in use',
+      description:
+        "Lists the lines of coverage of the employer's deductions that have not ended: those that need payroll codes.",
+      params: EmployerId,
+      response: { 200: LinesInUse },
+    }),
+    async ({ params }) => ({ lines_of_coverage: await linesInUse(db, params.employer_id, utcDay(now())) }),
   );
 }
 

@@ -34,7 +34,7 @@ const CODES: RowList = {
   rows: 'payroll codes',
   what: 'payroll codes',
   explanation:
-    'Each line gets the code for its line of coverage and taxability or, if there is none, the code for any taxability. Employee and employer amounts have separate codes. Saving replaces all codes of the employer.',
+    'Each line gets the code for its line of coverage and taxability or, if there is none, the code for any taxability. Employee and employer amounts have separate codes. Rows without a code are left out. Saving replaces all codes of the employer.',
   columns: settings.CODE_COLUMNS,
   max: CODES_MAX,
 };
@@ -92,7 +92,7 @@ export function editorPages({ page, action }: Console): void {
 
   page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '' } }) => {
     const codes = await settings.codesOf(api, employer_id);
-    const rows = codes.length === 0 ? [{}] : codes;
+    const rows = codes.length === 0 ? await firstRows(api, employer_id) : codes;
     const body = codeForm(employer_id, { rows, loaded: hashOf(codes) });
     return { title: `Payroll codes of ${employer_id}`, body };
   });
@@ -210,6 +210,16 @@ function placeOfRest(rest: string): Place {
   return { id: 'schedule', label: 'Pay dates' };
 }
 
+/** Returns rows without codes for the lines of coverage in use. */
+async function firstRows(api: Api, employer_id: string) {
+  const path = '/v1/employers/{employer_id}/lines-of-coverage';
+  const { lines_of_coverage } = await api.get(path, { employer_id });
+  if (lines_of_coverage.length === 0) return [{}];
+  return lines_of_coverage.flatMap((line_of_coverage) =>
+    ['employee', 'employer'].map((side) => ({ line_of_coverage, side })),
+  );
+}
+
 async function saveCodes({ api, form }: Act): Promise<Html | Done> {
   const { employer_id = '', loaded = '' } = form;
   const { do: command, ...edited } = commandOf(form, CODES);
@@ -222,10 +232,11 @@ async function saveCodes({ api, form }: Act): Promise<Html | Done> {
         : settings.codeTable(saved, 'Current payroll codes', false);
     return codeForm(employer_id, { ...edited, loaded: hashOf(saved), current });
   }
-  const codes = edited.rows;
-  const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes });
+  // A suggested row that was left without a code is not a code.
+  const rows = edited.rows.filter((row) => row.code !== undefined);
+  const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes: rows });
   const { problem } = await attempt(call, 422);
-  if (problem !== undefined) return codeForm(employer_id, { ...edited, loaded, problem });
+  if (problem !== undefined) return codeForm(employer_id, { ...edited, rows, loaded, problem });
   return { go: address('/settings', { employer_id, saved: 'codes' }) };
 }
 
