@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { playDemo } from '../src/cli/demo/commands.ts';
 import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { createOutput } from '../src/cli/output.ts';
-import type { EventView } from '../src/inbox/events.ts';
+import type { EventView } from '../src/inbox/event-views.ts';
 import type { VersionView } from '../src/ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../src/payroll/lifecycle/run-view.ts';
 import type { SchedulesByYear } from '../src/payroll/settings/schedules.ts';

@@ -74,6 +74,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
   },
   ...{ 'EventSummary.finished_at': RECORDED, census_sync: null, open: false, stored: 0 },
   ...{ 'Event.body': '{"id":"evt_8842","event_type":"employee.deduction-updated","data":{…}}' },
+  ...{ effect: 'applied', in_effect: { from: '2026-01-01', until: null }, 'EventSubject.employer_id': null },
+  ...{ next_step: 'none', 'Event.unapplied': null },
   ...{ last_attempts: [], reprocessed: 12, without_body: 0 },
   ...{ 'StartDecisionRequest.reason': 'The new plan starts in August.', 'StartDecision.reason': 'Agreed.' },
   ...{ 'CancelRequest.reason': 'Reported twice.', 'DismissalRequest.reason': 'A sample event.' },
@@ -134,7 +136,7 @@ const OUTCOMES: Readonly<Record<string, object>> = {
   reportTermination: { kind: 'termination' },
   reportMove: { kind: 'demographic' },
   reportCompensationChange: { kind: 'compensation-change' },
-  reprocessEvent: { state: 'pending', finished_at: null },
+  reprocessEvent: { state: 'pending', effect: 'pending', in_effect: null, finished_at: null },
   cancelEmployeeChange: { state: 'canceled', finished_at: FINISHED, reason: 'Reported twice.' },
   releaseEmployeeChange: { state: 'rejected', finished_at: FINISHED, status: 409 },
 };

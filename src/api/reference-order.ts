@@ -7,6 +7,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'listDeductions',
       'getDeduction',
       'listVersionsOfDeduction',
+      'getTimelineOfDeduction',
       'decideStartOfDeduction',
       'getEmployerOfDeduction',
       'assignDeduction',

@@ -4,8 +4,15 @@ import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../inbox/conflicts.ts';
 import {
-  BODY_DROPPED,
   conflictCursor,
+  type EventView,
+  shownBody,
+  viewConflict,
+  viewEvents,
+  viewWholeEvent,
+} from '../inbox/event-views.ts';
+import {
+  BODY_DROPPED,
   dismissEvent,
   type EventFilter,
   eventCursor,
@@ -15,11 +22,6 @@ import {
   type Reprocessed,
   reprocessAll,
   reprocessEvent,
-  type StoredEvent,
-  shownBody,
-  viewConflict,
-  viewEvent,
-  viewWholeEvent,
 } from '../inbox/events.ts';
 import type { Acting } from '../security/audit.ts';
 import { instant, truth, wholeNumber } from './arguments.ts';
@@ -49,8 +51,8 @@ export function addEventCommands(program: Command): void {
       const { dismissed, limit, cursor } = options;
       const page = { before: eventCursor.decode(cursor), limit };
       const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, page);
-      const views = eventCursor.page(events.map(viewEvent), next);
-      printPage(out, views, { columns: COLUMNS, rows: events, none: 'No matching events.' });
+      const rows = await viewEvents(db, events, true);
+      printPage(out, eventCursor.page(rows, next), { columns: COLUMNS, rows, none: 'No matching events.' });
     });
   events
     .subcommand('show', 'Show an event with its body and its result.')
@@ -60,8 +62,11 @@ export function addEventCommands(program: Command): void {
     .json()
     .doesOnDatabase(async ({ db, out }, eventId: string) => {
       const found = await foundEvent(db, eventId);
-      printResult(out, viewWholeEvent(found), () => {
-        printPairs(out, viewEvent(found.event));
+      const view = await viewWholeEvent(db, found, true);
+      printResult(out, view, () => {
+        const { body, body_absent, conflicts, effects, unapplied, subject, in_effect, ...fields } = view;
+        const days = { in_effect_from: in_effect?.from, in_effect_until: in_effect?.until };
+        printPairs(out, { ...fields, ...days, ...subject });
         out.print(`\n${bodyInLines(found.event)}`);
         if (found.conflicts === null) return;
         const { stored_count, unstored_count, last_unstored_at } = found.conflicts;
@@ -149,7 +154,8 @@ export function addEventCommands(program: Command): void {
         throw failed(`${eventId} cannot be dismissed: ${why}`);
       }
       const dismissed = await foundEvent(db, eventId);
-      printResult(out, viewEvent(dismissed.event), `Dismissed ${eventId}`);
+      const [view] = await viewEvents(db, [dismissed.event], true);
+      printResult(out, view, `Dismissed ${eventId}`);
     });
 }
 
@@ -169,9 +175,9 @@ function filterOf({ state, type, from, until }: FilterOptions): EventFilter {
   return { state, eventType: type, from, until };
 }
 
-const COLUMNS: readonly Column<StoredEvent>[] = [
+const COLUMNS: readonly Column<EventView>[] = [
   ['received', (event) => event.received_at],
-  ['event', (event) => event.event_id],
+  ['event', (event) => event.id],
   ['type', (event) => event.event_type, 1],
   ['state', (event) => (event.dismissed_at === null ? event.state : `${event.state}, dismissed`)],
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],

@@ -8,7 +8,8 @@ import { auditPages } from './pages/audit.ts';
 import { censusPages } from './pages/census.ts';
 import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes.ts';
-import { eventPages } from './pages/events.ts';
+import { eventPages } from './pages/events/event.ts';
+import { eventListPages } from './pages/events/list.ts';
 import { homePages } from './pages/home.ts';
 import { itemActions } from './pages/items/decide.ts';
 import { itemPages } from './pages/items/list.ts';
@@ -44,6 +45,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     const pages = createConsole(app, parts);
     homePages(pages);
     operationPages(pages);
+    eventListPages(pages);
     eventPages(pages);
     ledgerPages(pages);
     deductionPages(pages);

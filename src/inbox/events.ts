@@ -1,17 +1,9 @@
-/** Manual actions on the inbox: list, show, reprocess, dismiss with a reason. */
+/** Manual actions on the inbox: list, get, reprocess, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
 import Type from 'typebox';
-import { syncsOfEvents } from '../census/sync-list.ts';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
-import type {
-  ConflictedEventTable,
-  ConflictTable,
-  Db,
-  EventState,
-  InboxTable,
-  Trx,
-} from '../database/tables.ts';
+import type { ConflictedEventTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
@@ -54,7 +46,7 @@ export async function listEvents(
   return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
 }
 
-type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictedEventTable> | null };
+export type WholeEvent = { event: StoredEvent; conflicts: Selectable<ConflictedEventTable> | null };
 
 export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEvent | null> {
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
@@ -231,72 +223,3 @@ function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conf
 }
 
 export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
-
-export type EventView = ReturnType<typeof viewEvent>;
-
-export function viewEvent(event: StoredEvent) {
-  return {
-    id: event.event_id,
-    envelope_id: event.envelope_id,
-    event_type: event.event_type,
-    state: event.state,
-    reason: event.reason,
-    source: event.source,
-    received_at: event.received_at,
-    finished_at: event.finished_at,
-    dismissed_at: event.dismissed_at,
-    dismissed_reason: event.dismissed_reason,
-  };
-}
-
-export function viewWholeEvent({ event, conflicts }: WholeEvent) {
-  const { stored_count = 0, unstored_count = 0, last_unstored_at = null } = conflicts ?? {};
-  return {
-    ...viewEvent(event),
-    ...shownBody(event),
-    conflicts: {
-      open: conflicts !== null && conflicts.dismissed_at === null,
-      stored: stored_count,
-      not_stored: unstored_count,
-      last_not_stored_at: last_unstored_at,
-      dismissed_at: conflicts?.dismissed_at ?? null,
-      dismissed_reason: conflicts?.dismissed_reason ?? null,
-    },
-  };
-}
-
-export const conflictCursor = cursorOf('conflicts', Type.Integer({ minimum: 1 }));
-
-export function viewConflict(conflict: Selectable<ConflictTable>) {
-  const { conflict_id, received_at, dismissed_at, dismissed_reason } = conflict;
-  return { id: String(conflict_id), received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
-}
-
-/** Returns what an event did. Both fields are null while it is pending, or if it did neither. */
-export async function readEffects(db: Db, eventId: string) {
-  const version = await versionOfEvent(db, eventId);
-  const [sync] = await syncsOfEvents(db, [eventId]);
-  return {
-    deduction_version:
-      version === undefined
-        ? null
-        : {
-            id: String(version.position),
-            ...version,
-            late: version.late === 1,
-            tie_changed: version.tie_changed === 1,
-            future_dated: version.future_dated === 1,
-          },
-    census_sync: sync === undefined ? null : { id: sync.sync_id, employer_id: sync.employer_id },
-  };
-}
-
-/** Returns a body for people: its text, or why it is absent. */
-export function shownBody({ body, body_hash }: KeptBody): {
-  body: string | null;
-  body_absent: string | null;
-} {
-  if (body !== null) return { body: body.toString('utf8'), body_absent: null };
-  const body_absent = `Deleted after RETENTION_EVENTS. Its SHA-256 was ${body_hash?.toString('hex')}.`;
-  return { body: null, body_absent };
-}

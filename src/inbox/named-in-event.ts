@@ -4,6 +4,7 @@ import { compile } from '../contract/check.ts';
 import { Deduction, LINES_OF_COVERAGE, type LineOfCoverage } from '../contract/deduction.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS, identifier } from '../contract/fields.ts';
+import { dayOf } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
 
 /** Null fields are absent or cannot be read. */
@@ -15,6 +16,8 @@ export type NamedChange = {
   readonly employerContribution: string | null;
   readonly period: PayFrequency | null;
   readonly createdAt: string | null;
+  /** `YYYY-MM-DD`. */
+  readonly startsOn: string | null;
 };
 
 export type NamedInEvent = { employeeId?: string; employerId?: string; change?: NamedChange };
@@ -34,10 +37,10 @@ export function namedIn(body: Buffer | null): NamedInEvent {
   const { data, created_at } = fieldsOf(parsed.value);
   const fields = fieldsOf(data);
   const { employee_id, employer_id } = fields;
-  const employeeId = idIn(employee_id);
+  const [employeeId, employerId] = [idIn(employee_id), idIn(employer_id)];
   return {
     ...(employeeId !== null && { employeeId }),
-    ...(typeof employer_id === 'string' && { employerId: employer_id }),
+    ...(employerId !== null && { employerId }),
     ...(body.length <= CHANGE_BYTES_MAX && { change: changeIn(fields, created_at) }),
   };
 }
@@ -50,6 +53,7 @@ function changeIn(fields: Record<string, unknown>, createdAt: unknown): NamedCha
     employerContribution: amountIn(fields.employer_contribution),
     period: oneOfIn(PAY_FREQUENCIES, fields.period),
     createdAt: typeof createdAt === 'string' ? createdAt : null,
+    startsOn: typeof fields.effective_start === 'string' ? dayOf(fields.effective_start) : null,
   };
 }
 

@@ -39,9 +39,15 @@ type QuarantinedEvent = { eventId: string; receivedAt: string; named: NamedInEve
 
 /**
  * What is known of a quarantined event: its employee, if the roster or the ledger has it, the line of coverage, and the
- * change, unless a later event was applied. `time` is the event time.
+ * change, unless a later event was applied. `time` is the event time. `isOutdated`: the later event replaces every day of it.
  */
-type Described = { employeeId: string; lineOfCoverage: string | null; time: string; change: Change | null };
+export type Described = {
+  employeeId: string;
+  lineOfCoverage: string | null;
+  time: string;
+  change: Change | null;
+  isOutdated: boolean;
+};
 
 /** Returns the changes that are not applied, by employee, newest first: of all employees, or of one. */
 export async function unappliedChanges(
@@ -126,10 +132,11 @@ function describedBy(
   const time = toInstant(change?.createdAt ?? '') ?? (toInstant(receivedAt) as string);
   const known = latest.find(({ deduction_id }) => deduction_id === change?.deductionId) ?? null;
   const lineOfCoverage = change?.lineOfCoverage ?? known?.line_of_coverage ?? null;
-  const described = { employeeId, lineOfCoverage, time };
+  const described = { employeeId, lineOfCoverage, time, isOutdated: false };
   if (change === undefined || lineOfCoverage === null) return { ...described, change: null };
   const current = known ?? latestOf(latest.filter((version) => version.line_of_coverage === lineOfCoverage));
-  if (current !== null && current.event_time >= time) return { ...described, change: null };
+  if (current !== null && current.event_time >= time)
+    return { ...described, change: null, isOutdated: known !== null && replaces(known, change) };
   return {
     ...described,
     change: {
@@ -145,6 +152,11 @@ function describedBy(
       message: messageOf(change, current, lineOfCoverage, receivedAt),
     },
   };
+}
+
+/** Returns whether a later version is in effect from the first day of a change. A change without a start has begun. */
+function replaces({ starts_on }: RunVersion, { startsOn }: NamedChange): boolean {
+  return starts_on === null || (startsOn !== null && starts_on <= startsOn);
 }
 
 /** `A newer amount for medical arrived on November 23 and is not applied: 479.41 → 486.91`. */

@@ -144,7 +144,7 @@ export async function versionsOf(
 }
 
 /** What one response reads. The reports of an employee decide who sees a version, and its employer. */
-type Reading = { readonly db: Db; readonly viewer: Viewer | null; readonly readRoster: ReadRoster };
+export type Reading = { readonly db: Db; readonly viewer: Viewer | null; readonly readRoster: ReadRoster };
 
 /** Returns the versions that the caller may see. */
 async function seenVersions(reading: Reading, versions: readonly Version[]): Promise<readonly Version[]> {
@@ -235,7 +235,8 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
   );
 }
 
-async function withDecisions(
+/** Adds to versions their employers and the decisions on their starts. */
+export async function withDecisions(
   reading: Reading,
   versions: readonly Version[],
   today: string,

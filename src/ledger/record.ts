@@ -57,6 +57,17 @@ export function versionOfEvent(db: Db | Trx, eventId: string) {
     .executeTakeFirst();
 }
 
+/** Returns the versions that events added, and whether each is the latest of its deduction. */
+export function versionsOfEvents(db: Db | Trx, eventIds: readonly string[]) {
+  return db
+    .selectFrom('deduction_versions')
+    .leftJoin('deductions', 'deductions.position', 'deduction_versions.position')
+    .selectAll('deduction_versions')
+    .select((eb) => eb('deductions.position', 'is not', null).as('is_latest'))
+    .where(isOneOf(db, 'event_id', eventIds))
+    .execute();
+}
+
 export function isInLedger(eventId: Expression<string>) {
   return sql<boolean>`exists (
     select 1 from deduction_versions where deduction_versions.event_id = ${eventId})`;

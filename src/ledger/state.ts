@@ -113,3 +113,27 @@ export function hasSameElection(one: Election, other: Election): boolean {
     isSameNumber(one.employer_contribution, other.employer_contribution)
   );
 }
+
+/** The days of a state, both inclusive; null where it is open. */
+export type Days = { from: string | null; until: string | null };
+
+/** Returns the days on which each version is in effect, by position. A version that is in effect on no day is missing. */
+export function daysInEffect<V extends Ordered & Span & Election>(
+  versions: readonly V[],
+  decisions: readonly StartDecision[],
+): Map<number, Days> {
+  const rising = withRisingStarts(timelineOf(versions, decisions).counting);
+  const days = rising.map(({ position, starts_on: from, ends_on }, index): [number, Days] => {
+    const nextStart = rising[index + 1]?.starts_on ?? null;
+    const last = nextStart === null ? null : dayBefore(nextStart);
+    const until = ends_on === null || (last !== null && last < ends_on) ? last : ends_on;
+    return [position, { from, until }];
+  });
+  return new Map(days.filter(([, { from, until }]) => from === null || until === null || from <= until));
+}
+
+export function dayBefore(day: string): string {
+  const date = new Date(`${day}T00:00:00Z`);
+  date.setUTCDate(date.getUTCDate() - 1);
+  return utcDay(date);
+}

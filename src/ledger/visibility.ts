@@ -1,10 +1,10 @@
 /** Decides what a token limited to employers sees of an employee who moved ("Limited tokens" in docs/access.md). */
-import { utcDay } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact, receivedOn } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type Roster, rosterOf } from './roster.ts';
+import { dayBefore } from './state.ts';
 
 /**
  * A caller limited to employers. `today` is the UTC date. `versionsNamed` returns the keys of versions that lines of its
@@ -101,12 +101,6 @@ function lastDaysOf(reports: readonly RosterFact[]): string[] {
     return [report.termination_date, ...starts.map((day) => day && dayBefore(day))];
   });
   return [...new Set(days)].filter((day) => day !== null);
-}
-
-function dayBefore(day: string): string {
-  const date = new Date(`${day}T00:00:00Z`);
-  date.setUTCDate(date.getUTCDate() - 1);
-  return utcDay(date);
 }
 
 /** An employee belongs to the employers where they work or will work, else to the employer that they left last. */

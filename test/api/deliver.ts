@@ -52,3 +52,21 @@ export async function deliver(db: Db, deliveries: readonly Delivery[], at?: stri
   await receive(db, deliveries, at);
   await apply(db, at);
 }
+
+/** Stores an event that meets the contract and could not be applied. */
+export async function quarantine(db: Db, delivery: Delivery, at?: string): Promise<void> {
+  await receive(db, [delivery], at);
+  const reason = 'applying it failed (internal error): reprocess it after an upgrade, or dismiss it';
+  await transact(db, (trx) =>
+    trx
+      .updateTable('inbox')
+      .set({
+        state: 'quarantined',
+        event_type: 'employee.deduction-updated',
+        reason,
+        finished_at: at ?? '2026-01-15T00:00:00.000Z',
+      })
+      .where('event_id', '=', delivery.eventId)
+      .execute(),
+  );
+}

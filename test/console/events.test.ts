@@ -2,10 +2,10 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { LEDGER_CHECKS } from '../../src/readiness/report.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
-import { apply, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
+import { apply, deductionOf, deliver, eventOf, quarantine, receive } from '../api/deliver.ts';
 import { deduct } from '../support/payroll.ts';
-import { open, openPayroll } from './runs-stage.ts';
-import { assertGood, openConsole, type Page, type Stage } from './stage.ts';
+import { cells, open, openPayroll } from './runs-stage.ts';
+import { assertAccessible, assertGood, openConsole, type Page, type Stage } from './stage.ts';
 
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
 const SOON = '2026-01-31T00:00:00.000Z';
@@ -54,6 +54,122 @@ t.test('events are listed newest first, and the filters are kept in the address'
   t.strictSame(await shown(page), ['evt_applied']);
   await page.goto('/events?state=pending&dismissed=true');
   t.match(await page.locator('#events').textContent(), 'No matching events');
+});
+
+t.test('a row shows employee, line of coverage, amount and effect', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  await deliver(
+    stage.db,
+    [
+      deductionOf(
+        'evt_late',
+        { id: 'd1', employee_id: 'emp-1', member_contribution: '99' },
+        '2025-01-01T00:00:00Z',
+      ),
+      eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'acme' }),
+      deductionOf('evt_number', { employee_id: 'emp-2', member_contribution: 12.5 }),
+    ],
+    SOON,
+  );
+  await receive(stage.db, [deductionOf('evt_waits', { id: 'd3', employee_id: 'emp-3' })], SOON);
+  const page = await stage.signedIn();
+  await page.goto('/events');
+  const rows = await cells(page, 'Events, newest first');
+  t.match(
+    rows.map(([, id, , ...row]) => [id, ...row]),
+    [
+      ['evt_waits', 'not read yet', 'emp-3', 'medical', '$150.00monthly', 'pending: not applied yet'],
+      [
+        'evt_number',
+        'deduction',
+        'emp-2',
+        'medical',
+        '$12.50monthly',
+        /^quarantined: not applied.*member_contribution/,
+      ],
+      ['evt_asks', 'census request', 'employer acme', '', '', 'applied: census requested'],
+      ['evt_late', 'deduction', 'emp-1', 'medical', '$99.00monthly', 'late: no effect'],
+      ['evt_pending', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
+      [HOSTILE, 'deduction', '', '', '', /^quarantined: not applied/],
+      ['evt_ignored', 'moon.landed', '', '', '', /^ignored: no effect.*not handled/],
+      ['evt_applied', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
+    ],
+  );
+  const other = await stage.signedIn({ token: await stage.tokenWith('events:read') });
+  await other.goto('/events');
+  t.strictSame(
+    (await cells(other, 'Events, newest first'))[0]?.slice(2),
+    ['not read yet', 'pending: not applied yet'],
+    'without ledger:read, contents are hidden',
+  );
+});
+
+/** The sentence of an event's page, and the action that it offers first. */
+const CONSEQUENCES: readonly (readonly [event: string, sentence: RegExp, action: string | null])[] = [
+  [
+    'evt_first',
+    /replaced Payroll deducted \$150\.00 monthly from emp-1 for medical through Jul 9, 2026\. A newer/,
+    null,
+  ],
+  [
+    'evt_raise',
+    /applied Payroll deducts \$200\.00 monthly from emp-1 for medical from Jul 10, 2026 on\./,
+    null,
+  ],
+  ['evt_late', /late: no effect No paycheck changes: a newer event/, null],
+  ['evt_old', /quarantined: not applied No paycheck depends on this event: a newer event/, 'Dismiss'],
+  [
+    'evt_number',
+    /Paychecks of emp-1 are still computed from \$200\.00 for medical: the change to \$210\.50 monthly in/,
+    null,
+  ],
+  [
+    'evt_upgrade',
+    /Paychecks of emp-1 are still computed from \$200\.00 for medical: the change to \$220\.00 monthly/,
+    'Reprocess',
+  ],
+  ['evt_asks', /No paycheck changes: the benefits service requested the census of acme\./, null],
+  ['evt_done', /No paycheck changes: the benefits service has read the census of acme\./, null],
+  ['evt_moon', /No paycheck changes: this event type is not handled\./, null],
+  ['evt_text', /Paychecks may miss a change: this event could not be applied\./, null],
+];
+
+t.test('an event starts with its consequence for paychecks and the action that helps', async (t) => {
+  const { db, signedIn, tokenWith } = await openPayroll(t);
+  const deduction = (id: string, fields: object, sent: string) =>
+    deductionOf(id, { id: 'ded-1', employee_id: 'emp-1', ...fields }, sent);
+  await deliver(db, [
+    deduction('evt_first', {}, '2026-06-02T00:00:00Z'),
+    deduction(
+      'evt_raise',
+      { member_contribution: '200.00', effective_start: '2026-07-10' },
+      '2026-07-05T00:00:00Z',
+    ),
+    deduction('evt_late', { member_contribution: '1.00' }, '2026-05-01T00:00:00Z'),
+    deduction('evt_old', { member_contribution: 1, effective_start: '2026-07-10' }, '2026-05-02T00:00:00Z'),
+    deduction('evt_number', { member_contribution: 210.5 }, '2026-07-06T00:00:00Z'),
+    eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'acme' }),
+    eventOf('evt_done', 'employee-census.sync-complete', { employer_id: 'acme' }),
+    eventOf('evt_moon', 'moon.landed', {}),
+    { eventId: 'evt_text', body: Buffer.from('not JSON') },
+  ]);
+  await quarantine(db, deduction('evt_upgrade', { member_contribution: '220.00' }, '2026-07-06T00:00:00Z'));
+  const page = await signedIn();
+  for (const [id, sentence, action] of CONSEQUENCES) {
+    await page.goto(`/events/${id}`);
+    const lead = (await page.locator('main .lead').textContent()) ?? '';
+    t.match(lead.replace(/\s+/g, ' ').trim(), sentence, id);
+    const first = page.getByRole('region', { name: 'What helps' }).getByRole('button').first();
+    if (action !== null) t.equal(await first.textContent(), action, id);
+  }
+  await assertAccessible(t, page, 'an event that needs a correction');
+  const specialist = await signedIn({ token: await tokenWith('events:read') });
+  await specialist.goto('/events/evt_number');
+  const main = await specialist.getByRole('main').textContent();
+  t.match(main, 'Paychecks may miss a change: this event could not be applied.');
+  t.match(main, 'Ask the benefits service to send a corrected event.');
+  t.match(main, 'needs the scope events:write');
 });
 
 t.test('an event is found by its whole id', async (t) => {
@@ -126,8 +242,9 @@ t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   await page.keyboard.press('Enter');
   await page.getByText('M: sent <i>by</i> mistake').waitFor();
   t.equal(await page.getByRole('button', { name: 'Dismiss' }).count(), 0, 'it can no longer be dismissed');
+  await page.getByText('Actions', { exact: true }).click();
   await page.getByRole('button', { name: 'Reprocess' }).click();
-  await page.getByText('Not applied yet.').waitFor();
+  await page.locator('#consequence').getByText('not applied yet').waitFor();
   t.equal(stage.woken.apply, 1);
   await apply(stage.db);
   await page.locator('#event').getByText('quarantined').waitFor();

@@ -14,6 +14,7 @@ import {
 import { getDeduction, listDeductions, versionsAfter, versionsOf } from '../../ledger/deductions.ts';
 import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
+import { DaysInEffect, timelineOfDeduction } from '../../ledger/timeline.ts';
 import { sightsOf } from '../../ledger/visibility.ts';
 import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
 import { employersOfRuns } from '../../payroll/records/runs.ts';
@@ -133,6 +134,24 @@ const VersionOfDeduction = field.component(
     }),
   },
   'A version of a deduction.',
+);
+
+const VersionInEffect = field.component(
+  'DeductionVersionInEffect',
+  { ...VersionOfDeduction.properties, in_effect: DaysInEffect },
+  'A version of a deduction with the dates on which it is in effect.',
+);
+/** Versions of a timeline: decades of elections. */
+const TIMELINE_SHOWN = 1_000;
+
+const TimelineOfDeduction = field.component(
+  'DeductionTimeline',
+  {
+    data: Type.Array(VersionInEffect, {
+      description: `The last ${TIMELINE_SHOWN} versions that are in effect on some date, in the order of dates. Their dates do not overlap.`,
+    }),
+  },
+  'What payroll deducts over time.',
 );
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
@@ -270,6 +289,27 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
         throw notFound('deduction');
       return versionPosition.page(versions.map(viewVersion), next);
+    },
+  );
+
+  app.get(
+    '/v1/deductions/:deduction_id/timeline',
+    operation('Deductions', 'ledger:read', {
+      operationId: 'getTimelineOfDeduction',
+      employers: 'deduction',
+      summary: 'Get the dates on which versions are in effect',
+      description:
+        'Returns the versions that payroll deducts, with their dates. Late versions, corrected starts and decisions are considered.',
+      params: DeductionId,
+      response: { 200: TimelineOfDeduction },
+      refuses: ['NOT_FOUND'],
+    }),
+    async (request) => {
+      const id = request.params.deduction_id;
+      if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
+      const viewer = viewerOf(request, parts);
+      const timeline = await timelineOfDeduction(db, id, { limit: TIMELINE_SHOWN, today: today(), viewer });
+      return { data: timeline.map(({ state, days }) => ({ ...viewVersion(state), in_effect: days })) };
     },
   );
 

@@ -1,24 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
+import { EFFECTS, EventSubject } from '../../inbox/event-effects.ts';
+import {
+  conflictCursor,
+  type EventView,
+  viewConflict,
+  viewEvents,
+  viewWholeEvent,
+} from '../../inbox/event-views.ts';
 import {
   BODY_DROPPED,
-  conflictCursor,
   dismissEvent,
   eventCursor,
   getEvent,
   listEvents,
-  readEffects,
   reprocessAll,
   reprocessEvent,
-  viewConflict,
-  viewEvent,
-  viewWholeEvent,
 } from '../../inbox/events.ts';
-import { actingIn, by } from '../auth.ts';
+import { NEXT_STEPS } from '../../inbox/next-step.ts';
+import { UnappliedChange } from '../../inbox/unapplied.ts';
+import { DaysInEffect } from '../../ledger/timeline.ts';
+import { actingIn, by, mayAlso } from '../auth.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -36,6 +43,21 @@ const SUMMARY = {
     'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
   ),
   state: Type.Enum([...STATES]),
+  effect: field.oneOfDescribed(
+    EFFECTS,
+    '`pending`: not applied yet. `applied`: the deduction has its contents. `replaced`: a newer event replaced its contents. ' +
+      '`late`: an older event that arrived after a newer one and is in effect on no date. `no_effect`: it ends before it starts. ' +
+      '`sync_requested`, `sync_completed`: a census sync was requested or completed. `not_applied`: quarantined. `ignored`: the type is not handled.',
+  ),
+  in_effect: field.nullable({
+    ...DaysInEffect,
+    description:
+      'The dates on which the contents are in effect. Null if they never are, or for another kind of event.',
+  }),
+  subject: field.nullable({
+    ...EventSubject,
+    description: 'What the event names. Null without the scope `ledger:read`.',
+  }),
   reason: field.nullableText('The reason the event was ignored or quarantined.'),
   source: Type.Enum(['webhook', 'import']),
   received_at: field.text('The time of receipt.'),
@@ -70,6 +92,15 @@ const WholeEvent = field.component(
   'Event',
   {
     ...SUMMARY,
+    next_step: field.oneOfDescribed(
+      NEXT_STEPS,
+      'What helps. `none`: nothing to do. `wait`: it is applied soon. `reprocess`: its body can be applied now. `dismiss`: a newer event of its deduction was applied. ' +
+        '`compare`: contents contradict each other. `correct`: the benefits service must send a corrected event.',
+    ),
+    unapplied: field.nullable({
+      ...UnappliedChange,
+      description: 'The change of an amount in a quarantined event. Null for other events.',
+    }),
     ...BODY,
     conflicts: field.closed(
       {
@@ -139,10 +170,10 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
       }),
       response: { 200: pageOf(EventSummary) },
     }),
-    async ({ query }) => {
+    async ({ query, caller }) => {
       const page = { before: eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { events, next } = await listEvents(db, { ...query, eventType: query.event_type }, page);
-      return eventCursor.page(events.map(viewEvent), next);
+      return eventCursor.page(await viewEvents(db, events, mayAlso(caller, 'ledger:read')), next);
     },
   );
 
@@ -157,10 +188,10 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
       response: { 200: WholeEvent },
       refuses: ['NOT_FOUND'],
     }),
-    async ({ params }) => {
+    async ({ params, caller }) => {
       const stored = await getEvent(db, params.event_id);
       if (stored === null) throw notFound('event');
-      return { ...viewWholeEvent(stored), effects: await readEffects(db, params.event_id) };
+      return viewWholeEvent(db, stored, mayAlso(caller, 'ledger:read'));
     },
   );
 
@@ -216,7 +247,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
         const outcome = await reprocessEvent(trx, event_id, acting);
         if (outcome === 'unknown') throw notFound('event');
         if (outcome === 'body dropped') throw conflict(BODY_DROPPED);
-        return shown(trx, event_id);
+        return shown(trx, request, event_id);
       });
       log.info({ event_id, ...by(request) }, 'an event was queued for reprocessing');
       wakeApply();
@@ -247,7 +278,7 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
         if (outcome === 'nothing to dismiss') {
           throw conflict('The event is not quarantined and has no conflict or tie.');
         }
-        return shown(trx, event_id);
+        return shown(trx, request, event_id);
       });
       log.info({ event_id, ...by(request) }, 'an event was dismissed');
       return event;
@@ -290,8 +321,8 @@ export function eventRoutes(app: Api, { db, now, sharedNow, log, wakeApply }: Ap
   );
 }
 
-async function shown(trx: Trx, eventId: string) {
+async function shown(trx: Trx, { caller }: FastifyRequest, eventId: string): Promise<EventView> {
   const stored = await getEvent(trx, eventId);
   if (stored === null) throw notFound('event');
-  return viewEvent(stored.event);
+  return (await viewEvents(trx, [stored.event], mayAlso(caller, 'ledger:read')))[0] as EventView;
 }

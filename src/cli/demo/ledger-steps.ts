@@ -4,7 +4,7 @@ import type { ReadinessReport } from '../../checks.ts';
 import type { Census } from '../../contract/census.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
 import { dayOf, utcDay } from '../../contract/instant.ts';
-import type { EventView } from '../../inbox/events.ts';
+import type { EventView } from '../../inbox/event-views.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-views.ts';
 import { dollars } from '../../money.ts';
 import type { MadeEvent } from '../../simulator/events.ts';

@@ -1,0 +1,180 @@
+/** One event: its consequence for paychecks, the action that helps, its result and its bodies. */
+import type { Schemas } from '../../../client.ts';
+import { dataOrNull } from '../../api-client.ts';
+import { facts, live, state } from '../../elements/facts.ts';
+import { decision } from '../../elements/fields.ts';
+import { counted, instant, money, plain } from '../../elements/format.ts';
+import { historyOf } from '../../elements/history.ts';
+import { address, censusPath, deductionLink, employeeLink, idLink, pathOf } from '../../elements/links.ts';
+import { pager } from '../../elements/list.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import { employerAdviceFor } from '../ledger/terms.ts';
+import { bodies } from './bodies.ts';
+import { advice, consequence, effectLabel } from './labels.ts';
+
+type Event = Schemas['Event'];
+type Conflicts = Event['conflicts'];
+
+export function eventPages({ page, action }: Console): void {
+  page('/events/:event_id', 'events:read', async (visit) => {
+    const { api, params, query, may, today } = visit;
+    const { event_id = '' } = params;
+    const { cursor } = query;
+    const event = await api.get('/v1/events/{event_id}');
+    const conflicts = await api.get('/v1/events/{event_id}/conflicts', { cursor });
+    const path = eventPath(event_id);
+    const lead = html`
+      <p class="lead">${state(...effectLabel(event))}${` ${consequence(event, today)}`}</p>
+      ${await employerNotice(event, visit)}
+    `;
+    const body = html`
+      ${live({ id: 'consequence', path: address(path, { cursor }) }, lead)}
+      ${actions(event, may)}
+      ${live({ id: 'event', path: address(path, { cursor }) }, summary(event, may))}
+      ${bodies(event, conflicts.data)}
+      ${pager(path, { cursor }, conflicts.next_cursor)}
+      ${await historyOf(visit, { resource_type: 'event', resource_id: event_id })}
+    `;
+    return { title: `Event ${event_id}`, body };
+  });
+
+  action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
+    await api.send('post', '/v1/events/{event_id}/reprocess');
+    return { go: eventPath(event_id) };
+  });
+
+  action('/events/:event_id/dismiss', 'events:write', async ({ api, params: { event_id = '' }, form }) => {
+    await api.send('post', '/v1/events/{event_id}/dismiss', {}, { reason: form.reason ?? '' });
+    return { go: eventPath(event_id) };
+  });
+}
+
+/** An event without a page is found in the list. */
+function eventPath(id: string): string {
+  return pathOf('/events', id) ?? '/events';
+}
+
+/** Explains why runs skip the deduction of an event, if its employer is unknown. */
+async function employerNotice({ effects, effect }: Event, { api, may }: Visit): Promise<Content> {
+  const deduction_id = effects.deduction_version?.deduction_id;
+  if (deduction_id === undefined || effect !== 'applied' || !may('ledger:read')) return null;
+  if (pathOf('', deduction_id) === null) return null;
+  const deduction = await dataOrNull(api.get('/v1/deductions/{deduction_id}', { deduction_id }));
+  return deduction && employerAdviceFor([deduction]);
+}
+
+/** Renders the actions that the API would accept, the helpful action first; null when there are none. */
+function actions(event: Event, may: Visit['may']): Html | null {
+  const { id, state: now, body, dismissed_at, conflicts, effects, next_step } = event;
+  const path = pathOf('/events', id);
+  const mayReprocess = now !== 'pending' && body !== null;
+  const { tie_changed = false, future_dated = false } = effects.deduction_version ?? {};
+  const isMarked = now === 'quarantined' || tie_changed || future_dated;
+  // Readiness fails for these.
+  const mayDismiss = conflicts.open || (isMarked && dismissed_at === null);
+  if (path === null || (!mayReprocess && !mayDismiss)) return null;
+  const isDismissal = next_step === 'dismiss' || next_step === 'compare';
+  const reprocess =
+    mayReprocess &&
+    decision(`${path}/reprocess`, {
+      button: 'Reprocess',
+      look: next_step === 'reprocess' ? '' : 'quiet',
+      hint: 'Reads and applies the event again, for example after an upgrade. Nothing takes effect twice.',
+    });
+  const dismiss =
+    mayDismiss &&
+    decision(`${path}/dismiss`, {
+      button: 'Dismiss',
+      look: isDismissal ? '' : 'quiet',
+      hint: 'Readiness no longer fails for this event. It stays in the list with your reason.',
+      reason: 'Reason for dismissing',
+    });
+  const [first, second] = next_step === 'reprocess' ? [reprocess, dismiss] : [dismiss, reprocess];
+  const text = advice(event);
+  if (text === null) {
+    if (!may('events:write')) return null;
+    return html`<details class="card"><summary>Actions</summary>${first}${second}</details>`;
+  }
+  const others = second && html`<details><summary>Other actions</summary>${second}</details>`;
+  const needed = html`<p class="hint">To reprocess or dismiss an event, a token needs the scope events:write, which the role operator has.</p>`;
+  return html`
+    <section class="card" aria-labelledby="decide">
+      <h2 id="decide">What helps</h2>
+      <p>${text}</p>
+      ${may('events:write') ? [first, others] : needed}
+    </section>
+  `;
+}
+
+/** Shows what the event names, and what happened to it. */
+function summary(event: Event, may: Visit['may']): Html {
+  const { envelope_id, source, reason, finished_at, dismissed_at, dismissed_reason, conflicts } = event;
+  const contents = contentsOf(event, may);
+  return html`
+    <div class="cards wide">
+      ${
+        contents !== null &&
+        html`<section class="card" aria-labelledby="contents-title"><h2 id="contents-title">Contents</h2>${contents}</section>`
+      }
+      <section class="card" aria-labelledby="event-title">
+        <h2 id="event-title">Event</h2>
+        ${facts([
+          ['Event ID', html`<code>${event.id}</code>`],
+          ['ID in the body', envelope_id === null ? 'none' : html`<code>${envelope_id}</code>`],
+          ['Type', event.event_type === null ? 'unknown' : html`<code>${event.event_type}</code>`],
+          ['Received', instant(event.received_at)],
+          ['Signature', source === 'import' ? 'none: the event was imported' : 'verified'],
+          ['State', html`<span>${event.state}${reason !== null && `: ${reason}`}</span>`],
+          ['Finished', finished_at && instant(finished_at)],
+          [
+            'Dismissed',
+            dismissed_at && html`<span>${instant(dismissed_at)}${`: ${dismissed_reason}`}</span>`,
+          ],
+          ['Conflicts', conflicts.stored > 0 && conflictCount(conflicts)],
+        ])}
+      </section>
+    </div>
+  `;
+}
+
+/** Returns what the event names; null for a user who may not see it, and for an event that names nothing. */
+function contentsOf({ subject, effects }: Event, may: Visit['may']): Html | null {
+  if (subject === null) return null;
+  const { employee_id, employer_id, deduction_id, line_of_coverage, period } = subject;
+  if (employee_id === null && employer_id === null) return null;
+  const { deduction_version: version } = effects;
+  const amount = (contribution: string | null) =>
+    contribution !== null && `${money(contribution)} ${period ?? ''}`;
+  const census =
+    employer_id !== null && idLink(may('census:read') ? censusPath(employer_id) : null, employer_id);
+  return facts([
+    ['Employee', employee_id !== null && employeeLink(employee_id)],
+    ['Employer', census],
+    ['Line of coverage', line_of_coverage !== null && plain(line_of_coverage)],
+    ['Employee contribution', amount(subject.member_contribution)],
+    ['Employer contribution', amount(subject.employer_contribution)],
+    ['Deduction', deduction_id !== null && deductionLink(deduction_id)],
+    ['Version', version && `${version.version}, at ledger position ${version.position}`],
+    [
+      'Same time',
+      version?.tie_changed &&
+        'Another event with the same time has different contents. The one received later applies.',
+    ],
+    [
+      'Time in the future',
+      version?.future_dated && 'Until then, events with an earlier time are recorded but do not apply.',
+    ],
+  ]);
+}
+
+function conflictCount({ open, stored, not_stored, last_not_stored_at, dismissed_reason }: Conflicts): Html {
+  const bodyCount = counted(stored, 'other body', 'other bodies');
+  return html`
+    <p>${open ? `${bodyCount} with the same ID. Compare them below, then dismiss.` : `${bodyCount}, dismissed: ${dismissed_reason}`}</p>
+    ${
+      last_not_stored_at !== null &&
+      html`<p>${`${counted(not_stored, 'later delivery', 'later deliveries')} with further bodies were not stored, the last on `}${instant(last_not_stored_at)}.</p>`
+    }
+  `;
+}

@@ -1,0 +1,137 @@
+/** The words of events: their types, effects, and consequences for paychecks. */
+import type { Schemas } from '../../../client.ts';
+import {
+  CENSUS_SYNC_COMPLETE,
+  CENSUS_SYNC_REQUEST,
+  DEDUCTION_CREATED,
+  DEDUCTION_UPDATED,
+} from '../../../contract/events.ts';
+import type { Tone } from '../../elements/facts.ts';
+import { dayText, money, plain } from '../../elements/format.ts';
+
+type Event = Schemas['Event'];
+type Summary = Schemas['EventSummary'];
+type Days = NonNullable<Summary['in_effect']>;
+
+const TYPES: Readonly<Record<string, string>> = {
+  [DEDUCTION_UPDATED]: 'deduction',
+  [DEDUCTION_CREATED]: 'deduction',
+  [CENSUS_SYNC_REQUEST]: 'census request',
+  [CENSUS_SYNC_COMPLETE]: 'census completed',
+};
+
+/** Names a type in words; a type that is not handled keeps its own name. */
+export function typeName(type: string): string {
+  return TYPES[type] ?? type;
+}
+
+const EFFECTS: Readonly<Record<Summary['effect'], readonly [label: string, tone: Tone]>> = {
+  pending: ['pending: not applied yet', 'plain'],
+  applied: ['applied', 'good'],
+  replaced: ['replaced', 'plain'],
+  late: ['late: no effect', 'plain'],
+  no_effect: ['no effect', 'plain'],
+  sync_requested: ['applied: census requested', 'good'],
+  sync_completed: ['applied: census completed', 'good'],
+  not_applied: ['quarantined: not applied', 'bad'],
+  ignored: ['ignored: no effect', 'plain'],
+};
+
+/** Returns the effect in two or three words. A quarantined event that was dismissed needs no action. */
+export function effectLabel({ effect, dismissed_at }: Summary): [string, Tone] {
+  const [label, tone] = EFFECTS[effect];
+  return [label, dismissed_at === null ? tone : 'plain'];
+}
+
+/** Returns what an event means for paychecks, in one or two sentences. */
+export function consequence(event: Event, today: string): string {
+  const { effect, subject, in_effect, reason, event_type } = event;
+  switch (effect) {
+    case 'pending':
+      return 'Paychecks do not include this event yet. It is applied within seconds.';
+    case 'not_applied':
+      return notApplied(event);
+    case 'late':
+      return 'No paycheck changes: a newer event of the same deduction had arrived before.';
+    case 'no_effect':
+      return 'No paycheck changes: the deduction ends before it starts.';
+    case 'ignored':
+      return `No paycheck changes: ${reason ?? `events of type ${event_type} are not handled`}.`;
+    case 'sync_requested':
+      return `No paycheck changes: the benefits service requested the census${ofEmployer(event)}.`;
+    case 'sync_completed':
+      return `No paycheck changes: the benefits service has read the census${ofEmployer(event)}. Deductions may follow.`;
+    default: {
+      if (in_effect === null)
+        return 'No paycheck is computed from it any more: a newer event of the deduction replaced it.';
+      const replaced = effect === 'replaced' ? ' A newer event of the deduction replaces it.' : '';
+      if (subject === null)
+        return `Payroll ${deducts(in_effect, today)} what this event states${span(in_effect)}.${replaced}`;
+      return `Payroll ${deducts(in_effect, today)} ${amountOf(subject)} from ${subject.employee_id} for ${coverageOf(subject)}${span(in_effect)}.${replaced}`;
+    }
+  }
+}
+
+type Subject = NonNullable<Summary['subject']>;
+
+function amountOf({ member_contribution, period }: Pick<Subject, 'member_contribution' | 'period'>): string {
+  return [money(member_contribution), period].filter((part) => part !== null).join(' ');
+}
+
+function coverageOf({ line_of_coverage }: Subject): string {
+  return plain(line_of_coverage ?? 'an unknown line of coverage');
+}
+
+function ofEmployer({ subject, effects }: Event): string {
+  const employer = effects.census_sync?.employer_id ?? subject?.employer_id;
+  return employer == null ? '' : ` of ${employer}`;
+}
+
+function deducts({ from, until }: Days, today: string): string {
+  if (until !== null && until < today) return 'deducted';
+  return from !== null && from > today ? 'will deduct' : 'deducts';
+}
+
+/** ` from Jul 1, 2026 on`, ` from Jul 1, 2026 through Dec 31, 2026`; empty without dates. */
+function span({ from, until }: Days): string {
+  const start = from === null ? '' : ` from ${dayText(from)}`;
+  if (until !== null) return `${start} through ${dayText(until)}`;
+  return from === null ? '' : `${start} on`;
+}
+
+function notApplied({ subject, unapplied, next_step, dismissed_at, event_type }: Event): string {
+  if (dismissed_at !== null) return 'No paycheck changes: this event could not be applied and was dismissed.';
+  if (next_step === 'dismiss')
+    return 'No paycheck depends on this event: a newer event of the same deduction was applied.';
+  if (event_type === CENSUS_SYNC_REQUEST || event_type === CENSUS_SYNC_COMPLETE)
+    return 'No paycheck changes, but a census sync is missing: this event could not be applied.';
+  if (unapplied === null || subject === null) {
+    return subject?.employee_id == null
+      ? 'Paychecks may miss a change: this event could not be applied.'
+      : `Paychecks of ${subject.employee_id} may miss a change: this event could not be applied.`;
+  }
+  const { employee_id, current_member_contribution: current, member_contribution } = unapplied;
+  const coverage = plain(unapplied.line_of_coverage);
+  const change = member_contribution === null ? 'the change' : `the change to ${amountOf(subject)}`;
+  return current === null
+    ? `Paychecks of ${employee_id} take nothing for ${coverage} yet: ${change} in this event is not applied.`
+    : `Paychecks of ${employee_id} are still computed from ${money(current)} for ${coverage}: ${change} in this event is not applied.`;
+}
+
+/** Returns the advice for the next step of an event; null without one. */
+export function advice({ next_step, reason, effect }: Event): string | null {
+  switch (next_step) {
+    case 'reprocess':
+      return 'The event can be applied now. Reprocess it.';
+    case 'dismiss':
+      return 'Dismiss it, so that readiness no longer fails.';
+    case 'compare':
+      return 'Contents contradict each other. Compare the bodies and versions, then dismiss the event.';
+    case 'correct':
+      return effect === 'not_applied'
+        ? `Reprocessing fails for the same reason: ${reason}. Ask the benefits service to send a corrected event. Once that is applied, dismiss this one.`
+        : 'Its time is in the future, so later events of the deduction take no effect until then. Ask the benefits service to correct it, then dismiss it.';
+    default:
+      return null;
+  }
+}

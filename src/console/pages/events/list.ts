@@ -1,0 +1,198 @@
+/** The list of events, newest first, and reprocessing of a selection or a whole filter. */
+import { Refusal } from '../../../api/problem.ts';
+import type { Schemas } from '../../../client.ts';
+import { EVENT_TYPES } from '../../../contract/events.ts';
+import { dataOrNull } from '../../api-client.ts';
+import { empty, live, state } from '../../elements/facts.ts';
+import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
+import { count, counted, instant, money, plain } from '../../elements/format.ts';
+import { address, employeeLink, eventLink, fitsPath } from '../../elements/links.ts';
+import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import { effectLabel, typeName } from './labels.ts';
+
+type Summary = Schemas['EventSummary'];
+type Texts = Visit['query'];
+
+/** Two lines; the event's page shows the whole reason. */
+const REASON_CHARACTERS = 120;
+/** Prefix of a row's checkbox, followed by the event's id. */
+const SELECTED = 'selected:';
+const STATES = ['pending', 'applied', 'ignored', 'quarantined'];
+/** The filters that the API accepts for reprocessing all matching events. The service may send other types. */
+const REPROCESSABLE = [
+  { name: 'state', label: 'State', choices: choicesOf(STATES) },
+  { name: 'event_type', label: 'Type', size: 28, suggestions: EVENT_TYPES },
+  { name: 'from', label: 'Received from', type: 'datetime-local' },
+  { name: 'until', label: 'Received before', type: 'datetime-local' },
+] as const;
+const FILTERS = [
+  ...REPROCESSABLE,
+  { name: 'dismissed', label: 'Dismissed', choices: choicesOf({ false: 'No', true: 'Yes' }) },
+  { name: 'conflict', label: 'Conflict', choices: choicesOf({ true: 'Open conflict' }) },
+] as const;
+
+export function eventListPages({ page, action }: Console): void {
+  page('/events', 'events:read', async (visit) => {
+    const { api, query, may } = visit;
+    const { id = '', cursor } = query;
+    const filter = filtersIn(query, FILTERS);
+    const list = { limit: PAGE_ROWS, cursor, ...filter };
+    const { data, next_cursor } = id === '' ? await api.get('/v1/events', list) : await one(visit, id);
+    const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
+    const shown = data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, may);
+    const body = html`
+      ${reprocessed(query)}
+      <form class="fields" method="get" action="/events" role="search" aria-label="One event">
+        ${field({ name: 'id', label: 'Event ID', value: id, size: 36 })}
+        <button type="submit" class="quiet">Find</button>
+      </form>
+      ${filterForm('/events', query, FILTERS)}
+      ${live({ id: 'events', path: address('/events', { ...filter, id, cursor }) }, shown)}
+      ${id === '' && pager('/events', { ...filter, cursor }, next_cursor)}
+      ${isReprocessable && reprocessForm(filter)}
+    `;
+    return { title: 'Events', body };
+  });
+
+  action('/events/reprocess', 'events:write', async ({ api, form }) => {
+    const selected = Object.keys(form).filter((name) => name.startsWith(SELECTED));
+    const ids = selected.map((name) => name.slice(SELECTED.length));
+    if (ids.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one event.');
+    if (ids.length > PAGE_ROWS) throw new Refusal('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
+    for (const event_id of ids) await api.send('post', '/v1/events/{event_id}/reprocess', { event_id });
+    return { go: address('/events', { ...filtersIn(form, FILTERS), reprocessed: ids.length }) };
+  });
+
+  action('/events/reprocess-all', 'events:write', async ({ api, form }) => {
+    const done = await api.send('post', '/v1/events/reprocess', {}, filtersIn(form, REPROCESSABLE));
+    return { go: address('/events', { ...filtersIn(form, FILTERS), ...done }) };
+  });
+}
+
+/** Returns whether the API can reprocess all matching events. It needs a filter and skips dismissed events. */
+function acceptsAll(filter: Texts): boolean {
+  const { state, dismissed, conflict } = filter;
+  const isFiltered = REPROCESSABLE.some(({ name }) => filter[name] !== undefined);
+  return isFiltered && state !== 'pending' && dismissed !== 'true' && conflict === undefined;
+}
+
+async function one({ api }: Visit, event_id: string): Promise<{ data: Summary[]; next_cursor: null }> {
+  const event = fitsPath(event_id) ? await dataOrNull(api.get('/v1/events/{event_id}', { event_id })) : null;
+  return { data: event === null ? [] : [event], next_cursor: null };
+}
+
+function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']): Html {
+  const selected: Column<Summary> = [
+    html`<span class="hidden-label">Selected</span>`,
+    ({ id }) =>
+      html`<input type="checkbox" name=${SELECTED + id} value="yes" aria-label=${`Select ${id}`} />`,
+  ];
+  const rowId = ({ id }: Summary) => `event-${encodeURIComponent(id)}`;
+  const list = table(events, { caption: 'Events, newest first', stacked: true, captionHidden: true, rowId }, [
+    ...(may('events:write') ? [selected] : []),
+    ['Event', ({ id }) => eventLink(id), 'name'],
+    ['Received', ({ received_at }) => instant(received_at), 'date'],
+    ['Type', typeOf],
+    ...(may('ledger:read') ? subjectColumns : []),
+    ['Effect', effectOf, 'wide'],
+  ]);
+  if (!may('events:write')) return list;
+  return html`
+    <form class="selection" hx-post="/events/reprocess">
+      ${hiddenFields(filter)}
+      ${list}
+      <p class="actions"><button type="submit" class="quiet">Reprocess selected</button></p>
+    </form>
+  `;
+}
+
+/** Whom and what an event names. A census event names an employer. */
+const subjectColumns: readonly Column<Summary>[] = [
+  [
+    'Employee',
+    ({ subject }) => {
+      if (subject?.employee_id) return employeeLink(subject.employee_id);
+      return subject?.employer_id ? html`<span class="soft">${`employer ${subject.employer_id}`}</span>` : '';
+    },
+  ],
+  ['Line of coverage', ({ subject }) => plain(subject?.line_of_coverage ?? '')],
+  ['Employee contribution', amountOf, 'number'],
+];
+
+function amountOf({ subject }: Summary): Content {
+  if (subject?.member_contribution == null) return '';
+  return html`<span>${money(subject.member_contribution)}<span class="soft under">${subject.period ?? ''}</span></span>`;
+}
+
+function effectOf(event: Summary): Html {
+  const { reason, dismissed_at, dismissed_reason } = event;
+  return html`
+    <span>
+      ${state(...effectLabel(event))}
+      ${dismissed_at && [' ', state('dismissed')]}
+      <span class="soft under">${shortened(dismissed_reason ?? reason)}</span>
+    </span>
+  `;
+}
+
+function shortened(reason: string | null): Content {
+  if (reason === null || reason.length <= REASON_CHARACTERS) return reason;
+  return html`<span title=${reason}>${`${reason.slice(0, REASON_CHARACTERS).trimEnd()}…`}</span>`;
+}
+
+function typeOf({ event_type, source, state: now }: Summary): Content {
+  const name = event_type === null ? (now === 'pending' ? 'not read yet' : 'unknown') : typeName(event_type);
+  const imported = source === 'import' && html` <span class="soft">(imported)</span>`;
+  return html`<span title=${event_type}>${name}${imported}</span>`;
+}
+
+/** Outside the live list, so that a refresh cannot move the button. */
+function reprocessForm(filter: Texts): Html {
+  const { state, event_type, from, until } = filter;
+  const which = [
+    ...(state === undefined ? [] : [`in state ${state}`]),
+    ...(event_type === undefined ? [] : [`of type ${event_type}`]),
+    ...(from === undefined ? [] : [`received at ${written(from)} or later`]),
+    ...(until === undefined ? [] : [`received before ${written(until)}`]),
+  ].join(', ');
+  const confirmation = `Reprocess all events ${which}?\n\nNothing takes effect twice. Dismissed events are skipped.`;
+  return html`
+    <form class="card" hx-post="/events/reprocess-all" hx-confirm=${confirmation}>
+      ${hiddenFields(filter)}
+      <p>${`Reprocess all events ${which}, on every page. Use this after an upgrade, or when the cause is fixed.`}</p>
+      <button type="submit" class="quiet">Reprocess all</button>
+    </form>
+  `;
+}
+
+/** `2026-02-01 09:30 UTC`. */
+function written(time: string): string {
+  const text = time.replace('T', ' ');
+  return /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text} UTC`;
+}
+
+function reprocessed({ reprocessed: done = '', without_body: skipped = '0' }: Texts): Html | null {
+  if (!/^\d{1,9}$/.test(done) || !/^\d{1,9}$/.test(skipped)) return null;
+  return html`
+    <p class="notice" role="status">
+      ${`Reprocessing ${counted(Number(done), 'event')}.`}
+      ${Number(skipped) > 0 && ` ${count(Number(skipped))} more were skipped, because retention has deleted their bodies.`}
+    </p>
+  `;
+}
+
+function nothing(filter: Texts, id: string, cursor: string | undefined): Html {
+  if (id !== '') {
+    return empty(
+      'No event has this ID',
+      html`<p>Enter the whole ID, as shown in the provider’s portal. If the portal shows the event as delivered, check the endpoint address there and send it again.</p>`,
+    );
+  }
+  if (Object.keys(filter).length > 0 || cursor !== undefined) return empty('No matching events');
+  return empty(
+    'No events yet',
+    html`<p>Register the webhook endpoint in the provider’s portal and send a test event.</p>`,
+  );
+}

@@ -1,0 +1,45 @@
+/** The action that helps with an event. */
+import type { Db } from '../database/tables.ts';
+import type { versionOfEvent } from '../ledger/record.ts';
+import type { StoredEvent, WholeEvent } from './events.ts';
+import { namedIn } from './named-in-event.ts';
+import { parseEvent } from './parse-event.ts';
+import { type Described, describeEvents } from './unapplied.ts';
+
+export const NEXT_STEPS = ['none', 'wait', 'reprocess', 'dismiss', 'compare', 'correct'] as const;
+export type NextStep = (typeof NEXT_STEPS)[number];
+
+type AddedVersion = Pick<
+  NonNullable<Awaited<ReturnType<typeof versionOfEvent>>>,
+  'tie_changed' | 'future_dated'
+>;
+
+/** Returns what is known of a quarantined event that is not dismissed; null for other events. */
+export async function unappliedChangeOf(db: Db, event: StoredEvent): Promise<Described | null> {
+  const { event_id: eventId, received_at: receivedAt, body } = event;
+  if (event.state !== 'quarantined' || event.dismissed_at !== null) return null;
+  const quarantined = { eventId, receivedAt, named: namedIn(body) };
+  return (await describeEvents(db, [quarantined])).get(eventId) ?? null;
+}
+
+/**
+ * Returns the action that helps. A quarantined event is reprocessed if its body meets the contract now, dismissed if a newer
+ * event of its deduction was applied, and otherwise the service must send a corrected one.
+ */
+export function nextStepOf(
+  { event, conflicts }: WholeEvent,
+  version: AddedVersion | null,
+  described: Described | null,
+): NextStep {
+  const { state, body, dismissed_at } = event;
+  if (conflicts !== null && conflicts.dismissed_at === null) return 'compare';
+  if (state === 'pending') return 'wait';
+  if (dismissed_at !== null) return 'none';
+  if (version?.tie_changed === 1) return 'compare';
+  if (version?.future_dated === 1) return 'correct';
+  if (state === 'applied' || body === null) return 'none';
+  const { kind } = parseEvent(body).meaning;
+  if (state === 'ignored') return kind === 'ignored' ? 'none' : 'reprocess';
+  if (kind !== 'quarantined') return 'reprocess';
+  return described?.isOutdated === true ? 'dismiss' : 'correct';
+}

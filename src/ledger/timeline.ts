@@ -1,0 +1,59 @@
+/** Reads the days on which versions of deductions are in effect. */
+import { component, nullableText } from '../contract/fields.ts';
+import type { Db, Trx } from '../database/tables.ts';
+import { type VersionState, withDecisions } from './deductions.ts';
+import { historyOf } from './history.ts';
+import { createRosterReader } from './roster.ts';
+import { startDecisionsOf } from './start-decisions.ts';
+import { type Days, daysInEffect } from './state.ts';
+import { sightsOf, type Viewer, visibleVersions } from './visibility.ts';
+
+export const DaysInEffect = component(
+  'DaysInEffect',
+  {
+    from: nullableText('The first date. Null if it has no start.'),
+    until: nullableText(
+      'The last date: the end of the deduction, or the date before a newer version replaces it. Null if it has no end.',
+    ),
+  },
+  'The dates on which a version of a deduction is in effect.',
+);
+
+/** A version with the days on which it is in effect. */
+export type VersionInEffect = { state: VersionState; days: Days };
+
+/**
+ * Returns the last `limit` versions of a deduction that are in effect on some day, in the order of their days. `viewer`: only
+ * what a limited caller may see.
+ */
+export async function timelineOfDeduction(
+  db: Db,
+  deductionId: string,
+  { limit, today, viewer }: { limit: number; today: string; viewer: Viewer | null },
+): Promise<VersionInEffect[]> {
+  const history = await historyOf(db, [deductionId]);
+  const made = (await startDecisionsOf(db, [deductionId])).get(deductionId) ?? [];
+  const employees = history.map(({ employee_id }) => employee_id);
+  const sights = viewer === null ? null : await sightsOf(db, employees, viewer);
+  const isSeen = (decision: (typeof made)[number]) =>
+    sights === null || sights.get(history[0]?.employee_id ?? '')?.sees(decision) === true;
+  const versions =
+    viewer === null || sights === null ? history : await visibleVersions(history, viewer, sights);
+  const days = daysInEffect(versions, made.filter(isSeen));
+  const byPosition = new Map(versions.map((version) => [version.position, version]));
+  const shown = [...days.keys()].slice(-limit).flatMap((position) => byPosition.get(position) ?? []);
+  const states = await withDecisions({ db, viewer, readRoster: createRosterReader(db) }, shown, today);
+  return states.map((state) => ({ state, days: days.get(state.version.position) as Days }));
+}
+
+/** Returns the days on which versions of these deductions are in effect, by position. */
+export async function daysOfVersions(
+  db: Db | Trx,
+  deductionIds: readonly string[],
+): Promise<Map<number, Days>> {
+  const history = Map.groupBy(await historyOf(db, deductionIds), ({ deduction_id }) => deduction_id);
+  const decisions = await startDecisionsOf(db, deductionIds);
+  return new Map(
+    [...history].flatMap(([id, versions]) => [...daysInEffect(versions, decisions.get(id) ?? [])]),
+  );
+}
