@@ -51,6 +51,17 @@ onEitherEngine('a pay date that passed after a finalized one is overdue', async 
   t.match(await due(payroll), [{ missing: ['next_pay_dates', 'payroll_codes', 'payroll_policy'] }]);
 });
 
+onEitherEngine('an open run of a passed date comes first, and its computation ages', async (t) => {
+  let now = new Date('2026-07-18T09:00:00.000Z');
+  const payroll = await startPayroll(t, { now: () => now });
+  await payroll.put('r', { pay_date: FIRST });
+  await compute(payroll, 'r');
+  const overdue = { state: 'overdue', pay_date: FIRST, run_id: 'r' };
+  t.match(await due(payroll), [{ ...overdue, computation: { is_outdated: false } }]);
+  now = new Date('2026-07-18T09:05:00.001Z');
+  t.match(await due(payroll), [{ ...overdue, computation: { is_outdated: true } }]);
+});
+
 onEitherEngine('employers that need a setup come last, with what they lack in order', async (t) => {
   const payroll = await startPayroll(t);
   const { db } = payroll;

@@ -110,6 +110,16 @@ onEitherEngine('the newest decision that counts decides the state of an item', a
   t.strictSame(await brief(db), ['arrears r0 a: -1.00 of 1.00 open (amount_changed)']);
 });
 
+onEitherEngine('an item that was taken or held is open again once its amount changed', async (t) => {
+  for (const action of ['take', 'hold'] as const) {
+    const db = await staged(t);
+    await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '4.00' });
+    await decided(db, { action });
+    await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '5.00' });
+    t.strictSame(await brief(db), ['arrears r0 a: 5.00 of 5.00 open (amount_changed)'], action);
+  }
+});
+
 onEitherEngine('an amount paid directly comes back if nothing is due of its item any more', async (t) => {
   const db = await staged(t);
   await send(db, election('2025-12-02', { member_contribution: '12.00' }));

@@ -19,6 +19,7 @@ import type {
 } from '../../../src/payroll/reconciliation/requested-decisions.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
+import { beforeTransaction } from '../../support/before-transaction.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   body,
@@ -152,6 +153,28 @@ onEitherEngine('a decision is shown with its reason and maker', async (t) => {
   );
   t.match(held, { outcome: 'decided', ids: [3] });
   t.strictSame(await briefs(db, { employeeId: 'e' }), ['adjustment r1 -1.00 hold']);
+});
+
+onEitherEngine('a decision on an item that a run took in the meantime is refused', async (t) => {
+  const db = await staged(t);
+  const [item] = await list(db, { kind: 'arrears' });
+  const racing = beforeTransaction(db, () => finalized(db, 'r2', body(2, { arrears: 'include' })));
+  const request = requestOf({ ...reviewed(item as ShownItem), action: 'hold' });
+  t.match(await decideItems(racing, EMPLOYER, request, acting(LATELY)), {
+    outcome: 'changed',
+    problems: [{ path: 'decisions[0].outstanding_member_amount', rule: /^is 0\.00 now/ }],
+  });
+});
+
+onEitherEngine('an item with an employer amount only is taken or held', async (t) => {
+  const db = await staged(t);
+  await bring(db, { ...OPENING, id: 'o2', member_amount: '0.00' });
+  const item = (await list(db)).find(({ opening_item_id }) => opening_item_id === 'o2') as ShownItem;
+  const decided = (action: RequestedDecision['action']) =>
+    decideItems(db, EMPLOYER, requestOf({ ...reviewed(item), action }), acting(LATELY));
+  const problems = [{ path: 'decisions[0].action', rule: /^must be take or hold/ }];
+  t.match(await decided('write_off'), { outcome: 'refused', problems });
+  t.match(await decided('hold'), { outcome: 'decided' });
 });
 
 onEitherEngine(
