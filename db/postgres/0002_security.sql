@@ -1,18 +1,3 @@
--- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
--- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
--- `employers` is a JSON list of the employers to which the token is limited; null for all.
-CREATE TABLE tokens (
-  token_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-  name       TEXT COLLATE "C" NOT NULL,
-  token_hash BYTEA NOT NULL UNIQUE,
-  scopes     TEXT COLLATE "C" NOT NULL,
-  person     TEXT COLLATE "C",
-  employers  TEXT COLLATE "C",
-  created_at TEXT COLLATE "C" NOT NULL,
-  expires_at TEXT COLLATE "C",
-  revoked_at TEXT COLLATE "C"
-);
-
 -- Console sessions. A session ends at `expires_at`, after a time without use, or with the token that began it. The session of
 -- a person who signed in with OpenID Connect has the issuer and subject, and what the person may do. `employers` is a JSON list
 -- of ids; null: all employers. `owner_hash` is the SHA-256 of the token or the person.
@@ -83,6 +68,22 @@ CREATE TABLE audit_head (
 );
 
 INSERT INTO audit_head (id, record_id, hash) VALUES (1, 0, '');
+
+-- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
+-- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
+-- `employers` is a JSON list of the employers to which the token is limited; null for all.
+CREATE TABLE tokens (
+  token_id   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  name       TEXT COLLATE "C" NOT NULL,
+  token_hash BYTEA NOT NULL UNIQUE,
+  scopes     TEXT COLLATE "C" NOT NULL,
+  person     TEXT COLLATE "C",
+  employers  TEXT COLLATE "C",
+  created_at TEXT COLLATE "C" NOT NULL,
+  expires_at TEXT COLLATE "C",
+  revoked_at TEXT COLLATE "C",
+  record_id  BIGINT NOT NULL REFERENCES audit_records (record_id)
+);
 
 -- The key of keyed hashes, encrypted with a data key. It is created at the first use and never changes, so that hashes
 -- stay comparable when data keys are rotated.

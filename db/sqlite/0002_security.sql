@@ -1,18 +1,3 @@
--- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
--- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
--- `employers` is a JSON list of the employers to which the token is limited; null for all.
-CREATE TABLE tokens (
-  token_id   TEXT NOT NULL PRIMARY KEY,
-  name       TEXT NOT NULL,
-  token_hash BLOB NOT NULL UNIQUE,
-  scopes     TEXT NOT NULL,
-  person     TEXT,
-  employers  TEXT,
-  created_at TEXT NOT NULL,
-  expires_at TEXT,
-  revoked_at TEXT
-) STRICT;
-
 -- Console sessions. A session ends at `expires_at`, after a time without use, or with the token that began it. The session of
 -- a person who signed in with OpenID Connect has the issuer and subject, and what the person may do. `employers` is a JSON list
 -- of ids; null: all employers. `owner_hash` is the SHA-256 of the token or the person.
@@ -85,6 +70,22 @@ CREATE TABLE audit_head (
 ) STRICT;
 
 INSERT INTO audit_head (id, record_id, hash) VALUES (1, 0, '');
+
+-- Only the SHA-256 of a token is stored. Tables that name a token have no foreign key to it: the configuration's own
+-- token is in no table, and records outlive tokens. `person` identifies the person whose token it is; null for a program.
+-- `employers` is a JSON list of the employers to which the token is limited; null for all.
+CREATE TABLE tokens (
+  token_id   TEXT NOT NULL PRIMARY KEY,
+  name       TEXT NOT NULL,
+  token_hash BLOB NOT NULL UNIQUE,
+  scopes     TEXT NOT NULL,
+  person     TEXT,
+  employers  TEXT,
+  created_at TEXT NOT NULL,
+  expires_at TEXT,
+  revoked_at TEXT,
+  record_id  INTEGER NOT NULL REFERENCES audit_records (record_id)
+) STRICT;
 
 -- The key of keyed hashes, encrypted with a data key. It is created at the first use and never changes, so that hashes
 -- stay comparable when data keys are rotated.

@@ -75,6 +75,7 @@ export interface Tables {
     created_at: string;
     expires_at: string | null;
     revoked_at: string | null;
+    record_id: number;
   };
   sessions: {
     session_hash: Buffer;

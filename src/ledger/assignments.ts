@@ -3,6 +3,7 @@ import { isOneOf } from '../database/bulk.ts';
 import type { AssignmentTable, Db, Trx } from '../database/tables.ts';
 import { type Acting, type Actor, makerOf, makersOf, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
+import { type Content, contentHash } from '../security/verify-contents.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 export type Assignment = Pick<AssignmentTable, 'position' | 'employer_id' | 'effective_on' | 'recorded_at'>;
@@ -34,21 +35,18 @@ export async function recordAssignment(
 ): Promise<MadeAssignment> {
   const position = (await lockLedger(trx)) + 1;
   const { deduction_id, employer_id, effective_on, reason } = assignment;
+  const content = { position, deduction_id, employer_id, effective_on, recorded_at: acting.now };
   const row: AssignmentTable = {
-    position,
-    deduction_id,
-    employer_id,
-    effective_on,
+    ...content,
     reason,
     record_id: await record(trx, acting, {
       action: 'deduction.assign',
       resource: deduction_id,
       employer: employer_id,
       employee,
-      details: { effective_on },
+      details: { effective_on, content_hash: contentHash(ASSIGNMENTS_CONTENT, [content]) },
       reason,
     }),
-    recorded_at: acting.now,
   };
   await trx.insertInto('deduction_assignments').values(row).execute();
   await moveLedger(trx, position);
@@ -92,4 +90,12 @@ export function viewAssignment({ record_id: _, ...assignment }: MadeAssignment) 
 export const ASSIGNMENT_REASONS: ReasonColumn = {
   ...{ table: 'deduction_assignments', column: 'reason', actions: ['deduction.assign'] },
   by: { column: 'record_id', is: 'record_id' },
+};
+
+export const ASSIGNMENTS_CONTENT: Content<'deduction_assignments'> = {
+  table: 'deduction_assignments',
+  key: ['position'],
+  columns: ['position', 'deduction_id', 'employer_id', 'effective_on', 'recorded_at'],
+  actions: ['deduction.assign'],
+  isRemovable: false,
 };

@@ -3,6 +3,7 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
 import { type Acting, type Actor, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
+import { type Content, contentHash } from '../security/verify-contents.ts';
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 import { timelineOf } from './state.ts';
@@ -32,7 +33,10 @@ export async function decideStart(
   if (moved === undefined) return { outcome: 'unknown' };
   const { undecided } = timelineOf(versions, []);
   if (!undecided.some((one) => one.version === moved)) return { outcome: 'not-undecided' };
-  const details = { version, decision };
+  const version_position = moved.position;
+  const decided = { deduction_id: deductionId, version, version_position, decision };
+  const content = { position, ...decided, recorded_at: acting.now };
+  const details = { version, decision, content_hash: contentHash(START_DECISIONS_CONTENT, [content]) };
   const { employee_id: employee } = moved;
   const made = {
     action: 'deduction.decide-start',
@@ -41,16 +45,7 @@ export async function decideStart(
     details,
     reason,
   } as const;
-  const row: StartDecisionTable = {
-    position,
-    deduction_id: deductionId,
-    version,
-    version_position: moved.position,
-    decision,
-    reason,
-    record_id: await record(trx, acting, made),
-    recorded_at: acting.now,
-  };
+  const row: StartDecisionTable = { ...content, reason, record_id: await record(trx, acting, made) };
   await trx.insertInto('start_decisions').values(row).execute();
   await moveLedger(trx, position);
   return { outcome: 'decided', decision: { ...row, decided_by: acting.actor } };
@@ -74,4 +69,12 @@ export async function startDecisionsOf(
 export const START_DECISION_REASONS: ReasonColumn = {
   ...{ table: 'start_decisions', column: 'reason', actions: ['deduction.decide-start'] },
   by: { column: 'record_id', is: 'record_id' },
+};
+
+export const START_DECISIONS_CONTENT: Content<'start_decisions'> = {
+  table: 'start_decisions',
+  key: ['position'],
+  columns: ['position', 'deduction_id', 'version', 'version_position', 'decision', 'recorded_at'],
+  actions: ['deduction.decide-start'],
+  isRemovable: false,
 };

@@ -11,6 +11,8 @@ import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-inbox.ts';
 import { type VersionsVerified, verifyVersions } from '../inbox/verify-versions.ts';
+import { ASSIGNMENTS_CONTENT } from '../ledger/assignments.ts';
+import { START_DECISIONS_CONTENT } from '../ledger/start-decisions.ts';
 import {
   verifyChained,
   verifyDeductions,
@@ -21,15 +23,22 @@ import {
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
-import { verifyItems } from '../payroll/facts/verify-items.ts';
+import { DECISIONS_CONTENT } from '../payroll/facts/decisions.ts';
+import { OPENINGS_CONTENT } from '../payroll/facts/opening-items.ts';
+import { OVERRIDES_CONTENT } from '../payroll/facts/overrides.ts';
 import { verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { verifyApprovals } from '../payroll/records/approvals.ts';
 import { verifyApprovalSettings } from '../payroll/settings/approval.ts';
+import { CODES_CONTENT } from '../payroll/settings/codes.ts';
+import { POLICY_CONTENT } from '../payroll/settings/policy.ts';
+import { SCHEDULES_CONTENT } from '../payroll/settings/schedules.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY } from '../security/hashing.ts';
+import { verifyTokens } from '../security/tokens.ts';
 import { verifyAudit } from '../security/verify-audit.ts';
+import { verifyContents } from '../security/verify-contents.ts';
 import { verifyTimes } from './verify-times.ts';
 
 export type VerifyReport = {
@@ -107,9 +116,10 @@ export async function verifyRows(
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
-  await part(undefined, () => verifyItems(db, on));
   await part(undefined, () => verifyApprovals(db, on));
   await part(undefined, () => verifyApprovalSettings(db, on));
+  for (const verifyContent of CONTENTS) await part(undefined, () => verifyContent(db, on));
+  await part(undefined, () => verifyTokens(db, on));
   await part(undefined, () => verifyAudit(db, on));
   await part(undefined, () => verifyTimes(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };
@@ -117,6 +127,18 @@ export async function verifyRows(
     encryptor && (await part(unread, () => verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on)));
   return { position, versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
 }
+
+/** Facts and settings that people set, whose audit records have the hash of their content. */
+const CONTENTS = [
+  (db: Db, on: Verifying) => verifyContents(db, ASSIGNMENTS_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, START_DECISIONS_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, SCHEDULES_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, CODES_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, POLICY_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, OVERRIDES_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, OPENINGS_CONTENT, on),
+  (db: Db, on: Verifying) => verifyContents(db, DECISIONS_CONTENT, on),
+];
 
 /** All encrypted columns, the hash key first. */
 export const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS] as const;

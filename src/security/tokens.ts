@@ -1,12 +1,15 @@
 /** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { sql } from 'kysely';
 import type { Elapsed } from '../clock.ts';
 import { parseJson } from '../contract/json.ts';
+import type { Verifying } from '../database/difference.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 import { type Acting, type Actor, record } from './audit.ts';
 import { isScope, SCOPES, type Scope } from './scopes.ts';
+import { type Content, contentHash, verifyContents } from './verify-contents.ts';
 
 /** The token is refused from `expiresAt` on; null: never. */
 export type NewToken = {
@@ -88,18 +91,46 @@ export async function createToken(
   }
   const tokenId = `tok_${randomBytes(ID_BYTES).toString('hex')}`;
   const token = `bsc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
-  const row = { token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), person };
   const limit = employers === null ? null : limitOf(employers);
   const expires_at = expiresAt?.toISOString() ?? null;
-  const dates = { created_at: now.toISOString(), expires_at, revoked_at: null };
+  const acting = { actor, now: now.toISOString() };
+  const row = {
+    ...{ token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), person },
+    ...{ employers: limit && JSON.stringify(limit), created_at: acting.now, expires_at },
+  };
+  const details = {
+    ...{ name, scopes: known, person, employers: limit, expires_at },
+    content_hash: contentHash(TOKENS_CONTENT, [row]),
+  };
+  const record_id = await record(trx, acting, { action: 'token.create', resource: tokenId, details });
   await trx
     .insertInto('tokens')
-    .values({ ...row, employers: limit && JSON.stringify(limit), ...dates })
+    .values({ ...row, revoked_at: null, record_id })
     .execute();
-  const details = { name, scopes: known, person, employers: limit, expires_at };
-  const acting = { actor, now: now.toISOString() };
-  await record(trx, acting, { action: 'token.create', resource: tokenId, details });
   return { tokenId, token };
+}
+
+const TOKENS_CONTENT: Content<'tokens'> = {
+  table: 'tokens',
+  key: ['token_id'],
+  columns: [
+    ...(['token_id', 'name', 'token_hash', 'scopes', 'person', 'employers'] as const),
+    ...(['created_at', 'expires_at'] as const),
+  ],
+  actions: ['token.create'],
+  isRemovable: false,
+};
+
+/** Verifies tokens against the audit records of creating and revoking them. */
+export async function verifyTokens(db: Db, on: Verifying): Promise<void> {
+  await verifyContents(db, TOKENS_CONTENT, on);
+  const { rows } = await sql<{ token_id: string }>`
+    select token_id from tokens where (revoked_at is not null) <> exists (
+      select 1 from audit_records
+      where resource_type = 'token' and resource_id = token_id and action = 'token.revoke')
+    order by token_id`.execute(db);
+  for (const { token_id } of rows)
+    on.report('tokens', token_id, 'revoked_at', 'is not as the audit records state');
 }
 
 /**

@@ -47,11 +47,15 @@ export async function verifyRecorded<T extends RecordedTable>(
     }
     on.looked(rows.length);
   }
-  for (const recordId of await recordsWithoutRow(db, table, action, deletedBy))
+  for (const recordId of await recordsWithoutRow(db, table, [action], deletedBy))
     on.report(table, recordId, 'record_id', 'has an audit record and no row');
 }
 
-async function recordsOf(db: Db, rows: readonly { record_id: number }[]): Promise<Map<number, Recorded>> {
+/** Returns the audit records of rows, by id. */
+export async function recordsOf(
+  db: Db,
+  rows: readonly { record_id: number }[],
+): Promise<Map<number, Recorded>> {
   const ids = rows.map(({ record_id }) => record_id);
   const records = await db
     .selectFrom('audit_records')
@@ -66,16 +70,17 @@ async function recordsOf(db: Db, rows: readonly { record_id: number }[]): Promis
   );
 }
 
-async function recordsWithoutRow(
+/** Returns the ids of audit records of these actions, which have one type of resource, that no row of the table has. */
+export async function recordsWithoutRow(
   db: Db,
-  table: RecordedTable,
-  action: Action,
-  deletedBy: Action | undefined,
+  table: keyof Tables & string,
+  actions: readonly Action[],
+  deletedBy?: Action,
 ): Promise<number[]> {
-  const type = resourceTypeOf(action);
+  const type = resourceTypeOf(actions[0] as Action);
   const { rows } = await sql<{ record_id: number }>`
     select record_id from audit_records made
-    where resource_type = ${type} and action = ${action}
+    where resource_type = ${type} and action in (${sql.join(actions)})
       and not exists (select 1 from ${sql.table(table)} stored where stored.record_id = made.record_id)
       and not exists (select 1 from audit_records deleted
         where deleted.resource_type = ${type} and deleted.resource_id = made.resource_id

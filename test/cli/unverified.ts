@@ -42,6 +42,17 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['run_overrides', 'true'],
   ['taken_reports', 'true'],
   ['taken_lines', 'true'],
+  // The overrides of a finalized run are part of it.
+  ['run_overrides', "run_id = '2026-07-17'"],
+  ['pay_schedules', 'true'],
+  ['payroll_codes', 'true'],
+  ['payroll_policies', 'true'],
+  ['deduction_assignments', 'true'],
+  ['start_decisions', 'true'],
+  ['opening_items', "opening_id = 'old-2'"],
+  ['item_decisions', 'decision_id = 2'],
+  ['tokens', "name = 'valid'"],
+  ['tokens', "name = 'revoked'"],
 ];
 
 /**
@@ -77,4 +88,5 @@ export const UNVERIFIED: ReadonlySet<string> = new Set([
   'payroll_runs.policy_reason',
   'payroll_runs.void_reason',
   'run_overrides.reason',
+  ...['deduction_assignments', 'start_decisions', 'item_decisions'].map((table) => `${table}.reason`),
 ]);

@@ -8,10 +8,18 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
+import { recordAssignment } from '../../src/ledger/assignments.ts';
+import { decideStart } from '../../src/ledger/start-decisions.ts';
+import { centsOf } from '../../src/money.ts';
+import { recordDecisions } from '../../src/payroll/facts/decisions.ts';
+import { putOpeningItems } from '../../src/payroll/facts/opening-items.ts';
 import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { setApproval } from '../../src/payroll/settings/approval.ts';
+import { putCodes } from '../../src/payroll/settings/codes.ts';
+import { DEFAULTS, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
+import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { acceptChange } from '../employment/stage.ts';
@@ -37,6 +45,7 @@ export async function staged(t: Test): Promise<{ env: Variables; db: Db }> {
   const { env, db } = await withFixtures(t, '2026-07-01T08:00:00.000Z');
   await ledger(db);
   await payroll(db);
+  await decided(db);
   await outside(t, env, db);
   return { env, db };
 }
@@ -98,6 +107,7 @@ async function payroll(db: Db): Promise<void> {
   await finalizedOn(db, '2026-07-03');
   await voided(db, '2026-07-03');
   await putOn(db, '2026-07-17');
+  await override(db, '2026-07-17', second, `ded-${second}`);
   await approvals(db, first);
 }
 
@@ -112,6 +122,45 @@ async function approvals(db: Db, employeeId: string): Promise<void> {
     await insertApproval(trx, approval, ACTING);
     for (const required of [true, false])
       await setApproval(trx, 'approving', { required, reason: 'a test', person: 'ann' }, ACTING);
+  });
+}
+
+/** Decisions, assignments, opening items and settings of an employer without runs, and two tokens, one of them revoked. */
+async function decided(db: Db): Promise<void> {
+  const moving = (eventId: string, amount: string, from: string, createdAt: string) => {
+    const fields = { id: 'd-moved', employee_id: 'e-9', member_contribution: amount, effective_start: from };
+    return deductionOf(eventId, fields, createdAt);
+  };
+  await deliver(db, [
+    moving('moved.1', '10.00', '2026-09-01', '2026-07-01T00:00:00Z'),
+    moving('moved.2', '12.00', '2026-10-01', '2026-07-02T00:00:00Z'),
+  ]);
+  const by = acting(LATELY);
+  const openings = ['old-1', 'old-2'].map((openingId) => ({
+    ...{ openingId, employeeId: 'e-9', deductionId: null, lineOfCoverage: 'dental', taxability: 'pre_tax' },
+    ...{ amount: { member: centsOf('10.00'), employer: centsOf('0.00') }, payDate: '2026-06-05' },
+  }));
+  const decisions = ['take', 'hold'].map((action) => ({
+    ...{ employeeId: 'e-9', itemId: 'opening:old-1:e-9::dental:pre_tax', runId: null, amount: null },
+    ...{ action: action as 'take' | 'hold', madeFor: openings[0]?.amount ?? null, reason: 'agreed' },
+    ...{ notBefore: null, until: null, paidOn: null },
+  }));
+  await transact(db, async (trx) => {
+    await decideStart(trx, { deductionId: 'd-moved', version: 1, decision: 'drop', reason: 'late' }, by);
+    const assigned = { deduction_id: 'd-moved', employer_id: 'deciding', effective_on: '2026-09-01' };
+    await recordAssignment(trx, { ...assigned, employee: 'e-9', reason: 'a second job' }, by);
+    await putOpeningItems(trx, 'deciding', openings, by);
+    await recordDecisions(trx, 'deciding', decisions, by);
+    await putPolicy(trx, 'deciding', { ...DEFAULTS, effective_from: '2026-01-01' }, by);
+    await putCodes(
+      trx,
+      'deciding',
+      [{ line_of_coverage: 'dental', taxability: null, side: 'employee', code: 'D1', treatment: null }],
+      by,
+    );
+    for (const name of ['valid', 'revoked'])
+      await createToken(trx, { name, scopes: ['runs:read'], expiresAt: null, now: now(), actor: by.actor });
+    await revokeToken(trx, 'revoked', by);
   });
 }
 

@@ -205,7 +205,11 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
 
   await t.test('copying again is rejected', async (t) => {
     const again = await copy(t, source.url, url);
-    t.match(again, { code: 1, stdout: '', stderr: /the target is not empty: its table tokens has rows/ });
+    t.match(again, {
+      code: 1,
+      stdout: '',
+      stderr: /the target is not empty: its table audit_records has rows/,
+    });
   });
 });
 

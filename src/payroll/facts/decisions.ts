@@ -4,6 +4,7 @@ import type { Db, ItemDecisionTable, Trx } from '../../database/tables.ts';
 import { amountOrNull, type Cents, centsOf, centsOrNull } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
+import { type Content, contentHash } from '../../security/verify-contents.ts';
 import type { Sides } from '../calculation/items.ts';
 
 export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
@@ -51,15 +52,8 @@ export async function recordDecisions(
   const before = await lastDecision(trx, employerId);
   const ids = decisions.map((_, index) => before + index + 1);
   const [only] = decisions.length === 1 ? decisions : [];
-  const recordId = await record(trx, acting, {
-    action: 'item.decide',
-    resource: only?.itemId ?? null,
-    employer: employerId,
-    details: { decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
-    reason: decisions[0]?.reason ?? null,
-  });
-  const rows = decisions.map(
-    (decision, index): ItemDecisionTable => ({
+  const contents = decisions.map(
+    (decision, index): Omit<ItemDecisionTable, 'record_id'> => ({
       employer_id: employerId,
       decision_id: ids[index] as number,
       employee_id: decision.employeeId,
@@ -73,10 +67,21 @@ export async function recordDecisions(
       until: decision.until,
       paid_on: decision.paidOn,
       reason: decision.reason,
-      record_id: recordId,
       recorded_at: acting.now,
     }),
   );
+  const details = {
+    ...{ decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
+    content_hash: contentHash(DECISIONS_CONTENT, contents),
+  };
+  const record_id = await record(trx, acting, {
+    action: 'item.decide',
+    resource: only?.itemId ?? null,
+    employer: employerId,
+    details,
+    reason: decisions[0]?.reason ?? null,
+  });
+  const rows = contents.map((content): ItemDecisionTable => ({ ...content, record_id }));
   await insertRows(trx, 'item_decisions', rows);
   return ids;
 }
@@ -147,4 +152,23 @@ function decisionOf(row: ItemDecisionTable): Decision {
 export const DECISION_REASONS: ReasonColumn = {
   ...{ table: 'item_decisions', column: 'reason', actions: ['item.decide'] },
   by: { column: 'record_id', is: 'record_id' },
+};
+
+export const DECISIONS_CONTENT: Content<'item_decisions'> = {
+  table: 'item_decisions',
+  key: ['employer_id', 'decision_id'],
+  columns: [
+    ...([
+      'employer_id',
+      'decision_id',
+      'employee_id',
+      'item_id',
+      'run_id',
+      'action',
+      'member_amount',
+    ] as const),
+    ...(['employer_amount', 'amount', 'not_before', 'until', 'paid_on', 'recorded_at'] as const),
+  ],
+  actions: ['item.decide'],
+  isRemovable: false,
 };

@@ -3,6 +3,7 @@ import { insertRows, isOneOf } from '../../database/bulk.ts';
 import type { Db, OpeningItemTable, Trx } from '../../database/tables.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
+import { type Content, contentHash } from '../../security/verify-contents.ts';
 import type { Sides } from '../calculation/items.ts';
 import { lockPayroll } from '../settings/lock.ts';
 
@@ -47,14 +48,8 @@ export async function putOpeningItems(
   if (added.length === 0) return { outcome: 'same' };
   const created = added.map(({ openingId }) => openingId);
   const before = await lastOpening(trx, employerId);
-  const recordId = await record(trx, acting, {
-    action: 'item.open',
-    resource: created.length === 1 ? (created[0] as string) : null,
-    employer: employerId,
-    details: { items: created.length },
-  });
-  const rows = added.map(
-    (item, index): OpeningItemTable => ({
+  const contents = added.map(
+    (item, index): Omit<OpeningItemTable, 'record_id'> => ({
       employer_id: employerId,
       opening_id: item.openingId,
       ordinal: before + index + 1,
@@ -65,10 +60,16 @@ export async function putOpeningItems(
       member_amount: amountOf(item.amount.member),
       employer_amount: amountOf(item.amount.employer),
       pay_date: item.payDate,
-      record_id: recordId,
       recorded_at: acting.now,
     }),
   );
+  const record_id = await record(trx, acting, {
+    action: 'item.open',
+    resource: created.length === 1 ? (created[0] as string) : null,
+    employer: employerId,
+    details: { items: created.length, content_hash: contentHash(OPENINGS_CONTENT, contents) },
+  });
+  const rows = contents.map((content): OpeningItemTable => ({ ...content, record_id }));
   await insertRows(trx, 'opening_items', rows);
   return { outcome: 'created', created };
 }
@@ -133,3 +134,14 @@ function contentOf(item: OpeningItem): string {
   const amounts = [amountOf(amount.member), amountOf(amount.employer)];
   return JSON.stringify([employeeId, deductionId, lineOfCoverage, taxability, ...amounts, payDate]);
 }
+
+export const OPENINGS_CONTENT: Content<'opening_items'> = {
+  table: 'opening_items',
+  key: ['employer_id', 'ordinal'],
+  columns: [
+    ...(['employer_id', 'opening_id', 'ordinal', 'employee_id', 'deduction_id', 'line_of_coverage'] as const),
+    ...(['taxability', 'member_amount', 'employer_amount', 'pay_date', 'recorded_at'] as const),
+  ],
+  actions: ['item.open'],
+  isRemovable: false,
+};

@@ -2,6 +2,7 @@
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Acting, type Actor, makerOf, makersOf, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
+import { type Content, contentHash } from '../../security/verify-contents.ts';
 import type { Override } from '../records/basis.ts';
 
 /** The amounts of an override, and the regular ones that it replaces. */
@@ -58,7 +59,8 @@ export async function setOverride(
 ): Promise<MadeOverride> {
   const { employee_id, deduction_id, reason } = override;
   await dropOverride(trx, runId, override);
-  const details = { deduction_id };
+  const content_hash = contentHash(OVERRIDES_CONTENT, [{ run_id: runId, ...override }]);
+  const details = { deduction_id, content_hash };
   const made = {
     action: 'run.override',
     resource: runId,
@@ -117,4 +119,15 @@ export async function removeOverridesOf(trx: Trx, runId: string): Promise<void> 
 export const OVERRIDE_REASONS: ReasonColumn = {
   ...{ table: 'run_overrides', column: 'reason', actions: ['run.override'] },
   by: { column: 'record_id', is: 'record_id' },
+};
+
+export const OVERRIDES_CONTENT: Content<'run_overrides'> = {
+  table: 'run_overrides',
+  key: ['run_id', 'employee_id', 'deduction_id'],
+  columns: [
+    ...(['run_id', 'employee_id', 'deduction_id', 'member_amount', 'employer_amount'] as const),
+    ...(['regular_member_amount', 'regular_employer_amount'] as const),
+  ],
+  actions: ['run.override'],
+  isRemovable: true,
 };

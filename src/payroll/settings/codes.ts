@@ -8,6 +8,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
+import { type Content, contentHash } from '../../security/verify-contents.ts';
 import { type Line, TREATMENTS } from '../calculation/line.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
@@ -100,12 +101,23 @@ export async function putCodes(
   // The first list of an employer is stored even if it is empty: it makes the employer known.
   if (latest !== undefined && isDeepStrictEqual(before, codes)) return;
   const version = (latest?.version ?? 0) + 1;
-  const details = { version, before, after: codes };
+  const row = { employer_id: employerId, version, codes: JSON.stringify(codes) };
+  const details = { version, before, after: codes, content_hash: contentHash(CODES_CONTENT, [row]) };
   const made = { action: 'codes.put', resource: employerId, employer: employerId, details } as const;
   const record_id = await record(trx, acting, made);
-  const row = { employer_id: employerId, version, codes: JSON.stringify(codes), record_id };
-  await trx.insertInto('payroll_codes').values(row).execute();
+  await trx
+    .insertInto('payroll_codes')
+    .values({ ...row, record_id })
+    .execute();
 }
+
+export const CODES_CONTENT: Content<'payroll_codes'> = {
+  table: 'payroll_codes',
+  key: ['employer_id', 'version'],
+  columns: ['employer_id', 'version', 'codes'],
+  actions: ['codes.put'],
+  isRemovable: false,
+};
 
 /** One code for each line of coverage, taxability (or either) and side. */
 export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;

@@ -6,6 +6,7 @@ import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '..
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, isRecordedBy, makerOf, makersOf, record } from '../../security/audit.ts';
+import { type Content, contentHash } from '../../security/verify-contents.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
@@ -183,18 +184,26 @@ export async function putPolicy(
   const latest = known.find((version) => version.effective_from === effective_from);
   if (latest !== undefined && OPTIONS.every((name) => isSameOption(latest[name], options[name]))) return;
   const version = Math.max(0, ...known.map(({ version }) => version)) + 1;
-  const details = { version, effective_from, before: optionsOn(known, effective_from), after: options };
+  const row = { employer_id: employerId, version, effective_from, options: JSON.stringify(options) };
+  const details = {
+    ...{ version, effective_from, before: optionsOn(known, effective_from), after: options },
+    content_hash: contentHash(POLICY_CONTENT, [row]),
+  };
   const made = { action: 'policy.put', resource: employerId, employer: employerId, details } as const;
   const record_id = await record(trx, acting, made);
-  const row = {
-    employer_id: employerId,
-    version,
-    effective_from,
-    options: JSON.stringify(options),
-    record_id,
-  };
-  await trx.insertInto('payroll_policies').values(row).execute();
+  await trx
+    .insertInto('payroll_policies')
+    .values({ ...row, record_id })
+    .execute();
 }
+
+export const POLICY_CONTENT: Content<'payroll_policies'> = {
+  table: 'payroll_policies',
+  key: ['employer_id', 'version'],
+  columns: ['employer_id', 'version', 'effective_from', 'options'],
+  actions: ['policy.put'],
+  isRemovable: false,
+};
 
 export function optionsOn(policies: readonly PolicyVersion[], payDate: string): Options {
   return policies.find(({ effective_from }) => effective_from <= payDate) ?? DEFAULTS;

@@ -7,6 +7,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
+import { type Content, contentHash } from '../../security/verify-contents.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
 import { type Checked, repeated } from './setting.ts';
@@ -89,13 +90,27 @@ export async function putSchedules(
   // The first list of an employer is stored even if it is empty: it makes the employer known.
   if (latest?.schedules === stored) return;
   const version = (latest?.version ?? 0) + 1;
+  const row = { employer_id: employerId, version, schedules: stored };
   // The lists may be megabytes, and each version is kept.
-  const details = { version, previous_version: latest?.version ?? null };
+  const details = {
+    ...{ version, previous_version: latest?.version ?? null },
+    content_hash: contentHash(SCHEDULES_CONTENT, [row]),
+  };
   const made = { action, resource: employerId, employer: employerId, details };
   const record_id = await record(trx, acting, made);
-  const row = { employer_id: employerId, version, schedules: stored, record_id };
-  await trx.insertInto('pay_schedules').values(row).execute();
+  await trx
+    .insertInto('pay_schedules')
+    .values({ ...row, record_id })
+    .execute();
 }
+
+export const SCHEDULES_CONTENT: Content<'pay_schedules'> = {
+  table: 'pay_schedules',
+  key: ['employer_id', 'version'],
+  columns: ['employer_id', 'version', 'schedules'],
+  actions: ['schedule.put', 'schedule.delete'],
+  isRemovable: false,
+};
 
 /** Reports whether an employer has pay schedules, payroll codes or a payroll policy. */
 export async function hasSettings(db: Db | Trx, employerId: string): Promise<boolean> {
