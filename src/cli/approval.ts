@@ -21,6 +21,8 @@ export function addApprovalCommands(program: Command): void {
     .reason('Why; kept in the audit record')
     .json()
     .doesOnDatabase(async (context, { employer, reason }: Options) => {
+      // A mistyped id would leave the runs of the employer unprotected.
+      await assertKnownEmployer(context.db, employer);
       const setting = { required: true, reason, person: null };
       await transact(context.db, (trx) => setApproval(trx, employer, setting, actingIn(context)));
       await printSetting(context, employer);

@@ -127,7 +127,7 @@ onEitherEngine('a sync of an employer that no source has is refused', async (t) 
   t.equal((await sync('acme')).code, 0, 'its earlier sync makes it known');
 });
 
-onEitherEngine('a command that reads an employer or filters by it names an unknown id', async (t) => {
+onEitherEngine('a command that reads, filters by or protects an employer names an unknown id', async (t) => {
   const { env } = await withDatabase(t);
   const commands = [
     ['census', 'show'],
@@ -137,6 +137,9 @@ onEitherEngine('a command that reads an employer or filters by it names an unkno
     ['run', 'list'],
     ['deductions', 'list'],
     ['readiness'],
+    ['audit', 'list'],
+    ['approval', 'show'],
+    ['approval', 'require', '--reason', 'audit of 2026'],
   ];
   for (const command of commands) {
     const ran = await here(t, env, [...command, '--employer', 'typo', '--json']);
