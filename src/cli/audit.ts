@@ -3,11 +3,12 @@ import { createDifferences } from '../database/difference.ts';
 import { transact } from '../database/transaction.ts';
 import { auditCursor } from '../operations/audit-files.ts';
 import { REASON_COLUMNS } from '../operations/reasons.ts';
+import { ACTIONS } from '../security/audit.ts';
 import { headText, parseHead, readHead } from '../security/audit-chain.ts';
 import { AUDIT_ORDERS, type AuditOrder, type AuditRecord, listRecords } from '../security/audit-list.ts';
 import { eraseReason } from '../security/reasons.ts';
 import { compareHead, verifyAudit } from '../security/verify-audit.ts';
-import { employerId, instant, wholeNumber } from './arguments.ts';
+import { assertKnownEmployer, employerId, instant, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, confirm, type PageOptions } from './command.ts';
 import { failed, ifStopped, unknownId, wrongUsage } from './failure.ts';
 import {
@@ -26,7 +27,7 @@ export function addAuditCommands(program: Command): void {
     .subcommand('list', 'List audit records, newest first.')
     .records('none')
     .examples('audit list --employer maple-bakery', 'audit list --action run.void --from 2026-07-01 --wide')
-    .option('--action <action>', 'Only this action, such as run.finalize')
+    .choice('--action <action>', 'Only this action', ACTIONS)
     .option('--resource-type <type>', 'Only this type of resource, such as run')
     .option('--resource <id>', 'Only the resource with this id')
     .option('--employer <id>', 'Only this employer', employerId)
@@ -41,6 +42,7 @@ export function addAuditCommands(program: Command): void {
       const ids = { resourceId: resource, employerId: employer, employeeId: employee, actorId: actor };
       const page = { past: auditCursor.decode(cursor), limit, ...(order !== undefined && { order }) };
       const { records, next } = await listRecords(db, { ...filter, ...ids }, page);
+      if (records.length === 0) await assertKnownEmployer(db, employer);
       const list = { columns: COLUMNS, rows: records, none: 'No matching records.' };
       printPage(out, auditCursor.page(records, next), list);
     });
