@@ -202,7 +202,7 @@ export function actingIn(request: FastifyRequest, now: Date): Acting {
 type PersonalData = {
   action: Extract<Action, `${string}.read`>;
   resource: string;
-  employer?: string;
+  employer?: string | null;
   /** The employee whose data it is. */
   employee?: string;
 };

@@ -84,10 +84,13 @@ export async function acceptChanges(
     await enqueue(trx, requests, at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
-    await recordChangeFacts(trx, fresh, roster, at);
+    const employers = await recordChangeFacts(trx, fresh, roster, at);
     await recordAll(
       trx,
-      fresh.map((submission) => ({ actor: submission.actor, now: at, ...reportOf(submission) })),
+      fresh.map((submission) => {
+        const employer = employers.get(submission.changeId) ?? null;
+        return { actor: submission.actor, now: at, employer, ...reportOf(submission) };
+      }),
     );
     return accepted;
   });
@@ -99,9 +102,8 @@ function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {
 
 function reportOf({ change, changeId }: Prepared): NewRecord {
   const { kind, body } = change;
-  const employer = kind === 'new-hire' ? body.employer_id : null;
   const details = { kind, ...columnsOf(change) };
-  return { action: 'change.report', resource: changeId, employer, employee: body.employee_id, details };
+  return { action: 'change.report', resource: changeId, employee: body.employee_id, details };
 }
 
 type Prepared = ReturnType<typeof prepare>;

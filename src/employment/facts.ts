@@ -5,7 +5,14 @@
 import { utcDay } from '../contract/instant.ts';
 import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
-import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
+import {
+  type Employment,
+  employerOf,
+  employmentsOf,
+  isActive,
+  isInSpell,
+  leftLast,
+} from '../ledger/employment.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { appendReports, factSources, type NewFact, type Roster, reportOf } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
@@ -65,26 +72,31 @@ type Recordable = {
 
 /**
  * Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. `roster`: the
- * reports of their employees, read under the lock of the ledger.
+ * reports of their employees, read under the lock of the ledger. Returns the employer that each change is about, by its id;
+ * null if it is about none or several.
  */
 export async function recordChangeFacts(
   trx: Trx,
   changes: readonly Recordable[],
   roster: Roster,
   now: string,
-): Promise<void> {
+): Promise<ReadonlyMap<string, string | null>> {
   let position = await lockLedger(trx);
+  const today = utcDay(now);
+  const employers = new Map<string, string | null>();
   const known = new Map(roster);
   const reports: RosterFactTable[] = [];
   for (const { changeId, change, limits } of changes) {
-    if (change.kind === 'demographic') continue;
     const { employee_id } = change.body;
     const before = known.get(employee_id) ?? [];
-    const source = { source: change.kind, source_id: changeId };
     const employments = employmentsOf(before).filter(
       ({ employer_id }) => limits === null || limits.employers.includes(employer_id),
     );
-    const facts = factsOf(change, employments, utcDay(now));
+    const facts = factsOf(change, employments, today);
+    const [employer, another] = new Set(facts.map(({ employer_id }) => employer_id));
+    employers.set(changeId, another === undefined ? (employer ?? employerOf(employments, today)) : null);
+    if (change.kind === 'demographic') continue;
+    const source = { source: change.kind, source_id: changeId };
     const appended = facts.map((fact) => {
       position += 1;
       return reportOf(fact, source, position, now);
@@ -93,6 +105,7 @@ export async function recordChangeFacts(
     reports.push(...appended);
   }
   await appendReports(trx, reports);
+  return employers;
 }
 
 const VERIFIED_AT_ONCE = 2_000;

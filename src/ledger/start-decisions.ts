@@ -1,11 +1,15 @@
 /** Operators' decisions about moved starts of deductions. They have their own ledger positions. */
+import { utcDay } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
 import { type Acting, type Actor, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import { type Content, contentHash } from '../security/verify-contents.ts';
+import { assignedEmployer, assignmentsOf } from './assignments.ts';
+import { employerOf, employmentsOf } from './employment.ts';
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
+import { rosterOf } from './roster.ts';
 import { timelineOf } from './state.ts';
 
 export const START_DECISIONS = ['keep', 'drop'] as const;
@@ -38,9 +42,13 @@ export async function decideStart(
   const content = { position, ...decided, recorded_at: acting.now };
   const details = { version, decision, content_hash: contentHash(START_DECISIONS_CONTENT, [content]) };
   const { employee_id: employee } = moved;
+  const day = utcDay(acting.now);
+  const assigned = assignedEmployer((await assignmentsOf(trx, [deductionId])).get(deductionId) ?? [], day);
+  const employments = employmentsOf((await rosterOf(trx, [employee])).get(employee) ?? []);
   const made = {
     action: 'deduction.decide-start',
     resource: deductionId,
+    employer: assigned ?? employerOf(employments, day),
     employee,
     details,
     reason,

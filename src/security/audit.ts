@@ -257,6 +257,24 @@ export async function lastRecordsOf(
   return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
 }
 
+/** Returns the employer of the first record of an action on a resource; null without one. */
+export async function recordedEmployer(
+  db: Db | Trx,
+  action: Action,
+  resourceId: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('audit_records')
+    .select('employer_id')
+    .where('resource_type', '=', resourceTypeOf(action))
+    .where('resource_id', '=', resourceId)
+    .where('action', '=', action)
+    .orderBy('record_id')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.employer_id ?? null;
+}
+
 /** Reports whether an action on a resource was recorded for another employer than this one. */
 export async function isRecordedForAnother(
   trx: Trx,

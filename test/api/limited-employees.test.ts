@@ -136,6 +136,31 @@ onEitherEngine(
   },
 );
 
+onEitherEngine('the records of changes belong to the employer that the changes are about', async (t) => {
+  const { at, as, hire, leave, change } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  const { id } = (await change('demographic', { address: newHire.address })).json;
+  await as(EMPLOYER).get(`/v1/employee-changes/${id}?body=true`);
+  at('2026-08-01');
+  await leave('2026-07-31');
+  await hire(OTHER, '2026-08-01');
+  await change('compensation-change', { pay_frequency: 'monthly' });
+  await as(EMPLOYER).post(`/v1/employee-changes/${id}/cancel`, { reason: 'a test' });
+  const actions = async (employer: string) =>
+    (await as(employer).get('/v1/audit?employee_id=mover&order=oldest_first')).json.data.map(
+      (record: { action: string; employer_id: string }) => [record.action, record.employer_id],
+    );
+  const ofChanges = ['report', 'report', 'read', 'report', 'cancel'].map((verb) => `change.${verb}`);
+  t.strictSame(
+    await actions(EMPLOYER),
+    ofChanges.map((action) => [action, EMPLOYER]),
+  );
+  t.strictSame(await actions(OTHER), [
+    ['change.report', OTHER],
+    ['change.report', OTHER],
+  ]);
+});
+
 onEitherEngine('what an employer saw before a move was reported late stays visible to it', async (t) => {
   const { at, as, elect, hire, leave } = await startMoving(t);
   await hire(EMPLOYER, '2026-07-01');

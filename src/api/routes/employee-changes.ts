@@ -12,6 +12,7 @@ import {
   listChanges,
 } from '../../employment/changes.ts';
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
+import { recordedEmployer } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { conflict, notFound } from '../problem.ts';
@@ -150,6 +151,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       await writeReadDown(parts, request, {
         action: 'change.read',
         resource: change_id,
+        employer: await recordedEmployer(db, 'change.report', change_id),
         employee: change.employee_id,
       });
       const fields = { request_id: change_id, kind: change.kind, ...by(request) };
