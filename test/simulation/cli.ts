@@ -12,7 +12,7 @@ import { type Result, simulate } from './simulation.ts';
 import { firstDifference } from './trace.ts';
 
 /** A seed. Longer ones find little more, and take longer to replay. */
-const DAYS = 15;
+const DAYS = 12;
 /** A smaller campaign may miss a situation by chance. */
 const SEEDS_FOR_ALL_SITUATIONS = 100;
 const STEPS_SHOWN = 60;

@@ -2,7 +2,7 @@
 import { openDatabase } from '../../src/database/open.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { breaches } from '../support/oracle.ts';
-import { FEATURES } from './features/features.ts';
+import { FEATURES, type Invariant } from './features/features.ts';
 import type { Simulation } from './simulation.ts';
 
 type Progress = { position: number; acknowledged: number };
@@ -112,10 +112,16 @@ export async function checkWhole(simulation: Simulation): Promise<void> {
     for (const id of ids)
       if (!stored.has(id)) simulation.breach(`${id} was confirmed and is not stored: ${query}`);
   }
-  for (const { invariants = [] } of FEATURES) {
-    for (const { name, broken } of invariants) {
-      for (const what of await broken(simulation)) simulation.breach(`${name}: ${what}`);
-    }
+  for (const { invariants = [] } of FEATURES) await check(simulation, invariants);
+}
+
+async function check(simulation: Simulation, invariants: readonly Invariant[]): Promise<void> {
+  for (const { name, broken } of invariants) {
+    const found =
+      typeof broken === 'string'
+        ? simulation.machine.query(broken).map((row) => JSON.stringify(row))
+        : await broken(simulation);
+    for (const what of found) simulation.breach(`${name}: ${what}`);
   }
 }
 
@@ -128,9 +134,5 @@ export async function checkRest(simulation: Simulation): Promise<void> {
     looked: () => {},
     signal: new AbortController().signal,
   }).finally(() => db.destroy());
-  for (const { rests = [] } of FEATURES) {
-    for (const { name, broken } of rests) {
-      for (const what of await broken(simulation)) simulation.breach(`${name}: ${what}`);
-    }
-  }
+  for (const { rests = [] } of FEATURES) await check(simulation, rests);
 }

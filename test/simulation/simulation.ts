@@ -57,8 +57,12 @@ export type Simulation = {
   readonly machine: Machine;
   readonly provider: Provider;
   readonly faults: ActiveFaults;
+  /** How long the faults last. */
+  readonly days: number;
   /** The end of the last fault. */
   readonly restFrom: number;
+  /** Adds what happens after a share of the days: 0 is the start, and 1 the end of the last fault. */
+  schedule(share: number, name: string, work: () => unknown): void;
   /** Returns a stream of random numbers that other streams do not move. */
   random(...name: (string | number)[]): Random;
   /** Repeats a request every few minutes until `work` returns true. */
@@ -192,7 +196,9 @@ function createSimulation({ seed, days, folder, time, trace, breach }: Parts) {
   const simulation = {
     ...{ seed, time, trace, world, service, machine, provider, random, breach, count, counts, situations },
     restFrom: time.now() + days * DAY_MS,
-    confirmed,
+    ...{ days, confirmed },
+    schedule: (share: number, name: string, work: () => unknown): void =>
+      time.after(share * days * DAY_MS, name, work),
     confirm(query: string, id: string): void {
       confirmed.set(query, (confirmed.get(query) ?? new Set()).add(id));
     },

@@ -4,8 +4,6 @@ import type { Simulation } from '../simulation.ts';
 import type { Feature } from './features.ts';
 import { callAs, hasPeople, type Person } from './people.ts';
 
-const DAY_MS = 86_400_000;
-
 /** The actions on runs while their employer required an approval, each with the person of the token. */
 const DONE = `
   select done.record_id, done.resource_id as run_id, substr(done.action, 5) as action, done.details ->> 'approval_id' as approval_id,
@@ -16,13 +14,12 @@ const DONE = `
 
 export const APPROVALS: Feature = {
   plan(simulation) {
-    const { time, world, restFrom } = simulation;
-    const days = (restFrom - time.now()) / DAY_MS;
+    const { world } = simulation;
     for (const { id } of world.employers) {
       const draw = simulation.random('approvals', id);
       if (draw() < 0.4) continue;
       const set = (at: number, required: boolean, person: Person): void =>
-        time.after(at * days * DAY_MS, 'approval', () => setApproval(simulation, id, required, person));
+        simulation.schedule(at, 'approval', () => setApproval(simulation, id, required, person));
       set(draw() * 0.3, true, 'manager');
       if (draw() < 0.6) set(0.5 + draw() * 0.5, false, 'manager');
       if (draw() < 0.6) set(0.5 + draw() * 0.5, false, 'owner');
@@ -32,29 +29,19 @@ export const APPROVALS: Feature = {
     {
       promise: 14,
       name: 'another person approved this action on these lines',
-      broken: ({ machine }) =>
-        machine
-          .query(
-            `select run_id, action from (${DONE}) as done where not exists (
+      broken: `select run_id, action from (${DONE}) as done where not exists (
                select 1 from run_approvals as given join payroll_runs using (run_id)
                where given.record_id = cast(done.approval_id as integer) and given.record_id < done.record_id
                  and given.run_id = done.run_id and given.action = done.action
                  and given.etag = payroll_runs.etag and given.person <> done.person)`,
-          )
-          .map(({ run_id, action }) => `${action} of ${run_id}`),
     },
     {
       promise: 14,
       name: 'two persons stop requiring an approval',
-      broken: ({ machine }) =>
-        machine
-          .query(
-            `select off.employer_id from approval_settings as off where required = 0 and not exists (
+      broken: `select off.employer_id from approval_settings as off where required = 0 and not exists (
                select 1 from approval_settings as asked join audit_records using (record_id)
                where asked.employer_id = off.employer_id and asked.version = off.version - 1
                  and asked.requested_by <> (select details ->> 'person' from audit_records where record_id = off.record_id))`,
-          )
-          .map(({ employer_id }) => String(employer_id)),
     },
   ],
   situations: {

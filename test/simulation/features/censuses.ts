@@ -3,27 +3,25 @@ import type { Simulation } from '../simulation.ts';
 import { sendSync } from './events.ts';
 import type { Feature } from './features.ts';
 
-const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
 export const CENSUSES: Feature = {
   plan(simulation) {
-    const { time, world, restFrom } = simulation;
-    const days = (restFrom - time.now()) / DAY_MS;
+    const { time, world, days } = simulation;
     for (const { id } of world.employers) {
       const draw = simulation.random('census', id);
       time.after(draw() * 60 * MINUTE_MS, 'census', () => push(simulation, id));
       time.after(draw() * 120 * MINUTE_MS, 'sync', () => sendSync(simulation, 'request', id));
       for (let count = Math.ceil(draw() * days * 0.3); count > 0; count -= 1) {
-        time.after(draw() * days * DAY_MS, 'sync', () => sendSync(simulation, 'request', id));
+        simulation.schedule(draw(), 'sync', () => sendSync(simulation, 'request', id));
         // Two requests in a row share an upload.
         if (draw() < 0.3)
-          time.after(draw() * days * DAY_MS, 'syncs', () => {
+          simulation.schedule(draw(), 'syncs', () => {
             sendSync(simulation, 'request', id);
             time.after(1 + draw() * 1_000, 'sync', () => sendSync(simulation, 'request', id));
           });
         if (!world.hasFunction || draw() < 0.2) {
-          time.after(draw() * days * DAY_MS, 'census', () => push(simulation, id));
+          simulation.schedule(draw(), 'census', () => push(simulation, id));
         }
       }
     }
@@ -51,13 +49,8 @@ export const CENSUSES: Feature = {
     {
       promise: 6,
       name: 'every census sync is completed or failed with a reason',
-      broken: ({ machine }) =>
-        machine
-          .query(
-            `select sync_id, state, reason from census_syncs where dismissed_at is null and state <> 'completed'
+      broken: `select sync_id, state, reason from census_syncs where dismissed_at is null and state <> 'completed'
              and (state <> 'failed' or reason is null)`,
-          )
-          .map(({ sync_id, state, reason }) => `census sync ${sync_id} is ${state} (${reason})`),
     },
   ],
   situations: {

@@ -20,8 +20,8 @@ export type Invariant = {
   /** The number in docs/promises.md. */
   promise: number;
   name: string;
-  /** Returns what breaks it, as sentences. */
-  broken(simulation: Simulation): readonly string[] | Promise<readonly string[]>;
+  /** A query whose rows break it, or a function that returns sentences. */
+  broken: string | ((simulation: Simulation) => readonly string[] | Promise<readonly string[]>);
 };
 
 export type Feature = {

@@ -6,34 +6,26 @@ import { listItems, unitOf } from './decisions.ts';
 import type { Feature } from './features.ts';
 import { begin, datesOf } from './payroll.ts';
 
-const DAY_MS = 86_400_000;
-
 export const OFF_CYCLE_RUNS: Feature = {
   plan(simulation) {
-    const { time, world, restFrom } = simulation;
-    const days = (restFrom - time.now()) / DAY_MS;
+    const { world, days } = simulation;
     for (const { id } of world.employers) {
       const draw = simulation.random('off-cycle', id);
       for (let index = 0; index < days / 4; index += 1)
-        time.after((0.4 + draw() * 0.6) * days * DAY_MS, 'off-cycle', () => pay(simulation, id, index, draw));
+        simulation.schedule(0.4 + draw() * 0.6, 'off-cycle', () => pay(simulation, id, index, draw));
     }
   },
   invariants: [
     {
       promise: 8,
       name: 'an off-cycle run has only its employees and takes only its items',
-      broken: ({ machine }) =>
-        machine
-          .query(
-            `select run_id, employee_id from payroll_runs join run_employees using (freeze_id), json_each(lines) as line
+      broken: `select run_id, employee_id from payroll_runs join run_employees using (freeze_id), json_each(lines) as line
              where payroll_runs.kind = 'off_cycle' and state <> 'open' and (
                employee_id not in (select value from json_each(body, '$.employee_ids'))
                or line.value ->> 'kind' = 'regular' and line.value ->> 'deduction_id' not in (
                  select value from json_each(coalesce(body ->> '$.deductions', '[]')))
                or line.value ->> 'kind' <> 'regular' and line.value ->> 'item_id' not in (
                  select value from json_each(coalesce(body ->> '$.items', '[]'))))`,
-          )
-          .map(({ run_id, employee_id }) => `run ${run_id} has other lines of ${employee_id}`),
     },
   ],
   situations: {

@@ -2,7 +2,6 @@
 import type { Simulation } from '../simulation.ts';
 import type { Feature } from './features.ts';
 
-const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
 /** An action of an operator is drawn from 0 to 1. */
@@ -10,11 +9,10 @@ const REPROCESSING = 0.35;
 
 export const OPERATORS: Feature = {
   plan(simulation) {
-    const { time, restFrom } = simulation;
-    const days = (restFrom - time.now()) / DAY_MS;
+    const { days } = simulation;
     const draw = simulation.random('operators');
     for (let count = Math.ceil(days * 1.5); count > 0; count -= 1) {
-      time.after(draw() * days * DAY_MS, 'operator', () => act(simulation, draw()));
+      simulation.schedule(draw(), 'operator', () => act(simulation, draw()));
     }
   },
   rush(simulation) {

@@ -9,7 +9,6 @@ import type { Method, Response } from '../machine.ts';
 import type { Simulation } from '../simulation.ts';
 import type { Feature } from './features.ts';
 
-const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** The share of employers whose people have tokens of their own. The payroll system works for the other employers. */
 const WITH_PEOPLE = 0.7;
@@ -32,9 +31,8 @@ const LISTS = {
 
 export const PEOPLE: Feature = {
   plan(simulation) {
-    const { time, world, restFrom } = simulation;
+    const { time, world, days } = simulation;
     tokens.set(simulation, new Map());
-    const days = (restFrom - time.now()) / DAY_MS;
     for (const { id } of world.employers) {
       const draw = simulation.random('people', id);
       if (draw() > WITH_PEOPLE) continue;
@@ -46,7 +44,7 @@ export const PEOPLE: Feature = {
       };
       time.after(HOUR_MS, 'people', again);
       for (let count = Math.ceil(days); count > 0; count -= 1)
-        time.after(draw() * days * DAY_MS, 'look', () => look(simulation, id, draw));
+        simulation.schedule(draw(), 'look', () => look(simulation, id, draw));
     }
   },
   rests: [
