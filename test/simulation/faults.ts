@@ -189,6 +189,7 @@ export function createFaults({
       case 'second':
         if (!machine.isUp()) return;
         machine.start('second', fault.offMs);
+        rush();
         break;
       case 'service':
         service.troubles.set(fault.path, fault.trouble);

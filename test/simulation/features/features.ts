@@ -28,7 +28,7 @@ export type Feature = {
   plan(simulation: Simulation): void;
   /** Called when the service has applied a request. */
   onApplied?(simulation: Simulation, applied: Applied): void;
-  /** Called when the service has trouble or threads lose messages: makes work that meets the fault. */
+  /** Called when a second sidecar starts, the service has trouble or threads lose messages: makes work that meets the fault. */
   rush?(simulation: Simulation): void;
   /** Called after the last fault: an operator settles what waits for one. */
   atRest?(simulation: Simulation): void;
