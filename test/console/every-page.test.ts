@@ -1,5 +1,6 @@
 /** Opens every page of the console in light, in dark, and on a phone. */
 import t, { type Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import { deliver, eventOf } from '../api/deliver.ts';
 import { deduct, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 import { open, openPayroll } from './runs-stage.ts';
@@ -47,5 +48,22 @@ t.test('every page is accessible, in light and dark, and fits a phone', async (t
   for (const path of PAGES) {
     await open(page, path);
     await assertGood(t, page, path);
+  }
+});
+
+t.test('every page of the navigation opens with a token that is limited to employers', async (t) => {
+  const { signedIn, tokenFor, db } = await month(t);
+  const paused = { state: 'paused', next_probe_at: LATELY, paused_at: LATELY, reason: 'a secret' } as const;
+  await transact(db, (trx) => trx.updateTable('circuit_breaker').set(paused).execute());
+  const page = await signedIn({ token: await tokenFor([EMPLOYER], 'all') });
+  await open(page, '/');
+  const links = page.locator('header nav a');
+  const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+  t.ok(paths.includes('/census') && paths.includes('/changes'), paths.join(' '));
+  for (const path of paths) await open(page, path);
+  for (const path of ['/census', '/changes']) {
+    await open(page, path);
+    t.match(await page.locator('main').textContent(), /Sending is paused/);
+    t.notMatch(await page.locator('main').textContent(), 'a secret');
   }
 });

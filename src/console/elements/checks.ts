@@ -192,15 +192,16 @@ function checkOf(check: Readiness['checks'][number], { may }: Visit, fixes: Fixe
 }
 
 /** Explains why sending is paused; null while it is active, or for a user who may not see it. */
-export async function pausedNotice({ api, may, now }: Visit): Promise<Html | null> {
+export async function pausedNotice({ api, may, now, caller }: Visit): Promise<Html | null> {
   if (may('metrics:read')) {
     const { state, reason, paused_at } = (await api.get('/v1/activity')).circuit_breaker;
     return state === 'active' ? null : notice([reason, paused_at && [', since ', since(paused_at, now)]]);
   }
   if (!may('ledger:read')) return null;
-  const { checks } = await api.get('/v1/readiness');
+  // A token limited to employers gets the report of one of them. This check is the same in each.
+  const { checks } = await api.get('/v1/readiness', { employer_id: caller?.employers?.[0] });
   const check = checks.find(({ id }) => id === 'circuit-breaker-paused');
-  // The example of this check includes the time.
+  // The example of this check includes the time. A limited token gets none.
   return check === undefined || check.result === 'pass' ? null : notice(check.examples[0]);
 }
 
@@ -208,7 +209,7 @@ function notice(reason: Content): Html {
   return html`
     <section class="problem paused" aria-labelledby="sending-paused">
       <h2 id="sending-paused">Sending is paused</h2>
-      <p>${reason}</p>
+      ${reason !== undefined && html`<p>${reason}</p>`}
       <p>${'The service rejects the base address or the API key. Correct '}<code>BENEFITS_BASE_URL</code>${' or '}<code>BENEFITS_API_KEY</code>${'. Sending resumes automatically, and no request is lost.'}</p>
     </section>
   `;
