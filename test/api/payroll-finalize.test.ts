@@ -155,7 +155,10 @@ onEitherEngine('voiding a run names the later finalized runs that adjusted it', 
   const { finalized, post, db } = await startPayroll(t);
   await finalized('one');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
-  await finalized('two', { ...bodyOn('2026-07-31'), adjustments: 'include' });
+  const including = { ...bodyOn('2026-07-31'), adjustments: 'include' };
+  await finalized('voided', including);
+  await post('/voided/void', { reason: 'wrong' });
+  await finalized('two', including);
   await finalized('three', bodyOn('2026-08-14'));
   t.strictSame((await post('/one/void', { reason: 'wrong' })).json.settled_by, ['two']);
 });

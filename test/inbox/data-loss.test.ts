@@ -132,4 +132,7 @@ t.test('the high-water mark includes each commit of events immediately and never
   // The database has 16 events and position 12.
   await mark.stop();
   t.strictSame(readMark(url), { position: 12, seq: 18, received_at });
+  writeMark(url, { position: 13, seq: 18, received_at });
+  await keepHighWaterMark(db, url, silentLog).stop();
+  t.match(readMark(url), { position: 13 }, 'a file that returns older rows lowers nothing');
 });

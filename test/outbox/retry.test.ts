@@ -158,6 +158,8 @@ t.test('each failed attempt halves the limit, down to one', async (t) => {
     t.equal(limit.pausedUntil, null, 'a single failure does not pause');
   }
   t.strictSame(allowed, [4, 2, 1, 1, 1, 1, 1]);
+  for (const how of ['delivered', 'rejected', 'hold'] as const)
+    t.match(after(limit, how), { allowed: 2, failed: 0 }, `${how}: the service responds`);
 });
 
 t.test('after many consecutive failures requests go one at a time, with pauses', async (t) => {

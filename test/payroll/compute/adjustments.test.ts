@@ -78,6 +78,12 @@ const LATE: [rule: string, expected: string[], sent: string, fields: Changes][] 
     { member_contribution: '12', effective_start: '2026-01-17' },
   ],
   ['a version sent before the first changes nothing', [], '2025-11-01', { member_contribution: '99' }],
+  [
+    'a corrected taxability is collected under one and refunded under the other',
+    [1, 2].flatMap((run) => [`a r${run} 10.00 0.00`, `a r${run} -10.00 0.00 retro_refund`]),
+    '2026-01-30',
+    { taxability: 'post_tax' },
+  ],
   ['equal amounts change nothing', [], '2026-01-30', { description: 'Gold' }],
   [
     'a refund has the flags of the amount of today',

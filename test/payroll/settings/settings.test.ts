@@ -7,7 +7,7 @@ import { planWith, scheduleOf } from '../../../src/payroll/compute/calendar.ts';
 import type { Run, StatedRun } from '../../../src/payroll/records/body.ts';
 import { deleteRun } from '../../../src/payroll/records/runs.ts';
 import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
-import { POLICY, putPolicy } from '../../../src/payroll/settings/policy.ts';
+import { POLICY, putPolicy, readPolicies } from '../../../src/payroll/settings/policy.ts';
 import { checkSchedules, putSchedules, readSchedules } from '../../../src/payroll/settings/schedules.ts';
 import { cliActor, tokenActor } from '../../../src/security/audit.ts';
 import { scratch } from '../../database/scratch.ts';
@@ -316,6 +316,17 @@ onEitherEngine('the history of a policy records who set each version and when', 
     transact(db, (trx) => trx.deleteFrom('payroll_policies').execute()),
     /append-only/,
   );
+});
+
+onEitherEngine('a run uses the policy version in effect on its pay date', async (t) => {
+  const db = await staged(t);
+  await set(db, { effective_from: '2026-07-20', scheme: 'first-checks' });
+  await set(db, { effective_from: '2026-06-20', scheme: 'month-even' });
+  const policies = await readPolicies(db, 'acme');
+  const schemes = ['2026-06-19', '2026-07-03', '2026-07-31'].map(
+    (day) => runUnder(runOn(day), policies).scheme,
+  );
+  t.strictSame(schemes, ['annualized', 'month-even', 'first-checks']);
 });
 
 onEitherEngine('an option that differs from the policy needs a reason', async (t) => {
