@@ -86,6 +86,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'overridePayrollRunLine',
       'removePayrollRunOverride',
       'getPayrollRunReadiness',
+      'listPayrollRunFindings',
       'approvePayrollRun',
       'listPayrollRunApprovals',
       'getPayrollRunFreshness',

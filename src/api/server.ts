@@ -32,6 +32,7 @@ import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
 import { openItemRoutes, openingItemRoutes } from './routes/open-items.ts';
 import { payrollRunApprovalRoutes } from './routes/payroll-run-approvals.ts';
 import { payrollRunEmployeeRoutes } from './routes/payroll-run-employees.ts';
+import { payrollRunFindingRoutes } from './routes/payroll-run-findings.ts';
 import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
@@ -170,6 +171,7 @@ const ROUTES = [
   payrollRunEmployeeRoutes,
   payrollRunWorkRoutes,
   payrollRunApprovalRoutes,
+  payrollRunFindingRoutes,
   payrollsDueRoutes,
   payrollSettingRoutes,
   auditRoutes,

@@ -20,6 +20,7 @@ import { operationPages } from './pages/operations.ts';
 import { approvalPages } from './pages/runs/approve.ts';
 import { runEmployeePages } from './pages/runs/employees.ts';
 import { finalizePages } from './pages/runs/finalize.ts';
+import { findingPages } from './pages/runs/findings.ts';
 import { runLinePages } from './pages/runs/lines.ts';
 import { newRunPages } from './pages/runs/new.ts';
 import { overridePages } from './pages/runs/overrides.ts';
@@ -57,6 +58,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     overridePages(pages);
     approvalPages(pages);
     finalizePages(pages);
+    findingPages(pages);
     payrollFilePages(pages);
     itemPages(pages);
     itemActions(pages);

@@ -127,7 +127,7 @@ function navigation({ name, isLimited, may }: User, path: string): Html {
   `;
 }
 
-function currentOf({ path: own, below = [] }: Link, path: string): 'page' | 'true' | undefined {
-  if (own === path) return 'page';
-  return [own, ...below].some((folder) => `${path}/`.startsWith(`${folder}/`)) ? 'true' : undefined;
+function currentOf({ path: folder, below = [] }: Link, path: string): 'page' | 'true' | undefined {
+  if (folder === path) return 'page';
+  return [folder, ...below].some((parent) => `${path}/`.startsWith(`${parent}/`)) ? 'true' : undefined;
 }

@@ -111,7 +111,11 @@ export async function reportOf<Asked extends Question>(
       }
       open.push(finding);
       if (result === 'warn' && ids.length === 0) continue;
-      acceptable.push({ ...identified, example });
+      acceptable.push(
+        isLimited && (isGeneral || finding.isHidden === true)
+          ? hidden(identified)
+          : { ...identified, example },
+      );
       hash.update(`${JSON.stringify([identified, example])}\n`);
     }
     const message =
@@ -133,6 +137,11 @@ export async function reportOf<Asked extends Question>(
     etag: hash.digest('hex'),
     acceptable,
   };
+}
+
+/** Returns a finding that the viewer accepts without seeing what it is about. */
+function hidden({ checkId, result }: Pick<AcceptableFinding, 'checkId' | 'result'>): AcceptableFinding {
+  return { checkId, result, employeeId: null, ids: [], example: 'not visible to this token' };
 }
 
 function shownExample({ example, isHidden }: Found): string {

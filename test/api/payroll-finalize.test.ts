@@ -80,6 +80,28 @@ onEitherEngine('an empty list of checks accepts none', async (t) => {
   t.strictSame((await get('/next')).json.accepted_checks, []);
 });
 
+onEitherEngine('each finding is listed before it is accepted and afterward', async (t) => {
+  const { put, accept, get, db } = await startPayroll(t);
+  await put('r');
+  for (const id of ['ded-8', 'ded-9']) await deduct(db, `evt-${id}`, { id, employee_id: 'emp-1' }, LATER);
+  await deduct(db, 'evt-bad', { member_contribution: '175.00', taxability: 'untaxed' }, LATER);
+  const { findings, count } = (await get('/r/findings')).json;
+  t.equal(count, findings.length);
+  t.match(
+    findings.filter(({ result }: { result: string }) => result === 'fail'),
+    [
+      { check_id: 'events-quarantined', example: 'evt-bad: emp-1, medical', ids: ['evt-bad'] },
+      { check_id: 'overlap', example: 'emp-1', employee_id: 'emp-1' },
+    ],
+  );
+  await accept('r');
+  const accepted = (await get('/r/findings')).json.findings;
+  t.match(accepted, [
+    { check_id: 'events-quarantined', result: 'accepted', example: null, ids: ['evt-bad'] },
+    { check_id: 'overlap', result: 'accepted', employee_id: 'emp-1' },
+  ]);
+});
+
 onEitherEngine('an acceptance of a check that does not exist is rejected by name', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');

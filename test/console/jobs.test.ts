@@ -102,6 +102,7 @@ t.test('finish twenty employers: three interactions each, and one that is not re
   await page.getByRole('link', { name: /^Next payroll/ }).waitFor();
   await page.goto('/');
   t.equal(await page.getByText('Finalized', { exact: true }).count(), 19);
+  t.match(await page.getByRole('row', { name: /acme/ }).textContent(), '2$138.46', 'its totals stay');
   t.equal((await stage.run(idOf(NOT_READY))).state, 'open');
 });
 

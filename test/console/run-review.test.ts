@@ -76,11 +76,15 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
     /^Fix these fields first.*Reason is required to accept findings/s,
   ]);
   t.equal((await run('r')).state, 'open');
+  const finding = ['Two deductions for one line of coverage', 'emp-1'];
+  t.match(await cells(page, 'Findings by check'), [[...finding, '', 'must be accepted']]);
   await page.getByLabel('Reason to accept: Two deductions for one line of coverage').fill(HOSTILE);
   await click(page, 'Accept findings and finalize');
   await page.waitForURL('**/runs/r?finalized=true');
   t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
+  await page.getByRole('heading', { name: 'Accepted findings' }).waitFor();
+  t.match(await cells(page, 'Findings by check'), [[...finding, 'ded-1, version 1ded-9, version 1']]);
   await put('next', '2026-07-31');
   await open(page, '/runs/next');
   t.match(await page.locator('.checks > li').textContent(), `: emp-1, ${HOSTILE}`, 'it stays visible');
@@ -287,8 +291,8 @@ t.test('a run is compared with the previous one, and every employee outside it h
   await page.getByText('2 employees before, 2 now, 0 joined, 0 left.').waitFor();
   t.match(await page.getByRole('region', { name: 'Payroll run' }).textContent(), '$161.53 +$23.07');
   t.strictSame(await cells(page, 'By line of coverage'), [
-    ['dental', '$69.23', '$69.23', '$0.00', '$161.53', '$0.00'],
     ['medical', '$69.23', '$92.30', '+$23.07', '$161.53', '$0.00'],
+    ['dental', '$69.23', '$69.23', '$0.00', '$161.53', '$0.00'],
     ['Total', '$138.46', '$161.53', '+$23.07', '$323.06', '$0.00'],
   ]);
   const employees = page.locator('details.employee > summary');

@@ -4,6 +4,7 @@ import * as field from '../../contract/fields.ts';
 import { isAppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { readPosition } from '../../ledger/position.ts';
+import { amountField } from '../../payroll/calculation/line.ts';
 import {
   MISSING,
   PAYROLL_STATES,
@@ -18,6 +19,7 @@ import {
   type StoredComputation,
   saveComputation,
 } from '../../payroll/records/computations.ts';
+import { finalFigures } from '../../payroll/records/regular-runs.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readPayrollRevision } from '../../payroll/settings/lock.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
@@ -70,6 +72,20 @@ const PayrollDueRow = field.component(
         is_outdated: field.boolean('Data of the run may have changed since.'),
       }),
     ),
+    final: field.nullable(
+      field.closed(
+        {
+          employees: field.integer('The number of employees in the run.'),
+          lines: field.integer('The number of lines.'),
+          member_amount: amountField('What the employees pay.'),
+          employer_amount: amountField('What the employer pays.'),
+          member_difference: field.nullable(
+            amountField('This run less the previous one. Null without a previous run.'),
+          ),
+        },
+        'The figures of a finalized run.',
+      ),
+    ),
   },
   'The payroll of an employer, pay frequency and pay group that is due.',
 );
@@ -105,7 +121,14 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
       const page = due.slice(0, size);
       const last = page.at(-1);
       const next = due.length > size && last !== undefined ? sortKeyOf(last) : null;
-      return dueCursor.page(page.map(viewDue), next);
+      const final = page.flatMap(({ state, run_id }) =>
+        state === 'finalized' && run_id !== null ? [run_id] : [],
+      );
+      const figures = await finalFigures(db, final);
+      return dueCursor.page(
+        page.map((row) => viewDue(row, figures.get(row.run_id ?? '') ?? null)),
+        next,
+      );
     },
   );
 
@@ -196,12 +219,15 @@ function viewComputation({
   return { position, computed_at, ...result };
 }
 
-function viewDue({ computation, ...row }: PayrollDue): Static<typeof PayrollDueRow> {
+type Row = Static<typeof PayrollDueRow>;
+
+function viewDue({ computation, ...row }: PayrollDue, final: Row['final']): Row {
   const { employer_id, pay_frequency, pay_group } = row;
   return {
     id: [employer_id, pay_frequency, pay_group].filter((part) => part !== null).join(' '),
     ...row,
     computation:
       computation === null ? null : { ...viewComputation(computation), is_outdated: computation.is_outdated },
+    final,
   };
 }

@@ -78,7 +78,7 @@ export function commandOf(form: Form, list: RowList): Shown & { readonly do: 'sa
 /** Returns the rows of a form by their number, without empty ones. */
 function numberedRows(form: Form, list: RowList): Map<number, Row> {
   const rows = bounded(numbersOf(form), list)
-    .sort((one, other) => one - other)
+    .sort((a, b) => a - b)
     .map((number) => {
       return [number, rowOf(list, ({ name }) => form[inputName(number, name)])] as const;
     });

@@ -20,8 +20,8 @@ export function count(value: number): string {
 }
 
 /** `1 line`, `2 lines`, `1,000 lines`. */
-export function counted(number: number, one: string, several = `${one}s`): string {
-  return `${count(number)} ${number === 1 ? one : several}`;
+export function counted(number: number, singular: string, plural = `${singular}s`): string {
+  return `${count(number)} ${number === 1 ? singular : plural}`;
 }
 
 /** Formats a decimal amount: `1205.27` as `$1,205.27`, `-4.00` as `−$4.00`. A missing one is a dash. */
@@ -90,7 +90,7 @@ export function since(text: string | null | undefined, now: Date): Html {
 /** `12 s ago`, `3 min ago`, `in 5 h`. */
 export function age(text: string, now: Date): string {
   const ms = now.getTime() - Date.parse(text);
-  const unit = UNITS.find((one) => Math.abs(ms) >= 2 * one.ms) ?? { ms: 1_000, name: 's' };
+  const unit = UNITS.find((unit) => Math.abs(ms) >= 2 * unit.ms) ?? { ms: 1_000, name: 's' };
   const long = `${Math.floor(Math.abs(ms) / unit.ms)} ${unit.name}`;
   return ms < 0 ? `in ${long}` : `${long} ago`;
 }

@@ -177,10 +177,10 @@ function dismissal(employerId: string, syncId: string): Html | null {
 /** Groups the syncs by employer, the employer with the newest sync first. */
 function syncPart(syncs: readonly Sync[], visit: Visit): Html {
   const employers = [...Map.groupBy(syncs, ({ employer_id }) => employer_id)];
-  const cardOf = ([employerId, own]: [string, Sync[]]) => html`
+  const cardOf = ([employerId, ofEmployer]: [string, Sync[]]) => html`
     <section class="card" aria-label=${`Syncs of ${employerId}`}>
       <h3>${censusLink(employerId)}</h3>
-      ${timeline(own, visit, PROBLEMS_LISTED)}
+      ${timeline(ofEmployer, visit, PROBLEMS_LISTED)}
     </section>
   `;
   return html`

@@ -229,10 +229,10 @@ function content({ id, body, body_absent, response }: Change): Html {
 
 /** Returns each value with its path, named like the columns of a file. */
 function fieldsOf(value: unknown, path = ''): [string, string][] {
-  if (Array.isArray(value)) return value.flatMap((one, index) => fieldsOf(one, `${path}[${index}]`));
+  if (Array.isArray(value)) return value.flatMap((item, index) => fieldsOf(item, `${path}[${index}]`));
   if (typeof value !== 'object' || value === null) return [[path, String(value)]];
   const nameOf = (name: string) => (path === '' ? name : `${path}.${name}`);
-  return Object.entries(value).flatMap(([name, one]) => fieldsOf(one, nameOf(name)));
+  return Object.entries(value).flatMap(([name, field]) => fieldsOf(field, nameOf(name)));
 }
 
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */

@@ -4,11 +4,12 @@ import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
 import { field, hiddenFields } from '../elements/fields.ts';
-import { age, count, counted, dayOf, dayText, difference, money } from '../elements/format.ts';
+import { age, count, counted, dayOf, difference, money } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { type Console, type Done, mayApprove, type Visit } from '../page.ts';
+import { nameOf as nameOfPayroll } from './runs/labels.ts';
 
 export type Payroll = Schemas['PayrollDue'];
 type State = Payroll['state'];
@@ -132,9 +133,9 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
     ['Employer', nameOf, 'name'],
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
     ['State', ({ state: now }) => state(...STATES[now])],
-    ['Employees', ({ computation }) => (computation === null ? '' : count(computation.employees)), 'number'],
+    ['Employees', employeesOf, 'number'],
     ['Employee amount', amountOf, 'number'],
-    ['Difference', ({ computation }) => difference(computation?.member_difference ?? null), 'number'],
+    ['Difference', (payroll) => difference(figuresOf(payroll)?.member_difference ?? null), 'number'],
     ['Open problems', (payroll) => problemsOf(payroll, visit), 'wide'],
     [html`<span class="hidden-label">Action</span>`, (payroll) => payrollAction(payroll, visit)],
   ]);
@@ -145,9 +146,20 @@ function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
   return html`<span><a href=${address('/runs', { employer_id })}>${employer_id}</a><span class="under soft">${schedule}</span></span>`;
 }
 
-function amountOf({ computation, run_id, state: now }: Payroll): Content {
-  if (computation === null) return run_id === null || now === 'finalized' ? '' : 'Computing …';
-  return money(computation.member_amount);
+/** The figures of a finalized run, or of the last computation of an open one. */
+function figuresOf({ final, computation }: Payroll) {
+  return final ?? computation;
+}
+
+function employeesOf(payroll: Payroll): Content {
+  const figures = figuresOf(payroll);
+  return figures && count(figures.employees);
+}
+
+function amountOf(payroll: Payroll): Content {
+  const figures = figuresOf(payroll);
+  if (figures === null) return payroll.run_id === null ? '' : 'Computing …';
+  return money(figures.member_amount);
 }
 
 function problemsOf({ missing, ...payroll }: Payroll, { may, now }: Visit): Html {
@@ -170,12 +182,6 @@ function problemsOf({ missing, ...payroll }: Payroll, { may, now }: Visit): Html
       ${computation !== null && html`<li class="hint" title=${`Ledger position ${count(computation.position)}`}>${`Computed ${age(computation.computed_at, now)}`}</li>`}
     </ul>
   `;
-}
-
-/** `acme, biweekly, Jul 17, 2026`. */
-export function payrollName({ employer_id, pay_frequency, pay_group, pay_date }: Payroll): string {
-  const date = pay_date === null ? null : dayText(pay_date);
-  return [employer_id, pay_frequency, pay_group, date].filter((part) => part !== null).join(', ');
 }
 
 /** Renders the next step of the setup of an employer or, when nothing is missing, the button that starts its payroll. */
@@ -201,7 +207,7 @@ export function payrollAction(
 ): Html | null {
   const { employer_id, pay_frequency, pay_group, pay_date, run_id, state: now } = payroll;
   if (pay_date === null) return null;
-  const hidden = html`<span class="hidden-label">${` the payroll of ${payrollName(payroll)}`}</span>`;
+  const hidden = html`<span class="hidden-label">${` the payroll of ${nameOfPayroll(payroll)}`}</span>`;
   if (run_id !== null) {
     const isDone = now === 'finalized';
     if (label === undefined && now === 'waiting_for_approval' && mayApprove({ may, caller }))

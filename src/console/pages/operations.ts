@@ -46,8 +46,8 @@ async function operations(visit: Visit): Promise<Page> {
   const hidden = PARTS.filter(([scope]) => !may(scope)).map(([scope, shows]) => `${shows} (${scope})`);
   const shown = html`
     ${hasNoEvents && firstSteps(isEmpty)}
-    ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
-    ${part('Activity', activity, (found) => numbers(found, visit))}
+    ${part('Readiness', readiness, (report) => readinessCard(report, visit, isEmpty))}
+    ${part('Activity', activity, (counts) => numbers(counts, visit))}
     ${activity?.data && charts(activity.data)}
     ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
     ${hidden.length > 0 && html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`}
@@ -167,8 +167,8 @@ function charts({ minutes, counted_since: since }: Activity): Html {
   // Minutes before the process started have no counts.
   const hasStarted = at[0] !== undefined && since > at[0];
   const period = hasStarted ? 'since the sidecar started' : 'in the last hour';
-  const sum = acknowledged.reduce((total, one) => total + one, 0);
-  const [slowest] = minutes.toSorted((one, other) => (other.slowest_ms ?? -1) - (one.slowest_ms ?? -1));
+  const sum = acknowledged.reduce((total, number) => total + number, 0);
+  const [slowest] = minutes.toSorted((a, b) => (b.slowest_ms ?? -1) - (a.slowest_ms ?? -1));
   const most = `at most ${count(Math.max(...acknowledged))} per minute`;
   const events = timeChart({
     title: 'Events acknowledged per minute',
@@ -203,7 +203,7 @@ function charts({ minutes, counted_since: since }: Activity): Html {
 function latestSyncs(syncs: readonly Schemas['CensusSync'][]): Html {
   const caption = 'Latest census sync by employer';
   const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
-    (one, other) => (one.employer_id < other.employer_id ? -1 : 1),
+    (a, b) => (a.employer_id < b.employer_id ? -1 : 1),
   );
   const nothing = html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`;
   const overdue = html`<span> ${state('overdue')}</span>`;

@@ -14,7 +14,8 @@ const PATH = '/sessions';
 export function sessionPages({ page, action }: Console): void {
   page(PATH, 'self', async ({ api, now, caller, query: { cursor } }) => {
     const { data, next_cursor } = await api.get('/v1/sessions', { limit: PAGE_ROWS, cursor });
-    const hasOthers = cursor !== undefined || next_cursor !== null || data.some((one) => !one.is_current);
+    const hasOthers =
+      cursor !== undefined || next_cursor !== null || data.some((session) => !session.is_current);
     const endOthers = html`<button type="submit" class="danger">End all other sessions</button>`;
     const body = html`
       ${caller !== null && accessOf(caller)}

@@ -1,12 +1,21 @@
 /** Readiness findings that people accepted when finalizing a run, remembered until their facts change. */
+import Type from 'typebox';
 import type { AcceptableFinding, FindAcceptance } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
 import { type Actor, makersOf } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { hashOf } from '../records/basis.ts';
 
 type AcceptanceRow = Tables['accepted_findings'];
+
+const readIds = jsonColumn('accepted_findings', 'ids', Type.Array(Type.String()));
+
+/** Returns the events, versions or dates of an accepted finding. */
+export function idsOf({ run_id, ids }: AcceptanceRow): string[] {
+  return readIds(ids, run_id);
+}
 
 /** An acceptance of some checks, for the findings of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string };

@@ -1,6 +1,9 @@
-/** Regular runs of all employers, for the list of payrolls that are due. Reads indexes, never the frozen columns. */
+/** Regular runs of all employers, for the list of payrolls that are due. Only `finalFigures` reads the frozen columns. */
 import { sql } from 'kysely';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
+import { frozenOutcomeOf } from './outcome.ts';
+import { totalsOf } from './totals.ts';
 
 /** Returns the latest finalized pay date of each employer, pay frequency and pay group. */
 export async function lastPayDates(db: Db) {
@@ -33,4 +36,18 @@ export async function currentRegularRuns(db: Db, day: string) {
     .where('kind', '=', sql.lit('regular'))
     .execute();
   return [...open, ...finalized];
+}
+
+/** Returns the figures of finalized runs by run id. */
+export async function finalFigures(db: Db, runIds: readonly string[]) {
+  const query = db.selectFrom('payroll_runs').select(['run_id', 'totals', 'outcome']);
+  const rows = runIds.length === 0 ? [] : await query.where(isOneOf(db, 'run_id', runIds)).execute();
+  return new Map(
+    rows.map((row) => {
+      const { employees, comparison } = frozenOutcomeOf(row);
+      const { lines, member_amount, employer_amount } = totalsOf(row);
+      const member_difference = comparison?.totals.member_difference ?? null;
+      return [row.run_id, { employees, lines, member_amount, employer_amount, member_difference }] as const;
+    }),
+  );
 }

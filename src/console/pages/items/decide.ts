@@ -23,9 +23,6 @@ const SPECS: Specs = {
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
 };
 
-/** The filters that lead back to the list. */
-const KEPT = ['employer_id', 'employee_id', 'kind', 'state', 'line_of_coverage', 'older_than'] as const;
-
 export function itemActions({ action }: Console): void {
   action('/open-items/preview', 'runs:write', async ({ api, form }) => {
     const call = api.send(
@@ -42,7 +39,7 @@ export function itemActions({ action }: Console): void {
   });
 
   action('/open-items/decide', 'runs:write', async ({ api, form }) => {
-    const kept = Object.fromEntries(KEPT.map((name) => [name, form[`back_${name}`]]));
+    const kept = Object.fromEntries(labels.FILTERS.map(({ name }) => [name, form[`back_${name}`]]));
     const call = api.send(
       'post',
       '/v1/employers/{employer_id}/open-items/decisions',
@@ -92,7 +89,7 @@ function decisionsOf(form: Query): object[] {
 /** Returns the part of the list's form with the decision. `typed`: the filters of the list, and what the user entered. */
 export function decisionForm(typed: Query, problem?: ProblemDetails): Html {
   const { employee_id } = typed;
-  const back = Object.fromEntries(KEPT.map((name) => [`back_${name}`, typed[name]]));
+  const back = Object.fromEntries(labels.FILTERS.map(({ name }) => [`back_${name}`, typed[name]]));
   const { summary, fieldOf } = filledForm(SPECS, typed, problem);
   const wholeEmployee = html`
     <div class="field">

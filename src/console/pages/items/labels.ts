@@ -1,6 +1,10 @@
-/** The words of open items. */
+/** The words and filters of open items. */
 import type { Schemas } from '../../../client.ts';
+import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
+import { EMPLOYER_FILTER } from '../../elements/employers.ts';
+import { choicesOf } from '../../elements/fields.ts';
 import { address } from '../../elements/links.ts';
+import type { Filter } from '../../elements/list.ts';
 
 export type Item = Schemas['OpenItem'];
 
@@ -34,6 +38,15 @@ export const ACTIONS: Readonly<Record<NonNullable<Item['decision']>['action'], s
   write_off: 'Write off',
   paid_directly: 'Paid outside payroll',
 };
+
+export const FILTERS: readonly Filter[] = [
+  EMPLOYER_FILTER,
+  { name: 'employee_id', label: 'Employee ID' },
+  { name: 'kind', label: 'Kind', choices: choicesOf(KINDS) },
+  { name: 'state', label: 'State', choices: choicesOf(STATES) },
+  { name: 'line_of_coverage', label: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
+  { name: 'older_than', label: 'Older than, in days', size: 6 },
+];
 
 export function itemsPath(filters: Readonly<Record<string, string | undefined>>): string {
   return address('/open-items', filters);

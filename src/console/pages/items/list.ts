@@ -1,21 +1,12 @@
 /** Open items of an employer: the list with filters and totals, and the form that decides about the selected items. */
 import type { Schemas } from '../../../client.ts';
-import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { attempt } from '../../api-client.ts';
-import { EMPLOYER_FILTER, employerChooser } from '../../elements/employers.ts';
+import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, state } from '../../elements/facts.ts';
-import { choicesOf, problemSummary } from '../../elements/fields.ts';
+import { problemSummary } from '../../elements/fields.ts';
 import { actorName, count, dayOf, money, plain } from '../../elements/format.ts';
 import { address, deductionLink, employeeOf, runLink } from '../../elements/links.ts';
-import {
-  type Column,
-  type Filter,
-  filterForm,
-  filtersIn,
-  PAGE_ROWS,
-  pager,
-  table,
-} from '../../elements/list.ts';
+import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { decisionForm } from './decide.ts';
@@ -23,15 +14,6 @@ import * as labels from './labels.ts';
 
 type Item = labels.Item;
 type Totals = Schemas['OpenItemTotals'];
-
-const FILTERS: readonly Filter[] = [
-  EMPLOYER_FILTER,
-  { name: 'employee_id', label: 'Employee ID' },
-  { name: 'kind', label: 'Kind', choices: choicesOf(labels.KINDS) },
-  { name: 'state', label: 'State', choices: choicesOf(labels.STATES) },
-  { name: 'line_of_coverage', label: 'Line of coverage', choices: choicesOf(LINES_OF_COVERAGE) },
-  { name: 'older_than', label: 'Older than, in days', size: 6 },
-];
 
 export function itemPages({ page, part }: Console): void {
   page('/open-items', 'runs:read', async (visit) => {
@@ -42,7 +24,7 @@ export function itemPages({ page, part }: Console): void {
   });
 
   part('/open-items/totals', 'runs:read', async ({ api, query }) => {
-    const { employer_id, ...filters } = filtersIn(query, FILTERS);
+    const { employer_id, ...filters } = filtersIn(query, labels.FILTERS);
     const call = api.get('/v1/employers/{employer_id}/open-items/totals', { employer_id, ...filters });
     const { data, problem } = await attempt(call, 400);
     return problem === undefined ? totalsOf(data) : problemSummary(problem);
@@ -58,7 +40,7 @@ async function chooser(visit: Visit): Promise<Html> {
 
 async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const { api, query, may } = visit;
-  const { employer_id: _, ...filters } = filtersIn(query, FILTERS);
+  const { employer_id: _, ...filters } = filtersIn(query, labels.FILTERS);
   const list = { limit: PAGE_ROWS, cursor: query.cursor, employer_id, ...filters };
   const { data: page, problem } = await attempt(
     api.get('/v1/employers/{employer_id}/open-items', list) as Promise<Schemas['OpenItemList']>,
@@ -73,7 +55,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const decides =
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
   return html`
-    ${filterForm('/open-items', query, FILTERS)}
+    ${filterForm('/open-items', query, labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
     <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">
       ${shown}

@@ -1,20 +1,16 @@
 /** Approves finalizing or voiding a run, for an employer that requires a second person. */
 import type { ProblemDetails } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields } from '../../elements/fields.ts';
-import { actorName, instant } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
-import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
-import { totals } from './finalize.ts';
+import { approvalTable, totals } from './finalize.ts';
+import { findingsOf } from './findings.ts';
 import { outlineOf } from './run.ts';
 import { stateOf } from './state.ts';
-
-type Approval = Schemas['PayrollRunApproval'];
 
 export function approvalPages({ page, part, action }: Console): void {
   const scope = 'runs:approve';
@@ -48,16 +44,6 @@ export function approvalPages({ page, part, action }: Console): void {
   });
 }
 
-function approvalTable(approvals: readonly Approval[]): Html {
-  return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
-    ['Action', ({ action }) => action, 'name'],
-    ['Time', ({ approved_at }) => instant(approved_at), 'date'],
-    ['By', ({ approved_by }) => actorName(approved_by)],
-    ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
-    ['Reason', ({ reason }) => reason, 'wide'],
-  ]);
-}
-
 /** Shows what is approved: the totals and findings as they are now. */
 async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: ProblemDetails): Promise<Html> {
   const { api, params } = visit;
@@ -67,8 +53,9 @@ async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: Pro
   const fields = { reason: typed.reason ?? '', action: 'finalize', etag: readiness.etag };
   return html`
     <div id="approval">
-      ${totals(run, {})}
+      ${totals(run, {}, visit)}
       ${readinessOf(readiness, run, visit)}
+      ${failed.length > 0 && findingsOf(run)}
       ${approvalForm(params.run_id ?? '', fields, failed, problem)}
     </div>
   `;

@@ -47,27 +47,28 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
   const { search, reason, sort, all, page = '1' } = query;
   const isFolded = all === undefined && search === undefined && reason === undefined;
   const list = { limit: PAGE_ROWS, search, reason, sort, page, ...(isFolded && { different: 'true' }) };
-  const { data: found } = await attempt(api.get('/v1/payroll-runs/{run_id}/employees', list), 422);
+  const { data: employees } = await attempt(api.get('/v1/payroll-runs/{run_id}/employees', list), 422);
   // The totals above show why the run cannot be computed.
-  if (found === undefined) return html`<div></div>`;
+  if (employees === undefined) return html`<div></div>`;
   const path = runPath(runId);
-  const same = found.employees - found.different;
+  const same = employees.employees - employees.different;
   const unfold =
     same > 0 &&
     html`<p><a href=${`${address(path, { ...selected(query), all: 'true', page: undefined })}#employees`}>${`Show ${counted(same, 'employee')} without a difference`}</a></p>`;
   return html`
     <div>
       ${filters(path, query)}
-      ${found.data.length === 0 ? nothing(found, isFolded) : rowsOf(found, runId, may)}
-      ${numberedPages({ path, query: selected(query), total: found.total, anchor: 'employees' })}
+      ${employees.data.length === 0 ? nothing(employees, isFolded) : rowsOf(employees, runId, may)}
+      ${numberedPages({ path, query: selected(query), total: employees.total, anchor: 'employees' })}
       ${isFolded && unfold}
     </div>
   `;
 }
 
 function nothing({ employees }: Employees, isFolded: boolean): Html {
-  if (!isFolded) return empty('No matching employees');
-  if (employees > 0) return empty('No amount differs from the previous run');
+  if (!isFolded)
+    return empty('No matching employees', html`<p>Change the filters, or show all differences.</p>`);
+  if (employees > 0) return empty('No differences', html`<p>Every employee pays what they paid before.</p>`);
   const advice = html`<p>No employee has a deduction in effect. Events may be pending, or the census may be missing.</p>`;
   return empty('No employees in this run', advice);
 }

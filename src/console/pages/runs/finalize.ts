@@ -6,17 +6,19 @@ import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
-import { dayOf, dayText, money } from '../../elements/format.ts';
+import { actorName, dayOf, dayText, instant, money } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
+import { findingsOf } from './findings.ts';
 import { periodOf } from './labels.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = Schemas['PayrollRun'];
+type Approval = Schemas['PayrollRunApproval'];
 type Figure = keyof typeof REVIEWED;
 
 export function finalizePages({ page, part, action }: Console): void {
@@ -87,6 +89,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
     return html`<div id="review">${shown !== undefined && problemSummary(shown)}<p><a href=${path}>Back to the run</a></p></div>`;
   }
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
+  const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
   const wasRejected = problem?.status === 412;
   const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
   const whatHappened = wasRejected
@@ -103,14 +106,27 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
     <div id="review">
       ${hasChanged && changedNotice}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
-      ${totals(run, hasChanged ? reviewed : {})}
+      ${totals(run, hasChanged ? reviewed : {}, visit)}
       ${readinessOf(readiness, run, visit)}
+      ${readiness.checks.some(({ result }) => result === 'fail' || result === 'warn') && findingsOf(run)}
+      ${approvals.length > 0 && approvalTable(approvals)}
       ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, reviewed, problem) : html`<p class="hint">To accept the findings, your token needs the scope runs:approve.</p>`}
     </div>
   `;
 }
 
-export function totals(run: Run, before: Partial<Reviewed>): Html {
+/** Lists who approved the run, the newest approval first. */
+export function approvalTable(approvals: readonly Approval[]): Html {
+  return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
+    ['Action', ({ action }) => action, 'name'],
+    ['Time', ({ approved_at }) => instant(approved_at), 'date'],
+    ['By', ({ approved_by }) => actorName(approved_by)],
+    ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
+    ['Reason', ({ reason }) => reason, 'wide'],
+  ]);
+}
+
+export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
   const isCompared = before.member_amount !== undefined;
   const now = reviewedOf(run);
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
@@ -125,7 +141,7 @@ export function totals(run: Run, before: Partial<Reviewed>): Html {
         ...(isCompared ? [reviewed] : []),
         [isCompared ? 'Now' : 'Value', (name) => shown(name, now[name]), 'number'],
       ])}
-      ${breakdown(run)}
+      ${breakdown(run, visit)}
     </section>
   `;
 }

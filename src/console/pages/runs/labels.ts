@@ -114,7 +114,7 @@ export const RECOUP = {
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
 export function choiceOf(name: OptionName, value: string): Choice | undefined {
-  return OPTIONS[name].choices.find((one) => one.value === value);
+  return OPTIONS[name].choices.find((choice) => choice.value === value);
 }
 
 export const RUN_KINDS = explained({
@@ -210,10 +210,13 @@ export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' 
   return `${dayText(period_start)} to ${dayText(period_end)}`;
 }
 
-/** `acme, biweekly, Jul 17, 2026`; with the word off-cycle, and with the pay group if there is one. */
-export function nameOf({ employer_id, pay_frequency, pay_group, kind, pay_date }: Run): string {
-  const schedule = kind === 'off_cycle' ? 'off-cycle' : pay_frequency;
-  return [employer_id, schedule, pay_group, dayText(pay_date)].filter((part) => part !== null).join(', ');
+type Named = Pick<Schemas['PayrollDue'], 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date'>;
+
+/** Names a payroll or its run: `acme, biweekly, Jul 17, 2026`, with the word off-cycle, and with its pay group. */
+export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly kind?: Run['kind'] }): string {
+  const schedule = run.kind === 'off_cycle' ? 'off-cycle' : run.pay_frequency;
+  const date = run.pay_date === null ? null : dayText(run.pay_date);
+  return [employer_id, schedule, pay_group, date].filter((part) => part !== null).join(', ');
 }
 
 /** Why an employee with a deduction is not in a run. */

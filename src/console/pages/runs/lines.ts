@@ -141,10 +141,10 @@ function tabs({ kind: current, employee_id }: Visit['query'], path: string): Htm
 /** Renders lines in their order, grouped by employee. */
 export function paychecks(lines: readonly Line[], options: Options = {}): Html {
   const { runId } = options;
-  const paycheckOf = ([employee, own]: [string, Line[]]) => html`
+  const paycheckOf = ([employee, ofEmployee]: [string, Line[]]) => html`
     <section class="card paycheck">
       <h3>${runId === undefined ? employee : runEmployeeLink(runId, employee)}</h3>
-      ${own.map((line) => lineOf(line, options))}
+      ${ofEmployee.map((line) => lineOf(line, options))}
     </section>
   `;
   return html`

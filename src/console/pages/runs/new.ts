@@ -58,7 +58,7 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
     });
   }
   if (isSaved) return { go: runPath(run_id) };
-  return runForm({ ...form, below: previewOf(data as Parameters<typeof previewOf>[0]) });
+  return runForm({ ...form, below: previewOf(data as Parameters<typeof previewOf>[0], { may }) });
 }
 
 /**
@@ -210,13 +210,13 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
 
 /** Builds the API's body from the form. The API validates it. */
 function bodyOf(typed: Query): object {
-  const given: (readonly [name: string, value: string | unknown[]])[] = [
+  const fields: (readonly [name: string, value: string | unknown[]])[] = [
     ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
     ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
     ['final_checks', itemsOf(typed.final_checks, /\r?\n/).map(finalCheckOf)],
     ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
   ];
-  const stated = Object.fromEntries(given.filter(([, value]) => value.length > 0));
+  const stated = Object.fromEntries(fields.filter(([, value]) => value.length > 0));
   return typeof stated.recoup === 'string' ? { ...stated, recoup: recoupIn(stated.recoup) } : stated;
 }
 

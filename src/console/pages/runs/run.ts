@@ -11,8 +11,9 @@ import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { payrollAction, payrollName, payrollsOf } from '../home.ts';
+import { payrollAction, payrollsOf } from '../home.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
+import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
 import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
@@ -56,6 +57,7 @@ export function runPages({ page, part }: Console): void {
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${await stateOf(visit, run, { shown: run.state }, runSummary)}
+      ${run.accepted_checks.length > 0 && findingsOf(run)}
       ${isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
       ${later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${await overridesOf(visit, run)}
@@ -75,7 +77,8 @@ export function runPages({ page, part }: Console): void {
     return problem === undefined ? bar(run, visit) : uncomputable(problem);
   });
 
-  part('/runs/:run_id/changes', 'runs:read', async ({ api }) => {
+  part('/runs/:run_id/changes', 'runs:read', async (visit) => {
+    const { api } = visit;
     const { data: run } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
     if (run === undefined) return html`<div></div>`;
     const { reasons } = await api.get('/v1/payroll-runs/{run_id}/employees', { limit: 1 });
@@ -83,7 +86,7 @@ export function runPages({ page, part }: Console): void {
       <section aria-labelledby="changes">
         <h2 id="changes">${run.comparison === null ? 'Totals' : 'Changes since the previous run'}</h2>
         ${reasonLinks(run.id, reasons)}
-        ${breakdown(run)}
+        ${breakdown(run, visit)}
         <details class="hint">
           <summary>Calculation details</summary>
           ${facts([
@@ -195,7 +198,7 @@ async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
         ${next !== undefined && payrollAction(next, visit, 'Next payroll')}
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
       </div>
-      ${next !== undefined && html`<p class="hint">${`Next: ${payrollName(next)}.`}</p>`}
+      ${next !== undefined && html`<p class="hint">${`Next: ${labels.nameOf(next)}.`}</p>`}
     </section>
   `;
 }

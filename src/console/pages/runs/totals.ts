@@ -1,9 +1,11 @@
 /** The totals of a run or a preview. The API computes all amounts. */
 import type { Schemas } from '../../../client.ts';
+import { type Cents, centsOf } from '../../../money.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
-import { runLink } from '../../elements/links.ts';
+import { employeeOf, runLink } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
+import type { Visit } from '../../page.ts';
 import { itemsPath, KINDS } from '../items/labels.ts';
 import { NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
@@ -15,7 +17,7 @@ type Sum = Computed['totals']['by_taxability'][number];
 const NOT_IN_RUN_SHOWN = 100;
 
 /** Renders the sums of a run, what changed since the previous run, and who is not in it. */
-export function breakdown(run: Computed): Html {
+export function breakdown(run: Computed, visit: Pick<Visit, 'may'>): Html {
   const { totals, comparison: compared } = run;
   const { lines } = totals;
   return html`
@@ -23,7 +25,7 @@ export function breakdown(run: Computed): Html {
     ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
     ${run.open_items.length > 0 && openItems(run)}
     ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
-    ${run.not_in_run_count > 0 && notInRun(run)}
+    ${run.not_in_run_count > 0 && notInRun(run, visit)}
   `;
 }
 
@@ -43,7 +45,7 @@ function figures({ employees, totals, ...run }: Computed): Html {
 }
 
 /** A preview has lines only when it names employees. */
-export function previewOf(preview: Schemas['PayrollRunPreview']): Html {
+export function previewOf(preview: Schemas['PayrollRunPreview'], visit: Pick<Visit, 'may'>): Html {
   const { lines, totals } = preview;
   const isCut = lines !== null && lines.length < totals.lines;
   const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;
@@ -55,7 +57,7 @@ export function previewOf(preview: Schemas['PayrollRunPreview']): Html {
     <section class="preview" aria-labelledby="preview">
       <h2 id="preview" tabindex="-1" autofocus>Preview (not saved)</h2>
       ${figures(preview)}
-      ${breakdown(preview)}
+      ${breakdown(preview, visit)}
       ${shown}
     </section>
   `;
@@ -89,7 +91,8 @@ function sums<Row extends Omit<Sum, 'taxability'>>(
 function comparison(compared: NonNullable<Computed['comparison']>): Html {
   const { previous_run_id, totals, by_line_of_coverage } = compared;
   const { previous, current, joined, left } = compared.employees;
-  const rows = [...by_line_of_coverage, { ...totals, line_of_coverage: 'Total' }];
+  const largestFirst = by_line_of_coverage.toSorted((a, b) => Number(sizeOf(b) - sizeOf(a)));
+  const rows = [...largestFirst, { ...totals, line_of_coverage: 'Total' }];
   return html`
     <p>${'Compared with '}${runLink(previous_run_id)}${`: ${count(previous)} employees before, ${count(current)} now, ${count(joined)} joined, ${count(left)} left.`}</p>
     ${table(rows, { caption: 'By line of coverage', stacked: true }, [
@@ -101,6 +104,11 @@ function comparison(compared: NonNullable<Computed['comparison']>): Html {
       ['Employer difference', (row) => difference(row.employer_difference), 'number'],
     ])}
   `;
+}
+
+/** Returns the absolute difference in cents. */
+function sizeOf({ member_difference }: { readonly member_difference: string }): Cents {
+  return centsOf(member_difference.replace('-', ''));
 }
 
 function openItems({ open_items, employer_id }: Computed): Html {
@@ -128,13 +136,13 @@ function onOtherSchedules({ on_other_schedules: groups }: Computed): Html {
   `;
 }
 
-function notInRun({ not_in_run, not_in_run_count }: Computed): Html {
+function notInRun({ not_in_run, not_in_run_count }: Computed, visit: Pick<Visit, 'may'>): Html {
   const shown = not_in_run.slice(0, NOT_IN_RUN_SHOWN);
   return html`
     <details>
       <summary>${`${counted(not_in_run_count, 'employee')} with deductions not in this run`}</summary>
       ${table(shown, { caption: 'Employees not in this run', captionHidden: true }, [
-        ['Employee', ({ employee_id }) => employee_id, 'name'],
+        ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
         ['Reason', ({ reason }) => NOT_IN_RUN[reason]],
       ])}
       ${shown.length < not_in_run_count && html`<p class="hint">${`The first ${shown.length} are shown.`}</p>`}

@@ -1,0 +1,68 @@
+import Type, { type Static } from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
+import { readinessOf } from '../../readiness/run-report.ts';
+import { viewerOf } from '../employers.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+import { RunId } from '../run-schemas.ts';
+import { storedRun } from './payroll-runs.ts';
+import { questionOf } from './readiness.ts';
+
+/** The most findings in a response: more than a person reads before accepting them. */
+const FINDINGS_MAX = 1_000;
+
+const Finding = field.closed({
+  check_id: field.text('The ID of the check.'),
+  result: Type.Enum(['fail', 'warn', 'accepted'], {
+    description:
+      'A `fail` must be accepted to finalize, and a `warn` can be. Final runs have `accepted` ones.',
+  }),
+  example: field.nullableText('The finding. Null for a final run.'),
+  employee_id: field.nullableText('The employee. Null if the finding names none.'),
+  ids: Type.Array(Type.String(), { description: 'The events, versions or dates of the finding.' }),
+});
+
+const Findings = field.component(
+  'PayrollRunFindings',
+  {
+    count: field.integer('The number of findings.'),
+    findings: Type.Array(Finding, { description: 'In the order of the checks, at most 1,000.' }),
+  },
+  'The readiness findings of a run that a person can accept, or accepted.',
+);
+
+export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
+  const { db, runReviews } = parts;
+
+  app.get(
+    '/v1/payroll-runs/:run_id/findings',
+    operation('Payroll runs', 'runs:read', {
+      employers: 'run',
+      operationId: 'listPayrollRunFindings',
+      summary: 'List the readiness findings that finalizing a payroll run accepts',
+      description:
+        'Lists each finding of an open run that a person can accept, as it is now. Of a final run, it lists the findings that were accepted.',
+      params: RunId,
+      response: { 200: Findings },
+      refuses: ['NOT_FOUND', 'RUN_REFUSED'],
+    }),
+    async (request): Promise<Static<typeof Findings>> => {
+      const stored = await storedRun(db, request.params.run_id);
+      if (stored.state !== 'open') {
+        const { rows } = await acceptancesOf(db, stored.run_id);
+        const findings = rows.slice(0, FINDINGS_MAX).map((row) => {
+          const { check_id, employee_id } = row;
+          return { check_id, result: 'accepted' as const, example: null, employee_id, ids: idsOf(row) };
+        });
+        return { count: rows.length, findings };
+      }
+      const { computation, summary } = await runReviews.review(stored);
+      const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
+      const { acceptable } = await readinessOf(db, computation, summary, question);
+      const findings = acceptable.slice(0, FINDINGS_MAX).map(({ checkId, employeeId, ids, ...finding }) => {
+        return { check_id: checkId, employee_id: employeeId, ids: [...ids], ...finding };
+      });
+      return { count: acceptable.length, findings };
+    },
+  );
+}
