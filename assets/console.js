@@ -88,8 +88,8 @@ const TICK_MS = 5_000;
 setInterval(() => {
   if (document.hidden) return;
   document.body.dispatchEvent(new Event('tick'));
-  // Without a stream, poll.
-  if (source !== null && source.readyState !== EventSource.OPEN) refresh();
+  // A rejected stream is retried only after a while. A broken one reconnects within seconds and then catches up.
+  if (source?.readyState === EventSource.CLOSED) refresh();
 }, TICK_MS);
 
 if (document.querySelector(IS_LIVE) !== null) {
@@ -133,6 +133,19 @@ async function resume() {
 }
 document.addEventListener('visibilitychange', resume);
 addEventListener('focus', resume);
+
+/** A part of a page that cannot be loaded shows what to do, and a form without a response keeps what was typed. */
+function showFailure({ target, detail: { error } }) {
+  const part = target.closest?.('[hx-trigger=load]')?.querySelector('[role=status]');
+  const message = document.getElementById('message');
+  if (part) part.textContent = 'This part could not be loaded. Reload the page to try again.';
+  else if (error !== undefined && target === sent) {
+    message.innerHTML = '<div class="problem"></div>';
+    message.firstChild.textContent = 'The server did not respond. Check the connection, then try again.';
+  }
+}
+document.addEventListener('htmx:error', showFailure);
+document.addEventListener('htmx:response:error', showFailure);
 
 /** `/` goes to the search of the page, unless the user is typing. */
 document.addEventListener('keydown', (event) => {

@@ -12,7 +12,7 @@ const OF_EMPLOYER = `employer_id=${EMPLOYER}`;
 
 const PAGES = [
   '/',
-  ...['/runs', '/runs/new', '/runs/new?like=before'],
+  ...['/runs', '/runs/new?kind=off_cycle', '/runs/new?like=before'],
   ...[RUN, `${RUN}?all=true`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
   ...[`${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}?finalized=true`, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
@@ -41,6 +41,32 @@ async function month(t: Test) {
   await put('r', '2026-07-17');
   return stage;
 }
+
+t.test('a run and an employee are printed in light colors without controls', async (t) => {
+  const { signedIn } = await month(t);
+  const page = await signedIn({ scheme: 'dark' });
+  for (const path of [RUN, '/employees/emp-1']) {
+    await open(page, path);
+    await page.emulateMedia({ media: 'print' });
+    t.equal(await page.locator('nav, form, .actions').filter({ visible: true }).count(), 0, path);
+    t.ok(await page.getByText('emp-1').first().isVisible());
+    t.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
+    await page.emulateMedia({ media: null });
+  }
+});
+
+t.test('a part that cannot be loaded shows what to do, and the key / opens the search', async (t) => {
+  const { signedIn } = await month(t);
+  const page = await signedIn({ refusals: true });
+  await page.route('**/runs/r/changes', (route) => route.abort());
+  await page.goto(RUN);
+  await page.getByText('This part could not be loaded. Reload the page to try again.').waitFor();
+  for (const path of ['/runs', '/open-items?employer_id=acme', '/changes', '/audit', '/census', '/events']) {
+    await page.goto(path);
+    await page.keyboard.press('/');
+    t.ok(await page.evaluate(() => document.activeElement?.matches('form[role=search] input')), path);
+  }
+});
 
 t.test('every page is accessible, in light and dark, and fits a phone', async (t) => {
   const { signedIn } = await month(t);

@@ -238,7 +238,7 @@ t.test('a read-only token sees no button that changes anything and cannot open t
   await put('r', '2026-07-17');
   const page = await signedIn({ token: await tokenWith('runs:read'), refusals: true });
   await page.goto('/runs');
-  t.equal(await page.getByRole('link', { name: 'New run' }).count(), 0);
+  t.equal(await page.getByRole('link', { name: 'New off-cycle run' }).count(), 0);
   await open(page, '/runs/r');
   for (const name of [/Finalize/, /Delete/, /Copy to a new run/])
     t.equal(await page.getByText(name).and(page.locator('a, button')).count(), 0, `${name}`);

@@ -64,7 +64,7 @@ export function filterFields(query: Query, filters: readonly Filter[]): Html[] {
 /** Renders the filters of a list; their values are in the page's address, so a filtered list can be bookmarked. */
 export function filterForm(path: string, query: Query, filters: readonly Filter[]): Html {
   return html`
-    <form class="fields" method="get" action=${path} aria-label="Filters">
+    <form class="fields" method="get" action=${path} role="search" aria-label="Filters">
       ${filterFields(query, filters)}
       <button type="submit">Show</button>
       ${filters.some(({ name }) => query[name] !== undefined) && html`<a class="button quiet" href=${path}>Show all</a>`}

@@ -42,7 +42,7 @@ export function auditPages({ page }: Console): void {
     ]);
     const body = html`
       ${filterForm(PATH, query, FILTERS)}
-      ${data.length === 0 ? empty('No matching records') : list}
+      ${data.length === 0 ? empty('No matching records', html`<p><a href=${PATH}>Show all records</a></p>`) : list}
       ${pager(PATH, { ...filter, cursor }, next_cursor)}
       ${facts([['Head', html`<code>${head}</code>`]])}
       <p class="hint">Keep the head outside the sidecar. An auditor can later verify with it that no record was altered.</p>

@@ -32,6 +32,7 @@ const SOURCES = {
 } as const;
 const FETCHED =
   'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.';
+const NOT_REQUESTED = html`<p>It requests one when it needs it. A staged census is then uploaded automatically.</p>`;
 const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
 export function censusPages({ page, action }: Console): void {
@@ -75,7 +76,7 @@ export function censusPages({ page, action }: Console): void {
         : null;
     const list =
       syncs.data.length === 0
-        ? empty('The service has not requested a census of this employer yet')
+        ? empty('The service has not requested a census of this employer yet', NOT_REQUESTED)
         : html`<div class="card">${timeline(syncs.data, visit, PROBLEMS_MAX, response)}</div>`;
     // A refresh would close the problems, and record another read of a response.
     const isStill = response !== null || syncs.data.some(({ problem_count }) => problem_count > 0);
@@ -186,7 +187,7 @@ function syncPart(syncs: readonly Sync[], visit: Visit): Html {
   return html`
     <section aria-labelledby="syncs">
       <h2 id="syncs">Syncs, newest first</h2>
-      ${syncs.length === 0 && empty('The service has not requested a census yet')}
+      ${syncs.length === 0 && empty('The service has not requested a census yet', NOT_REQUESTED)}
       ${employers.map(cardOf)}
     </section>
   `;

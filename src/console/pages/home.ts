@@ -91,7 +91,7 @@ async function payrollsPart(visit: Visit): Promise<Html> {
   const path = address('/', visit.query);
   const content = html`
     ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
-    ${all.length > 0 && (shown.length === 0 ? empty('No payrolls in this state') : payrollTable(shown, visit))}
+    ${all.length > 0 && (shown.length === 0 ? empty('No payrolls in this state', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
   return live({ id: 'payrolls', path }, content);

@@ -50,7 +50,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
     problem !== undefined
       ? problemSummary(problem)
       : page.data.length === 0
-        ? empty(page.has_more ? 'No matching items so far' : 'No open items')
+        ? empty(page.has_more ? 'No matching items so far' : 'No open items', nothingOf(visit, page.has_more))
         : itemTable(page.data, visit);
   const decides =
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
@@ -63,6 +63,11 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
       ${decides && decisionForm(query)}
     </form>
   `;
+}
+
+function nothingOf({ query: { employer_id } }: Visit, hasMore: boolean): Html {
+  if (hasMore) return html`<p>The next page continues the search.</p>`;
+  return html`<p>${'Amounts that payroll does not take, and corrections of earlier runs, appear here. '}<a href=${labels.itemsPath({ employer_id })}>Show all items of this employer</a></p>`;
 }
 
 function totalsOf(totals: Totals): Html {

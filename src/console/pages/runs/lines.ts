@@ -116,7 +116,7 @@ async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Pr
   }
   const { data, next_cursor } = page;
   return html`
-    ${data.length > 0 ? paychecks(data, { runId, isOpen, may }) : empty('No matching lines')}
+    ${data.length > 0 ? paychecks(data, { runId, isOpen, may }) : empty('No matching lines', html`<p><a href=${`${runPath(runId)}#employees`}>Show all employees</a></p>`)}
     ${pager(runPath(runId), query, next_cursor)}
   `;
 }

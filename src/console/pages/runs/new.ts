@@ -17,7 +17,8 @@ export function newRunPages({ page, action }: Console): void {
   page('/runs/new', 'runs:read', async (visit) => {
     const { query, may } = visit;
     const copied = query.like === undefined ? null : await copyOf(visit, query.like);
-    const typed = copied ?? { ...DEFAULTS, ...(query.employer_id && { employer_id: query.employer_id }) };
+    const { kind = DEFAULTS.kind, employer_id } = query;
+    const typed = copied ?? { ...DEFAULTS, kind, employer_id };
     const note =
       copied === null
         ? `There is no run ${query.like} to copy.`
@@ -28,7 +29,7 @@ export function newRunPages({ page, action }: Console): void {
       ${query.like !== undefined && html`<p class="hint">${note}</p>`}
       ${runForm({ typed, maySave: may('runs:write') })}
     `;
-    return { title: 'New payroll run', body };
+    return { title: typed.kind === 'off_cycle' ? 'New off-cycle run' : 'New payroll run', body };
   });
 
   action('/runs/new', 'runs:read', previewOrSave, { bodyLimit: RUN_BYTES_MAX });

@@ -36,7 +36,7 @@ export function runPages({ page, part }: Console): void {
     const { data, next_cursor } = await api.get('/v1/payroll-runs', list);
     const body = html`
       <div class="actions">
-        ${may('runs:write') && html`<a class="button" href=${address('/runs/new', { employer_id })}>New run</a>`}
+        ${may('runs:write') && html`<a class="button quiet" href=${address('/runs/new', { employer_id, kind: 'off_cycle' })}>New off-cycle run</a>`}
         <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
       </div>
       ${filterForm('/runs', query, FILTERS)}
@@ -131,9 +131,10 @@ function frequencyOf({ pay_frequency, pay_group, kind }: Summary): string {
 }
 
 function nothing({ query, may }: Visit): Html {
-  if (Object.keys(query).length > 0) return empty('No matching payroll runs');
+  if (Object.keys(query).length > 0)
+    return empty('No matching payroll runs', html`<p><a href="/runs">Show all payroll runs</a></p>`);
   const next = may('runs:write')
-    ? html`<span>${'Then create a '}<a href="/runs/new">new run</a>.</span>`
+    ? html`<span>${'Then start its payroll on '}<a href="/">Home</a>.</span>`
     : 'To create a run, your token needs the scope runs:write.';
   const advice = html`<p>${'A payroll run computes what to deduct on one pay date. Upload the '}<a href="/census">census</a>${' of the employer first. '}${next}</p>`;
   return empty('No payroll runs yet', advice);
