@@ -1,0 +1,29 @@
+import { linesInUse } from '../../src/ledger/lines-in-use.ts';
+import { scratch } from '../database/scratch.ts';
+import { onEachEngine } from '../support/engine.ts';
+import { deduct, EMPLOYER, employ } from '../support/payroll.ts';
+
+onEachEngine('the lines of coverage in use are those of an employer that have not ended', async (t) => {
+  const { db } = await scratch(t);
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  await employ(db, 'elsewhere', { employer_id: 'other' });
+  const lines = [
+    ['vision', 'emp-1', {}],
+    ['vision', 'emp-2', {}],
+    ['dental', 'emp-1', { effective_end: '2026-07-13' }],
+    ['hsa', 'emp-1', { effective_end: '2026-07-12' }],
+    ['life', 'elsewhere', {}],
+  ] as const;
+  for (const [place, [line_of_coverage, employee_id, dates]] of lines.entries())
+    await deduct(db, `evt-${place}`, { id: `ded-${place}`, line_of_coverage, employee_id, ...dates });
+  // The deduction moves to an employee of the other employer.
+  await deduct(
+    db,
+    'evt-moved',
+    { id: 'ded-0', line_of_coverage: 'accident', employee_id: 'elsewhere' },
+    '2026-02-01T00:00:00Z',
+  );
+  t.strictSame(await linesInUse(db, EMPLOYER, '2026-07-13'), ['dental', 'vision']);
+  t.strictSame(await linesInUse(db, 'other', '2026-07-13'), ['accident', 'life']);
+});
