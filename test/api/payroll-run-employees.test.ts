@@ -1,6 +1,6 @@
 /** Tests the employees of a run, compared with the previous run. */
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
-import { decide, deduct, employ, setCode } from '../support/payroll.ts';
+import { decide, deduct, employ, setCode, storedRun } from '../support/payroll.ts';
 import { type Payroll, startPayroll } from './payroll-stage.ts';
 
 const NEXT = '2026-07-31';
@@ -118,4 +118,11 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);
   t.equal(await isChangedBy(decide(db, 'ded-1', 1, 'keep').catch(() => {})), false);
   t.equal(await isChangedBy(Promise.resolve()), false);
+});
+
+onEitherEngine('the lines of a final run are read once for its pages', async (t) => {
+  const { db, finalized, parts } = await startPayroll(t);
+  await finalized('before');
+  const rows = async () => parts.runReviews.employeesOf(await storedRun(db, 'before'));
+  t.equal(await rows(), await rows(), 'the same list');
 });
