@@ -24,6 +24,7 @@ import { auditRoutes } from './routes/audit.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
+import { deductionDecisionRoutes } from './routes/deduction-decisions.ts';
 import { deductionRoutes } from './routes/deductions.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { employeeRoutes } from './routes/employees.ts';
@@ -156,6 +157,7 @@ export function createApi(parts: ApiParts): Api {
 
 const ROUTES = [
   deductionRoutes,
+  deductionDecisionRoutes,
   stagedCensusRoutes,
   censusSyncRoutes,
   changeReportRoutes,

@@ -16,7 +16,7 @@ export type Json = any;
 export const EMPLOYER = 'acme';
 const DAY_MS = 86_400_000;
 /** No census sync is completed in these worlds; each finalize accepts this failure by name. */
-export const NO_SYNC = 'census-completed';
+const NO_SYNC = 'census-completed';
 /** Options that differ from the employer's policy need a reason. */
 export const stated = (options: Fields): Fields => ({ ...options, policy_reason: 'a test' });
 export const INCLUDE = stated({ adjustments: 'include' });
@@ -135,5 +135,3 @@ export const brief = (lines: Json[]) =>
       `${line.deduction_id} ${line.kind === 'regular' ? line.change : line.adjustment_for} ${line.member_amount}`,
   );
 export const adjustmentsIn = (lines: Json[]) => lines.filter(({ kind }) => kind === 'adjustment');
-export const cents = (lines: Json[]) =>
-  lines.reduce((sum, { member_amount }) => sum + Math.round(Number(member_amount) * 100), 0);

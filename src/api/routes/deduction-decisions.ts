@@ -1,0 +1,201 @@
+/** Decisions about a deduction: whether a version with a moved start applies, and which employer takes it. */
+import type { FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
+import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
+import { viewStartDecision } from '../../ledger/deduction-views.ts';
+import { getDeduction } from '../../ledger/deductions.ts';
+import { transactOnLedger } from '../../ledger/position.ts';
+import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
+import { sightsOf } from '../../ledger/visibility.ts';
+import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
+import { employersOfRuns } from '../../payroll/records/runs.ts';
+import { Actor } from '../../security/audit.ts';
+import { actingIn, by } from '../auth.ts';
+import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
+import { broken, conflict, notFound } from '../problem.ts';
+import { type Api, type ApiParts, operation } from '../route.ts';
+
+export const DeductionId = field.closed({
+  deduction_id: { ...field.identifier, description: 'The deduction ID of the benefits service.' },
+});
+
+const Decision = field.component(
+  'StartDecisionRequest',
+  {
+    version: Type.Integer({
+      minimum: 1,
+      rule: 'must be a version number',
+      description: 'The version whose start was moved before it began, as the readiness check names it.',
+    }),
+    decision: {
+      ...field.oneOf(START_DECISIONS),
+      description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
+    },
+    reason: field.reasonField('The reason, which is kept with the decision.'),
+  },
+  'A decision on a start that was moved together with other contents.',
+);
+
+export const StartDecision = field.component(
+  'StartDecision',
+  {
+    id: field.text('The ID of the decision.'),
+    deduction_id: field.text('The deduction.'),
+    ...Decision.properties,
+    position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
+    decided_by: Actor,
+    recorded_at: field.text('The time of the decision.'),
+  },
+  'A recorded decision.',
+);
+
+const AssignmentRequest = field.component(
+  'DeductionAssignmentRequest',
+  {
+    employer_id: { ...field.identifier, description: 'An employer with whom the employee is or was active.' },
+    effective_on: Type.Optional({
+      ...field.day,
+      description:
+        'The assignment counts from the pay period that contains this date. Default: the date of receipt, UTC.',
+    }),
+    reason: field.reasonField('The reason, which is kept with the assignment.'),
+  },
+  'An assignment of a deduction to one of the employers of its employee.',
+);
+
+const Assignment = field.component(
+  'DeductionAssignment',
+  {
+    id: field.text('The ID of the assignment.'),
+    deduction_id: field.text('The deduction.'),
+    employer_id: AssignmentRequest.properties.employer_id,
+    effective_on: { ...field.day, description: 'The date whose pay period is the first that counts.' },
+    reason: field.text('The reason for the assignment.'),
+    position: Type.Integer({ minimum: 1, description: "The assignment's place in the ledger." }),
+    assigned_by: Actor,
+    recorded_at: field.text('The time of the assignment.'),
+  },
+  'A recorded assignment.',
+);
+
+const AssignmentsOfDeduction = field.component(
+  'DeductionAssignments',
+  {
+    assignments: Type.Array(Assignment, {
+      description:
+        'The newest first. The first whose `effective_on` is on or before the end of a pay period applies to it.',
+    }),
+  },
+  'The employers to which a deduction was assigned.',
+);
+
+export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
+  const today = () => utcDay(now());
+
+  /** Throws 409 if a limited caller decides on a deduction of an employee who moved away. */
+  async function assertOwnEmployee(request: FastifyRequest, deductionId: string): Promise<void> {
+    const viewer = viewerOf(request, parts);
+    if (viewer === null) return;
+    const employeeId = (await getDeduction(db, deductionId, today(), { viewer }))?.version.employee_id ?? '';
+    if ((await sightsOf(db, [employeeId], viewer)).get(employeeId)?.isCurrent !== true)
+      throw conflict('The employee is no longer with an employer of this token.');
+  }
+
+  /** Returns the runs that a limited caller may see. Hidden ones become one entry. */
+  async function visibleRuns(employers: readonly string[] | null, runIds: readonly string[]) {
+    if (employers === null) return runIds;
+    const employerOf = await employersOfRuns(db, runIds);
+    const seen = runIds.filter((runId) => employers.includes(employerOf.get(runId) ?? ''));
+    return seen.length === runIds.length ? seen : [...seen, 'runs of another employer'];
+  }
+
+  app.post(
+    '/v1/deductions/:deduction_id/start-decision',
+    operation('Deductions', 'runs:write', {
+      operationId: 'decideStartOfDeduction',
+      employers: 'deduction',
+      action: 'deduction.decide-start',
+      summary: 'Decide whether a version with a moved start applies',
+      description:
+        'Needed when a start is moved before it arrives and the contents change with it: runs on the days in ' +
+        'between fail the check `start-moved` until then. A later decision on the same version replaces this one.',
+      params: DeductionId,
+      body: Decision,
+      response: { 201: StartDecision },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
+    async (request, reply) => {
+      const { deduction_id } = request.params;
+      await assertOwnEmployee(request, deduction_id);
+      const decision = { ...request.body, deductionId: deduction_id };
+      const acting = actingIn(request, now());
+      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, acting));
+      if (decided.outcome === 'unknown') throw notFound(`version ${decision.version} of a deduction`);
+      if (decided.outcome === 'not-undecided')
+        throw conflict('The start of this version was not moved in a way that needs a decision.');
+      log.info(by(request), 'a start decision was recorded');
+      return reply.code(201).send(viewStartDecision(decided.decision));
+    },
+  );
+
+  app.get(
+    '/v1/deductions/:deduction_id/employer',
+    operation('Deductions', 'ledger:read', {
+      operationId: 'getEmployerOfDeduction',
+      employers: 'deduction',
+      summary: 'Get the assignments of a deduction to employers',
+      description:
+        'Empty for a deduction that was never assigned: its employer is the employer of its employee.',
+      params: DeductionId,
+      response: { 200: AssignmentsOfDeduction },
+      refuses: ['NOT_FOUND'],
+    }),
+    async (request) => {
+      const id = request.params.deduction_id;
+      if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
+      const assignments = (await madeAssignments(db, id)).filter(({ employer_id }) =>
+        seesEmployer(request, employer_id),
+      );
+      return { assignments: assignments.reverse().map(viewAssignment) };
+    },
+  );
+
+  app.put(
+    '/v1/deductions/:deduction_id/employer',
+    operation('Deductions', 'runs:write', {
+      operationId: 'assignDeduction',
+      employers: 'deduction',
+      action: 'deduction.assign',
+      summary: 'Assign a deduction to an employer',
+      description:
+        'For an employee with two employers: the runs of the employer take the deduction, and the runs of the other employer do not. ' +
+        'Without an assignment neither takes it while both jobs last. The deduction stays with the employer until it is assigned again. ' +
+        'Runs that took it in neither are adjusted. The latest assignment again changes nothing.',
+      params: DeductionId,
+      body: AssignmentRequest,
+      response: { 200: Assignment, 201: Assignment },
+      refuses: ['NOT_FOUND', 'CONFLICT', 'ASSIGNMENT_REFUSED'],
+    }),
+    async (request, reply) => {
+      const { employer_id, effective_on = null, reason } = request.body;
+      const assigning = { employerId: employer_id, effectiveOn: effective_on, reason };
+      const { deduction_id: deductionId } = request.params;
+      if (!seesEmployer(request, employer_id))
+        throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
+      await assertOwnEmployee(request, deductionId);
+      const assigned = await assignDeduction(db, { deductionId, ...assigning }, actingIn(request, now()));
+      if (assigned.outcome === 'unknown') throw notFound('deduction');
+      if (assigned.outcome === 'not-employed')
+        throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
+      if (assigned.outcome === 'taken') {
+        throw conflict(takenBy({ ...assigned, by: await visibleRuns(employersOf(request), assigned.by) }));
+      }
+      if (assigned.outcome === 'same') return viewAssignment(assigned.assignment);
+      log.info({ employer_id, ...by(request) }, 'a deduction was assigned to an employer');
+      return reply.code(201).send(viewAssignment(assigned.assignment));
+    },
+  );
+}
