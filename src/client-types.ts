@@ -975,7 +975,7 @@ export interface components {
         /** @description What payroll deducts over time. */
         DeductionTimeline: {
             /** @description The last 1000 versions that are in effect on some date, in the order of dates. Their dates do not overlap. */
-            data: components["schemas"]["DeductionVersionInEffect"][];
+            versions: components["schemas"]["DeductionVersionInEffect"][];
         };
         /** @description A decision on a start that was moved together with other contents. */
         StartDecisionRequest: {

@@ -64,7 +64,7 @@ const TIMELINE_SHOWN = 1_000;
 const TimelineOfDeduction = field.component(
   'DeductionTimeline',
   {
-    data: Type.Array(VersionInEffect, {
+    versions: Type.Array(VersionInEffect, {
       description: `The last ${TIMELINE_SHOWN} versions that are in effect on some date, in the order of dates. Their dates do not overlap.`,
     }),
   },
@@ -205,7 +205,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
       const viewer = viewerOf(request, parts);
       const timeline = await timelineOfDeduction(db, id, { limit: TIMELINE_SHOWN, today: today(), viewer });
-      return { data: timeline.map(({ state, days }) => ({ ...viewVersion(state), in_effect: days })) };
+      return { versions: timeline.map(({ state, days }) => ({ ...viewVersion(state), in_effect: days })) };
     },
   );
 
