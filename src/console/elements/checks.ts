@@ -16,12 +16,22 @@ type Run = { readonly id: string; readonly employer_id: string };
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
 const EXAMPLES_SHOWN = 5;
 
-/** Where one example (`example`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`. */
-type Fixed = { scope?: Scope; example?: (example: string) => Html; all?: string; label?: string };
+/**
+ * Where one example (`example`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`.
+ * `ofAllEmployers`: on a page that refuses users who are limited to employers.
+ */
+type Fixed = {
+  scope?: Scope;
+  example?: (example: string) => Html;
+  all?: string;
+  label?: string;
+  ofAllEmployers?: true;
+};
 type Fixes = Readonly<Partial<Record<string, Fixed>>>;
 
 const events = (all?: string): Fixed => ({
   scope: 'events:read',
+  ofAllEmployers: true,
   example: links.eventLink,
   ...(all && { all }),
 });
@@ -29,7 +39,12 @@ const changes = (all: string): Fixed => ({ scope: 'changes:read', all });
 const employees: Fixed = { scope: 'ledger:read', example: links.employeeLink };
 const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Census' });
 
-const allEmployers: Fixed = { scope: 'ledger:read', all: '/operations', label: 'Readiness of all employers' };
+const allEmployers: Fixed = {
+  scope: 'ledger:read',
+  ofAllEmployers: true,
+  all: '/operations',
+  label: 'Readiness of all employers',
+};
 
 /** Links the event of an example such as `msg_1: emp-1, medical`, which may also be the event alone. */
 function quarantined(example: string): Html {
@@ -55,7 +70,7 @@ export const LEDGER_FIXES: Fixes = {
   'ties-changed-content': events(),
   'events-future-dated': events(),
   'events-unattributed': allEmployers,
-  'events-stale': { scope: 'events:read', all: '/events', label: 'Events' },
+  'events-stale': { scope: 'events:read', ofAllEmployers: true, all: '/events', label: 'Events' },
   'requests-rejected': changes('/changes?state=rejected'),
   'requests-stuck': changes('/changes?state=pending'),
   'census-syncs': census('/census'),
@@ -166,10 +181,14 @@ export function checkList(
   `;
 }
 
-function checkOf(check: Readiness['checks'][number], { may }: Visit, fixes: Fixes): Html {
+function checkOf(check: Readiness['checks'][number], { may, caller }: Visit, fixes: Fixes): Html {
   const { id, result, advice, count: number, examples, accepted } = check;
-  const { scope, example: linked, all, label = 'Show all' } = fixes[id] ?? {};
-  const isLinked = scope === undefined || may(scope);
+  const { scope, example: linked, all, label = 'Show all', ofAllEmployers = false } = fixes[id] ?? {};
+  const isRefused = ofAllEmployers && caller?.employers != null;
+  const isLinked = !isRefused && (scope === undefined || may(scope));
+  const obstacle = isRefused
+    ? 'To fix this, ask an operator: you are limited to employers.'
+    : `To fix this, your token needs the scope ${scope}.`;
   const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
     return html`<li>${isLinked && linked !== undefined ? linked(example) : html`<code>${example}</code>`}</li>`;
   });
@@ -184,7 +203,7 @@ function checkOf(check: Readiness['checks'][number], { may }: Visit, fixes: Fixe
         ${isLinked && all !== undefined && html`<a href=${all}>${label}</a>`}
       </p>
       <p>${advice}</p>
-      ${!isLinked && html`<p class="hint">${`To fix this, your token needs the scope ${scope}.`}</p>`}
+      ${!isLinked && html`<p class="hint">${obstacle}</p>`}
       ${shown.length > 0 && html`<ul class="examples">${shown}${more}</ul>`}
       ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${accepted_by}: ${example}, ${reason}`}</p>`)}
     </li>

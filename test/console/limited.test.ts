@@ -1,0 +1,37 @@
+/** The console for a person who is limited to employers. */
+import t from 'tap';
+import { deliver, eventOf } from '../api/deliver.ts';
+import { EMPLOYER, LATELY } from '../support/payroll.ts';
+import { openPayroll } from './runs-stage.ts';
+
+const LINK = /(?:href|hx-get)="(\/(?!assets|docs)[^"#]*)/g;
+
+t.test('a person limited to employers can open every page that a page links', async (t) => {
+  const { app, db, call, put, finalized, tokenFor } = await openPayroll(t);
+  await finalized('before', '2026-07-03');
+  await deliver(db, [eventOf('evt-broken', 'employee.deduction-updated', {})], LATELY);
+  await put('r', '2026-07-17');
+  const left = { employee_id: 'emp-1', termination_date: '2026-12-31' };
+  const { status } = await call({ method: 'POST', url: '/v1/employee-changes/termination', body: left });
+  t.equal(status, 202);
+  const begun = await app.inject({
+    method: 'POST',
+    url: '/sign-in',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ token: await tokenFor([EMPLOYER], 'all') }).toString(),
+  });
+  const cookie = String(begun.headers['set-cookie']).split(';')[0] as string;
+  const linkedOn = new Map([['/', 'nothing']]);
+  for (const [url, page] of linkedOn) {
+    const { statusCode, body } = await app.inject({ url, headers: { cookie } });
+    if (statusCode !== 200) t.equal(statusCode, 303, `${url}, which ${page} links`);
+    for (const [, link = ''] of body.matchAll(LINK)) {
+      const linked = link.replaceAll('&amp;', '&');
+      if (!linkedOn.has(linked)) linkedOn.set(linked, url);
+    }
+  }
+  const opened = [...linkedOn.keys()];
+  for (const path of ['/census', `/census/${EMPLOYER}`, '/changes', '/employees/emp-1', '/runs/r'])
+    t.ok(opened.includes(path), path);
+  t.ok(opened.some((path) => /^\/changes\/[0-9a-f-]{36}$/.test(path)));
+});
