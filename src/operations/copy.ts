@@ -17,10 +17,10 @@ type Table = KeyedTable;
 /** Each table's key, which orders its rows. Referenced tables come first. Migrations write their own table. */
 export const KEYS = {
   instance: ['id'],
-  sessions: ['session_hash'],
   audit_head: ['id'],
   audit_records: ['record_id'],
   tokens: ['token_id'],
+  sessions: ['session_hash'],
   hash_keys: ['id'],
   ledger_head: ['id'],
   deduction_versions: ['position'],
