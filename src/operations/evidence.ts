@@ -16,7 +16,7 @@ import { allRecords } from '../security/audit-list.ts';
 
 /**
  * `bodies`: with the bodies of events, else only their SHA-256. `viewer`: a caller limited to employers, whose archive has
- * only the versions that the lines name, and no ids of findings; null: with every version that the run could know.
+ * only the versions that the lines name; null: with every version that the run could know.
  */
 type EvidenceSight = { bodies: boolean; viewer: Viewer | null };
 
@@ -48,9 +48,7 @@ export async function* evidenceOf(
     yield { name: `events/${name}`, content: ndjson(await receivedEvents(db, events, bodies)) };
   }
   const { rows } = await acceptancesOf(db, stored.run_id);
-  // A finding may rest on events and on changes that another employer reported.
-  const findings = viewer === null ? rows : rows.map(({ ids: _, ...finding }) => finding);
-  yield { name: 'accepted-findings.ndjson', content: ndjson(findings) };
+  yield { name: 'accepted-findings.ndjson', content: ndjson(rows) };
   const approvals = (await approvalsOf(db, stored.run_id)).map(viewApproval);
   yield { name: 'approvals.ndjson', content: ndjson(approvals) };
   const filter = { resourceType: 'run', resourceId: stored.run_id };
