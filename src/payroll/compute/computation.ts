@@ -99,8 +99,10 @@ export type RunEmployee = {
   shares: readonly TakenShare[];
   /** The pay dates of earlier regular runs that the employee is in. Empty for employees who are not leaving. */
   paid: readonly PaidDate[];
-  /** The earlier runs that may have open items: most often none. */
+  /** The earlier runs whose lines are read for open items, in their order: most often none. */
   reopened: readonly EarlierRun[];
+  /** The recent ones that may have taken another amount than is due. */
+  revised: ReadonlySet<EarlierRun>;
   /** The lines of the employee in the reopened runs. */
   earlierLines: EarlierLines;
 };

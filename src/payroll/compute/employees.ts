@@ -17,7 +17,7 @@ import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
 import { membershipOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
-import { reopenedRuns } from './reopened-runs.ts';
+import { type Reopened, reopenedRuns } from './reopened-runs.ts';
 import { terminationOf } from './shares.ts';
 import { takenItemsOf } from './taken-items.ts';
 
@@ -49,6 +49,7 @@ async function* idsOf(db: Db | Trx, { run, only }: Computation, after: string): 
   }
 }
 
+const NOT_REOPENED: Reopened = { reopened: [], revised: new Set() };
 const NO_LINES: EarlierLines = earlierLinesOf([]);
 
 async function readPage(
@@ -86,11 +87,10 @@ async function readPage(
       openings: openings.get(employeeId) ?? [],
       shares: computation.shares.get(employeeId) ?? [],
       paid: [],
-      reopened: [],
+      ...NOT_REOPENED,
       earlierLines: NO_LINES,
     };
-    employee.reopened = reopenedRuns(computation, employee);
-    return employee;
+    return Object.assign(employee, reopenedRuns(computation, employee));
   });
   await readPaidDates(db, computation, employees);
   await readEarlierLines(db, computation, employees, previousRows);

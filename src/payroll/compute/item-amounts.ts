@@ -26,22 +26,19 @@ export function itemAmounts(
   attended: readonly Attended[],
 ): ItemAmount[] {
   return [
-    ...employee.reopened.flatMap((earlier) => [
-      ...arrearsOf(computation, employee, earlier),
-      ...adjustmentsOf(computation, employee, earlier, attended),
-    ]),
+    ...employee.reopened.flatMap((earlier) => arrearsOf(computation, employee, earlier)),
+    ...[...employee.revised].flatMap((earlier) => adjustmentsOf(computation, employee, earlier, attended)),
     ...employee.openings.map((opening) => openingOf(computation, opening)),
   ];
 }
 
-/** Returns the differences of an earlier run from what it should have taken. */
+/** Returns the differences between what a revised run took and what it should have taken. */
 function adjustmentsOf(
   computation: Computation,
   employee: RunEmployee,
   earlier: EarlierRun,
   attended: readonly Attended[],
 ): ItemAmount[] {
-  if (!earlier.isRecent) return [];
   const wasIn = employee.earlierLines.attended.has(earlier.freezeId);
   const settled = settledLines(computation, employee, earlier, 'adjustment');
   const adjustments = adjustmentLines(computation, employee, earlier, attended, settled);

@@ -8,25 +8,31 @@ import { overlaps } from './missed-checks.ts';
 import { overriddenAmounts } from './overrides.ts';
 import { belongsIn, membershipOf } from './population.ts';
 
-/** Returns the earlier runs whose lines must be read for an employee, in their order: most often none. */
-export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): EarlierRun[] {
+export type Reopened = Pick<RunEmployee, 'reopened' | 'revised'>;
+
+/** Returns the earlier runs that may have open items of an employee: most often none. */
+export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): Reopened {
   const settledRuns = new Set([
     ...employee.takenItems.map(({ source }) => source),
     ...paidDirectly(employee).map(({ runId }) => runId),
   ]);
   const reopened = new Set<EarlierRun>();
+  const revised = new Set<EarlierRun>();
   for (const run of earlier) {
     const isSettled = settledRuns.has(run.runId);
     if (isSettled || employee.owed.some(({ runId, owed }) => runId === run.runId && owed !== 0n))
       reopened.add(run);
-    if (run.isVoided || !run.isRecent) continue;
+    if (!run.isRecent) continue;
+    if (isSettled) revised.add(run);
+    if (run.isVoided) continue;
     const wasIn = wasInRun(run, employee);
     if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, wasIn))) continue;
     reopened.add(run);
+    revised.add(run);
     // Another run of the same days may have taken what this run missed.
     if (!wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
   }
-  return earlier.filter((run) => reopened.has(run));
+  return { reopened: earlier.filter((run) => reopened.has(run)), revised };
 }
 
 /** Reports whether a run was a final check, or has the pay date of a share that one took, even if it was voided. */
