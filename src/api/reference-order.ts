@@ -105,6 +105,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'listOpenItems',
       'getOpenItemTotals',
       'listOpenItemsOfEmployee',
+      'listItemDecisions',
       'decideOpenItems',
       'previewItemDecisions',
       'createOpeningItems',

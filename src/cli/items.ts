@@ -8,6 +8,7 @@ import { ITEM_KINDS, itemIdentity } from '../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../payroll/compute/item-state.ts';
 import { ITEM_ACTIONS, type ItemAction } from '../payroll/facts/decisions.ts';
 import { decideItems } from '../payroll/reconciliation/decide-items.ts';
+import { type ListedDecision, listDecisions } from '../payroll/reconciliation/decisions.ts';
 import { type ItemTotals, totalItems } from '../payroll/reconciliation/item-totals.ts';
 import {
   type ItemFilter,
@@ -60,6 +61,24 @@ export function addItemCommands(program: Command): void {
       await assertKnownEmployer(db, options.employer);
       const sums = await totalItems(db, itemsOf(context, options));
       printResult(out, sums, () => printTotals(out, sums));
+    });
+  items
+    .subcommand('decisions', 'List the decisions about open items, the newest first.')
+    .records('none')
+    .examples(
+      'items decisions --employer maple-bakery',
+      'items decisions --employer maple-bakery --item arrears:mb-2026-07:maple-bakery-001:ded_01J2Q7:medical:pre_tax',
+    )
+    .employer()
+    .option('--item <id>', 'Only this item, with holds of all items of its employee')
+    .option('--employee <id>', 'Only items of this employee')
+    .page()
+    .doesOnDatabase(async ({ db, out }, options: DecisionsOptions & PageOptions) => {
+      const { employer, item, employee, cursor, limit } = options;
+      await assertKnownEmployer(db, employer);
+      const filter = { itemId: item, employeeId: employee };
+      const page = await listDecisions(db, employer, filter, { cursor, limit });
+      printPage(out, page, { columns: DECISION_COLUMNS, rows: page.data, none: 'No decisions.' });
     });
   items
     .subcommand('decide', 'Decide about open items: all that are named, or none.')
@@ -141,6 +160,8 @@ type FilterOptions = {
   lineOfCoverage?: string;
   olderThan?: number;
 } & Pick<ItemFilter, 'kind' | 'state'>;
+
+type DecisionsOptions = { employer: string; item?: string; employee?: string };
 
 type DecideOptions = {
   employer: string;
@@ -232,6 +253,19 @@ const COLUMNS: readonly Column<ShownItem>[] = [
   ['state', stateOf],
   ['reason', ({ decision }) => decision?.reason, 6],
   ['item', ({ id }) => id, 7],
+];
+
+const DECISION_COLUMNS: readonly Column<ListedDecision>[] = [
+  ['decided', ({ decided_at }) => decided_at],
+  ['employee', ({ employee_id }) => employee_id],
+  ['action', ({ action }) => action],
+  ['amount', ({ amount: part }) => (part === null ? undefined : dollars(part))],
+  ['not before', ({ not_before }) => not_before, 4],
+  ['until', ({ until }) => until, 3],
+  ['paid on', ({ paid_on }) => paid_on, 5],
+  ['by', ({ decided_by }) => decided_by.name, 2],
+  ['reason', ({ reason }) => reason, 1],
+  ['item', ({ item_id }) => item_id ?? 'all items', 6],
 ];
 
 function stateOf({ state, reopened, needs_decision }: ShownItem): string {

@@ -12,6 +12,7 @@ import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
 import { homePages } from './pages/home.ts';
 import { itemActions } from './pages/items/decide.ts';
+import { decisionPages } from './pages/items/decisions.ts';
 import { itemPages } from './pages/items/list.ts';
 import { deductionPages } from './pages/ledger/deduction.ts';
 import { employeePages } from './pages/ledger/employee.ts';
@@ -61,6 +62,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     findingPages(pages);
     payrollFilePages(pages);
     itemPages(pages);
+    decisionPages(pages);
     itemActions(pages);
     settingPages(pages);
     editorPages(pages);

@@ -17,6 +17,7 @@ const PAGES = [
   ...[`${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}?finalized=true`, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
+  `/open-items/decisions?${OF_EMPLOYER}`,
   ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
   ...['/ledger', '/ledger?employee_id=nobody', '/deductions/ded-1', '/deductions/none'],

@@ -88,4 +88,12 @@ t.test('selected items are decided together, and a changed item is not', async (
   await click(page, 'Record the decisions');
   await page.locator('.state').filter({ hasText: 'On hold' }).first().waitFor();
   t.match((await items())[0], { state: 'hold', decision: { covers: 'employee' } });
+  await page.getByRole('link', { name: 'All decisions' }).click();
+  t.strictSame(
+    (await cells(page, 'Decisions')).map((row) => [row[0], ...row.slice(3, 6), row.at(-1)]),
+    [
+      ['emp-1', 'Hold, all items', '–', '–', 'leave of absence'],
+      ['emp-1', 'Take with paychecks', '–', 'Aug 1, 2026', HOSTILE],
+    ],
+  );
 });

@@ -8,6 +8,7 @@ import { rosterOf } from '../../ledger/roster.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
 import { type CheckedDecisions, decideItems } from '../../payroll/reconciliation/decide-items.ts';
+import { ListedDecision, listDecisions } from '../../payroll/reconciliation/decisions.ts';
 import { ItemTotals, totalItems } from '../../payroll/reconciliation/item-totals.ts';
 import { csvOfItems } from '../../payroll/reconciliation/items-csv.ts';
 import {
@@ -27,7 +28,7 @@ import {
   OpeningRow,
 } from '../../payroll/reconciliation/opening-rows.ts';
 import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation/preview-decisions.ts';
-import { DecisionsRequest } from '../../payroll/reconciliation/requested-decisions.ts';
+import { DecisionsRequest, ItemId } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { seesEmployer, viewerOf } from '../employers.ts';
@@ -171,6 +172,31 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       const how = { today: today(), viewer: viewerOf(request, parts), limit: most + 1, state };
       const items = await itemsOfEmployee(db, employee_id, employers, how);
       return { data: items.slice(0, most), has_more: items.length > most, next_cursor: null };
+    },
+  );
+
+  app.get(
+    '/v1/employers/:employer_id/open-items/decisions',
+    operation('Open items', 'runs:read', {
+      operationId: 'listItemDecisions',
+      employers: 'employer',
+      summary: 'List the decisions about open items',
+      description: 'Lists all decisions, the newest first, including decisions that a later one replaced.',
+      params: EmployerId,
+      querystring: field.closed({
+        item_id: Type.Optional({
+          ...ItemId,
+          description: 'Only decisions about this item, and holds of all items of its employee.',
+        }),
+        employee_id: idFilter('Only decisions about items of this employee.'),
+        cursor,
+        limit,
+      }),
+      response: { 200: pageOf(ListedDecision) },
+    }),
+    async ({ params, query }) => {
+      const filter = { itemId: query.item_id, employeeId: query.employee_id };
+      return listDecisions(db, params.employer_id, filter, { ...query, limit: query.limit ?? LIMIT_DEFAULT });
     },
   );
 

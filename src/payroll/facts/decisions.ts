@@ -127,6 +127,31 @@ export async function decisionsOnRun(db: Db | Trx, runId: string, most: number):
   return rows.map(decisionOf);
 }
 
+/** `itemId`: decisions on this item, and holds of all items of its employee `employeeId`. */
+export type DecisionFilter = { itemId: string | null; employeeId: string | null };
+
+/** Returns at most `limit` decisions of an employer, the newest first, with numbers below `before`. */
+export async function newestDecisions(
+  db: Db | Trx,
+  employerId: string,
+  { itemId, employeeId }: DecisionFilter,
+  { before, limit }: { before: number | undefined; limit: number },
+): Promise<Decision[]> {
+  const rows = await db
+    .selectFrom('item_decisions')
+    .selectAll()
+    .where('employer_id', '=', employerId)
+    .$if(employeeId !== null, (query) => query.where('employee_id', '=', employeeId as string))
+    .$if(itemId !== null, (query) =>
+      query.where((eb) => eb.or([eb('item_id', '=', itemId), eb('item_id', 'is', null)])),
+    )
+    .$if(before !== undefined, (query) => query.where('decision_id', '<', before as number))
+    .orderBy('decision_id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(decisionOf);
+}
+
 function decisionOf(row: ItemDecisionTable): Decision {
   const { member_amount, employer_amount, amount } = row;
   return {

@@ -14,14 +14,13 @@ const optionalDay = (description: string) => Type.Optional({ ...day, description
 /** An item id has the ids of a run, an employee and a deduction, percent-encoded. */
 const ITEM_ID_MAX_CHARACTERS = 10_000;
 
+export const ItemId = Type.String({ minLength: 1, maxLength: ITEM_ID_MAX_CHARACTERS });
+
 const RequestedDecision = closed({
-  item_id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: ITEM_ID_MAX_CHARACTERS,
-      description: 'The open item. Either this or `employee_id` is required.',
-    }),
-  ),
+  item_id: Type.Optional({
+    ...ItemId,
+    description: 'The open item. Either this or `employee_id` is required.',
+  }),
   employee_id: Type.Optional({
     ...identifier,
     description: 'The employee whose items to hold, also items that arise later.',

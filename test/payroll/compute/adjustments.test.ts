@@ -200,16 +200,20 @@ t.test('a void returns what the voided run settled and what later runs settled f
   ]);
   await voided(db, 'r2');
   t.strictSame(await adjustments(db, {}, 4), ['a r1 2.00 0.00 retro_pre_tax', 'a r2 -3.00 0.00']);
+  const returned = (await itemsIn(db, body(4))).find(({ identity }) => identity.source === 'r2');
+  t.match(returned?.line.explanation, /\(the run was voided on July 10\)/);
 });
 
 t.test('an imported deduction missed no check before its first import', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('f'));
   await send(db, { ...election('2025-12-01'), eventId: `${IMPORTED}1` });
-  for (const place of [2, 14]) await finalized(db, `r${place}`, body(place));
+  const pay_date = LATELY.slice(0, 'YYYY-MM-DD'.length);
+  const runs = { before: body(12), sameDay: body(13, { pay_date }), after: body(14) };
+  for (const [id, given] of Object.entries(runs)) await finalized(db, id, given);
   await learn(db, employment('e'));
-  t.ok(LATELY > body(2).pay_date && LATELY < body(14).pay_date, 'the import is between the runs');
-  t.strictSame(await adjustments(db, {}, 15), ['a r14 10.00 0.00 missed_check']);
+  const missed = ['a sameDay 10.00 0.00 missed_check', 'a after 10.00 0.00 missed_check'];
+  t.strictSame(await adjustments(db, {}, 15), missed);
 });
 
 t.test('a refund has the line of coverage under which the amount was taken', async (t) => {
@@ -481,6 +485,22 @@ t.test('an off-cycle run does not adjust a missed check that it takes', async (t
   );
 });
 
+t.test('only regular amounts of the same deduction in off-cycle runs count for a missed check', async (t) => {
+  const db = await staged(t, [1]);
+  const dental = { line_of_coverage: 'dental', effective_start: '2026-01-17' } as const;
+  await send(db, election('2025-12-01', dental, 'b'));
+  await finalized(db, 'r2', body(2, { employee_ids: ['f'] }));
+  await send(db, election('2026-01-30', { member_contribution: '12.00' }));
+  const named: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'b'] };
+  await finalized(db, 'off', body(2, { ...named, adjustments: 'include' }));
+  t.strictSame((await linesOf(db, 'off')).map(brief), [
+    'a  12.00 0.00',
+    'b  10.00 0.00',
+    'a r1 2.00 0.00 retro_pre_tax',
+  ]);
+  t.strictSame(await adjustments(db), []);
+});
+
 t.test('a regular run does not adjust a missed check whose pay period it covers', async (t) => {
   const { db } = await scratch(t);
   await send(db, election('2025-12-01'));
@@ -508,8 +528,14 @@ t.test('no check is missed if runs of a different frequency cover its period', a
     return adjustments(db);
   };
   t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check']);
-  t.strictSame(await missed(weeks.slice(0, 1)), ['a r2 10.00 0.00 missed_check_partial']);
+  const [first, second] = weeks as [(typeof weeks)[number], (typeof weeks)[number]];
+  const partial = ['a r2 10.00 0.00 missed_check_partial'];
+  t.strictSame(await missed([first]), partial);
   t.strictSame(await missed(weeks), []);
+  const upToFirstDay = { ...first, period_start: '2026-01-10', period_end: '2026-01-16' };
+  const fromLastDay = { ...second, period_start: '2026-01-29', period_end: '2026-02-04' };
+  for (const week of [upToFirstDay, fromLastDay])
+    t.strictSame(await missed([week]), partial, 'a day of the period is covered');
 });
 
 t.test('lines of an earlier run are read only for employees with changes since', async (t) => {

@@ -141,6 +141,9 @@ onEitherEngine('an override of an employee who leaves the run takes nothing and 
   await learn(db, employment('e', { termination_date: '2026-01-31' }));
   t.strictSame(await taken(db), []);
   t.match(await outdated(db, 'r'), [/^e: a on 2026-06-19 would be no line; it was 10\.00 /]);
+  await finalize(db, 'r');
+  await learn(db, employment('e'));
+  t.strictSame(await due(db), ['medical 10.00'], 'the missed check is due without the override');
 });
 
 onEitherEngine('only amounts of an employee in an open run are overridden', async (t) => {

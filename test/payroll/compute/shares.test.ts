@@ -173,6 +173,8 @@ t.test('a share is taken once, even if the employee returns', async (t) => {
   t.strictSame(await taken(db, LAST + 3), [' 69.23']);
   await voided(db, 'off');
   t.strictSame(await due(db, LAST + 2), ['r13 69.23'], 'the share of a voided run is due');
+  const [share] = await lines(db, body(LAST + 2, { adjustments: 'include' }), 'adjustment');
+  t.match(share?.explanation, /\(the final check was voided on July 10\)/);
   t.ok((await verified(db, 'r13')).identical, 'a final run keeps what it knew');
 });
 

@@ -4,6 +4,7 @@ import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { Problem } from '../../../src/errors.ts';
 import { decideItems } from '../../../src/payroll/reconciliation/decide-items.ts';
+import { listDecisions } from '../../../src/payroll/reconciliation/decisions.ts';
 import { totalItems } from '../../../src/payroll/reconciliation/item-totals.ts';
 import { csvOfItems } from '../../../src/payroll/reconciliation/items-csv.ts';
 import {
@@ -324,3 +325,36 @@ onEitherEngine('opening items are stored once, and refused with other content', 
   t.match(await bring(db, second, second), { outcome: 'refused', problems: [{ path: 'lines[1].id' }] });
   t.equal((await db.selectFrom('opening_items').selectAll().execute()).length, 2);
 });
+
+onEitherEngine(
+  'decisions are listed with the holds of the employee, the newest first, in pages',
+  async (t) => {
+    const db = await staged(t);
+    const [arrears] = await list(db, { kind: 'arrears' });
+    const { id: itemId } = arrears as ShownItem;
+    await decide(db, 'arrears', { action: 'take', amount: '3.00' });
+    await decide(db, 'opening', { action: 'write_off' });
+    const hold = requestOf({ employee_id: 'e', action: 'hold' });
+    await decideItems(db, EMPLOYER, hold, acting(LATELY));
+    await decide(db, 'arrears', { action: 'hold' });
+    const listed = async (filter: Parameters<typeof listDecisions>[2], employer = EMPLOYER) =>
+      (await listDecisions(db, employer, filter, { limit: 10 })).data.map(
+        ({ id, employee_id, item_id, action }) =>
+          `${id} ${employee_id} ${action}${item_id === null ? ' all' : ''}`,
+      );
+    const ofArrears = ['4 e hold', '3 e hold all', '1 e take'];
+    t.strictSame(await listed({}), ['4 e hold', '3 e hold all', '2 f write_off', '1 e take']);
+    t.strictSame(await listed({ itemId }), ofArrears);
+    t.strictSame(await listed({ employeeId: 'e' }), ofArrears);
+    t.strictSame(await listed({ itemId, employeeId: 'f' }), []);
+    t.strictSame(await listed({ itemId: 'none' }), []);
+    t.strictSame(await listed({}, 'other'), []);
+    const first = await listDecisions(db, EMPLOYER, { itemId }, { limit: 2 });
+    t.match(first, { data: [{ id: '4' }, { id: '3' }], has_more: true });
+    const cursor = first.next_cursor as string;
+    t.match(await listDecisions(db, EMPLOYER, { itemId }, { cursor, limit: 2 }), {
+      data: [{ id: '1', amount: '3.00', item_id: itemId, decided_by: { kind: 'system' } }],
+      has_more: false,
+    });
+  },
+);

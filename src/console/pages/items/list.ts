@@ -139,12 +139,16 @@ function stateOf({ state: now, needs_decision, reopened }: Item): Html {
   return state(needs_decision || reopened !== null ? 'Needs a decision' : labels.STATES.open, 'warn');
 }
 
-function explained({ explanation, reopened, decision, run_id }: Item): Html {
+function explained({ id, employer_id, explanation, reopened, decision, run_id }: Item): Html {
   const sentences: Content[] = [
     explanation,
     decision !== null &&
       ` ${labels.ACTIONS[decision.action]}, decided by ${actorName(decision.decided_by)}: ${decision.reason}.`,
     reopened !== null && ` Open again: ${labels.REOPENED[reopened]}.`,
   ];
-  return html`<span>${sentences}${run_id !== null && html`<span>${' Run '}${runLink(run_id)}</span>`}</span>`;
+  const decisions = address('/open-items/decisions', { employer_id, item_id: id });
+  return html`<span>
+    ${sentences}${run_id !== null && html`<span>${' Run '}${runLink(run_id)}</span>`}
+    ${decision !== null && html`<a href=${decisions}>All decisions</a>`}
+  </span>`;
 }

@@ -1,0 +1,53 @@
+/** The decisions about an open item, or about all open items of an employer. */
+import type { Schemas } from '../../../client.ts';
+import { attempt } from '../../api-client.ts';
+import { empty } from '../../elements/facts.ts';
+import { problemSummary } from '../../elements/fields.ts';
+import { actorName, dayOf, instant, money } from '../../elements/format.ts';
+import { employeeOf } from '../../elements/links.ts';
+import { type Column, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import * as labels from './labels.ts';
+
+type Listed = Schemas['ListedItemDecision'];
+
+const PATH = '/open-items/decisions';
+
+export function decisionPages({ page }: Console): void {
+  page(PATH, 'runs:read', async (visit) => ({
+    title: visit.query.item_id === undefined ? 'Decisions about open items' : 'Decisions about an open item',
+    body: await listOf(visit),
+  }));
+}
+
+async function listOf(visit: Visit): Promise<Html> {
+  const { api, query } = visit;
+  const { employer_id = '', item_id, cursor } = query;
+  const list = { limit: PAGE_ROWS, cursor, employer_id, item_id };
+  const call = api.get('/v1/employers/{employer_id}/open-items/decisions', list);
+  const { data: decisions, problem } = await attempt(call, 400);
+  if (problem !== undefined) return problemSummary(problem);
+  return html`
+    <p><a href=${labels.itemsPath({ employer_id })}>${`Open items of ${employer_id}`}</a></p>
+    ${decisions.data.length === 0 ? empty('No decisions') : table(decisions.data, { caption: 'Decisions', captionHidden: true, stacked: true }, columnsFor(visit))}
+    ${pager(PATH, query, decisions.next_cursor)}
+  `;
+}
+
+function columnsFor(visit: Visit): Column<Listed>[] {
+  return [
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
+    ['Decided', ({ decided_at }) => instant(decided_at), 'date'],
+    ['By', ({ decided_by }) => actorName(decided_by)],
+    [
+      'Decision',
+      ({ action, covers }) => `${labels.ACTIONS[action]}${covers === 'employee' ? ', all items' : ''}`,
+    ],
+    ['Amount', ({ amount }) => money(amount), 'number'],
+    ['From', ({ not_before }) => dayOf(not_before), 'date'],
+    ['Until', ({ until }) => dayOf(until), 'date'],
+    ['Paid on', ({ paid_on }) => dayOf(paid_on), 'date'],
+    ['Reason', ({ reason }) => reason, 'wide'],
+  ];
+}

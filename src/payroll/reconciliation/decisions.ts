@@ -1,0 +1,49 @@
+/** The decisions on open items, as the API and the command line list them. */
+import Type, { type Static } from 'typebox';
+import { component, nullableText, text } from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
+import { cursorOf, type ListPage } from '../../formats/cursor.ts';
+import { makersOf } from '../../security/audit.ts';
+import { itemIdentity } from '../calculation/items.ts';
+import { newestDecisions } from '../facts/decisions.ts';
+import { ItemDecision, viewDecision } from './open-items.ts';
+
+export const ListedDecision = component(
+  'ListedItemDecision',
+  {
+    employee_id: text('The employee.'),
+    item_id: nullableText('The open item. Null for a hold that covers all items of the employee.'),
+    ...ItemDecision.properties,
+  },
+  'A decision, and what it is about.',
+);
+export type ListedDecision = Static<typeof ListedDecision>;
+
+const decisionCursor = cursorOf('item-decisions', Type.Object({ before: Type.Integer({ minimum: 1 }) }));
+
+/**
+ * Returns a page of the decisions of an employer, the newest first. With `itemId`, it has the decisions on this item and the
+ * holds of all items of its employee.
+ */
+export async function listDecisions(
+  db: Db,
+  employerId: string,
+  { itemId, employeeId }: { itemId?: string | undefined; employeeId?: string | undefined },
+  page: { cursor?: string | undefined; limit: number },
+): Promise<ListPage<ListedDecision>> {
+  const before = decisionCursor.decode(page.cursor)?.before;
+  const ofItem = itemId === undefined ? undefined : itemIdentity(itemId)?.employee_id;
+  const employees = [...new Set([ofItem, employeeId])].filter((id) => id !== undefined);
+  const isImpossible = (itemId !== undefined && ofItem === undefined) || employees.length > 1;
+  if (isImpossible) return decisionCursor.page([], null);
+  const filter = { itemId: itemId ?? null, employeeId: employees[0] ?? null };
+  const decisions = await newestDecisions(db, employerId, filter, { before, limit: page.limit + 1 });
+  const listed = decisions.slice(0, page.limit);
+  const makers = await makersOf(db, [...new Set(listed.map(({ recordId }) => recordId))]);
+  const data = listed.map((decision): ListedDecision => {
+    const { employeeId: employee_id, itemId: item_id } = decision;
+    return { employee_id, item_id, ...viewDecision(decision, makers) };
+  });
+  const last = decisions.length > page.limit ? listed.at(-1) : undefined;
+  return decisionCursor.page(data, last === undefined ? null : { before: last.decisionId });
+}
