@@ -211,8 +211,10 @@ const LEAVER = 'harbor-clinic-003';
 
 /** An employee of harbor-clinic who pays 130.00 with each biweekly paycheck. `follow` runs a command of the docs. */
 async function paidEmployee(t: Test) {
+  // Before the database, whose folder it empties.
+  const variablesOfCommands = environment(t);
   const { call, db, url, tokenWith } = await start(t, { now: () => new Date(LATELY) });
-  const env = { ...environment(t), DATABASE_URL: url };
+  const env = { ...variablesOfCommands, DATABASE_URL: url };
   const variables = { API: '', TOKEN: await tokenWith('runs:read', 'runs:write') };
   await learn(db, employment(LEAVER, { employer_id: 'harbor-clinic' }));
   const terms = { employee_id: LEAVER, period: 'biweekly', member_contribution: '130.00' } as const;

@@ -33,8 +33,8 @@ export function checkAmounts(
   const count = terms.finalChecks.get(employee.employeeId);
   const dates = remainingDates(terms, employee, history).slice(0, count);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
-  const own = ownAmounts(terms, employee, history, employments);
-  return own?.flags.includes('share_taken') === true ? own : null;
+  const amounts = ownAmounts(terms, employee, history, employments);
+  return amounts?.flags.includes('share_taken') === true ? amounts : null;
 }
 
 /**

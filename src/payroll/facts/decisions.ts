@@ -6,6 +6,7 @@ import { type Acting, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { type Content, contentHash } from '../../security/verify-contents.ts';
 import type { Sides } from '../calculation/items.ts';
+import { lastNumber } from './last-number.ts';
 
 export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
 export type ItemAction = (typeof ITEM_ACTIONS)[number];
@@ -87,13 +88,8 @@ export async function recordDecisions(
 }
 
 /** Returns the number of the newest decision of an employer, 0 without one. */
-export async function lastDecision(db: Db | Trx, employerId: string): Promise<number> {
-  const { last } = await db
-    .selectFrom('item_decisions')
-    .select((eb) => eb.fn.max('decision_id').as('last'))
-    .where('employer_id', '=', employerId)
-    .executeTakeFirstOrThrow();
-  return Number(last ?? 0);
+export function lastDecision(db: Db | Trx, employerId: string): Promise<number> {
+  return lastNumber(db, 'item_decisions', employerId);
 }
 
 /** Returns the decisions of an employer up to a number, by employee, in the order of their numbers. */

@@ -6,6 +6,7 @@ import { type Acting, record } from '../../security/audit.ts';
 import { type Content, contentHash } from '../../security/verify-contents.ts';
 import type { Sides } from '../calculation/items.ts';
 import { lockPayroll } from '../settings/lock.ts';
+import { lastNumber } from './last-number.ts';
 
 export type OpeningItem = {
   openingId: string;
@@ -89,13 +90,8 @@ async function storedUnder(
 }
 
 /** Returns the place of the newest opening item of an employer, 0 without one. */
-export async function lastOpening(db: Db | Trx, employerId: string): Promise<number> {
-  const { last } = await db
-    .selectFrom('opening_items')
-    .select((eb) => eb.fn.max('ordinal').as('last'))
-    .where('employer_id', '=', employerId)
-    .executeTakeFirstOrThrow();
-  return Number(last ?? 0);
+export function lastOpening(db: Db | Trx, employerId: string): Promise<number> {
+  return lastNumber(db, 'opening_items', employerId);
 }
 
 /** Returns the opening items of an employer up to a place, by employee. */

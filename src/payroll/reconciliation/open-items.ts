@@ -133,10 +133,10 @@ export async function* matchingItems(
 
 export const itemCursor = cursorOf(
   'open-items',
-  Type.Object({ employeeId: Type.String(), given: Type.Integer({ minimum: 0 }) }),
+  Type.Object({ employeeId: Type.String(), listed: Type.Integer({ minimum: 0 }) }),
 );
-/** After `given` items of the employee who follows `employeeId`. */
-type ItemPosition = { employeeId: string; given: number };
+/** After `listed` items of the employee who follows `employeeId`. */
+type ItemPosition = { employeeId: string; listed: number };
 
 /** Employees read for a page. A filter may match none of them, and the page is still fast. */
 const EMPLOYEES_PER_PAGE = 1_024;
@@ -149,16 +149,16 @@ export async function listItems(
 ): Promise<{ items: ShownItem[]; next: ItemPosition | null }> {
   const items: OpenItem[] = [];
   const shown = async (next: ItemPosition | null) => ({ items: await showItems(db, of, items), next });
-  let at = after ?? { employeeId: '', given: 0 };
+  let at = after ?? { employeeId: '', listed: 0 };
   let read = 0;
   for await (const page of matchingItems(db, of, after?.employeeId)) {
     for (const { employeeId, items: matching } of page) {
-      for (const item of matching.slice(at.given)) {
+      for (const item of matching.slice(at.listed)) {
         if (items.length === limit) return shown(at);
         items.push(item);
-        at = { ...at, given: at.given + 1 };
+        at = { ...at, listed: at.listed + 1 };
       }
-      at = { employeeId, given: 0 };
+      at = { employeeId, listed: 0 };
       read += 1;
     }
     if (read >= EMPLOYEES_PER_PAGE) return shown(at);

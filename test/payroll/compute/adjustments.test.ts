@@ -494,8 +494,8 @@ t.test('only regular amounts of the same deduction in off-cycle runs count for a
   const named: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'b'] };
   await finalized(db, 'off', body(2, { ...named, adjustments: 'include' }));
   t.strictSame((await linesOf(db, 'off')).map(brief), [
-    'a  12.00 0.00',
     'b  10.00 0.00',
+    'a  12.00 0.00',
     'a r1 2.00 0.00 retro_pre_tax',
   ]);
   t.strictSame(await adjustments(db), []);

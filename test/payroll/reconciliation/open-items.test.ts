@@ -113,7 +113,7 @@ onEitherEngine('items are listed by employee and pay date, with filters, totals 
     by_state: [{ state: 'open', items: 3 }],
   });
   const seen: string[] = [];
-  let after: { employeeId: string; given: number } | null | undefined;
+  let after: { employeeId: string; listed: number } | null | undefined;
   while (after !== null) {
     const page = await listItems(db, of(), { after, limit: 1 });
     seen.push(...page.items.map(brief));
