@@ -1,6 +1,6 @@
 /** Takes an employee's open items in a run: the cap first, then refunds are cut ("Open items" in docs/reconciliation.md). Pure. */
 import { type Cents, printReadable } from '../../money.ts';
-import { isNothing, minus, type Sides, sidesOf } from '../calculation/items.ts';
+import { type ItemIdentity, isNothing, minus, type Sides, sidesOf } from '../calculation/items.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { OpenItem } from './open-items.ts';
@@ -51,10 +51,13 @@ function wantedUnder(unit: Unit, units: readonly Unit[]): Cents {
   if (identity.kind !== 'arrears' || unit.wanted <= 0n) return unit.wanted;
   let outstanding = 0n;
   for (const { items } of units)
-    for (const item of items)
-      if (item.identity.source === identity.source && item.identity.deduction_id === identity.deduction_id)
-        outstanding += item.outstanding.member;
+    for (const item of items) if (isOfDeduction(item, identity)) outstanding += item.outstanding.member;
   return smaller(unit.wanted, outstanding > 0n ? outstanding : 0n);
+}
+
+/** Reports whether an item is of the same run and deduction. An opening item may have the id of a run. */
+function isOfDeduction({ identity }: OpenItem, { source, deduction_id }: ItemIdentity): boolean {
+  return identity.kind !== 'opening' && identity.source === source && identity.deduction_id === deduction_id;
 }
 
 /** Limits increases and arrears, in their order. Refunds do not raise the limit. */

@@ -1,21 +1,26 @@
 /** Open items that a run takes: decisions, limits, pairs and held refunds. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
+import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
+import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   body,
   decideItem,
+  EMPLOYER,
   election,
   employment,
   finalize,
   finalized,
+  LATELY,
   learn,
   lines,
   openItemsOn,
   override,
   put,
+  rowsOf,
   send,
   taken,
 } from '../../support/payroll.ts';
@@ -158,4 +163,14 @@ onEitherEngine('a pre-tax difference is taken in its tax year, arrears in any', 
     'r 2.00 left 0.00',
     'r 6.00 left 0.00',
   ]);
+});
+
+onEitherEngine('an opening item with the id of a run does not limit the arrears of the run', async (t) => {
+  const db = await staged(t);
+  const opening = rowsOf({
+    ...{ id: 'r0', employee_id: 'e', deduction_id: 'a', line_of_coverage: 'medical', taxability: 'pre_tax' },
+    ...{ member_amount: '-6.00', employer_amount: '0.00', pay_date: '2025-12-01' },
+  });
+  await bringOpeningItems(db, EMPLOYER, opening, acting(LATELY));
+  t.strictSame(await items(db), ['r0 -6.00 left 0.00', 'r0 10.00 left 0.00', 'r1 10.00 left 0.00']);
 });
