@@ -4,6 +4,8 @@ import t from 'tap';
 import { createReceiver } from '../../src/inbox/receiver.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
+import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
+import type { RunBody } from '../../src/payroll/records/body.ts';
 import { byYear, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
@@ -12,7 +14,9 @@ import { person } from '../census/parts.ts';
 import { newHire, organization, payRate } from '../contract/samples.ts';
 import { begin, type Fields, type Json } from '../end-to-end/payroll-world.ts';
 import { SECRET } from '../inbox/deliver.ts';
-import { endOfJob } from '../payroll/compute/model.ts';
+import { dollars } from '../payroll/calculation/oracle.ts';
+import { endOfJob, type Pair } from '../payroll/compute/model.ts';
+import type { ModelItemDecision, ModelOpening } from '../payroll/compute/model-items.ts';
 import { differences, RECORDS, type Records } from '../payroll/compute/model-records.ts';
 import { type Assigning, type Report, SmallWorld, type Step } from '../payroll/compute/model-worlds.ts';
 import { FIRST_MONDAY, years } from '../payroll/compute/model-years.ts';
@@ -57,11 +61,32 @@ class HttpWorld extends SmallWorld {
       final_checks?.flatMap(leavingOf),
     ];
     if (taken?.length === 0) return;
+    const items = body.kind === 'off_cycle' ? await this.#itemsNamed(body) : undefined;
     const named = {
+      ...(items !== undefined && { items }),
       ...(taken !== undefined && { deductions: taken }),
       ...(leaving !== undefined && leaving.length > 0 && { final_checks: leaving }),
     };
     return super.take({ ...step, body: { ...body, ...named } });
+  }
+
+  /** Returns every other decided item that an off-cycle run may take, if any: the API refuses items that it may not take. */
+  async #itemsNamed({ employer_id, employee_ids = [], pay_date }: RunBody): Promise<string[] | undefined> {
+    const takeable: string[] = [];
+    for (const employee of employee_ids) {
+      const [items] = await this.items(this.id(employer_id), this.id(employee), pay_date);
+      const groups = Map.groupBy(items, ({ identity: { kind, source, deduction_id } }) =>
+        [kind, source, deduction_id].join(' '),
+      );
+      for (const [item, pair] of groups.values()) {
+        if (item === undefined || pair !== undefined || item.state !== 'take') continue;
+        const isInAnyYear = item.identity.kind === 'arrears' || item.identity.kind === 'opening';
+        const isDue = (item.decision?.notBefore ?? '') <= pay_date;
+        if (isInAnyYear && isDue) takeable.push(item.id);
+      }
+    }
+    const named = takeable.filter((_, index) => index % 2 === 0);
+    return named.length === 0 ? undefined : named;
   }
 
   /** Sends a census or a change to the API. The ledger may store more facts of a census: who is absent from it. */
@@ -124,6 +149,54 @@ class HttpWorld extends SmallWorld {
     const { status, json } = await this.#http.call({ method: 'PUT', url, body });
     if (status === 409) return (json.detail.match(/\bh\d+-run\d+\b/g) as string[]).sort();
     return { 201: 'assigned', 404: 'unknown', 422: 'not-employed' }[status] ?? json.detail;
+  }
+
+  protected override async bring({ id, deduction, coverage, ...opened }: ModelOpening): Promise<boolean> {
+    const item = {
+      ...{ id, employee_id: opened.employee, line_of_coverage: coverage, taxability: opened.taxability },
+      ...{ member_amount: dollars(opened.amounts.member), employer_amount: dollars(opened.amounts.employer) },
+      ...{ pay_date: opened.payDate, ...(deduction !== null && { deduction_id: deduction }) },
+    };
+    const url = `/v1/employers/${opened.employer}/opening-items`;
+    const { status, text } = await this.#http.call({ method: 'POST', url, body: { items: [item] } });
+    // An employee or a deduction of no employer, or no amount.
+    const isRefused = status === 422 && /must be an employee|must be a deduction|must not be zero/.test(text);
+    if (status !== 201 && !isRefused) throw new Error(text);
+    return !isRefused;
+  }
+
+  protected override async decide(decision: ModelItemDecision, item: OpenItem | null): Promise<boolean> {
+    const { employer, employee, action, amount, notBefore, until } = decision;
+    const about =
+      item === null
+        ? { employee_id: employee }
+        : {
+            item_id: item.id,
+            outstanding_member_amount: dollars(item.outstanding.member),
+            outstanding_employer_amount: dollars(item.outstanding.employer),
+          };
+    const fields = {
+      ...{ ...about, action },
+      ...(amount !== null && action !== 'write_off' && { amount: dollars(amount) }),
+      ...(notBefore !== null && { not_before: notBefore }),
+      ...(until !== null && { until }),
+      ...(action === 'paid_directly' && { paid_on: this.today }),
+    };
+    const url = `/v1/employers/${employer}/open-items/decisions`;
+    const body = { decisions: [fields], reason: 'a test' };
+    const { status, text } = await this.#http.call({ method: 'POST', url, body });
+    // A pair is decided together, and only an employee of the employer is held.
+    const isRefused = status === 422 && /must be decided together|must be an employee/.test(text);
+    if (status !== 201 && !isRefused) throw new Error(`${JSON.stringify(body)}: ${text}`);
+    return !isRefused;
+  }
+
+  protected override async override(runId: string, employeeId: string, deductionId: string, amounts: Pair) {
+    await this.#call('PUT', `/v1/payroll-runs/${runId}/overrides/${employeeId}/${deductionId}`, {
+      member_amount: dollars(amounts.member),
+      employer_amount: dollars(amounts.employer),
+      reason: 'a test',
+    });
   }
 
   protected override async store(id: string, body: object): Promise<void> {

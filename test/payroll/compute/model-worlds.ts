@@ -531,8 +531,7 @@ export class SmallWorld {
       deduction: deduction === null ? null : this.id(deduction),
       ...{ amounts, payDate: daysAfter(this.today, -daysAgo) },
     };
-    await storeOpening(this.db, opened, this.now());
-    this.openings.push(opened);
+    if (await this.bring(opened)) this.openings.push(opened);
   }
 
   /** Decides about an outstanding item. The list of its employee's items must agree. */
@@ -551,8 +550,8 @@ export class SmallWorld {
         ? holdOf(employerId, employee, days === null ? null : daysAfter(this.today, days))
         : decisionOf(settling, employerId, item, this.today);
       if (decision === null) return;
-      await storeDecision(this.db, decision, isOfEmployee ? null : (is[place] as OpenItem), this.now());
-      this.itemDecisions.push(decision);
+      if (await this.decide(decision, isOfEmployee ? null : (is[place] as OpenItem)))
+        this.itemDecisions.push(decision);
       return;
     }
   }
@@ -576,6 +575,18 @@ export class SmallWorld {
 
   protected now(): string {
     return `${this.today}T12:00:00.000Z`;
+  }
+
+  /** Stores an opening item. Returns false if the ledger refuses it. */
+  protected async bring(opened: ModelOpening): Promise<boolean> {
+    await storeOpening(this.db, opened, this.now());
+    return true;
+  }
+
+  /** Records a decision. Returns false if the ledger refuses it. */
+  protected async decide(decision: ModelItemDecision, item: OpenItem | null): Promise<boolean> {
+    await storeDecision(this.db, decision, item, this.now());
+    return true;
   }
 
   protected async override(
