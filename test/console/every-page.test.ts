@@ -59,7 +59,13 @@ t.test('a run and an employee are printed in light colors without controls', asy
 t.test('a part that cannot be loaded shows what to do, and the key / opens the search', async (t) => {
   const { signedIn } = await month(t);
   const page = await signedIn({ refusals: true });
-  await page.route('**/runs/r/changes', (route) => route.fulfill({ status: 500 }));
+  await page.route('**/runs/r/changes', (route) =>
+    route.fulfill({
+      status: 500,
+      headers: { 'hx-retarget': '#message', 'hx-reswap': 'innerHTML' },
+      body: 'Error',
+    }),
+  );
   await page.goto(RUN);
   await page.getByText('This part could not be loaded. Reload the page to try again.').waitFor();
   for (const path of ['/runs', '/open-items?employer_id=acme', '/changes', '/audit', '/census', '/events']) {

@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { clock, count, money, since } from './format.ts';
+import { clock, count, lacksScope, money, since } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
@@ -188,7 +188,7 @@ function checkOf(check: Readiness['checks'][number], { may, caller }: Visit, fix
   const isLinked = !isRefused && (scope === undefined || may(scope));
   const obstacle = isRefused
     ? 'To fix this, ask an operator: you are limited to employers.'
-    : `To fix this, your token needs the scope ${scope}.`;
+    : scope !== undefined && lacksScope('To fix this', scope);
   const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
     return html`<li>${isLinked && linked !== undefined ? linked(example) : html`<code>${example}</code>`}</li>`;
   });

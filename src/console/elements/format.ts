@@ -1,6 +1,7 @@
 /** Formats counts, money, times and the contract's names for people. */
 import type { Schemas } from '../../client.ts';
 import { dollars } from '../../money.ts';
+import { ROLE_NAMES, ROLES, type Scope } from '../../security/scopes.ts';
 import { type Html, html } from '../html.ts';
 
 const MINUTE_MS = 60_000;
@@ -48,6 +49,12 @@ export function dayText(day: string): string {
 export function dayOf(day: string | null): Html {
   if (day === null) return html`<span class="soft">–</span>`;
   return html`<time datetime=${day}>${dayText(day)}</time>`;
+}
+
+/** Names what a user may not do, the scope that it needs, and the roles that have it. */
+export function lacksScope(purpose: string, scope: Scope): string {
+  const roles = ROLE_NAMES.filter((role) => (ROLES[role] as readonly Scope[]).includes(scope));
+  return `${purpose}, your token needs the scope ${scope}, which these roles have: ${roles.join(', ')}.`;
 }
 
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */

@@ -3,7 +3,7 @@ import type { Schemas } from '../../client.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
-import { age, count, counted, instant, since } from '../elements/format.ts';
+import { age, count, counted, instant, lacksScope, since } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath, pathOf } from '../elements/links.ts';
 import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -112,7 +112,7 @@ function nothing({ query: { employer_id: employer, state }, may }: Visit): Html 
   if (state !== undefined) return empty(`No ${state} syncs${which}`);
   const mayUpload = may('census:write');
   const advice = !mayUpload
-    ? 'To upload a census, your token needs the scope census:write.'
+    ? lacksScope('To upload a census', 'census:write')
     : employer === undefined
       ? 'Enter an employer ID above to upload its census.'
       : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
@@ -198,7 +198,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
   if (staged === null) {
     const advice = mayWrite
       ? 'Upload the employer and all of its active employees below.'
-      : 'To upload one, your token needs the scope census:write.';
+      : lacksScope('To upload one', 'census:write');
     return html`
       <section aria-labelledby="staged">
         <h2 id="staged">Staged census</h2>

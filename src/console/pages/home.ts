@@ -4,7 +4,7 @@ import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
 import { field, hiddenFields } from '../elements/fields.ts';
-import { age, count, counted, dayOf, difference, money } from '../elements/format.ts';
+import { age, count, counted, dayOf, difference, lacksScope, money } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -105,7 +105,7 @@ function firstSteps({ may }: Visit): Html {
           <button type="submit">Upload a census</button>
         </form>
       `
-    : html`<p>To upload a census, your token needs the scope census:write.</p>`;
+    : html`<p>${lacksScope('To upload a census', 'census:write')}</p>`;
   return empty('No employers yet', [
     html`<p>An employer appears here once its census is uploaded. This page then lists what it needs for its first payroll.</p>`,
     upload,

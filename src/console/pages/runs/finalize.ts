@@ -6,7 +6,7 @@ import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
-import { actorName, dayOf, dayText, instant, money } from '../../elements/format.ts';
+import { actorName, dayOf, dayText, instant, lacksScope, money } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -110,7 +110,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${readinessOf(readiness, run, visit)}
       ${readiness.checks.some(({ result }) => result === 'fail' || result === 'warn') && findingsOf(run)}
       ${approvals.length > 0 && approvalTable(approvals)}
-      ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, reviewed, problem) : html`<p class="hint">To accept the findings, your token needs the scope runs:approve.</p>`}
+      ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, reviewed, problem) : html`<p class="hint">${lacksScope('To accept the findings', 'runs:approve')}</p>`}
     </div>
   `;
 }

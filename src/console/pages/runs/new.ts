@@ -6,6 +6,7 @@ import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
+import { lacksScope } from '../../elements/format.ts';
 import { fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
@@ -187,7 +188,7 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
   };
   const saving = maySave
     ? 'A saved run stays open and up to date until you finalize or delete it.'
-    : 'To save a run, your token needs the scope runs:write.';
+    : lacksScope('To save a run', 'runs:write');
   return html`
     <div id="run-form">
       ${summary}

@@ -5,7 +5,7 @@ import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, later, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { count, counted, dayOf, dayText, difference, money } from '../../elements/format.ts';
+import { count, counted, dayOf, dayText, difference, lacksScope, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
@@ -135,7 +135,7 @@ function nothing({ query, may }: Visit): Html {
     return empty('No matching payroll runs', html`<p><a href="/runs">Show all payroll runs</a></p>`);
   const next = may('runs:write')
     ? html`<span>${'Then start its payroll on '}<a href="/">Home</a>.</span>`
-    : 'To create a run, your token needs the scope runs:write.';
+    : lacksScope('To create a run', 'runs:write');
   const advice = html`<p>${'A payroll run computes what to deduct on one pay date. Upload the '}<a href="/census">census</a>${' of the employer first. '}${next}</p>`;
   return empty('No payroll runs yet', advice);
 }
