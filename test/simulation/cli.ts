@@ -60,6 +60,7 @@ async function campaign(): Promise<void> {
     values.seconds === undefined ? Number.POSITIVE_INFINITY : began + Number(values.seconds) * 1_000;
   const counts = new Map<string, number>();
   const situations = new Set<string>();
+  console.log(`The first seed is ${first}.`);
   let seed = first;
   for (; seed < first + most && Date.now() < until; seed += 1) {
     const result = await run(seed, left);

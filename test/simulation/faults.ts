@@ -58,7 +58,7 @@ const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = 
   ['full-disk', 2, 2 * HOUR_MS],
   ['service', 10, 3 * HOUR_MS],
   ['clock', 3, 20 * MINUTE_MS],
-  ['second', 2, 10 * DAY_MS],
+  ['second', 2, 5 * DAY_MS],
   ['stop', 1, 10 * MINUTE_MS],
   ['crash', 6, HOUR_MS],
 ];
