@@ -78,10 +78,13 @@ export async function recordsWithoutRow(
   deletedBy?: Action,
 ): Promise<number[]> {
   const type = resourceTypeOf(actions[0] as Action);
+  // Most tables have no index of their records, so a search for each record would take quadratic time.
   const { rows } = await sql<{ record_id: number }>`
     select record_id from audit_records made
     where resource_type = ${type} and action in (${sql.join(actions)})
-      and not exists (select 1 from ${sql.table(table)} stored where stored.record_id = made.record_id)
+      and record_id in (
+        select record_id from audit_records where resource_type = ${type}
+        except select record_id from ${sql.table(table)})
       and not exists (select 1 from audit_records deleted
         where deleted.resource_type = ${type} and deleted.resource_id = made.resource_id
           and deleted.record_id > made.record_id and deleted.action = ${deletedBy ?? null})
