@@ -203,7 +203,7 @@ onEitherEngine('the page on payroll settings can be followed', async (t) => {
 function commandsOf(page: string, heading: string): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
   const section = text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-  const commands = section.matchAll(/^```sh\n(.*?)^```$|^ +(benefits-sidecar .*)$/gms);
+  const commands = section.matchAll(/^```sh\n(.*?)^```$|^ +(benefits-sidecar [^\n]*)$/gms);
   return [...commands].map(([, block, line]) => block ?? line ?? '');
 }
 
