@@ -96,4 +96,5 @@ t.test('selected items are decided together, and a changed item is not', async (
       ['emp-1', 'Take with paychecks', '–', 'Aug 1, 2026', HOSTILE],
     ],
   );
+  await assertGood(t, page, 'the decisions about an item');
 });
