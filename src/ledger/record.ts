@@ -57,11 +57,15 @@ export function versionOfEvent(db: Db | Trx, eventId: string) {
     .executeTakeFirst();
 }
 
-/** Returns the versions that events added, and whether each is the latest of its deduction. */
+/** Returns the versions that events added, and whether each is the latest of its deduction, which has no index by position. */
 export function versionsOfEvents(db: Db | Trx, eventIds: readonly string[]) {
   return db
     .selectFrom('deduction_versions')
-    .leftJoin('deductions', 'deductions.position', 'deduction_versions.position')
+    .leftJoin('deductions', (join) =>
+      join
+        .onRef('deductions.deduction_id', '=', 'deduction_versions.deduction_id')
+        .onRef('deductions.position', '=', 'deduction_versions.position'),
+    )
     .selectAll('deduction_versions')
     .select((eb) => eb('deductions.position', 'is not', null).as('is_latest'))
     .where(isOneOf(db, 'event_id', eventIds))
