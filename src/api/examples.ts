@@ -75,7 +75,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ 'EventSummary.finished_at': RECORDED, census_sync: null, open: false, stored: 0 },
   ...{ 'Event.body': '{"id":"evt_8842","event_type":"employee.deduction-updated","data":{…}}' },
   ...{ effect: 'applied', in_effect: { from: '2026-01-01', until: null }, 'EventSubject.employer_id': null },
-  ...{ next_step: 'none', 'Event.unapplied': null },
+  ...{ next_step: 'none', 'Event.unapplied': null, 'Paycheck.id': 'hc-2026-07-17' },
   ...{ last_attempts: [], reprocessed: 12, without_body: 0 },
   ...{ 'StartDecisionRequest.reason': 'The new plan starts in August.', 'StartDecision.reason': 'Agreed.' },
   ...{ 'CancelRequest.reason': 'Reported twice.', 'DismissalRequest.reason': 'A sample event.' },

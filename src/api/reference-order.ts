@@ -43,6 +43,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'cancelEmployeeChange',
       'releaseEmployeeChange',
       'getEmployee',
+      'listPaychecksOfEmployee',
     ],
   },
   {

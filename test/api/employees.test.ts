@@ -136,3 +136,35 @@ onEitherEngine('quarantined events are read once for all lines of a run', async 
   t.match(text, MESSAGE);
   t.equal(reads, 1);
 });
+
+onEitherEngine(
+  'paychecks are the lines of finalized runs, the latest first, with what was taken',
+  async (t) => {
+    const { finalized, post, call, tokenWith } = await startPayroll(t);
+    for (const date of ['2026-06-05', '2026-06-19', '2026-07-03']) await finalized(date, bodyOn(date));
+    await finalized('r', {});
+    await post('/r/void', { reason: 'a mistake' });
+    for (const amount of ['10.00', '50.00'])
+      await post('/2026-07-03/taken', { lines: [{ employee_id: 'emp-1', amount }] });
+    const list = async (query = '', token?: string) =>
+      call({ url: `${EMPLOYEES}/emp-1/paychecks${query}`, ...(token !== undefined && { token }) });
+    const { json } = await list('?limit=2');
+    t.match(json.data, [
+      {
+        ...{
+          run_id: '2026-07-03',
+          pay_date: '2026-07-03',
+          member_amount: '69.23',
+          employer_amount: '161.53',
+        },
+        lines: [{ deduction_id: 'ded-1', taken: '50.00', explanation: /check 14 of 26/ }],
+      },
+      { run_id: '2026-06-19', lines: [{ taken: null }] },
+    ]);
+    const rest = await list(`?limit=2&cursor=${json.next_cursor}`);
+    t.match(rest.json, { data: [{ run_id: '2026-06-05' }], has_more: false });
+    t.equal(rest.json.data.length, 1);
+    t.equal((await list('', await tokenWith('ledger:read'))).status, 403);
+    t.strictSame((await call({ url: `${EMPLOYEES}/nobody/paychecks` })).json.data, []);
+  },
+);

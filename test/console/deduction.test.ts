@@ -3,7 +3,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../support/payroll.ts';
 import { put } from './deductions.ts';
-import { openPayroll } from './runs-stage.ts';
+import { cells, openPayroll } from './runs-stage.ts';
 import { assertAccessible, assertFits, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
 /** Delivers a version of `ded-1`, sent and recorded on the given days. */
@@ -58,7 +58,13 @@ t.test('a deduction shows its latest state, a timeline and its versions', async 
     ['2 latest', 'evt-2', 'employee contribution: $150.00 → $175.00start date: Jan 1, 2026 → Mar 1, 2026'],
     ['1', 'evt-1', 'first version'],
   ]);
-  t.equal(await page.getByRole('link', { name: 'evt-2' }).getAttribute('href'), '/events/evt-2');
+  t.equal(
+    await page
+      .getByRole('table', { name: 'Versions' })
+      .getByRole('link', { name: 'evt-2' })
+      .getAttribute('href'),
+    '/events/evt-2',
+  );
   await assertAccessible(t, page, 'a deduction');
   await page.setViewportSize({ width: 360, height: 800 });
   await assertFits(t, page, 'a deduction');
@@ -97,6 +103,40 @@ t.test('a day and a known-at time mark the version in effect and those not known
   t.match(await page.getByRole('note').textContent(), 'not known yet');
   await follow(page, page.getByRole('link', { name: 'Back to today' }));
   t.equal(await page.getByRole('note').count(), 0);
+});
+
+/** Returns the pixels from the first to the last day of each bar, from top to bottom. */
+const extents = (page: Page) =>
+  page.locator('.timeline-scroll .bar').evaluateAll((all) =>
+    all.map((bar) => {
+      const { x, width } = (bar as unknown as SVGGraphicsElement).getBBox();
+      return [x, x + width] as const;
+    }),
+  );
+
+t.test('a deduction starts with what payroll deducts now and why, and a replaced bar ends', async (t) => {
+  const { db, signedIn, finalized } = await openPayroll(t);
+  await finalized('before', '2026-07-03');
+  await version(db, 'evt-raise', { effective_start: '2026-07-10', member_contribution: '200' }, '2026-07-05');
+  await version(db, 'evt-later', { effective_start: '2026-09-01', member_contribution: '240' }, '2026-07-08');
+  await version(db, 'evt-same', { effective_start: '2026-09-01', member_contribution: '250' }, '2026-07-09');
+  const page = await signedIn();
+  await page.goto('/deductions/ded-1');
+  const now = page.getByRole('region', { name: 'What payroll deducts now' });
+  t.match(
+    await now.textContent(),
+    /Payroll deducts \$200\.00 monthly.* from Jul 10, 2026 through Aug 31, 2026\.\s*Because of event evt-raise, which changed:\s*employee contribution: \$150\.00 → \$200\.00.*Then: \$250\.00 monthly.*because of event evt-same/s,
+  );
+  t.match(await cells(page, 'Last paychecks of ded-1'), [
+    ['Jul 3, 2026', '$69.23', '$161.53', /^150\.00 monthly/],
+  ]);
+  t.strictSame(await bars(page), ['bar latest', 'bar never', 'bar', 'bar']);
+  const [latest, , raise, first] = await extents(page);
+  t.ok(
+    (raise?.[1] ?? 0) < (latest?.[0] ?? 0) && (first?.[1] ?? 0) < (raise?.[0] ?? 0),
+    'bars do not overlap',
+  );
+  await assertAccessible(t, page, 'a deduction with paychecks');
 });
 
 t.test('a long list of versions continues on the next page', async (t) => {

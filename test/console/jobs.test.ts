@@ -1,7 +1,7 @@
 /** The jobs of a payroll specialist, each with a budget of interactions: a click, a choice or a field filled. */
 import t, { type Test } from 'tap';
 import { ROLES } from '../../src/security/scopes.ts';
-import { deductionOf, deliver } from '../api/deliver.ts';
+import { apply, deductionOf, deliver, quarantine } from '../api/deliver.ts';
 import { employee, organization } from '../contract/samples.ts';
 import {
   deduct,
@@ -14,8 +14,8 @@ import {
   setSchedules,
   sync,
 } from '../support/payroll.ts';
-import { open, openPayroll, type PayrollConsole } from './runs-stage.ts';
-import { follow, openConsole, type Page } from './stage.ts';
+import { cells, openPayroll, type PayrollConsole } from './runs-stage.ts';
+import { assertGood, follow, openConsole, type Page } from './stage.ts';
 
 const EMPLOYERS = Array.from({ length: 20 }, (_, place) =>
   place === 0 ? 'acme' : `client-${String(place).padStart(2, '0')}`,
@@ -187,17 +187,75 @@ t.test('a payroll that is not ready stops before it is final', async (t) => {
   t.equal((await run('acme-biweekly-2026-07-17')).state, 'open');
 });
 
-t.test('find why an employee pays $92.30: two interactions from the run', async (t) => {
-  const { signedIn, finalized, put, db } = await openPayroll(t);
+t.test('find why an employee pays $92.30: two interactions from the first page', async (t) => {
+  const { signedIn, finalized, db } = await openPayroll(t);
   await finalized('before', '2026-07-03');
   const raised = { id: 'ded-1', employee_id: 'emp-1', effective_start: '2026-07-10' };
   await deduct(db, 'evt-5', { ...raised, member_contribution: '200.00' }, '2026-07-05T00:00:00Z');
-  await put('r', '2026-07-17');
+  await finalized('r', '2026-07-17');
   const page = await signedIn();
-  await open(page, '/runs/r');
-  await page.keyboard.press('/');
-  t.equal(await page.evaluate(() => document.activeElement?.id), 'search', 'the key / goes to the search');
-  await page.locator('details.employee > summary').click();
-  await page.locator('details.line > summary').click();
-  t.match(await page.locator('.explanation').textContent(), '200.00 monthly × 12 = 2,400.00 a year');
+  await page.goto('/');
+  const { use, fill, used } = counting(page);
+  await use('link', /^Ledger$/);
+  await fill('Employee or deduction ID', 'emp-1');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Employee emp-1' }).waitFor();
+  t.equal(used(), 2);
+  t.match(await cells(page, 'Last paychecks of ded-1'), [
+    ['Jul 17, 2026', '$92.30', '$161.53', /200\.00 monthly × 12 = 2,400\.00 a year/],
+    ['Jul 3, 2026', '$69.23', '$161.53', /150\.00 monthly × 12 = 1,800\.00 a year/],
+  ]);
+  t.match((await cells(page, 'Last paychecks'))[0], ['Jul 17, 2026', '$92.30', /\$/, /^medical \$92\.30$/]);
+});
+
+t.test('report one short paycheck: four interactions from the first page', async (t) => {
+  const { signedIn, finalized, call } = await openPayroll(t);
+  await finalized('r', '2026-07-17');
+  const page = await signedIn();
+  await page.goto('/');
+  const { use, fill, used } = counting(page);
+  await use('link', /^Open the payroll of acme/);
+  await use('link', /^Report deductions taken$/);
+  await fill('Employee ID of one paycheck', 'emp-1');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Paycheck of emp-1' }).waitFor();
+  await assertGood(t, page, 'the form of one paycheck');
+  await fill('medical, pre-tax', '50.00');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();
+  t.equal(used(), 4);
+  const { json } = await call({ url: '/v1/employees/emp-1' });
+  t.match(json.open_items, [{ kind: 'arrears', outstanding_member_amount: '19.23' }]);
+});
+
+t.test('repair a quarantined change: five interactions from the first page to a ready run', async (t) => {
+  const { signedIn, db, put, woken } = await openPayroll(t);
+  await quarantine(
+    db,
+    deductionOf(
+      'evt-lost',
+      { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00' },
+      '2026-07-05T00:00:00Z',
+    ),
+    LATELY,
+  );
+  await put(idOf('acme'), '2026-07-17');
+  const page = await signedIn();
+  await page.goto('/');
+  const { use, used } = counting(page);
+  await use('link', /^Review the payroll of acme/);
+  await page.getByRole('heading', { name: 'Not ready' }).waitFor();
+  await use('link', /^evt-lost$/);
+  await page
+    .getByText(/still computed from \$150\.00 for medical: the change to \$200\.00 monthly/)
+    .waitFor();
+  await use('button', /^Reprocess$/);
+  await page.getByText('pending: not applied yet').waitFor();
+  t.equal(woken.apply, 1);
+  await apply(db, LATELY);
+  await page.getByText('Payroll deducts $200.00 monthly from emp-1 for medical').waitFor();
+  await use('link', /^Home$/);
+  await use('link', /^Review the payroll of acme/);
+  await page.getByRole('heading', { name: 'Ready to finalize' }).waitFor();
+  t.equal(used(), 5);
 });

@@ -202,12 +202,18 @@ t.test('an employee page shows employment, deductions, changes, open items and t
   const page = await signedIn();
   await page.goto('/employees/emp-1');
   t.strictSame(await cells(page, 'Employment'), [
-    ['acme', 'employed', '2020-01-01', '2026-02-28', 'full time', 'biweekly', HOSTILE],
-    ['before', 'ended', '2015-01-01', '2019-12-31', 'full time', 'biweekly', 'none'],
+    ['acme', 'employed', 'Jan 1, 2020', 'Feb 28, 2026', 'full time', 'biweekly', HOSTILE],
+    ['before', 'ended', 'Jan 1, 2015', 'Dec 31, 2019', 'full time', 'biweekly', 'none'],
   ]);
   const history = await cells(page, 'Roster reports, newest first');
-  t.match(history[0], ['4', 'acme', 'termination date: 2026-02-28', `termination ${change}`]);
-  t.match(history[2]?.[2], `pay group: ${HOSTILE}`);
+  t.match(history[0], [
+    '4',
+    'acme',
+    'Jan 15, 2026',
+    'termination date: Feb 28, 2026',
+    `termination ${change}`,
+  ]);
+  t.match(history[2]?.[3], `pay group: ${HOSTILE}`);
   t.equal(await page.getByRole('link', { name: 'Termination' }).getAttribute('href'), `/changes/${change}`);
   t.match(await page.getByRole('main').textContent(), 'No open items');
   t.equal(await page.title(), 'Employee emp-1 · benefits-sidecar');

@@ -9,11 +9,13 @@ import { listDeductions } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { sightsOf, type Viewer } from '../../ledger/visibility.ts';
+import { listPaychecks, Paycheck } from '../../payroll/lifecycle/paychecks.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
 import { seesEmployer, viewerOf } from '../employers.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
+import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';
 
@@ -121,6 +123,10 @@ const Employee = field.component(
   'Everything known about an employee, without names or SSN.',
 );
 
+const EmployeeId = field.closed({
+  employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
+});
+
 export function employeeRoutes(app: Api, parts: ApiParts): void {
   const { db, now } = parts;
   app.get(
@@ -133,9 +139,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
         'Returns the roster with its history and the first ' +
         `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
         'and one with `runs:read` the open items.',
-      params: field.closed({
-        employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
-      }),
+      params: EmployeeId,
       response: { 200: Employee },
       refuses: ['NOT_FOUND'],
     }),
@@ -184,6 +188,28 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
         }),
         left_out: MORE.filter(({ scope }) => !mayAlso(request.caller, scope)),
       };
+    },
+  );
+
+  app.get(
+    '/v1/employees/:employee_id/paychecks',
+    operation('Employment', 'runs:read', {
+      operationId: 'listPaychecksOfEmployee',
+      employers: 'employee',
+      summary: 'List the paychecks of an employee',
+      description:
+        'Lists what finalized runs take from the paychecks of an employee, the latest pay date first, with the reason of each amount. Empty for an employee in no run.',
+      params: EmployeeId,
+      querystring: field.closed({ cursor, limit }),
+      response: { 200: pageOf(Paycheck) },
+    }),
+    async (request) => {
+      const { employee_id: employeeId } = request.params;
+      const { limit: rows = LIMIT_DEFAULT, ...query } = request.query;
+      const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+      const employers = [...new Set(reports.map(({ employer_id }) => employer_id))];
+      const seen = employers.filter((employerId) => seesEmployer(request, employerId));
+      return listPaychecks(db, employeeId, seen, { ...query, limit: rows });
     },
   );
 }

@@ -22,15 +22,19 @@ function reasonOf({ reason, reason_hash }: AuditRecord): string {
   return reason ?? (reason_hash === null ? '–' : 'erased');
 }
 
-/** Renders the records that match, newest first. Null for a user who may not read audit records. */
-export async function historyOf({ api, may }: Visit, filter: Query): Promise<Html | null> {
+/** Renders the records that match, newest first, by default folded. Null for a user who may not read audit records. */
+export async function historyOf(
+  { api, may }: Visit,
+  filter: Query,
+  { isOpen = false }: { isOpen?: boolean } = {},
+): Promise<Html | null> {
   if (!may('audit:read')) return null;
   const { data, has_more } = await api.get('/v1/audit', { ...filter, limit: SHOWN });
   const { action, time, by, reason } = RECORD_COLUMNS;
   const more = html`<p><a href=${address('/audit', filter)}>All records</a></p>`;
   const caption = { caption: 'Actions, newest first', stacked: true, captionHidden: true };
   return html`
-    <details>
+    <details open=${isOpen}>
       <summary>History</summary>
       ${data.length === 0 ? html`<p class="hint">No records.</p>` : table(data, caption, [action, time, by, reason])}
       ${has_more && more}

@@ -134,6 +134,36 @@ export async function* readFrozenLines<L = Line>(
   }
 }
 
+/** Where a page of paychecks ended. */
+export type PaycheckCursor = { payDate: string; runId: string };
+
+/** Returns the lines of an employee in the finalized runs of employers, the latest pay date first, one more than `limit`. */
+export function finalizedLinesOf(
+  db: Db,
+  employeeId: string,
+  employers: readonly string[],
+  page: { after?: PaycheckCursor | undefined; limit: number },
+) {
+  const { after, limit } = page;
+  return db
+    .selectFrom('payroll_runs')
+    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
+    .select(['run_id', 'employer_id', 'kind', 'pay_date', 'period_start', 'period_end'])
+    .select(['run_employees.freeze_id', 'employee_id', 'lines'])
+    .where(isOneOf(db, 'employer_id', employers))
+    .where('state', '=', sql.lit('finalized'))
+    .where('employee_id', '=', employeeId)
+    .$if(after !== undefined, (query) =>
+      query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('pay_date', 'run_id'), '<', tuple(after?.payDate ?? '', after?.runId ?? '')),
+      ),
+    )
+    .orderBy('pay_date', 'desc')
+    .orderBy('run_id', 'desc')
+    .limit(limit + 1)
+    .execute();
+}
+
 /** Returns the keys of the versions that final runs of employers name in lines of these employees. */
 export async function versionsInLines(
   db: Db,

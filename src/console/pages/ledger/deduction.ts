@@ -8,10 +8,12 @@ import { dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
+import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
+import { deductedNow } from './now.ts';
 import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { timeline } from './timeline.ts';
 import { previousVersion, START_DECISIONS, type Then, type Version, versionTable } from './versions.ts';
@@ -40,15 +42,19 @@ export function deductionPages(console: Console): void {
       ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
       : null;
     const { versions, next } = await versionsOf(api, query.cursor);
+    const { versions: inEffect } = await api.get('/v1/deductions/{deduction_id}/timeline');
+    const paychecks = await lastPaychecks(visit, deduction.employee_id);
     const { assignments } = await api.get('/v1/deductions/{deduction_id}/employer');
     const body = html`
       ${query.assign !== undefined && (await assignmentPart(api, path, deduction.employee_id, may))}
       ${query.decide !== undefined && decisionPart(path, query.decide, versions, may)}
+      ${deductedNow(deduction, inEffect, visit)}
+      ${paychecks !== null && html`<section><h2>Last paychecks</h2>${paychecksOfDeduction(paychecks, id)}</section>`}
       <div class="cards beside">
         ${summary(deduction, today, assignmentList(assignments, path, may))}
         ${timeForm(path, asked, past, then)}
       </div>
-      ${versions.length > 0 && timeline(versions, deduction.version, today, then)}
+      ${versions.length > 0 && timeline(versions, { latest: deduction.version, inEffect }, today, then)}
       ${versionTable(versions, { latest: deduction.version, then, may })}
       ${pager(path, { ...asked, cursor: query.cursor }, next)}
       ${await historyOf(visit, { resource_type: 'deduction', resource_id: id })}
@@ -86,7 +92,8 @@ function summary(deduction: Deduction, today: string, assignments: Content): Htm
   const { version, position, event_time, recorded_at, description } = deduction;
   return html`
     <section class="card">
-      <p class="lead">${sentence(deduction)}${' '}${state(...stateOn(spanOf(deduction), today))}</p>
+      <h2>Latest state</h2>
+      <p>${sentence(deduction)}${' '}${state(...stateOn(spanOf(deduction), today))}</p>
       ${facts([
         ['Employee', employeeLink(deduction.employee_id)],
         ['Employer', html`<span>${employerOf(deduction)}${' '}${employerAdvice(deduction)}</span>`],

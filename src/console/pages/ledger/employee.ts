@@ -2,18 +2,32 @@
 import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
-import { instant, plain } from '../../elements/format.ts';
+import { dayOf, dayText, instant, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/list.ts';
+import {
+  lastPaychecks,
+  type Paycheck,
+  paychecksOfDeduction,
+  paycheckTable,
+} from '../../elements/paychecks.ts';
 import { unappliedNotice } from '../../elements/unapplied.ts';
-import { type Html, html } from '../../html.ts';
+import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
 import { itemsPath } from '../items/labels.ts';
 import { itemColumns } from '../items/list.ts';
 import { notFound } from './list.ts';
-import { type Change, changeList, deductionTable, employerAdviceFor } from './terms.ts';
+import {
+  type Change,
+  changeList,
+  deductionTable,
+  employerAdviceFor,
+  sentence,
+  spanOf,
+  stateOn,
+} from './terms.ts';
 
 type Employee = Schemas['Employee'];
 type Fact = Employee['roster'][number];
@@ -23,6 +37,8 @@ type Spell = Employment['spells'][number];
 /** Changes shown here; the list of changes has all. */
 const CHANGES_SHOWN = 10;
 const FACTS_SHOWN = 50;
+/** Deductions whose paychecks are explained. An employee has a handful in effect. */
+const EXPLAINED = 20;
 
 const FACT_NAMES = {
   hire_date: 'hire date',
@@ -30,7 +46,6 @@ const FACT_NAMES = {
   employment_status: 'status',
   pay_frequency: 'pay frequency',
   pay_group: 'pay group',
-  effective_on: 'effective',
 } as const satisfies Partial<Record<keyof Fact, string>>;
 
 export function employeePages({ page }: Console): void {
@@ -48,11 +63,11 @@ export function employeePages({ page }: Console): void {
       ${roster.length > 0 && employments(employee.employments, today)}
       ${unappliedNotice(employee.unapplied, visit)}
       ${employee.unapplied_notice !== null && html`<p class="problem">${employee.unapplied_notice}.</p>`}
-      ${deductionsOf(employee, today)}
+      ${await deductionsOf(employee, visit)}
       ${itemsOf(employee, visit)}
       ${changesOf(employee)}
       ${roster.length > 0 && rosterTable(roster, path, visit)}
-      ${await historyOf(visit, { employee_id: id })}
+      ${await historyOf(visit, { employee_id: id }, { isOpen: true })}
       ${hidden !== '' && html`<p class="soft">${`Hidden, because your token lacks the scope: ${hidden}.`}</p>`}
     `;
     return { title: `Employee ${id}`, body };
@@ -66,7 +81,7 @@ function employments(list: readonly Employment[], today: string): Html {
   return table(rows, { caption: 'Employment' }, [
     ['Employer', ({ employer_id }) => links.employerLink(employer_id), 'name'],
     ['State', (row) => employmentState(row, today)],
-    ['Hired', ({ hire_date }) => hire_date ?? 'unknown', 'date'],
+    ['Hired', ({ hire_date }) => (hire_date === null ? 'unknown' : dayOf(hire_date)), 'date'],
     ['Terminated', lastDay, 'date'],
     ['Status', ({ employment_status }) => plain(employment_status ?? 'unknown')],
     ['Pay frequency', ({ pay_frequency }) => pay_frequency ?? 'unknown'],
@@ -74,9 +89,10 @@ function employments(list: readonly Employment[], today: string): Html {
   ]);
 }
 
-function lastDay({ termination_date, contradicted_on }: Spell): string {
-  if (contradicted_on !== null) return `no (a census of ${contradicted_on} canceled a termination)`;
-  return termination_date ?? 'no';
+function lastDay({ termination_date, contradicted_on }: Spell): Content {
+  if (contradicted_on !== null)
+    return `no (a census of ${dayText(contradicted_on.slice(0, 10))} canceled a termination)`;
+  return termination_date === null ? 'no' : dayOf(termination_date);
 }
 
 function employmentState(row: Spell & Pick<Employment, 'absent'>, today: string): Html {
@@ -86,14 +102,42 @@ function employmentState(row: Spell & Pick<Employment, 'absent'>, today: string)
   return absent ? state('not in the newest census', 'warn') : state('employed', 'good');
 }
 
-function deductionsOf({ id: employee_id, deductions }: Employee, today: string): Html {
-  const { data, has_more } = deductions;
-  if (data.length === 0) return empty('No deductions');
-  const shown = { caption: 'Deductions', day: today, ofEmployee: true };
-  const list = deductionTable(data.slice(0, PAGE_ROWS), shown);
-  const isMore = has_more || data.length > PAGE_ROWS;
-  const path = isMore && links.address('/ledger', { employee_id });
-  return withMore(list, path, 'All deductions of this employee');
+/** Explains the last paychecks of deductions in effect or in the latest paycheck, then lists other deductions. */
+async function deductionsOf(employee: Employee, visit: Visit): Promise<Html> {
+  const { api, today, may } = visit;
+  const { id: employee_id, deductions } = employee;
+  if (deductions.data.length === 0) return empty('No deductions');
+  const paychecks = await lastPaychecks(visit, employee_id);
+  const current = await api.get('/v1/deductions', { employee_id, on: today, limit: EXPLAINED });
+  const inLatest = new Set(paychecks?.[0]?.lines.map(({ deduction_id }) => deduction_id));
+  const currentIds = new Set(current.data.map(({ id }) => id));
+  const ended = deductions.data.filter(({ id }) => inLatest.has(id) && !currentIds.has(id));
+  const explained = [...current.data, ...ended].slice(0, EXPLAINED);
+  const explainedIds = new Set(explained.map(({ id }) => id));
+  const others = deductions.data.filter(({ id }) => !explainedIds.has(id));
+  const shown = { caption: 'Other deductions', day: today, ofEmployee: true };
+  const isMore = deductions.has_more || others.length > PAGE_ROWS;
+  const more = isMore && links.address('/ledger', { employee_id });
+  return html`
+    ${paychecks !== null && paychecks.length > 0 && paycheckTable(paychecks, employee_id, may)}
+    ${explained.length > 0 && html`<h2>Current deductions</h2>`}
+    ${explained.map((deduction) => explanationOf(deduction, paychecks, today))}
+    ${withMore(others.length > 0 && deductionTable(others.slice(0, PAGE_ROWS), shown), more, 'All deductions of this employee')}
+  `;
+}
+
+function explanationOf(
+  deduction: Schemas['Deduction'],
+  paychecks: readonly Paycheck[] | null,
+  today: string,
+): Html {
+  return html`
+    <section class="card">
+      <h3>${plain(deduction.line_of_coverage)} ${links.deductionLink(deduction.id)}</h3>
+      <p>${sentence(deduction)} ${state(...stateOn(spanOf(deduction), today))}</p>
+      ${paychecks !== null && paychecksOfDeduction(paychecks, deduction.id)}
+    </section>
+  `;
 }
 
 function itemsOf({ id: employee_id, open_items }: Employee, visit: Visit): Html | null {
@@ -135,6 +179,11 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
   const list = table(shown, { caption: 'Roster reports, newest first' }, [
     ['Position', ({ position }) => position, 'number'],
     ['Employer', ({ employer_id }) => employer_id, 'name'],
+    [
+      'Applies from',
+      ({ effective_on, recorded_at }) => dayOf(effective_on ?? recorded_at.slice(0, 10)),
+      'date',
+    ],
     ['Changes', ({ differences }) => changeList(differences)],
     [
       'Source',
@@ -145,7 +194,7 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
   return withMore(list, shown.length < rows.length && `${path}?roster=all`, `Show all ${rows.length}`);
 }
 
-function withMore(list: Html, path: string | false, label: string): Html {
+function withMore(list: Content, path: string | false, label: string): Html {
   return html`<section>${list}${path && html`<p><a href=${path}>${label}</a></p>`}</section>`;
 }
 
@@ -155,10 +204,11 @@ function differencesOf(fact: Fact, earlier: readonly Fact[]): Change[] {
   const lastOf = <K extends keyof Fact>(field: K) =>
     known.findLast((one) => one[field] !== null)?.[field] ?? null;
   const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field): Change[] => {
-    const [before, after] = [field === 'effective_on' ? null : lastOf(field), fact[field]];
+    const [before, after] = [lastOf(field), fact[field]];
     if (after === null || after === before) return [];
-    const change = { what: FACT_NAMES[field], after: plain(after) };
-    return [before === null ? change : { ...change, before: plain(before) }];
+    const shown = field === 'hire_date' || field === 'termination_date' ? dayText : plain;
+    const change = { what: FACT_NAMES[field], after: shown(after) };
+    return [before === null ? change : { ...change, before: shown(before) }];
   });
   if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
   const after = fact.absent ? 'without the employee' : 'with the employee again';

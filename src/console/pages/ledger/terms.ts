@@ -48,8 +48,8 @@ export function isNeverInEffect({ from, until }: Span): boolean {
   return from !== null && until !== null && until < from;
 }
 
-/** `$150.00 monthly from the employee, pre-tax, medical, from Jan 1, 2026 on`. */
-export function sentence(terms: Terms): string {
+/** `$150.00 monthly from the employee, pre-tax, medical, from Jan 1, 2026 on`. `span`: by default the dates as received. */
+export function sentence(terms: Terms, span: Span = spanOf(terms)): string {
   const { member_contribution, employer_contribution, period, taxability, line_of_coverage } = terms;
   const { coverage_type } = terms;
   const covered = coverage_type ? ` (${plain(coverage_type)})` : '';
@@ -58,7 +58,7 @@ export function sentence(terms: Terms): string {
     ...(ZERO.test(employer_contribution) ? [] : [`${money(employer_contribution)} from the employer`]),
     plain(taxability),
     plain(line_of_coverage) + covered,
-    spanWords(spanOf(terms)),
+    spanWords(span),
   ].join(', ');
 }
 

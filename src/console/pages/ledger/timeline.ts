@@ -1,7 +1,8 @@
 /** Draws a deduction’s versions over their effective dates. The table below has the same data. */
 import { counted, MONTHS, money } from '../../elements/format.ts';
 import { type Html, html } from '../../html.ts';
-import { isNeverInEffect, type Span, sentence, spanOf } from './terms.ts';
+import type { Timeline } from './now.ts';
+import { type Span, sentence, spanOf } from './terms.ts';
 import { marksOf, type Then, type Version, wasKnown } from './versions.ts';
 
 /** Sizes in pixels. */
@@ -15,26 +16,33 @@ const AMOUNT_CHARACTERS = 10;
 /** Length of an arrow's tip. */
 const TIP = 7;
 
-type Timeline = ReturnType<typeof timelineOf>;
-type Axis = Timeline['axis'];
-type Row = { readonly version: Version; readonly bar: Timeline['bars'][number]; readonly y: number };
+type Picture = ReturnType<typeof timelineOf>;
+type Axis = Picture['axis'];
+type Bar = Picture['bars'][number] & { readonly isNever: boolean };
+type Row = { readonly version: Version; readonly bar: Bar; readonly y: number };
 
-/** `versions`: from top to bottom, at least one. `latest`: the number of the version that applies. */
+/**
+ * Draws each version over the days on which it is in effect. `versions`: from top to bottom, at least one. `latest`: the number
+ * of the latest version. `inEffect`: the versions that are in effect on some day.
+ */
 export function timeline(
   versions: readonly Version[],
-  latest: number,
+  { latest, inEffect }: { latest: number; inEffect: Timeline },
   today: string,
   then: Then | null,
 ): Html {
   const asked = then?.on ?? null;
-  const { axis, bars } = timelineOf(versions.map(spanOf), asked === null ? [today] : [today, asked]);
+  const days = new Map(inEffect.map(({ version, in_effect }) => [version, in_effect]));
+  const spans = versions.map((version) => days.get(version.version) ?? spanOf(version));
+  const { axis, bars } = timelineOf(spans, asked === null ? [today] : [today, asked]);
   const rows = bars.map((bar, index): Row => {
-    return { version: versions[index] as Version, bar, y: HEAD + index * ROW };
+    const version = versions[index] as Version;
+    return { version, bar: { ...bar, isNever: !days.has(version.version) }, y: HEAD + index * ROW };
   });
   const high = HEAD + rows.length * ROW + FOOT;
   const applied = versions.find(({ version }) => version === latest);
   const whatApplies = applied === undefined ? '' : ` Version ${latest} applies: ${sentence(applied)}.`;
-  const summary = `${counted(versions.length, 'version')} by effective date.${whatApplies} The table below has the same data.`;
+  const summary = `${counted(versions.length, 'version')} by the dates on which they are in effect.${whatApplies} The table below has the same data.`;
   return html`
     <figure class="timeline card">
       <figcaption><h2>Timeline</h2>${legend(then)}</figcaption>
@@ -73,6 +81,7 @@ function legend(then: Then | null): Html {
       ${key('bar latest', 'latest')}
       ${key('bar', 'earlier')}
       ${key('bar late', 'late: arrived after a newer version')}
+      ${key('bar never', 'replaced: in effect on no date')}
       ${then !== null && key('bar then', 'in effect at the time you chose')}
     </ul>
   `;
@@ -255,20 +264,13 @@ export function timelineOf(spans: readonly Span[], days: readonly [string, ...st
   const ends = spans.flatMap(({ from, until }) => [from, until]).filter((day) => day !== null);
   const named = [...ends, ...days, `${year}-01-01`, `${year}-12-31`];
   const axis = axisOf(named.map(dayNumber), LEFT, RIGHT);
-  const bars = spans.map((span) => {
-    const { from, until } = span;
+  const bars = spans.map(({ from, until }) => {
     const one = from === null ? EDGE : axis.x(dayNumber(from));
     const other = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
     const x = Math.min(one, other);
     const width = Math.max(BAR_WIDTH_MIN, Math.max(one, other) - x);
     // A span that ends before it starts covers the days between.
-    return {
-      x,
-      width,
-      isOpenBefore: from === null,
-      isOpenAfter: until === null,
-      isNever: isNeverInEffect(span),
-    };
+    return { x, width, isOpenBefore: from === null, isOpenAfter: until === null };
   });
   return { axis, bars };
 }

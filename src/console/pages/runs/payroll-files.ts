@@ -11,6 +11,7 @@ import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import type { Run } from './labels.ts';
 import { outlineOf } from './run.ts';
+import { paycheckForm, reportedAmounts } from './short-paycheck.ts';
 import { stateOf } from './state.ts';
 
 type Audit = Schemas['PayrollRunAudit'];
@@ -58,6 +59,7 @@ export function payrollFilePages(pages: Console): void {
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
       <p>${'List only the exceptions: a line that no report names counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a></p>
+      ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
       ${takenForm(run, visit)}
       <div id="outcome" aria-live="polite"></div>
       ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
@@ -74,6 +76,14 @@ export function payrollFilePages(pages: Console): void {
     );
     const { data, problem } = await attempt(call, 422);
     return problem === undefined ? saved(data, uploaded.params.run_id ?? '') : rejectedRows(problem);
+  });
+
+  pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
+    const report = await reportedAmounts(act);
+    if (report.lines.length === 0) throw new Refusal('INVALID_REQUEST', 'Enter at least one amount.');
+    const call = act.api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, report);
+    const { data, problem } = await attempt(call, 422);
+    return problem === undefined ? saved(data, act.params.run_id ?? '') : rejectedRows(problem);
   });
 
   const audit = '/runs/:run_id/audit';

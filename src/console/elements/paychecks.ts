@@ -1,0 +1,76 @@
+/** The last paychecks of an employee: each amount with its pay date and reason. */
+import type { Schemas } from '../../client.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Visit } from '../page.ts';
+import { state } from './facts.ts';
+import { dayOf, money, plain } from './format.ts';
+import { address, fitsPath, runPath } from './links.ts';
+import { type Column, table } from './list.ts';
+
+export type Paycheck = Schemas['Paycheck'];
+type Line = Paycheck['lines'][number];
+type LineOfPaycheck = Line & Pick<Paycheck, 'run_id'> & { readonly paid_on: string };
+
+/** Paychecks read for a page: two months of weekly ones. */
+const READ = 8;
+/** Paychecks shown of each deduction. */
+const SHOWN = 3;
+
+/** Reads the last paychecks of an employee, the latest first; null for a user who may not read runs. */
+export async function lastPaychecks({ api, may }: Visit, employee_id: string): Promise<Paycheck[] | null> {
+  if (!may('runs:read') || !fitsPath(employee_id)) return null;
+  return (await api.get('/v1/employees/{employee_id}/paychecks', { employee_id, limit: READ })).data;
+}
+
+/** Links to the lines of the employee in the run. */
+function payDateLink(run_id: string, day: string, employee_id: string): Html {
+  return html`<a href=${address(runPath(run_id), { employee_id })}>${dayOf(day)}</a>`;
+}
+
+/** Lists the last amounts of a deduction with their reasons. */
+export function paychecksOfDeduction(paychecks: readonly Paycheck[], deductionId: string): Html {
+  const lines = paychecks.flatMap(({ run_id, pay_date: paid_on, lines: all }) =>
+    all
+      .filter(({ deduction_id }) => deduction_id === deductionId)
+      .map((line) => ({ ...line, run_id, paid_on })),
+  );
+  if (lines.length === 0) return html`<p class="soft">No paycheck has taken it yet.</p>`;
+  const shown = lines.slice(0, SHOWN);
+  return table(shown, { caption: `Last paychecks of ${deductionId}`, captionHidden: true, stacked: true }, [
+    ['Pay date', ({ run_id, paid_on, employee_id }) => payDateLink(run_id, paid_on, employee_id), 'name'],
+    ['Employee amount', amountOf, 'number'],
+    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    ['Why', whyOf, 'wide'],
+  ]);
+}
+
+function amountOf({ member_amount, taken }: LineOfPaycheck): Content {
+  if (taken === null || taken === member_amount) return money(member_amount);
+  return html`<span>${money(member_amount)}<span class="soft under">${`${money(taken)} taken`}</span></span>`;
+}
+
+function whyOf({ kind, explanation }: Line): Html {
+  return html`<span>${kind !== 'regular' && [state(kind), ' ']}${explanation}</span>`;
+}
+
+/** Lists paychecks with their totals and the lines that make them up. */
+export function paycheckTable(paychecks: readonly Paycheck[], employee_id: string, may: Visit['may']): Html {
+  const report: Column<Paycheck> = [
+    html`<span class="hidden-label">Action</span>`,
+    ({ run_id, pay_date }) =>
+      html`<a href=${address(runPath(run_id, '/taken'), { employee_id })}>${'Report deductions taken'}<span class="hidden-label">${` on ${pay_date}`}</span></a>`,
+  ];
+  return table(paychecks, { caption: 'Last paychecks', stacked: true }, [
+    ['Pay date', ({ run_id, pay_date }) => payDateLink(run_id, pay_date, employee_id), 'name'],
+    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
+    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    ['Made up of', ({ lines }) => lines.map(partOf).join(' + '), 'wide'],
+    ...(may('runs:write') ? [report] : []),
+  ]);
+}
+
+/** `medical $69.23`, `medical adjustment −$4.00`. */
+function partOf({ line_of_coverage, kind, member_amount }: Line): string {
+  const name = kind === 'regular' ? plain(line_of_coverage) : `${plain(line_of_coverage)} ${kind}`;
+  return `${name} ${money(member_amount)}`;
+}

@@ -1,0 +1,85 @@
+/** The form that reports what payroll took from one paycheck. */
+import type { Schemas } from '../../../client.ts';
+import { attempt } from '../../api-client.ts';
+import { problemSummary } from '../../elements/fields.ts';
+import { money, plain } from '../../elements/format.ts';
+import { runPath } from '../../elements/links.ts';
+import { type Html, html } from '../../html.ts';
+import type { Act, Visit } from '../../page.ts';
+import { LINE_KINDS, type Run } from './labels.ts';
+
+type Line = Schemas['Line'];
+
+/** Lines of one paycheck: deductions, and adjustments of the year. */
+const LINES_OF_PAYCHECK = 1_000;
+/** Prefix of the field of a line, followed by its place among the lines of the employee, which never changes in a final run. */
+const AMOUNT = 'amount:';
+
+/** Renders a field for each line of the employee in the address, or the form that asks for the employee. */
+export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
+  const { employee_id } = visit.query;
+  const path = runPath(id, '/taken');
+  if (employee_id === undefined) {
+    return html`
+      <form class="fields" method="get" action=${path} aria-label="One paycheck">
+        <div class="field">
+          <label for="employee">Employee ID of one paycheck</label>
+          <input id="employee" name="employee_id" maxlength="255" required />
+        </div>
+        <button type="submit" class="quiet">Show its lines</button>
+      </form>
+    `;
+  }
+  const { data: lines, problem } = await attempt(linesOf(visit, employee_id), 400, 422);
+  if (problem !== undefined) return problemSummary(problem);
+  if (lines.length === 0)
+    return html`<p>${`${employee_id} has no lines in this run. `}<a href=${path}>Choose another employee</a></p>`;
+  return html`
+    <form class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome">
+      <h2 id="paycheck">${`Paycheck of ${employee_id}`}</h2>
+      <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
+      <input type="hidden" name="employee_id" value=${employee_id} />
+      ${lines.map(amountField)}
+      <button type="submit" class="while-unchanged">Save the amounts</button>
+    </form>
+  `;
+}
+
+function amountField(line: Line, index: number): Html {
+  const { kind, line_of_coverage, taxability, adjustment_pay_date, member_amount } = line;
+  const of = kind === 'regular' ? '' : `, ${LINE_KINDS[kind].toLowerCase()} of ${adjustment_pay_date}`;
+  return html`
+    <div class="field">
+      <label for=${`line-${index}`}>${`${plain(line_of_coverage)}, ${plain(taxability)}${of}`}</label>
+      <input id=${`line-${index}`} name=${AMOUNT + index} inputmode="decimal" size="12" autocomplete="off" aria-describedby=${`line-${index}-hint`} />
+      <p class="hint" id=${`line-${index}-hint`}>${`${money(member_amount)} in the run.`}</p>
+    </div>
+  `;
+}
+
+/** Returns the lines of a report with the amounts of the form. */
+export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
+  const { employee_id = '', ...fields } = act.form;
+  const lines = await linesOf(act, employee_id);
+  return {
+    lines: lines.flatMap((line, index) => {
+      const amount = fields[AMOUNT + index]?.trim() ?? '';
+      return amount === '' ? [] : [{ employee_id, amount, ...namesOf(line) }];
+    }),
+  };
+}
+
+/** Returns the fields that distinguish a line from other lines of its employee. */
+function namesOf(line: Line): object {
+  const { deduction_id, line_of_coverage, taxability, kind, adjustment_for, opening_id } = line;
+  return {
+    ...{ deduction_id, line_of_coverage, taxability, kind },
+    ...(adjustment_for !== null && { adjustment_for }),
+    ...(opening_id !== null && { opening_id }),
+  };
+}
+
+async function linesOf({ api }: Visit, employee_id: string): Promise<Line[]> {
+  const list = { employee_id, limit: LINES_OF_PAYCHECK };
+  return (await api.get('/v1/payroll-runs/{run_id}/lines', list)).data;
+}

@@ -1,0 +1,84 @@
+/** The paychecks of an employee: the lines of finalized runs, and what payroll reported as taken. */
+import Type, { type Static } from 'typebox';
+import { component, nullable, text } from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
+import { cursorOf, type ListPage } from '../../formats/cursor.ts';
+import { amountOf, type Cents } from '../../money.ts';
+import { amountField, LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
+import { owedBy } from '../facts/owed.ts';
+import { finalizedLinesOf, storedLines } from '../records/frozen-lines.ts';
+import { PayrollRunSummary } from './run-view.ts';
+
+const { employer_id, kind, pay_date, period_start, period_end } = PayrollRunSummary.properties;
+
+const PaycheckLine = component(
+  'PaycheckLine',
+  {
+    ...LineRecord.properties,
+    taken: nullable(
+      amountField(
+        'The employee amount that payroll took, by the latest report. Null: no report names the line, so it was taken in full.',
+      ),
+    ),
+  },
+  'One deduction from a paycheck of a finalized run.',
+);
+
+export const Paycheck = component(
+  'Paycheck',
+  {
+    id: text('The ID of the paycheck: an employee has one in each run, so it is the ID of the run.'),
+    run_id: PayrollRunSummary.properties.id,
+    ...{ employer_id, kind, pay_date, period_start, period_end },
+    member_amount: amountField('The sum of the employee amounts.'),
+    employer_amount: amountField('The sum of the employer amounts.'),
+    lines: Type.Array(PaycheckLine),
+  },
+  'What a finalized run takes from one paycheck of an employee.',
+);
+export type Paycheck = Static<typeof Paycheck>;
+
+const paycheckCursor = cursorOf('paychecks', Type.Object({ payDate: Type.String(), runId: Type.String() }));
+
+/** Returns a page of the paychecks of an employee with these employers, the latest pay date first. Voided runs are left out. */
+export async function listPaychecks(
+  db: Db,
+  employeeId: string,
+  employers: readonly string[],
+  { cursor, limit }: { cursor?: string | undefined; limit: number },
+): Promise<ListPage<Paycheck>> {
+  const after = paycheckCursor.decode(cursor);
+  if (employers.length === 0) return paycheckCursor.page([], null);
+  const rows = await finalizedLinesOf(db, employeeId, employers, { after, limit });
+  const shown = rows.slice(0, limit);
+  const inputs = shown.map(({ run_id }) => ({ run_id, report: Number.MAX_SAFE_INTEGER, is_voided: false }));
+  const owed = (await owedBy(db, inputs, [employeeId])).get(employeeId) ?? [];
+  const data = shown.map((row): Paycheck => {
+    const { run_id, employer_id, kind, pay_date, period_start, period_end } = row;
+    const lines = storedLines(row);
+    const reported = new Map(
+      owed.filter(({ runId }) => runId === run_id).map(({ line, owed: amount }) => [line, amount]),
+    );
+    return {
+      ...{ id: run_id, run_id, employer_id, kind, pay_date, period_start, period_end },
+      member_amount: sumOf(lines.map((line) => line.member_amount)),
+      employer_amount: sumOf(lines.map((line) => line.employer_amount)),
+      lines: lines.map((line) => {
+        const amount = reported.get(lineKey(line));
+        return {
+          ...lineRecord(line),
+          taken: amount === undefined ? null : amountOf(line.member_amount - amount),
+        };
+      }),
+    };
+  });
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  return paycheckCursor.page(
+    data,
+    last === undefined ? null : { payDate: last.pay_date, runId: last.run_id },
+  );
+}
+
+function sumOf(amounts: readonly Cents[]): string {
+  return amountOf(amounts.reduce((sum, amount) => sum + amount, 0n));
+}
