@@ -128,7 +128,7 @@ t.test('a deduction starts with what payroll deducts now and why, and a replaced
     /Payroll deducts \$200\.00 monthly.* from Jul 10, 2026 through Aug 31, 2026\.\s*Because of event evt-raise, which changed:\s*employee contribution: \$150\.00 → \$200\.00.*Then: \$250\.00 monthly.*because of event evt-same/s,
   );
   t.match(await cells(page, 'Last paychecks of ded-1'), [
-    ['Jul 3, 2026', '$69.23', '$161.53', /^150\.00 monthly/],
+    ['Jul 3, 2026', '$69.23', '$161.53', /^regular 150\.00 monthly/],
   ]);
   t.strictSame(await bars(page), ['bar latest', 'bar never', 'bar', 'bar']);
   const [latest, , raise, first] = await extents(page);

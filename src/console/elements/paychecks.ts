@@ -50,7 +50,7 @@ function amountOf({ member_amount, taken }: LineOfPaycheck): Content {
 }
 
 function whyOf({ kind, explanation }: Line): Html {
-  return html`<span>${kind !== 'regular' && [state(kind), ' ']}${explanation}</span>`;
+  return html`<span>${state(kind)}${` ${explanation}`}</span>`;
 }
 
 /** Lists paychecks with their totals and the lines that make them up. */
