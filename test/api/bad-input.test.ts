@@ -150,7 +150,7 @@ onEitherEngine('no personal value of a request is in a response or the log', asy
     employees: [{ ...employee, ssn: canary, state: canary, dob: canary, email: canary, nickname: canary }],
   };
   await deliver(db, [
-    deductionOf('e1', { employee_id: canary, member_contribution: canary }),
+    deductionOf('e1', { description: canary, member_contribution: canary }),
     eventOf('e2', 'x', {}),
   ]);
   const requests: Request[] = [

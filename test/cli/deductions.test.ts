@@ -83,8 +83,8 @@ onEitherEngine('filters narrow the list', async (t) => {
 onEitherEngine('the body of an event is shown by show only', async (t) => {
   const { env } = await withFixtures(t);
   for (const format of [[], ['--json']]) {
-    t.match((await here(t, env, ['events', 'show', QUARANTINED, ...format])).stdout, /ded_fixture_number/);
-    t.notMatch((await here(t, env, ['events', 'list', ...format])).stdout, /ded_fixture_number/);
+    t.match((await here(t, env, ['events', 'show', QUARANTINED, ...format])).stdout, /Silver PPO 3000/);
+    t.notMatch((await here(t, env, ['events', 'list', ...format])).stdout, /Silver PPO 3000/);
   }
   const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
   t.match(shown, {

@@ -22,7 +22,11 @@ t.test('a person signs in at the provider, opens the requested page, and signs o
   await page.waitForURL('**/runs?state=open');
   t.equal(await page.title(), 'Payroll runs · benefits-sidecar');
   t.match(await page.locator('.user a').textContent(), 'Ann Example');
-  t.equal(await page.getByRole('link', { name: 'Payroll runs' }).count(), 1, 'the role permits it');
+  t.equal(
+    await page.locator('nav').getByRole('link', { name: 'Payroll runs' }).count(),
+    1,
+    'the role permits it',
+  );
   const cookies = await page.context().cookies(provider.config.consoleUrl);
   t.match(
     cookies.map(({ name, sameSite, httpOnly }) => ({ name, sameSite, httpOnly })),
