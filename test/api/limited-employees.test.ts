@@ -255,8 +255,10 @@ onEitherEngine(
     }
     t.equal((await accept('second')).status, 200);
     const url = '/v1/payroll-runs/second/evidence';
-    t.ok((await call({ url })).text.includes('secret-census'));
-    t.notOk((await as(EMPLOYER).get(url)).text.includes('secret'));
+    for (const each of [url, `${EMPLOYEE}/paychecks`]) {
+      t.ok((await call({ url: each })).text.includes('secret-census'), each);
+      t.notOk((await as(EMPLOYER).get(each)).text.includes('secret'), each);
+    }
   },
 );
 

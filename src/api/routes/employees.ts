@@ -209,7 +209,8 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
       const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
       const employers = [...new Set(reports.map(({ employer_id }) => employer_id))];
       const seen = employers.filter((employerId) => seesEmployer(request, employerId));
-      return listPaychecks(db, employeeId, seen, { ...query, limit: rows });
+      const sight = { employers: seen, viewer: viewerOf(request, parts) };
+      return listPaychecks(db, employeeId, sight, { ...query, limit: rows });
     },
   );
 }

@@ -3,11 +3,13 @@ import Type, { type Static } from 'typebox';
 import { component, nullable, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf, type ListPage } from '../../formats/cursor.ts';
+import type { Viewer } from '../../ledger/visibility.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { amountField, LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
 import { owedBy } from '../facts/owed.ts';
 import { finalizedLinesOf, storedLines } from '../records/frozen-lines.ts';
 import { PayrollRunSummary } from './run-view.ts';
+import { withVisibleCauses } from './visible-causes.ts';
 
 const { employer_id, kind, pay_date, period_start, period_end } = PayrollRunSummary.properties;
 
@@ -40,11 +42,14 @@ export type Paycheck = Static<typeof Paycheck>;
 
 const paycheckCursor = cursorOf('paychecks', Type.Object({ payDate: Type.String(), runId: Type.String() }));
 
+/** The employers whose runs are listed. `viewer`: a caller limited to employers, or null. */
+type PaychecksSight = { employers: readonly string[]; viewer: Viewer | null };
+
 /** Returns a page of the paychecks of an employee with these employers, the latest pay date first. Voided runs are left out. */
 export async function listPaychecks(
   db: Db,
   employeeId: string,
-  employers: readonly string[],
+  { employers, viewer }: PaychecksSight,
   { cursor, limit }: { cursor?: string | undefined; limit: number },
 ): Promise<ListPage<Paycheck>> {
   const after = paycheckCursor.decode(cursor);
@@ -53,9 +58,12 @@ export async function listPaychecks(
   const shown = rows.slice(0, limit);
   const inputs = shown.map(({ run_id }) => ({ run_id, report: Number.MAX_SAFE_INTEGER, is_voided: false }));
   const owed = (await owedBy(db, inputs, [employeeId])).get(employeeId) ?? [];
+  const stored = shown.flatMap((row) => storedLines(row).map((line) => ({ ...line, run_id: row.run_id })));
+  const visible = await withVisibleCauses(db, viewer, stored);
+  const byRun = Map.groupBy(visible, (line) => line.run_id);
   const data = shown.map((row): Paycheck => {
     const { run_id, employer_id, kind, pay_date, period_start, period_end } = row;
-    const lines = storedLines(row);
+    const lines = byRun.get(run_id) ?? [];
     const reported = new Map(
       owed.filter(({ runId }) => runId === run_id).map(({ line, owed: amount }) => [line, amount]),
     );
@@ -63,7 +71,7 @@ export async function listPaychecks(
       ...{ id: run_id, run_id, employer_id, kind, pay_date, period_start, period_end },
       member_amount: sumOf(lines.map((line) => line.member_amount)),
       employer_amount: sumOf(lines.map((line) => line.employer_amount)),
-      lines: lines.map((line) => {
+      lines: lines.map(({ run_id: _, ...line }) => {
         const amount = reported.get(lineKey(line));
         return {
           ...lineRecord(line),
