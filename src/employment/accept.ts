@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { SharedNow } from '../database/engine.ts';
@@ -12,6 +11,7 @@ import { type Actor, type NewRecord, recordAll } from '../security/audit.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
+import { changeIdAt } from './change-id.ts';
 import { recordChangeFacts } from './facts.ts';
 import { createLimitCheck, type Limits } from './limits.ts';
 
@@ -57,7 +57,8 @@ export async function acceptChanges(
   submissions: readonly Submission[],
 ): Promise<Accepted[]> {
   const hasher = await openHasher(db, encryptor);
-  const prepared = submissions.map((submission) => prepare(encryptor, hasher, submission));
+  const received = await sharedNow(db);
+  const prepared = submissions.map((submission) => prepare(encryptor, hasher, received, submission));
   // One caller at a time, so that what is read about keys and employees stays true.
   return transactOnLedger(db, async (trx) => {
     const at = (await sharedNow(trx)).toISOString();
@@ -114,9 +115,10 @@ type First = Omit<Fingerprint, 'subject_id'> & { changeId: string };
 function prepare(
   encryptor: Encryptor,
   hasher: Hasher,
+  received: Date,
   { change, idempotencyKey, actor, limits = null }: Submission,
 ) {
-  const changeId = randomUUID();
+  const changeId = changeIdAt(received);
   const bytes = bytesOf(change);
   const encrypted = encryptBody(encryptor, hasher, changeId, bytes);
   // A key has no spaces, so one of a limited token equals no other.
