@@ -93,10 +93,11 @@ export function adjustmentLines(
         dueIn(computation, earlier, employee, known, frozen ?? null, employments),
       );
     const isDue = dueIds.has(deduction_id);
+    const { assignments } = history;
     const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
     const isSettled = settled.some((line) => isOfAccount(line, content));
     const line = differenceLine(computation, earlier, deduction, {
-      ...{ content, because, isDue, deciding, isSettled },
+      ...{ content, because, isDue, assignments, deciding, isSettled },
     });
     if (line === null) return [];
     // An election sent before the pay date was made in time, even if it arrived later.
@@ -231,12 +232,14 @@ function differenceLine(
     content,
     because,
     isDue,
+    assignments,
     deciding,
     isSettled,
   }: {
     content: ReturnType<typeof contentOfAdjusted>;
     because: () => Because;
     isDue: boolean;
+    assignments: History['assignments'];
     deciding: RunVersion | null;
     isSettled: boolean;
   },
@@ -250,7 +253,7 @@ function differenceLine(
   const cause = because();
   const { pay_date } = earlier.run;
   const year = yearOf(computation.run.pay_date);
-  const reason = reasonOf(earlier, cause, due, isDue, deciding, year);
+  const reason = reasonOf(earlier, cause, due, isDue, assignments, deciding, year);
   const coverage = content.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
@@ -281,13 +284,17 @@ function reasonOf(
   { kind, id, received_at }: Because,
   due: Due | null,
   isDue: boolean,
+  assignments: History['assignments'],
   deciding: RunVersion | null,
   year: string,
 ): string {
   const received = dayInWords(utcDay(received_at), year);
   if (kind === 'void') return `the ${id === runId ? 'run' : 'final check'} was voided on ${received}`;
   if (kind === 'roster') return `employment reported ${received}`;
-  if (kind === 'decision') return `start date decided ${received}`;
+  if (kind === 'decision') {
+    if (!assignments.some(({ position }) => String(position) === id)) return `start date decided ${received}`;
+    return `assigned to ${isDue ? 'this' : 'another'} employer on ${received}`;
+  }
   if (due === null && isDue) return `moved to another line of coverage or taxability, received ${received}`;
   const endsOn = deciding?.ends_on ?? null;
   if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn, year)}, received ${received}`;

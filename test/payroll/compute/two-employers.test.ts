@@ -106,6 +106,9 @@ t.test('a run that took it in neither is adjusted by the assignment of today', a
   await finalized(db, 's1', body(1, { employer_id: OTHER }));
   await assign(db, 'acme', '2026-01-15');
   t.strictSame(await inRun(db, body(2, INCLUDE)), ['a 10.00 regular new', 'a 10.00 adjustment r1']);
+  t.match(await lines(db, body(2, INCLUDE), 'adjustment'), [
+    { because: { kind: 'decision' }, explanation: /\(assigned to this employer on July 10\)/ },
+  ]);
   t.strictSame(await inRun(db, body(2, { ...INCLUDE, employer_id: OTHER })), []);
 });
 
