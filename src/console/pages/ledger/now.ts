@@ -25,7 +25,7 @@ export function deductedNow(
     current === undefined
       ? null
       : previous === undefined
-        ? html`<p>${'Because of event '}${eventOf(current)}, the first one.</p>`
+        ? html`<p>${'Because of event '}${eventOf(current)}${current.version === 1 && ', the first of this deduction'}.</p>`
         : html`<div><p>${'Because of event '}${eventOf(current)}, which changed:</p>${changeList(changesBetween(previous, current))}</div>`;
   return html`
     <section class="card" aria-label="What payroll deducts now">
