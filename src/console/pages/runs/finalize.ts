@@ -12,7 +12,7 @@ import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { findingsOf } from './findings.ts';
-import { periodOf } from './labels.ts';
+import { nameOf, periodOf } from './labels.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf } from './state.ts';
 import { breakdown } from './totals.ts';
@@ -31,7 +31,7 @@ export function finalizePages({ page, part, action }: Console): void {
       state === 'open'
         ? html`${await stateOf(visit, run, { shown: state })}${later(address(runPath(id, '/review'), visit.query), 'Computing the run …')}`
         : html`<p>${`This run is already ${state}. `}<a href=${runPath(id)}>Back to the run</a></p>`;
-    return { title: `Finalize ${id}`, body };
+    return { title: `Finalize ${nameOf(run)}`, body };
   });
 
   part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
@@ -67,7 +67,7 @@ export function finalizePages({ page, part, action }: Console): void {
       </section>
       ${voidForm(run.id, {})}
     `;
-    return { title: `Void ${run.id}`, body };
+    return { title: `Void ${nameOf(run)}`, body };
   });
 
   action('/runs/:run_id/void', 'runs:approve', async ({ api, params: { run_id = '' }, form }) => {
@@ -133,14 +133,14 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
   const reviewed: Column<Figure> = ['Reviewed', (name) => shown(name, before[name]), 'number'];
   const figures = Object.keys(REVIEWED) as Figure[];
   return html`
-    <section class="narrow" aria-labelledby="totals">
+    <section aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
       <p>${`Employer ${run.employer_id}, pay date ${dayText(run.pay_date)}, pay period ${periodOf(run)}`}</p>
-      ${table(figures, { caption: 'Totals', captionHidden: true }, [
+      <div class="narrow">${table(figures, { caption: 'Totals', captionHidden: true }, [
         ['Total', (name) => REVIEWED[name], 'name'],
         ...(isCompared ? [reviewed] : []),
         [isCompared ? 'Now' : 'Value', (name) => shown(name, now[name]), 'number'],
-      ])}
+      ])}</div>
       ${breakdown(run, visit)}
     </section>
   `;
