@@ -30,6 +30,16 @@ export function money(amount: string | null | undefined): string {
   return amount === null || amount === undefined ? '–' : dollars(amount).replace(/^-/, '−');
 }
 
+/** Decimals that alignment makes space for. An amount may have 40, and would push a column out of the page. */
+const ALIGNED_DECIMALS = 6;
+
+/** Returns a formatter for the amounts of a column: figure spaces after shorter ones align them at the decimal point. */
+export function alignedMoney(column: readonly string[]): (amount: string) => string {
+  const decimalsOf = (amount: string) => amount.split('.')[1]?.length ?? 0;
+  const widest = Math.min(ALIGNED_DECIMALS, Math.max(0, ...column.map(decimalsOf)));
+  return (amount) => money(amount) + '\u2007'.repeat(Math.max(0, widest - Math.max(2, decimalsOf(amount))));
+}
+
 /** Formats a difference with its sign: `+$23.07`, `−$4.00`, `$0.00`. Null is empty: there is nothing to compare with. */
 export function difference(amount: string | null): string {
   if (amount === null) return '';

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { alignedMoney, dayText, money, plain } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -158,13 +158,15 @@ export function deductionTable(
     ['Employee', ({ employee_id }) => employeeLink(employee_id)],
     ['Employer', employerOf],
   ];
+  const member = alignedMoney(deductions.map(({ member_contribution }) => member_contribution));
+  const employer = alignedMoney(deductions.map(({ employer_contribution }) => employer_contribution));
   return table(deductions, { caption, stacked: true }, [
     ['Deduction', ({ id }) => deductionLink(id), 'name'],
     ...(ofEmployee ? [] : owner),
     ['Coverage', coverageOf],
     ['Taxability', ({ taxability }) => plain(taxability), 'date'],
-    ['Employee contribution', ({ member_contribution }) => money(member_contribution), 'number'],
-    ['Employer contribution', ({ employer_contribution }) => money(employer_contribution), 'number'],
+    ['Employee contribution', ({ member_contribution }) => member(member_contribution), 'number'],
+    ['Employer contribution', ({ employer_contribution }) => employer(employer_contribution), 'number'],
     ['Period', ({ period }) => period],
     ['Effective', datesOf, 'date'],
     [`On ${dayText(day)}`, (deduction) => state(...stateOn(spanOf(deduction), day))],

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { actorName, instant, money } from '../../elements/format.ts';
+import { actorName, alignedMoney, instant } from '../../elements/format.ts';
 import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -75,12 +75,14 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
     shown.may('events:read') ? eventLink(event_id) : idLink(null, event_id);
   const withNote = (content: Content, note: string) =>
     html`<span>${content}<span class="soft under">${note}</span></span>`;
+  const member = alignedMoney(rows.map(({ member_contribution }) => member_contribution));
+  const employer = alignedMoney(rows.map(({ employer_contribution }) => employer_contribution));
   const list = table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
     ['Version', (row) => nameOf(row, shown), 'name'],
     ['Event', eventOf, 'wide'],
     ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
-    ['Employee contribution', (row) => withNote(money(row.member_contribution), row.period), 'number'],
-    ['Employer contribution', ({ employer_contribution }) => money(employer_contribution), 'number'],
+    ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
+    ['Employer contribution', ({ employer_contribution }) => employer(employer_contribution), 'number'],
     ['Effective', datesOf, 'date'],
     ['Event time', (row) => withNote(instant(row.event_time), ORDERED_BY[row.ordered_by]), 'date'],
     ['Recorded', (row) => withNote(instant(row.recorded_at), `position ${row.position}`), 'date'],
