@@ -78,7 +78,7 @@ function employments(list: readonly Employment[], today: string): Html {
   const rows = list.flatMap(({ spells, ...employment }) =>
     spells.map((spell) => ({ ...employment, ...spell })),
   );
-  return table(rows, { caption: 'Employment' }, [
+  return table(rows, { caption: 'Employment', stacked: true }, [
     ['Employer', ({ employer_id }) => links.employerLink(employer_id), 'name'],
     ['State', (row) => employmentState(row, today)],
     ['Hired', ({ hire_date }) => (hire_date === null ? 'unknown' : dayOf(hire_date)), 'date'],
@@ -176,7 +176,7 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
   // Only changes have pages.
   const sourcePath = ({ source, source_id }: Fact) =>
     source === 'census' || !may('changes:read') ? null : links.changePath(source_id);
-  const list = table(shown, { caption: 'Roster reports, newest first' }, [
+  const list = table(shown, { caption: 'Roster reports, newest first', stacked: true }, [
     ['Position', ({ position }) => position, 'number'],
     ['Employer', ({ employer_id }) => employer_id, 'name'],
     [
