@@ -249,7 +249,7 @@ function labelOf(day: number, isFirst: boolean): string {
   return isFirst ? `${MONTHS[month % 12]} ${year}` : (MONTHS[month % 12] as string);
 }
 
-export const PICTURE_WIDTH = 1_040;
+export const PICTURE_WIDTH = 980;
 /** Space for an open start. */
 const LEFT = 28;
 /** Leaves space for an open end and the last label. */
