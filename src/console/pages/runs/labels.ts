@@ -1,5 +1,6 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { Schemas } from '../../../client.ts';
+import { recoupText } from '../../../formats/recoup.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { dayText, plain } from '../../elements/format.ts';
 
@@ -111,6 +112,10 @@ export const RECOUP = {
   label: 'Limit for open items',
   hint: 'The most that a paycheck takes of an employee’s open items for a line of coverage: all, a multiple of the regular amount such as 2x, or an amount such as 50.00.',
 };
+/** Returns the limit as a column or a fact shows it. */
+export function recoupLimit(recoup: Run['recoup']): string {
+  return recoup.method === 'all' ? 'No limit' : recoupText(recoup);
+}
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
 export function choiceOf(name: OptionName, value: string): Choice | undefined {

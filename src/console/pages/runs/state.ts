@@ -1,5 +1,4 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
-import { recoupText } from '../../../formats/recoup.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';
@@ -114,7 +113,7 @@ export function optionsOf(run: Run): Html {
         ...labels.OPTION_NAMES.map((name) => {
           return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
         }),
-        [labels.RECOUP.label, recoupText(run.recoup)],
+        [labels.RECOUP.label, labels.recoupLimit(run.recoup)],
         ['Reason for a different policy', run.policy_reason],
         ['Pay dates', listed(run.pay_dates?.map(dayText) ?? null)],
         ['Only these employees', listed(run.employee_ids)],

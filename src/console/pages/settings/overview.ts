@@ -2,7 +2,6 @@
 
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
-import { recoupText } from '../../../formats/recoup.ts';
 import type { Api } from '../../api-client.ts';
 import type { RowColumn } from '../../elements/editor.ts';
 import { employerChooser } from '../../elements/employers.ts';
@@ -15,7 +14,7 @@ import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { nextStepOf } from '../home.ts';
-import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
+import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
@@ -131,7 +130,7 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
         <h3>${title}</h3>
         <p>${`${pay_dates.length} pay dates, ${spanOf(pay_dates)}`}</p>
         ${list}
-        ${may('runs:write') && html`<p><a href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
+        ${may('runs:write') && html`<p><a class="button quiet" href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
       </section>
     `;
   };
@@ -173,7 +172,7 @@ function policyTable(policies: readonly Policy[]): Html {
     ...OPTION_NAMES.map((name): Column<Policy> => {
       return [OPTIONS[name].label, (policy) => choiceOf(name, policy[name])?.label];
     }),
-    [RECOUP.label, ({ recoup }) => recoupText(recoup)],
-    ['Created', ({ created_at }) => instant(created_at), 'date'],
+    [RECOUP.label, ({ recoup }) => recoupLimit(recoup)],
+    ['Created', ({ created_at }) => instant(created_at)],
   ]);
 }
