@@ -3,7 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
-import { counted, instant, money, plain } from '../../elements/format.ts';
+import { counted, instant, lacksScope, money, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, censusPath, deductionLink, employeeLink, idLink, pathOf } from '../../elements/links.ts';
 import { pager } from '../../elements/list.ts';
@@ -97,7 +97,7 @@ function actions(event: Event, may: Visit['may']): Html | null {
     return html`<details class="card"><summary>Actions</summary>${first}${second}</details>`;
   }
   const others = second && html`<details><summary>Other actions</summary>${second}</details>`;
-  const needed = html`<p class="hint">To reprocess or dismiss an event, a token needs the scope events:write, which the role operator has.</p>`;
+  const needed = html`<p class="hint">${lacksScope('To reprocess or dismiss it', 'events:write')}</p>`;
   return html`
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">What helps</h2>

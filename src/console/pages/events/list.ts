@@ -190,7 +190,8 @@ function nothing(filter: Texts, id: string, cursor: string | undefined): Html {
       html`<p>Enter the whole ID, as shown in the provider’s portal. If the portal shows the event as delivered, check the endpoint address there and send it again.</p>`,
     );
   }
-  if (Object.keys(filter).length > 0 || cursor !== undefined) return empty('No matching events');
+  if (Object.keys(filter).length > 0 || cursor !== undefined)
+    return empty('No matching events', html`<p><a href="/events">Show all events</a></p>`);
   return empty(
     'No events yet',
     html`<p>Register the webhook endpoint in the provider’s portal and send a test event.</p>`,

@@ -65,9 +65,11 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   `;
 }
 
-function nothingOf({ query: { employer_id } }: Visit, hasMore: boolean): Html {
+function nothingOf({ query }: Visit, hasMore: boolean): Html {
   if (hasMore) return html`<p>The next page continues the search.</p>`;
-  return html`<p>${'Amounts that payroll does not take, and corrections of earlier runs, appear here. '}<a href=${labels.itemsPath({ employer_id })}>Show all items of this employer</a></p>`;
+  const { employer_id } = query;
+  const isFiltered = Object.keys(filtersIn(query, labels.FILTERS)).length > 1;
+  return html`<p>${'Amounts that payroll does not take, and corrections of earlier runs, appear here. '}${isFiltered && html`<a href=${labels.itemsPath({ employer_id })}>Show all items of this employer</a>`}</p>`;
 }
 
 function totalsOf(totals: Totals): Html {
