@@ -9,7 +9,7 @@ import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
 import { type CheckedDecisions, decideItems } from '../../payroll/reconciliation/decide-items.ts';
 import { ListedDecision, listDecisions } from '../../payroll/reconciliation/decisions.ts';
-import { ItemTotals, totalItems } from '../../payroll/reconciliation/item-totals.ts';
+import { createItemTotals, ItemTotals } from '../../payroll/reconciliation/item-totals.ts';
 import { csvOfItems } from '../../payroll/reconciliation/items-csv.ts';
 import {
   allItems,
@@ -82,6 +82,7 @@ const DECISIONS_BYTES_MAX = 8 * 1024 * 1024;
 export function openItemRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
   const today = () => utcDay(now());
+  const totalItems = createItemTotals(db);
   const itemsOf = (employerId: string, query: Static<typeof Filter>): ItemsOf => ({
     employerId,
     today: today(),
@@ -140,12 +141,13 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       operationId: 'getOpenItemTotals',
       employers: 'employer',
       summary: 'Add up what payroll still owes or is owed',
-      description: 'Adds up the items that match, by kind and by state. It takes as long as computing a run.',
+      description:
+        'Adds up the items that match, by kind and by state. After a change it takes as long as computing a run.',
       params: EmployerId,
       querystring: Filter,
       response: { 200: ItemTotals },
     }),
-    async ({ params, query }) => totalItems(db, itemsOf(params.employer_id, query)),
+    async ({ params, query }) => totalItems(itemsOf(params.employer_id, query)),
   );
 
   app.get(

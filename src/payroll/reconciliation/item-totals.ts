@@ -2,11 +2,13 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, integer, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
+import { readPosition } from '../../ledger/position.ts';
 import { amountOf } from '../../money.ts';
 import { ITEM_KINDS, NOTHING, plus } from '../calculation/items.ts';
 import { amountField } from '../calculation/line.ts';
 import { ITEM_STATES } from '../compute/item-state.ts';
 import type { OpenItem } from '../compute/open-items.ts';
+import { readPayrollRevision } from '../settings/lock.ts';
 import { type ItemsOf, matchingItems } from './open-items.ts';
 
 const SUM = {
@@ -30,6 +32,26 @@ export const ItemTotals = component(
   'The totals of open items.',
 );
 export type ItemTotals = Static<typeof ItemTotals>;
+
+/** Totals of an employer or a filter. They take about a kilobyte each. */
+const TOTALS_KEPT_MAX = 64;
+
+/** Returns a `totalItems` that keeps its results until a fact, payroll data or the day changes. */
+export function createItemTotals(db: Db): (of: ItemsOf) => Promise<ItemTotals> {
+  const kept = new Map<string, Promise<ItemTotals>>();
+  return async (of) => {
+    const { employerId, today, filter } = of;
+    const state = [await readPosition(db), await readPayrollRevision(db)];
+    const key = JSON.stringify([employerId, today, filter, ...state]);
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const totals = totalItems(db, of);
+    kept.set(key, totals);
+    for (const oldest of [...kept.keys()].slice(0, -TOTALS_KEPT_MAX)) kept.delete(oldest);
+    totals.catch(() => kept.delete(key));
+    return totals;
+  };
+}
 
 /** Adds up the items that match. It computes all employees, like a run. */
 export async function totalItems(db: Db, of: ItemsOf): Promise<ItemTotals> {

@@ -5,7 +5,7 @@ import type { Db } from '../../../src/database/tables.ts';
 import type { Problem } from '../../../src/errors.ts';
 import { decideItems } from '../../../src/payroll/reconciliation/decide-items.ts';
 import { listDecisions } from '../../../src/payroll/reconciliation/decisions.ts';
-import { totalItems } from '../../../src/payroll/reconciliation/item-totals.ts';
+import { createItemTotals, totalItems } from '../../../src/payroll/reconciliation/item-totals.ts';
 import { csvOfItems } from '../../../src/payroll/reconciliation/items-csv.ts';
 import {
   allItems,
@@ -120,6 +120,19 @@ onEitherEngine('items are listed by employee and pay date, with filters, totals 
     after = page.next;
   }
   t.strictSame(seen, [ARREARS, REFUND, BROUGHT], 'page by page');
+});
+
+onEitherEngine('totals are kept until an event, a decision or another day, by filter', async (t) => {
+  const db = await staged(t);
+  const totals = createItemTotals(db);
+  const first = await totals(of());
+  t.equal(await totals(of()), first);
+  t.match(await totals(of({ kind: 'opening' })), { items: 1 });
+  t.not(await totals({ ...of(), today: '2027-01-01' }), first);
+  await send(db, election('2026-01-21', { taxability: 'post_tax', member_contribution: '10.00' }));
+  t.not(await totals(of()), first);
+  await decide(db, 'opening', { action: 'hold' });
+  t.match(await totals(of()), { by_state: [{ state: 'open' }, { state: 'hold', items: 1 }] });
 });
 
 onEitherEngine('a file has every item with its decision', async (t) => {
