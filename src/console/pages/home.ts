@@ -128,6 +128,12 @@ function tabs(all: readonly Payroll[], { query }: Visit): Html {
 }
 
 function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
+  const firstOf = new Map(payrolls.toReversed().map((payroll) => [payroll.employer_id, payroll]));
+  // A step of the whole employer is listed once.
+  const stepsOf = (payroll: Payroll) =>
+    payroll.missing.filter(
+      (what) => what === 'next_pay_dates' || firstOf.get(payroll.employer_id) === payroll,
+    );
   const rowId = ({ id }: Payroll) => `payroll-${encodeURIComponent(id)}`;
   return table(payrolls, { caption: 'Payrolls by pay date', stacked: true, captionHidden: true, rowId }, [
     ['Employer', nameOf, 'name'],
@@ -136,7 +142,7 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
     ['Employees', employeesOf, 'number'],
     ['Employee amount', amountOf, 'number'],
     ['Difference', (payroll) => difference(figuresOf(payroll)?.member_difference ?? null), 'number'],
-    ['Open problems', (payroll) => problemsOf(payroll, visit), 'wide'],
+    ['Open problems', (payroll) => problemsOf(payroll, stepsOf(payroll), visit), 'wide'],
     [html`<span class="hidden-label">Action</span>`, (payroll) => payrollAction(payroll, visit)],
   ]);
 }
@@ -162,11 +168,11 @@ function amountOf(payroll: Payroll): Content {
   return money(figures.member_amount);
 }
 
-function problemsOf({ missing, ...payroll }: Payroll, { may, now }: Visit): Html {
+function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }: Visit): Html {
   const { computation } = payroll;
   const steps = missing.map((what) => {
     const [label, path] = STEPS[what];
-    return html`<li><a href=${path({ missing, ...payroll })}>${label}</a></li>`;
+    return html`<li><a href=${path(payroll)}>${label}</a></li>`;
   });
   const { problem = null, failed = [], warned = [] } = computation ?? {};
   const findings = failed.map(
