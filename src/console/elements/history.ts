@@ -34,7 +34,7 @@ export async function historyOf(
   const more = html`<p><a href=${address('/audit', filter)}>All records</a></p>`;
   const caption = { caption: 'Actions, newest first', stacked: true, captionHidden: true };
   return html`
-    <details open=${isOpen}>
+    <details open=${isOpen && data.length > 0}>
       <summary>History</summary>
       ${data.length === 0 ? html`<p class="hint">No records.</p>` : table(data, caption, [action, time, by, reason])}
       ${has_more && more}

@@ -9,6 +9,7 @@ import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { approvalTable, totals } from './finalize.ts';
 import { findingsOf } from './findings.ts';
+import { nameOf } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { stateOf } from './state.ts';
 
@@ -25,7 +26,7 @@ export function approvalPages({ page, part, action }: Console): void {
       ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' }, [])}
       ${run.state === 'voided' && html`<p>This run is voided.</p>`}
     `;
-    return { title: `Approve ${run.id}`, body };
+    return { title: `Approve ${nameOf(run)}`, body };
   });
 
   part('/runs/:run_id/approval', scope, (visit) => openForm(visit, {}));

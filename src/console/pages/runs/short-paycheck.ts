@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { money, plain } from '../../elements/format.ts';
+import { dayText, money, plain } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
@@ -47,7 +47,10 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
 
 function amountField(line: Line, index: number): Html {
   const { kind, line_of_coverage, taxability, adjustment_pay_date, member_amount } = line;
-  const of = kind === 'regular' ? '' : `, ${LINE_KINDS[kind].toLowerCase()} of ${adjustment_pay_date}`;
+  const of =
+    kind === 'regular'
+      ? ''
+      : `, ${LINE_KINDS[kind].toLowerCase()} of ${adjustment_pay_date && dayText(adjustment_pay_date)}`;
   return html`
     <div class="field">
       <label for=${`line-${index}`}>${`${plain(line_of_coverage)}, ${plain(taxability)}${of}`}</label>
