@@ -192,15 +192,23 @@ export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: re
   return new Set(rows.map(({ employee_id }) => employee_id));
 }
 
-/** Returns the ids of deductions that have ever named an employee of an employer. */
-export async function deductionsKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
-  if (ids.length === 0) return new Set<string>();
+/** Returns the deductions that have ever named an employee of an employer, each with these employees. */
+export async function deductionsKnownAt(
+  db: Db | Trx,
+  employerId: string,
+  ids: readonly string[],
+): Promise<Map<string, Set<string>>> {
+  const employeesOf = new Map<string, Set<string>>();
+  if (ids.length === 0) return employeesOf;
   const rows = await deductionsOfEmployer(db, employerId)
-    .select('deduction_id')
-    .distinct()
+    .select(['deduction_id', 'roster.employee_id'])
     .where(isOneOf(db, 'deduction_id', ids))
     .execute();
-  return new Set(rows.map(({ deduction_id }) => deduction_id));
+  for (const { deduction_id, employee_id } of rows) {
+    const employees = employeesOf.get(deduction_id) ?? new Set();
+    employeesOf.set(deduction_id, employees.add(employee_id));
+  }
+  return employeesOf;
 }
 
 export async function hasDeductions(db: Db | Trx, employerId: string): Promise<boolean> {

@@ -138,7 +138,7 @@ function itemOf({ path, fields }: GivenRow, problems: Problems): OpeningItem | n
 /** Maximum length of an id; an index row of PostgreSQL has room for it. */
 const ID_MAX_CHARACTERS = 255;
 
-/** Adds the problems of repeated ids, and of employees and deductions never known at the employer. */
+/** Adds the problems of repeated ids, of employees never known at the employer, and of deductions of other employees. */
 async function addUnknown(
   db: Db,
   employerId: string,
@@ -159,8 +159,8 @@ async function addUnknown(
     seen.add(openingId);
     if (!employees.has(employeeId))
       problems.add({ path: `${path}.employee_id`, rule: 'must be an employee of the employer' });
-    if (deductionId !== null && !deductions.has(deductionId))
-      problems.add({ path: `${path}.deduction_id`, rule: 'must be a deduction known at the employer' });
+    if (deductionId !== null && deductions.get(deductionId)?.has(employeeId) !== true)
+      problems.add({ path: `${path}.deduction_id`, rule: 'must be a deduction of the employee' });
   }
 }
 
