@@ -1,5 +1,5 @@
 import t from 'tap';
-import { money, plain } from '../../src/console/elements/format.ts';
+import { alignedMoney, money, plain } from '../../src/console/elements/format.ts';
 import {
   changesBetween,
   type Span,
@@ -22,6 +22,16 @@ const TERMS: Terms = {
   effective_start: '2026-01-01T05:31:56Z',
 };
 const says = (fields: Partial<Terms>) => sentence({ ...TERMS, ...fields });
+
+t.test('the amounts of a column align at the decimal point', async (t) => {
+  const amounts = ['150', '1.2345', '0.00000000001'];
+  t.strictSame(amounts.map(alignedMoney(amounts)), [
+    `$150.00${'\u2007'.repeat(4)}`,
+    `$1.2345${'\u2007'.repeat(2)}`,
+    '$0.00000000001',
+  ]);
+  t.equal(alignedMoney(['150'])('150'), '$150.00');
+});
 
 t.test('a deduction is described in one sentence', async (t) => {
   t.equal(sentence(TERMS), '$150.00 monthly from the employee, pre-tax, medical, from Jan 1, 2026 on');

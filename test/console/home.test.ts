@@ -1,6 +1,6 @@
 /** Tests the list of payrolls that are due. */
 import t from 'tap';
-import { deduct, setCode, sync } from '../support/payroll.ts';
+import { deduct, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { follow, HOSTILE } from './stage.ts';
 
@@ -20,6 +20,18 @@ t.test('one click opens the run of a payroll, and the list shows what its comput
   t.match(await cells(page, TABLE), [['acmebiweekly', 'Jul 17, 2026', 'Needs review', '2', '$207.69', '']]);
   await follow(page, page.getByRole('link', { name: /^Review/ }));
   await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
+});
+
+t.test('a step of the whole employer is listed once', async (t) => {
+  const { signedIn, db } = await openPayroll(t);
+  await setSchedules(
+    db,
+    ['north', 'south'].map((pay_group) => schedule({ pay_group })),
+  );
+  const page = await signedIn();
+  await page.goto('/');
+  await page.getByRole('row', { name: /south/ }).waitFor();
+  t.equal(await page.getByRole('link', { name: 'Set the payroll policy' }).count(), 1);
 });
 
 t.test('an employer that needs a setup is led through its steps', async (t) => {
