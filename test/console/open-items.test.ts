@@ -97,4 +97,8 @@ t.test('selected items are decided together, and a changed item is not', async (
     ],
   );
   await assertGood(t, page, 'the decisions about an item');
+  await open(page, ITEMS);
+  await page.getByRole('link', { name: 'Decisions about open items' }).click();
+  await page.waitForURL('**/open-items/decisions?employer_id=*');
+  t.equal((await cells(page, 'Decisions')).length, 3);
 });

@@ -62,6 +62,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
       ${pager('/open-items', query, page?.next_cursor ?? null)}
       ${decides && decisionForm(query)}
     </form>
+    <p><a href=${address('/open-items/decisions', { employer_id })}>Decisions about open items</a></p>
   `;
 }
 
