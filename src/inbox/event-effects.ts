@@ -1,4 +1,4 @@
-/** The meaning of events for payroll: whom and what they name, what they did, and what helps if they did nothing. */
+/** The meaning of events for payroll: the employee and the amounts that they name, and their effect. */
 import type { Static } from 'typebox';
 import { completionsOfEvents, syncsOfEvents } from '../census/sync-list.ts';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
@@ -40,7 +40,7 @@ export const EventSubject = component(
 );
 export type EventSubject = Static<typeof EventSubject>;
 
-/** `days`: those on which the version of a deduction event is in effect; null: none, or another kind of event. */
+/** `days`: the days on which the version of a deduction event is in effect. Null without one, and for other events. */
 export type EventEffect = { effect: Effect; subject: EventSubject; days: Days | null };
 
 const NAMES_NOTHING: EventSubject = {
@@ -105,7 +105,7 @@ function effectOf({ state, event_type }: StoredEvent): Effect {
   return event_type === CENSUS_SYNC_COMPLETE ? 'sync_completed' : 'no_effect';
 }
 
-/** Returns what the body of an event without a version names. `employer`: the one whose sync it requested or completed. */
+/** Returns what the body of an event without a version names. `employer`: the employer whose sync it requested or completed. */
 function namedBy({ body }: StoredEvent, employer: string | undefined): EventSubject {
   const { employeeId, employerId, change } =
     body !== null && body.length <= CHANGE_BYTES_MAX ? namedIn(body) : {};

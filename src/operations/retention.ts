@@ -56,8 +56,9 @@ export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 
 
 /**
  * Drops the counted data, in many small transactions between two audit records, then removes it from SQLite's log and
- * shrinks the file. Call it soon after `countDue`: the clock's warning includes a step since then. Calls `progress` after each step. Ends early, between two steps, when `signal` aborts. Throws
- * CLOCK_WRONG, and drops nothing, if only this process's clock shows the age of the data and it may be wrong.
+ * shrinks the file. Call it soon after `countDue`: the clock's warning includes a step since then. Calls `progress` after
+ * each step. Ends early, between two steps, when `signal` aborts. Throws CLOCK_WRONG, and drops nothing, if only this
+ * process's clock shows the age of the data and it may be wrong.
  */
 export async function dropDue(
   { db, databaseUrl, retention, sharedNow, clockWarning, actor }: Parts & { actor: Actor },

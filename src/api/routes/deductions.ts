@@ -58,6 +58,7 @@ const VersionInEffect = field.component(
   { ...VersionOfDeduction.properties, in_effect: DaysInEffect },
   'A version of a deduction with the dates on which it is in effect.',
 );
+
 /** Versions of a timeline: decades of elections. */
 const TIMELINE_SHOWN = 1_000;
 
@@ -73,6 +74,7 @@ const TimelineOfDeduction = field.component(
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
+
 /** The parameters for the state on another date or at an earlier time. */
 const THEN = {
   on: Type.Optional({
