@@ -105,7 +105,21 @@ export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer |
   const employers = employersOf(request);
   if (employers === null) return null;
   const today = utcDay(now());
-  return { employers, today, versionsNamed: (employees) => namedVersions(db, employees, employers, today) };
+  const versionsNamed = readOnce((employees) => namedVersions(db, employees, employers, today));
+  return { employers, today, versionsNamed };
+}
+
+/** Computes the open runs and items of each employee once for a response, however often its parts need them. */
+function readOnce(read: Viewer['versionsNamed']): Viewer['versionsNamed'] {
+  const named = new Set<string>();
+  const known = new Set<string>();
+  return async (employees) => {
+    const unread = employees.filter((employeeId) => !known.has(employeeId));
+    if (unread.length === 0) return named;
+    for (const key of await read(unread)) named.add(key);
+    for (const employeeId of unread) known.add(employeeId);
+    return named;
+  };
 }
 
 /** Reports whether the caller may see an employer's data. */

@@ -181,7 +181,7 @@ function lineRoute(app: Api, { db, now }: ApiParts): void {
       employers: 'employer',
       summary: 'List the lines of coverage in use',
       description:
-        "Lists the lines of coverage of the employer's deductions that have not ended, each of which needs payroll codes.",
+        "Lists the lines of coverage of the employer's deductions that have not ended. Each line needs payroll codes.",
       params: EmployerId,
       response: { 200: LinesInUse },
     }),
