@@ -22,7 +22,10 @@ import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './
 
 /** The contract's events have about one KiB; a larger body is not one of them. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
-/** Larger bodies are verified one in each turn of the event loop, so that other deliveries do not wait for them all. */
+/**
+ * Maximum size of a body that is verified at once. Each larger body waits for its own turn of the event loop, because many of
+ * them would delay every delivery.
+ */
 const SMALL_BYTES = 16 * 1024;
 /** How long a connection may take, and how often the first two limits are checked. */
 const TIMES = {

@@ -143,7 +143,7 @@ export async function versionsOf(
   return { versions: await withDecisions(reading, versions, today), next };
 }
 
-/** What one response reads. The reports of an employee decide who sees a version, and its employer. */
+/** The database and the caller of one response. `readRoster` reads each employee once, for the employer and for visibility. */
 export type Reading = { readonly db: Db; readonly viewer: Viewer | null; readonly readRoster: ReadRoster };
 
 /** Returns the versions that the caller may see. */

@@ -23,15 +23,16 @@ export const DaysInEffect = component(
 export type VersionInEffect = { state: VersionState; days: Days };
 
 /**
- * Returns the last `limit` versions of a deduction that are in effect on some day, in the order of their days. `viewer`: only
- * what a limited caller may see.
+ * Returns the last `limit` versions of a deduction that are in effect on some day, in the order of their days; null for an
+ * unknown deduction. `viewer`: only what a limited caller may see.
  */
 export async function timelineOfDeduction(
   db: Db,
   deductionId: string,
   { limit, today, viewer }: { limit: number; today: string; viewer: Viewer | null },
-): Promise<VersionInEffect[]> {
+): Promise<VersionInEffect[] | null> {
   const history = await historyOf(db, [deductionId]);
+  if (history.length === 0) return null;
   const made = (await startDecisionsOf(db, [deductionId])).get(deductionId) ?? [];
   const employees = history.map(({ employee_id }) => employee_id);
   const sights = viewer === null ? null : await sightsOf(db, employees, viewer);

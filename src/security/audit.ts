@@ -275,25 +275,6 @@ export async function recordedEmployer(
   return row?.employer_id ?? null;
 }
 
-/** Reports whether an action on a resource was recorded for another employer than this one. */
-export async function isRecordedForAnother(
-  trx: Trx,
-  action: Action,
-  resourceId: string,
-  employerId: string,
-): Promise<boolean> {
-  const row = await trx
-    .selectFrom('audit_records')
-    .select('record_id')
-    .where('resource_type', '=', resourceTypeOf(action))
-    .where('resource_id', '=', resourceId)
-    .where('action', '=', action)
-    .where('employer_id', '<>', employerId)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
 /** Returns the condition that a row's `record_id` is of a record made at or before an instant; always true without one. */
 export function isRecordedBy(db: Db | Trx, knownAt: string | undefined) {
   if (knownAt === undefined) return sql<SqlBool>`true`;

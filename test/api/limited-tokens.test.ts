@@ -139,7 +139,7 @@ onEitherEngine(
         const may = needed === 'any' || needed === 'self' || allows([scope], needed as Scope);
         const isRefused = !may || rule === 'refused';
         t.equal(foreign.status === 403, isRefused, `${scope}: ${route} ${foreign.status}`);
-        // What the token's employer has must remain for the following routes.
+        // The following routes need the rows of the token's employer.
         if (methods[0] === 'DELETE' || (scope === 'all' && methods[0] !== 'GET')) continue;
         const own = await ask('own');
         t.equal(own.status === 403, isRefused, `${scope}: ${route} of its own: ${own.status}`);

@@ -204,9 +204,9 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const id = request.params.deduction_id;
-      if ((await getDeduction(db, id, today())) === null) throw notFound('deduction');
       const viewer = viewerOf(request, parts);
       const timeline = await timelineOfDeduction(db, id, { limit: TIMELINE_SHOWN, today: today(), viewer });
+      if (timeline === null) throw notFound('deduction');
       return { versions: timeline.map(({ state, days }) => ({ ...viewVersion(state), in_effect: days })) };
     },
   );

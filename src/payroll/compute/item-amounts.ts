@@ -109,7 +109,7 @@ function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): It
   return { id: itemId(identity), identity, payDate, line, isInTime: false };
 }
 
-/** Returns a line of the kind `arrears` with the account of another line, and today's codes. */
+/** Returns an arrears line with the account of `line` and today's codes. */
 function arrearsLine({ codesOf }: Computation, line: Line, fields: Partial<Line>): Line {
   return {
     ...line,
