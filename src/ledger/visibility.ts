@@ -151,6 +151,14 @@ export function versionKey({ deduction_id, version }: Pick<Version, 'deduction_i
   return JSON.stringify([deduction_id, version]);
 }
 
+/** Returns the keys of the versions that lines name. */
+export function versionsIn(lines: Iterable<{ deduction_id: string; version: number | null }>): Set<string> {
+  const named = new Set<string>();
+  for (const { deduction_id, version } of lines)
+    if (version !== null) named.add(versionKey({ deduction_id, version }));
+  return named;
+}
+
 /** Returns the versions that a limited caller may see, in the given order. */
 export async function visibleVersions<V extends Version>(
   versions: readonly V[],

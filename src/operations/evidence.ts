@@ -3,7 +3,7 @@ import type { Db } from '../database/tables.ts';
 import type { ArchiveFile } from '../formats/tar.ts';
 import { receivedEvents } from '../inbox/events.ts';
 import { historyOf } from '../ledger/history.ts';
-import type { Viewer } from '../ledger/visibility.ts';
+import { type Viewer, versionKey, versionsIn } from '../ledger/visibility.ts';
 import { acceptancesOf } from '../payroll/lifecycle/acceptances.ts';
 import { linesOfRun } from '../payroll/lifecycle/line-pages.ts';
 import { shownLines } from '../payroll/lifecycle/line-view.ts';
@@ -37,11 +37,11 @@ export async function* evidenceOf(
     number += 1;
     const name = `${String(number).padStart(5, '0')}.ndjson`;
     yield { name: `lines/${name}`, content: ndjson(lines) };
-    const named = new Set(lines.map(({ deduction_id, version }) => `${deduction_id} ${version}`));
+    const named = versionsIn(lines);
     const ids = [...new Set(lines.flatMap(({ deduction_id }) => deduction_id ?? []))];
     const versions = (await historyOf(db, ids)).filter(
-      ({ position, deduction_id, version }) =>
-        position <= (stored.position ?? 0) && (viewer === null || named.has(`${deduction_id} ${version}`)),
+      (version) =>
+        version.position <= (stored.position ?? 0) && (viewer === null || named.has(versionKey(version))),
     );
     yield { name: `versions/${name}`, content: ndjson(versions) };
     const events = [...new Set(versions.map(({ event_id }) => event_id))];

@@ -2,7 +2,7 @@
 import type { Db } from '../../database/tables.ts';
 import { isAppError } from '../../errors.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { versionKey } from '../../ledger/visibility.ts';
+import { versionsIn } from '../../ledger/visibility.ts';
 import { isNothing } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
@@ -26,8 +26,7 @@ export async function namedVersions(
     const lines = await itemLines(db, employerId, known, today);
     for (const stored of await openRunsOf(db, employerId))
       lines.push(...(await openLines(db, stored, known)));
-    for (const { deduction_id, version } of lines)
-      if (version !== null) named.add(versionKey({ deduction_id, version }));
+    for (const key of versionsIn(lines)) named.add(key);
   }
   return named;
 }

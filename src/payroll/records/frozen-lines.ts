@@ -5,7 +5,7 @@ import { closed, nullable } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { versionKey } from '../../ledger/visibility.ts';
+import { versionsIn } from '../../ledger/visibility.ts';
 import { isStopped, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
 /** An amount that `lineRecord` wrote. Only such a text becomes cents. */
@@ -177,11 +177,7 @@ export async function versionsInLines(
     .where(isOneOf(db, 'payroll_runs.employer_id', employers))
     .where(isOneOf(db, 'run_employees.employee_id', employees))
     .execute();
-  return new Set(
-    rows.flatMap(storedLines).flatMap(({ deduction_id, version }) => {
-      return version === null ? [] : [versionKey({ deduction_id, version })];
-    }),
-  );
+  return versionsIn(rows.flatMap(storedLines));
 }
 
 /** Returns the finalized runs that took a deduction for a pay period ending on or after a day, by pay date. */
