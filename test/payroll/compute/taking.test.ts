@@ -1,8 +1,11 @@
 /** Open items that a run takes: decisions, limits, pairs and held refunds. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
+import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
+import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import { previewWithLines } from '../../../src/payroll/lifecycle/begin.ts';
 import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
-import type { RunBody } from '../../../src/payroll/records/body.ts';
+import { type RunBody, runOf, type StatedRun } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
@@ -14,163 +17,293 @@ import {
   employment,
   finalize,
   finalized,
+  itemsIn,
   LATELY,
   learn,
   lines,
-  openItemsOn,
   override,
   put,
   rowsOf,
   send,
   taken,
+  verified,
+  view,
+  voided,
 } from '../../support/payroll.ts';
 
-const TODAY = '2026-02-20';
+type Fields = Partial<IncomingDeduction['deduction']>;
+
 const INCLUDE: Partial<RunBody> = { adjustments: 'include', arrears: 'include' };
 
-/** e pays 10.00 for medical in each check. Payroll took nothing of the first two ones. */
-async function staged(t: Test, fields: object = {}): Promise<Db> {
+/** e has these deductions, and these runs are finalized. */
+async function staged(
+  t: Test,
+  deductions: Readonly<Record<string, Fields>> = { a: {} },
+  places = [0, 1, 2],
+): Promise<Db> {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
-  await send(db, election('2025-12-01T00:00:00Z', fields));
-  for (const place of [0, 1]) {
-    await finalized(db, `r${place}`, body(place));
-    await taken(db, `r${place}`, { employee_id: 'e', amount: '0.00' });
-  }
+  await send(db, ...Object.entries(deductions).map(([id, fields]) => election('2025-12-01', fields, id)));
+  for (const place of places) await finalized(db, `r${place}`, body(place));
   return db;
 }
 
-/** Returns the lines of items that a run would take: `r0 10.00 left 0.00 recoup_capped`. */
-async function items(db: Db, place = 2, fields: Partial<RunBody> = INCLUDE): Promise<string[]> {
+const took = (db: Db, run: string, amount: string, deduction_id = 'a') =>
+  taken(db, run, { employee_id: 'e', deduction_id, amount });
+
+/** e pays 10.00 for medical in each check. Payroll took nothing of the first two ones. */
+async function owing(t: Test): Promise<Db> {
+  const db = await staged(t, { a: {} }, [0, 1]);
+  for (const run of ['r0', 'r1']) await took(db, run, '0.00');
+  return db;
+}
+
+const opening = (db: Db, id: string, member_amount: string, deduction_id = '') =>
+  bringOpeningItems(
+    db,
+    EMPLOYER,
+    rowsOf({
+      ...{ id, employee_id: 'e', line_of_coverage: 'medical', taxability: 'pre_tax' },
+      ...{ member_amount, employer_amount: '0.00', pay_date: '2025-06-01' },
+      ...(deduction_id !== '' && { deduction_id }),
+    }),
+    acting(LATELY),
+  );
+
+/** Returns `kind source deduction: amount, amount left` of the lines that take items, in their order. */
+async function takes(db: Db, fields: Partial<RunBody> = INCLUDE, place = 3): Promise<string[]> {
   const all = await lines(db, body(place, fields));
   return all
     .filter(({ kind }) => kind !== 'regular')
-    .map(({ adjustment_for, opening_id, member_amount, outstanding_after, flags }) =>
-      [adjustment_for ?? opening_id, member_amount, 'left', outstanding_after, ...flags].join(' '),
-    );
+    .map((line) => {
+      const { kind, deduction_id, adjustment_for, opening_id, member_amount, outstanding_after } = line;
+      const flags = line.flags.filter((flag) => flag === 'recoup_capped' || flag === 'refund_held');
+      return [
+        `${kind} ${adjustment_for ?? opening_id} ${deduction_id}: ${member_amount}, ${outstanding_after} left`,
+        ...flags,
+      ].join(' ');
+    });
 }
 
-type Decision = Parameters<typeof decideItem>[2];
-
-/** Decides about the first outstanding item. */
-async function decided(db: Db, decision: Decision): Promise<void> {
-  const [item] = await openItemsOn(db, TODAY);
-  if (item === undefined) throw new Error('there is no item');
-  await decideItem(db, item, decision);
+async function itemOf(db: Db, source: string, kind?: string): Promise<OpenItem> {
+  const items = await itemsIn(db, body(3));
+  const item = items.find(
+    ({ identity }) => identity.source === source && (kind ?? identity.kind) === identity.kind,
+  );
+  if (item === undefined) throw new Error(`no item of ${source}`);
+  return item;
 }
 
-onEitherEngine('a run takes decided items, and open ones if the policy includes them', async (t) => {
+onEitherEngine('a run takes decided items, and with include also undecided ones', async (t) => {
   const db = await staged(t);
-  t.strictSame(await items(db, 2, { arrears: 'decided' }), []);
-  t.strictSame(await items(db), ['r0 10.00 left 0.00', 'r1 10.00 left 0.00']);
-  await decided(db, { action: 'take' });
-  t.strictSame(await items(db, 2, { arrears: 'decided' }), ['r0 10.00 left 0.00']);
-  await decided(db, { action: 'hold' });
-  t.strictSame(await items(db), ['r1 10.00 left 0.00']);
+  for (const run of ['r0', 'r1']) await took(db, run, '0.00');
+  await opening(db, 'o', '7.00');
+  await send(db, election('2026-01-31', { member_contribution: '12.00' }));
+  const all = [
+    'adjustment r0 a: 2.00, 0.00 left',
+    'adjustment r1 a: 2.00, 0.00 left',
+    'adjustment r2 a: 2.00, 0.00 left',
+  ];
+  const arrears = [
+    'arrears o : 7.00, 0.00 left',
+    'arrears r0 a: 10.00, 0.00 left',
+    'arrears r1 a: 10.00, 0.00 left',
+  ];
+  t.strictSame(await takes(db, {}), []);
+  t.strictSame(await takes(db, { adjustments: 'include' }), all);
+  t.strictSame(await takes(db, { arrears: 'include' }), arrears);
+  await decideItem(db, await itemOf(db, 'r1', 'adjustment'), { action: 'take' });
+  await decideItem(db, await itemOf(db, 'o'), { action: 'take', amount: 300n });
+  await decideItem(db, await itemOf(db, 'r0', 'arrears'), { action: 'hold' });
+  t.strictSame(await takes(db, {}), ['adjustment r1 a: 2.00, 0.00 left', 'arrears o : 3.00, 4.00 left']);
+  t.strictSame(await takes(db), [...all, 'arrears o : 3.00, 4.00 left', 'arrears r1 a: 10.00, 0.00 left']);
+  await finalized(db, 'r3', body(3));
+  t.strictSame((await view(db, 'r3')).outcome.open_items, [
+    { kind: 'arrears', employees: 1, items: 2, member_amount: '20.00', employer_amount: '0.00' },
+    { kind: 'opening', employees: 1, items: 1, member_amount: '4.00', employer_amount: '0.00' },
+    { kind: 'adjustment', employees: 1, items: 2, member_amount: '4.00', employer_amount: '0.00' },
+  ]);
+  t.strictSame(
+    await takes(db, { arrears: 'include' }, 4),
+    ['arrears r1 a: 10.00, 0.00 left'],
+    'the rest needs a decision',
+  );
+  t.match(await verified(db, 'r3'), { identical: true });
+  await voided(db, 'r3');
+  t.strictSame(
+    await takes(db, {}, 4),
+    ['adjustment r1 a: 2.00, 0.00 left', 'arrears o : 3.00, 4.00 left'],
+    'again',
+  );
 });
 
 onEitherEngine('an item is taken from a date on, and a part of it once over all runs', async (t) => {
-  const db = await staged(t);
-  await decided(db, { action: 'take', amount: 400n, notBefore: '2026-02-13' });
-  t.strictSame(await items(db, 2, { arrears: 'decided' }), []);
-  t.strictSame(await items(db, 3, { arrears: 'decided' }), ['r0 4.00 left 6.00']);
-  await finalized(db, 'r3', body(3, { arrears: 'decided' }));
-  t.strictSame(await items(db, 4), ['r1 10.00 left 0.00'], 'the part needs a new decision');
+  const db = await owing(t);
+  await decideItem(db, await itemOf(db, 'r0'), { action: 'take', amount: 400n, notBefore: '2026-02-13' });
+  t.strictSame(await takes(db, {}, 2), []);
+  t.strictSame(await takes(db, {}, 3), ['arrears r0 a: 4.00, 6.00 left']);
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await takes(db, INCLUDE, 4), ['arrears r1 a: 10.00, 0.00 left'], 'it needs a new decision');
 });
 
-onEitherEngine(
-  'the limit takes items of a line of coverage in order, and refunds do not raise it',
-  async (t) => {
-    const db = await staged(t);
-    await send(db, election('2026-01-25T00:00:00Z', { member_contribution: '9.00' }));
-    const recoup = { method: 'multiple', value: '1.5' } as const;
-    t.strictSame(await items(db, 2, { ...INCLUDE, recoup }), [
-      // The sum of both items of a run is 9.00, and 1.5 × 9.00 = 13.50.
-      'r0 -1.00 left 0.00 retro_refund',
-      'r1 -1.00 left 0.00 retro_refund',
-      'r0 9.00 left 1.00 recoup_capped',
-      'r1 4.50 left 5.50 recoup_capped',
-    ]);
-    t.strictSame(await items(db, 2, { ...INCLUDE, recoup: { method: 'amount', value: '9.00' } }), [
-      'r0 -1.00 left 0.00 retro_refund',
-      'r1 -1.00 left 0.00 retro_refund',
-      'r0 9.00 left 1.00 recoup_capped',
-    ]);
-    const all = ['r0 9.00 left 1.00', 'r1 9.00 left 1.00'];
-    t.strictSame((await items(db)).slice(2), all, 'what is owed of a run and deduction is no limit');
-    await learn(db, employment('e', { termination_date: '2026-01-20' }));
-    t.strictSame((await items(db, 2, { ...INCLUDE, recoup })).slice(2), all, 'the last check has no limit');
-  },
-);
+onEitherEngine('the limit takes items of a coverage in order, and refunds do not raise it', async (t) => {
+  const db = await owing(t);
+  await send(db, election('2026-01-25T00:00:00Z', { member_contribution: '9.00' }));
+  const refunds = ['adjustment r0 a: -1.00, 0.00 left', 'adjustment r1 a: -1.00, 0.00 left'];
+  const multiple = { ...INCLUDE, recoup: { method: 'multiple', value: '1.5' } } as const;
+  t.strictSame(await takes(db, multiple, 2), [
+    // The sum of both items of a run is 9.00, and 1.5 × 9.00 = 13.50.
+    ...refunds,
+    'arrears r0 a: 9.00, 1.00 left recoup_capped',
+    'arrears r1 a: 4.50, 5.50 left recoup_capped',
+  ]);
+  const amount = { ...INCLUDE, recoup: { method: 'amount', value: '9.00' } } as const;
+  t.strictSame(await takes(db, amount, 2), [...refunds, 'arrears r0 a: 9.00, 1.00 left recoup_capped']);
+  const all = ['arrears r0 a: 9.00, 1.00 left', 'arrears r1 a: 9.00, 1.00 left'];
+  t.strictSame((await takes(db, INCLUDE, 2)).slice(2), all, 'the sum owed of a run is no limit');
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  t.strictSame((await takes(db, multiple, 2)).slice(2), all, 'the last check has no limit');
+});
 
 onEitherEngine('the limit follows the last regular amount above zero, without overrides', async (t) => {
-  const db = await staged(t);
+  const limited = { ...INCLUDE, recoup: { method: 'multiple', value: '0.5' } } as const;
+  const capped = ['arrears r0 a: 5.00, 5.00 left recoup_capped'];
+  const db = await owing(t);
   await send(db, election('2026-01-20T00:00:00Z', { effective_end: '2026-01-17' }));
-  const recoup = { method: 'multiple', value: '0.5' } as const;
-  t.strictSame(await items(db, 2, { ...INCLUDE, recoup }), ['r0 5.00 left 5.00 recoup_capped']);
-  const overridden = await staged(t);
+  t.strictSame(await takes(db, limited, 2), capped);
+  const [line] = await lines(db, body(2, limited), 'arrears');
+  t.match(
+    line?.explanation,
+    /arrears 20\.00 from 2 paychecks; at most 0\.5 × 10\.00 a paycheck: 5\.00; 15\.00 left/,
+  );
+  const overridden = await owing(t);
   await put(overridden, 'r2', body(2));
   await override(overridden, 'r2', 'e', 'a', { member: '4.00' });
   await finalize(overridden, 'r2');
   await send(overridden, election('2026-02-01T00:00:00Z', { effective_end: '2026-01-31' }));
-  t.strictSame(await items(overridden, 3, { ...INCLUDE, recoup }), ['r0 5.00 left 5.00 recoup_capped']);
+  t.strictSame(await takes(overridden, limited), capped);
 });
 
 onEitherEngine('a pair is taken whole, or not at all', async (t) => {
-  const db = await staged(t);
+  const db = await staged(t, { a: {} }, [0, 1]);
   // Both checks should have been dental: −10.00 of medical and 11.00 of dental each.
   const dental = { line_of_coverage: 'dental', member_contribution: '11.00' } as const;
   await send(db, election('2026-01-25T00:00:00Z', dental));
-  await taken(db, 'r0', { employee_id: 'e', amount: '10.00' });
-  await taken(db, 'r1', { employee_id: 'e', amount: '10.00' });
-  const limited = { ...INCLUDE, recoup: { method: 'amount', value: '0.50' } } as const;
-  t.strictSame(await items(db, 2, limited), [
-    'r0 11.00 left 0.00 retro_pre_tax recoup_capped',
-    'r0 -10.00 left 0.00 retro_refund recoup_capped',
+  t.strictSame(await takes(db, { ...INCLUDE, recoup: { method: 'amount', value: '0.50' } }, 2), [
+    'adjustment r0 a: 11.00, 0.00 left recoup_capped',
+    'adjustment r0 a: -10.00, 0.00 left recoup_capped',
   ]);
 });
 
+onEitherEngine('the items of a pair are held together', async (t) => {
+  const db = await staged(t);
+  await send(db, election('2026-01-31', { taxability: 'post_tax', member_contribution: '12.00' }));
+  const pair = (run: string) => [
+    `adjustment ${run} a: 12.00, 0.00 left`,
+    `adjustment ${run} a: -10.00, 0.00 left`,
+  ];
+  t.strictSame(await takes(db), [...pair('r0'), ...pair('r1'), ...pair('r2')]);
+  await decideItem(db, await itemOf(db, 'r0'), { action: 'hold' });
+  t.strictSame(await takes(db), [...pair('r1'), ...pair('r2')]);
+});
+
 onEitherEngine('refunds are held from the last one back, unless they were decided', async (t) => {
-  const db = await staged(t, { member_contribution: '10.00' });
-  for (const run of ['r0', 'r1']) await taken(db, run, { employee_id: 'e', amount: '16.00' });
-  t.strictSame(await items(db), ['r0 -6.00 left 0.00', 'r1 -4.00 left -2.00 refund_held']);
-  const [, last] = await openItemsOn(db, TODAY);
-  await decideItem(db, last as NonNullable<typeof last>, { action: 'take' });
-  t.strictSame(await items(db), ['r0 -4.00 left -2.00 refund_held', 'r1 -6.00 left 0.00']);
+  const db = await staged(t, { a: {} }, [0, 1]);
+  for (const run of ['r0', 'r1']) await took(db, run, '16.00');
+  t.strictSame(await takes(db, INCLUDE, 2), [
+    'arrears r0 a: -6.00, 0.00 left',
+    'arrears r1 a: -4.00, -2.00 left refund_held',
+  ]);
+  await decideItem(db, await itemOf(db, 'r1'), { action: 'take' });
+  t.strictSame(await takes(db, INCLUDE, 2), [
+    'arrears r0 a: -4.00, -2.00 left refund_held',
+    'arrears r1 a: -6.00, 0.00 left',
+  ]);
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
-  t.strictSame(await items(db), ['r0 -6.00 left 0.00', 'r1 -6.00 left 0.00'], 'the last check');
+  const all = ['arrears r0 a: -6.00, 0.00 left', 'arrears r1 a: -6.00, 0.00 left'];
+  t.strictSame(await takes(db, INCLUDE, 2), all, 'the last check');
 });
 
 onEitherEngine('the employer’s amount of an item that was written off is settled with 0.00', async (t) => {
-  const db = await staged(t);
-  for (const run of ['r0', 'r1']) await taken(db, run, { employee_id: 'e', amount: '10.00' });
+  const db = await staged(t, { a: {} }, [0, 1]);
   const raised = { member_contribution: '12.00', employer_contribution: '5.00' };
   await send(db, election('2025-12-02T00:00:00Z', raised));
-  await decided(db, { action: 'write_off', amount: 200n });
+  await decideItem(db, await itemOf(db, 'r0'), { action: 'write_off', amount: 200n });
   const all = await lines(db, body(2, { adjustments: 'decided' }), 'adjustment');
   t.match(all, [{ adjustment_for: 'r0', member_amount: '0.00', employer_amount: '5.00' }]);
 });
 
 onEitherEngine('a pre-tax difference is taken in its tax year, arrears in any', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'));
-  await send(db, election('2025-11-01T00:00:00Z'));
-  await finalized(db, 'r', body(-1));
-  await taken(db, 'r', { employee_id: 'e', amount: '4.00' });
-  await send(db, election('2025-11-02T00:00:00Z', { member_contribution: '12.00' }));
-  t.strictSame(await items(db, 0), ['r 6.00 left 0.00']);
-  t.strictSame(await items(db, -1, { ...INCLUDE, kind: 'off_cycle', employee_ids: ['e'] }), [
-    'r 2.00 left 0.00',
-    'r 6.00 left 0.00',
+  const db = await staged(t, { a: {} }, [-1]);
+  await took(db, 'r-1', '4.00');
+  await send(db, election('2025-12-02T00:00:00Z', { member_contribution: '12.00' }));
+  t.strictSame(await takes(db, INCLUDE, 0), ['arrears r-1 a: 6.00, 0.00 left']);
+  const december: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], pay_date: '2025-12-31' };
+  t.strictSame(await takes(db, { ...INCLUDE, ...december }, 0), [
+    'adjustment r-1 a: 2.00, 0.00 left',
+    'arrears r-1 a: 6.00, 0.00 left',
   ]);
 });
 
 onEitherEngine('an opening item with the id of a run does not limit the arrears of the run', async (t) => {
-  const db = await staged(t);
-  const opening = rowsOf({
-    ...{ id: 'r0', employee_id: 'e', deduction_id: 'a', line_of_coverage: 'medical', taxability: 'pre_tax' },
-    ...{ member_amount: '-6.00', employer_amount: '0.00', pay_date: '2025-12-01' },
-  });
-  await bringOpeningItems(db, EMPLOYER, opening, acting(LATELY));
-  t.strictSame(await items(db), ['r0 -6.00 left 0.00', 'r0 10.00 left 0.00', 'r1 10.00 left 0.00']);
+  const db = await owing(t);
+  await opening(db, 'r0', '-6.00', 'a');
+  t.strictSame(await takes(db, INCLUDE, 2), [
+    'arrears r0 a: -6.00, 0.00 left',
+    'arrears r0 a: 10.00, 0.00 left',
+    'arrears r1 a: 10.00, 0.00 left',
+  ]);
+});
+
+onEitherEngine('arrears are taken up to the outstanding sum of their run and deduction', async (t) => {
+  const db = await staged(t, { a: {}, b: { line_of_coverage: 'dental', member_contribution: '50.00' } });
+  await took(db, 'r0', '4.00');
+  await send(db, election('2026-01-31', { member_contribution: '8.00' }));
+  t.strictSame(await takes(db, { arrears: 'include' }), ['arrears r0 a: 4.00, 2.00 left']);
+});
+
+onEitherEngine('items that need a decision are not taken without one', async (t) => {
+  const deductions: Readonly<Record<string, Fields>> = {
+    ...{ a: { line_of_coverage: 'hsa' }, b: {}, c: { taxability: 'post_tax' } },
+  };
+  const db = await staged(t, deductions);
+  await finalized(db, 'december', body(-1));
+  for (const [id, fields] of Object.entries(deductions))
+    await send(db, election('2026-01-31', { ...fields, member_contribution: '12.00' }, id));
+  const sources = async () => (await takes(db)).map((line) => line.split(':')[0]);
+  const usual = ['b', 'c'].flatMap((id) => ['r0', 'r1', 'r2'].map((run) => `adjustment ${run} ${id}`));
+  t.strictSame(await sources(), usual, 'an HSA and an earlier year need a decision');
+  const december = (await itemsIn(db, body(3))).filter(({ identity }) => identity.source === 'december');
+  for (const item of december) await decideItem(db, item, { action: 'take' });
+  t.strictSame(
+    (await sources()).filter((line) => line?.includes('december')),
+    ['adjustment december c'],
+    'pre-tax is bound',
+  );
+});
+
+onEitherEngine('an off-cycle run takes the items that it names, and refuses others', async (t) => {
+  const db = await owing(t);
+  const [first, second] = await itemsIn(db, body(3));
+  const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
+  t.strictSame(await takes(db, { ...off, arrears: 'include', items: [second?.id as string] }), [
+    'arrears r1 a: 10.00, 0.00 left',
+  ]);
+  const problems = async (fields: Partial<RunBody>) => {
+    const checked = runOf(body(3, { ...off, ...fields }));
+    if (!checked.ok) return checked.problems;
+    return previewWithLines(db, checked.run as StatedRun).then(
+      () => [],
+      (error) => error.problems,
+    );
+  };
+  t.strictSame(await problems({ items: [first?.id as string] }), [
+    { path: 'items[0]', rule: 'needs the decision take' },
+  ]);
+  t.strictSame(await problems({ items: ['arrears:r9:e:a:medical:pre_tax'] }), [
+    { path: 'items[0]', rule: 'is no open item of an employee in the run' },
+  ]);
+  t.strictSame(await problems({ kind: 'regular', items: [first?.id as string] }), [
+    { path: 'items', rule: 'is for an off_cycle run: a regular run takes all items' },
+  ]);
 });
