@@ -1,4 +1,3 @@
-/** Adjustments of earlier runs. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { IMPORTED } from '../../../src/inbox/inbox.ts';
@@ -10,6 +9,7 @@ import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import {
+  BIWEEKLY,
   body,
   decide,
   election,
@@ -23,14 +23,14 @@ import {
   linesOf,
   openItemsOn,
   run,
+  schedule,
   send,
-  setCodes,
+  setCode,
   setSchedules,
   verified,
   voided,
   withReason,
 } from '../../support/payroll.ts';
-import { every } from '../calendars.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -46,7 +46,6 @@ async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBo
 const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags.toSorted()].join(' ');
 
-/** Returns deduction, run, what is outstanding, and flags. */
 const briefItem = ({ identity, outstanding, line }: OpenItem) => {
   const { member, employer } = outstanding;
   const amounts = [amountOf(member), amountOf(employer)];
@@ -133,17 +132,6 @@ t.test('an adjustment is a difference of rounded amounts, never a rounded differ
     await send(db, election('2026-01-30', { period: 'monthly', member_contribution: amount }));
     t.strictSame(await adjustments(db), expected, amount);
   }
-});
-
-t.test('an off-cycle run dated December 31 takes what the previous year still owes', async (t) => {
-  const db = await staged(t, []);
-  await finalized(db, 'r', body(-1));
-  await send(db, election('2025-12-15', { member_contribution: '12.00' }));
-  t.strictSame(await adjustments(db, {}, 1), ['a r 2.00 0.00 prior_year']);
-  t.strictSame(await lines(db, body(1, { adjustments: 'include' }), 'adjustment'), []);
-  const december: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], pay_date: '2025-12-31' };
-  const taken = await lines(db, body(0, { ...december, adjustments: 'include' }), 'adjustment');
-  t.match(taken, [{ member_amount: '2.00', adjustment_for: 'r', flags: [] }]);
 });
 
 t.test('an amount adjusted by a later finalized run is not adjusted again', async (t) => {
@@ -236,45 +224,22 @@ t.test("an earlier run is adjusted by its own options and calendar, with today's
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(db, election('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
-  const longer = [...every(14, '2026-01-02', 26), '2026-12-31'];
-  await setCodes(db, [
-    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'OLD', treatment: null },
-  ]);
-  await finalized(db, 'r1', body(1, { pay_dates: longer, remainder: 'none' }));
+  const longer = [
+    ...BIWEEKLY,
+    { pay_date: '2026-12-31', period_start: '2026-12-14', period_end: '2026-12-26' },
+  ];
+  await setSchedules(db, [schedule({ pay_dates: longer })]);
+  await setCode(db, 'dental');
+  await finalized(db, 'r1', body(1, { remainder: 'none' }));
+  await setSchedules(db, []);
   await finalized(db, 'r2', body(2, { scheme: 'month-even', remainder: 'spread' }));
-  await setCodes(db, [
-    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'NEW', treatment: null },
-  ]);
+  await setCode(db, 'medical');
   await send(db, election('2026-01-30', { period: 'monthly', member_contribution: '200.00' }));
   // 2400 / 27 = 88.89 minus 1200 / 27 = 44.44. Without a list r2 has remainder none: 200 / 3 minus 100 / 3.
   const given = body(3, { adjustments: 'include', remainder: 'last' });
   const due = await lines(db, given, 'adjustment');
   t.strictSame(due.map(brief), ['a r1 44.45 0.00 retro_pre_tax', 'a r2 33.34 0.00 retro_pre_tax']);
-  t.strictSame(
-    due.map((line) => line.payroll_code),
-    ['NEW', 'NEW'],
-    'the line has today’s code',
-  );
-});
-
-t.test('an earlier run keeps its frozen calendar when the schedule changes', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'));
-  await send(db, election('2025-12-01', { period: 'monthly', member_contribution: '270.00' }));
-  const dated = (dates: string[]) => [
-    {
-      pay_frequency: 'biweekly' as const,
-      pay_group: null,
-      pay_dates: dates.map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
-    },
-  ];
-  const usual = every(14, '2026-01-02', 26);
-  await setSchedules(db, dated([...usual, '2026-12-31']));
-  await finalized(db, 'r2', body(2));
-  await setSchedules(db, dated(usual));
-  t.strictSame(await adjustments(db), []);
-  await send(db, election('2026-01-30', { period: 'monthly', member_contribution: '540.00' }));
-  t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
+  t.match(due, [{ payroll_code: 'X1' }, { payroll_code: 'X1' }]);
 });
 
 t.test(
@@ -312,17 +277,6 @@ t.test('an employee of the run keeps the frozen frequency and group', async (t) 
   await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2025-01-01' }));
   await learn(db, employment('e', { effective_on: '2026-02-01' }));
   t.strictSame(await adjustments(db), []);
-});
-
-t.test('a pre-tax adjustment of the previous tax year is left out', async (t) => {
-  const db = await staged(t, [-1, 1]);
-  await send(db, election('2026-01-30', { member_contribution: '12' }));
-  t.strictSame(await adjustments(db), [
-    'a r-1 2.00 0.00 prior_year retro_pre_tax',
-    'a r1 2.00 0.00 retro_pre_tax',
-  ]);
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
-  t.strictSame(await adjustments(db, {}, 4), ['a r-1 2.00 0.00 prior_year retro_pre_tax'], 'and stays');
 });
 
 t.test('adjustments for the previous year are not part of this year’s net', async (t) => {

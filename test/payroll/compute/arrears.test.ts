@@ -1,4 +1,3 @@
-/** Amounts that payroll did not take, collected by a later run. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';

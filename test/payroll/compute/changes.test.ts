@@ -1,4 +1,3 @@
-/** How a run differs from the previous one. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
@@ -123,7 +122,6 @@ t.test('a change of frequency, group or employer is a move, not an end', async (
   }
 });
 
-/** Ends deduction `a` on January 31. */
 const END = () => election('2026-01-30', { effective_end: '2026-01-31' });
 const begun = (id: string, changes: Parameters<typeof election>[1] = {}) =>
   election('2026-01-30', { effective_start: '2026-02-01', member_contribution: '12.00', ...changes }, id);

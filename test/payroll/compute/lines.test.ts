@@ -1,4 +1,3 @@
-/** Tests the regular lines of a run: contents, reference day and flags. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { SCHEMES } from '../../../src/payroll/calculation/plan.ts';
@@ -170,14 +169,4 @@ t.test('a line has the flags of its amount', async (t) => {
     election('2025-12-01', { period: 'weekly', member_contribution: '-1', effective_start: '2026-01-20' }),
   );
   t.match(await lines(db, body(2)), [{ flags: ['frequency_mismatch', 'negative', 'partial_cycle'] }]);
-});
-
-t.test('the first and the last line of a deduction show a partial cycle', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'));
-  const days = { effective_start: '2026-01-10', effective_end: '2026-02-20' };
-  await send(db, election('2025-12-01', { period: 'monthly', ...days }));
-  const flagged: unknown[] = [];
-  for (const place of [1, 2, 3]) flagged.push(...(await lines(db, body(place))).map((line) => line.flags));
-  t.strictSame(flagged, [['partial_cycle'], [], ['partial_cycle']]);
 });

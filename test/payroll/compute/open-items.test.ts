@@ -1,4 +1,3 @@
-/** Open items: their amounts, what is outstanding of them, and what was decided about them. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
@@ -126,16 +125,4 @@ onEitherEngine('an amount paid directly comes back if nothing is due of its item
   await decided(db, { action: 'paid_directly', amount: 200n, paidOn: TODAY });
   await send(db, election('2025-12-03', { member_contribution: '10.00' }));
   t.strictSame(await brief(db), ['adjustment r0 a: -2.00 of 0.00 open (amount_changed)']);
-});
-
-onEitherEngine('opening items are stored once, all or none', async (t) => {
-  const { db } = await scratch(t);
-  const put = (...given: OpeningItem[]) =>
-    transact(db, (trx) => putOpeningItems(trx, EMPLOYER, given, acting(LATELY)));
-  t.strictSame(await put(OPENING), { outcome: 'created', created: ['o1'] });
-  t.strictSame(await put(OPENING), { outcome: 'same' });
-  const another = { ...OPENING, openingId: 'o2' };
-  const changed = { ...OPENING, payDate: '2025-07-01' };
-  t.strictSame(await put(another, changed), { outcome: 'different', ids: ['o1'] });
-  t.strictSame(await put(another, OPENING), { outcome: 'created', created: ['o2'] });
 });

@@ -1,4 +1,3 @@
-/** Tests overrides: amounts that a person sets for one deduction of one paycheck. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';

@@ -1,4 +1,3 @@
-/** Which employees are in a run. */
 import t, { type Test } from 'tap';
 import type { NewFact } from '../../../src/ledger/roster.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';

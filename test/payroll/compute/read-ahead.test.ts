@@ -5,7 +5,6 @@ async function* upTo(last: number): AsyncGenerator<number> {
   for (let item = 1; item <= last; item += 1) yield item;
 }
 
-/** Pages that resolve on command. */
 function asked() {
   const answers = new Map<number, PromiseWithResolvers<string>>();
   const read = (item: number): Promise<string> => {

@@ -1,4 +1,3 @@
-/** Tests final checks, which take the remaining shares of a year. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';

@@ -1,4 +1,3 @@
-/** One person, two employers: who takes a deduction, and what happens until it is assigned. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { EMPLOYED_TWICE } from '../../../src/ledger/checks.ts';

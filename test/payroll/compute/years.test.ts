@@ -1,4 +1,3 @@
-/** Tests contributions of a run's own frequency in years with more or fewer pay dates than usual. */
 import t from 'tap';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';

@@ -1,4 +1,3 @@
-/** Which assignments of deductions to employers are recorded. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { assignmentsOf } from '../../../src/ledger/assignments.ts';

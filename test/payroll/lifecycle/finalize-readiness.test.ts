@@ -136,13 +136,3 @@ onEitherEngine('a finding without ids is accepted for its own run only', async (
     { result: 'fail', accepted: [] },
   );
 });
-
-onEitherEngine('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
-  const db = await start(t);
-  const accept = ['overlap'];
-  t.match(await finalize(db, { runId: 'none', accept }), { outcome: 'unknown' });
-  await finalize(db);
-  t.match(await finalize(db, { accept }), { outcome: 'not-open' });
-  await transact(db, (trx) => putRun(trx, 'twin', runOn('2026-07-17'), acting(LATELY)));
-  t.match(await finalize(db, { runId: 'twin', accept }), { outcome: 'date-taken', by: RUN_ID });
-});

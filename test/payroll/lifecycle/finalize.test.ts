@@ -1,4 +1,3 @@
-/** Finalizing freezes a run, whatever changes at the same time. */
 import type { Test } from 'tap';
 import { systemClock } from '../../../src/clock.ts';
 import { engineOf, sharedClock } from '../../../src/database/engine.ts';

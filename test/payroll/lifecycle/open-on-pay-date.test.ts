@@ -1,4 +1,3 @@
-/** Tests opening the regular run of a pay date. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { openOnPayDate, type Payroll } from '../../../src/payroll/lifecycle/open-on-pay-date.ts';

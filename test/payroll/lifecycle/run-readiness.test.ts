@@ -54,7 +54,6 @@ async function check(
   return checks.find((one) => one.id === id) as CheckResult;
 }
 
-/** The same question some days later. */
 const later = (days: number): Question => ({ ...QUESTION, now: new Date(NOW.getTime() + days * 86_400_000) });
 
 async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {

@@ -1,4 +1,3 @@
-/** Tests creating, listing, showing and deleting runs. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';

@@ -1,4 +1,3 @@
-/** A finalized run can be verified later from the ledger at its position. */
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { createDifferences } from '../../../src/database/difference.ts';
@@ -204,7 +203,6 @@ t.test('ids in byte order are not a difference', async (t) => {
   t.match(await verified(db, 'all'), { identical: true });
 });
 
-/** Returns what verifying all runs reports. */
 async function findings(db: Db) {
   const { report, named } = createDifferences(1_000);
   await verifyRuns(db, { report, looked: () => {}, signal: new AbortController().signal });

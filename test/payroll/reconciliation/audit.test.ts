@@ -15,7 +15,6 @@ import { EMPLOYER, employ, type Given, rowsOf } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 import { lineOf } from '../lines.ts';
 
-/** Pages of lines, one employee per page. */
 async function* pagesOf(...lines: Line[]) {
   for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id)) {
     yield [{ employeeId, lines: own }];

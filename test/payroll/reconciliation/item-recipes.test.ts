@@ -1,4 +1,4 @@
-/** Tests the recipes of docs/open-items.md: a leave of absence, a leaver, and the preview of decisions. */
+/** Tests the recipes of docs/open-items.md: a leave of absence, and the preview of decisions. */
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
@@ -80,19 +80,6 @@ onEitherEngine('six unpaid checks are caught up at twice the regular amount', as
   t.strictSame(await items(db), []);
   await finalizedOn(db, '2026-07-31');
   t.strictSame(await amounts(db, '2026-07-31'), ['regular 130.00'], 'back to the regular amount');
-});
-
-onEitherEngine('the last check of a leaver takes all decided items, above the cap', async (t) => {
-  const db = await staged(t);
-  for (const payDate of LEAVE.slice(0, 3)) await unpaid(db, payDate);
-  await learn(db, employment('e', { termination_date: '2026-04-02' }));
-  await decide(db, ...(await items(db)).map(take));
-  await finalizedOn(db, '2026-04-10');
-  t.strictSame(await amounts(db, '2026-04-10'), [
-    'regular 130.00',
-    ...Array.from({ length: 3 }, () => 'arrears 130.00'),
-  ]);
-  t.strictSame(await items(db), []);
 });
 
 onEitherEngine('a preview shows the next paycheck with decisions, and records nothing', async (t) => {

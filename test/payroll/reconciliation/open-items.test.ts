@@ -1,5 +1,3 @@
-/** Tests the list of open items, and which decisions about them are recorded. */
-
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { Problem } from '../../../src/errors.ts';
@@ -190,19 +188,6 @@ onEitherEngine('an item with an employer amount only is taken or held', async (t
   t.match(await decided('write_off'), { outcome: 'refused', problems });
   t.match(await decided('hold'), { outcome: 'decided' });
 });
-
-onEitherEngine(
-  'an outstanding amount that is not the reviewed one is named with the new amount',
-  async (t) => {
-    const db = await staged(t);
-    t.strictSame(await decide(db, 'arrears', { action: 'take', outstanding_member_amount: '5.00' }), {
-      outcome: 'changed',
-      problems: [
-        { path: 'decisions[0].outstanding_member_amount', rule: 'is 4.00 now: review the item again' },
-      ],
-    });
-  },
-);
 
 /** The kind of item, the fields of the decision, and the field that is refused with its rule. */
 type Refusal = [
