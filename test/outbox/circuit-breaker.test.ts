@@ -3,8 +3,8 @@ import { transact } from '../../src/database/transaction.ts';
 import { applySignals, pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { client, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
-import { json, stubService } from './stub-service.ts';
+import { client, owe, request, sendAll, sending, sendLoop } from './parts.ts';
+import { type Answer, json } from './stub-service.ts';
 
 const closing: [string, number, string, Record<string, string>][] = [
   ['401', 401, '{"error":"no key"}', {}],
@@ -13,13 +13,10 @@ const closing: [string, number, string, Record<string, string>][] = [
 ];
 for (const [name, status, body, headers] of closing) {
   onEitherEngine(`${name} pauses all sending, with one probe at a time every 1 s to 60 s`, async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const { url, received } = await stubService(t, (response) =>
+    const { db, clock, received, loop } = await sending(t, (response) =>
       response.writeHead(status, headers).end(body),
     );
     await owe(db, 'r-1', 'e-1');
-    const loop = sendLoop(t, db, url, clock);
     t.equal((await loop.runOnce()).pause, 1);
     t.match(await readCircuitBreaker(db), {
       state: 'paused',
@@ -40,12 +37,10 @@ for (const [name, status, body, headers] of closing) {
 }
 
 onEitherEngine('the next probe reads a fixed key from its file, and sending resumes', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
   const file = `${t.testdirName}-key`;
   t.teardown(() => rmSync(file));
   writeFileSync(file, 'old-key');
-  const { url, received } = await stubService(t, (response, { headers }) =>
+  const { db, clock, url, received } = await sending(t, (response, { headers }) =>
     json(response, headers.authorization === 'Bearer new-key' ? 200 : 401, { error: 'no' }),
   );
   for (let n = 1; n <= 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
@@ -66,9 +61,9 @@ onEitherEngine('the next probe reads a fixed key from its file, and sending resu
 });
 
 onEitherEngine('an unreadable key file leaves the old key in use', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : 200));
+  const { db, clock, url } = await sending(t, (response, _, index) =>
+    json(response, index === 0 ? 401 : 200),
+  );
   await owe(db, 'r-1', 'e-1');
   const loop = sendLoop(t, db, url, clock, { client: client(t, url, `${t.testdirName}/none`) });
   await sendAll(loop);
@@ -78,11 +73,10 @@ onEitherEngine('an unreadable key file leaves the old key in use', async (t) => 
 
 for (const status of [200, 422, 429, 503, 403]) {
   onEitherEngine(`a response ${status} to the probe resumes sending`, async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : status));
+    const { db, clock, loop } = await sending(t, (response, _, index) =>
+      json(response, index === 0 ? 401 : status),
+    );
     await owe(db, 'r-1', 'e-1');
-    const loop = sendLoop(t, db, url, clock);
     await sendAll(loop);
     clock.advance(1_000);
     await sendAll(loop);
@@ -91,13 +85,10 @@ for (const status of [200, 422, 429, 503, 403]) {
 }
 
 onEitherEngine('a probe without a response leaves sending paused', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url } = await stubService(t, (response, _, index) =>
+  const { db, clock, loop } = await sending(t, (response, _, index) =>
     index === 0 ? json(response, 401) : response.socket?.resetAndDestroy(),
   );
   await owe(db, 'r-1', 'e-1');
-  const loop = sendLoop(t, db, url, clock);
   await sendAll(loop);
   clock.advance(1_000);
   t.equal((await loop.runOnce()).retry, 1);
@@ -105,13 +96,10 @@ onEitherEngine('a probe without a response leaves sending paused', async (t) => 
 });
 
 onEitherEngine('a request that always pauses sending blocks no other request', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url } = await stubService(t, (response, { body }) =>
-    body.includes('odd') ? response.writeHead(404).end('no such page') : json(response, 200),
-  );
+  const answer: Answer = (response, { body }) =>
+    body.includes('odd') ? response.writeHead(404).end('no such page') : json(response, 200);
+  const { db, clock, loop } = await sending(t, answer, { concurrency: 1 });
   await owe(db, 'odd', 'e-0');
-  const loop = sendLoop(t, db, url, clock, { concurrency: 1 });
   for (let n = 1; n <= 12; n += 1) await owe(db, `r-${n}`, `e-${n}`, 'demographic', clock());
   for (let seconds = 0; seconds < 300; seconds += 1) {
     await sendAll(loop);
@@ -122,13 +110,11 @@ onEitherEngine('a request that always pauses sending blocks no other request', a
 });
 
 onEitherEngine('the paused state survives a restart, and a clock set back does not extend it', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url, received } = await stubService(t, (response, _, index) =>
+  const { db, clock, url, received, loop } = await sending(t, (response, _, index) =>
     json(response, index === 0 ? 401 : 200),
   );
   await owe(db, 'r-1', 'e-1');
-  await sendAll(sendLoop(t, db, url, clock));
+  await sendAll(loop);
   for (const id of ['r-2', 'r-3']) await owe(db, id, id);
   t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 0, 'another loop finds it paused');
   clock.advance(-2 * 86_400_000);

@@ -1,3 +1,4 @@
+import type { Test } from 'tap';
 import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
@@ -10,8 +11,8 @@ import { scratch } from '../database/scratch.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import fc from '../support/seeded.ts';
-import { encryptor, owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
-import { json, stubService } from './stub-service.ts';
+import { claimAs, encryptor, owe, request, START, sendAll, sending, setClock } from './parts.ts';
+import { json } from './stub-service.ts';
 
 const now = START.toISOString();
 const retry = (db: Db, id: string, force = false) =>
@@ -21,14 +22,11 @@ const cancel = (db: Db, id: string) =>
 const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(trx, id, ACTING));
 
 /** A service that responds 422 to the given request ids, and 200 to others. */
-async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, status = 422) {
-  const { db } = await scratch(t);
-  const stub = await stubService(t, (response, { headers }) =>
+async function service(t: Test, rejected: Set<string>, status = 422) {
+  const { db, received, loop } = await sending(t, (response, { headers }) =>
     json(response, rejected.has(String(headers['idempotency-key'])) ? status : 200, { error: 'no' }),
   );
-  const clock = setClock();
-  const sent = () => stub.received.map(({ headers }) => headers['idempotency-key']);
-  return { db, clock, sent, loop: sendLoop(t, db, stub.url, clock) };
+  return { db, loop, sent: () => received.map(({ headers }) => headers['idempotency-key']) };
 }
 
 onEitherEngine('the requests of a subject are sent in turn, in order', async (t) => {
@@ -121,27 +119,25 @@ onEitherEngine('a finished change can be neither retried nor canceled', async (t
 });
 
 onEitherEngine('a request that is being sent cannot be canceled', async (t) => {
-  const { db } = await scratch(t);
-  const { url } = await stubService(t, async (response) => {
+  const { db, loop } = await sending(t, async (response) => {
     answers.push(await cancel(db, 'r-1'), await retry(db, 'r-1'));
     json(response, 200);
   });
   const answers: string[] = [];
   await owe(db, 'r-1', 'e-1');
-  await sendAll(sendLoop(t, db, url, setClock()));
+  await sendAll(loop);
   t.strictSame(answers, ['being-sent', 'not-retried']);
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
 onEitherEngine('a change that is retried while a later one is being sent waits for it', async (t) => {
-  const { db } = await scratch(t);
-  const { url, received } = await stubService(t, async (response, { headers }, index) => {
+  const { db, received, loop } = await sending(t, async (response, { headers }, index) => {
     if (headers['idempotency-key'] === 'new') t.equal(await retry(db, 'old'), 'done');
     json(response, index === 0 ? 422 : 200);
   });
   await owe(db, 'old', 'e-1');
   await owe(db, 'new', 'e-1');
-  await sendAll(sendLoop(t, db, url, setClock()));
+  await sendAll(loop);
   t.strictSame(
     received.map(({ headers }) => headers['idempotency-key']),
     ['old', 'new', 'old'],
@@ -184,15 +180,7 @@ onEitherEngine('after any actions the front of a subject is its oldest request, 
             const subject = employeeSubject(SUBJECTS[now.subject] as string);
             await enqueue(trx, [{ requestId: `r-${count++}`, kind, ...subject, encrypted: null }], iso);
           } else if (now.do === 'claim') {
-            const wish = {
-              owner: 'o',
-              limit: now.limit,
-              uploads: now.limit,
-              inFlight: new Set<string>(),
-              takesOver: true,
-              senders: {},
-            };
-            claims.push(...(await claim(trx, wish, at)).claims);
+            claims.push(...(await claim(trx, claimAs('o', { limit: now.limit }), at)).claims);
           } else if (now.do === 'finish') {
             const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);
             const by = { owner: 'o', senders: {}, encryptor, random: () => 0 };

@@ -1,9 +1,6 @@
-/** A long outage of the service, and its end with a large backlog. */
-
-import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { owe, request, sendLoop, setClock } from './parts.ts';
-import { json, stubService } from './stub-service.ts';
+import { owe, request, sending } from './parts.ts';
+import { json } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
@@ -11,12 +8,10 @@ const employees = 40;
 const each = 3;
 
 onEitherEngine('a service that is down for a day is probed about once a minute', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
   let isDown = true;
   let now = 0;
   let most = 0;
-  const { url, received } = await stubService(t, (response) => {
+  const { db, clock, received, loop } = await sending(t, (response) => {
     now += 1;
     most = Math.max(most, now);
     setImmediate(() => {
@@ -25,7 +20,6 @@ onEitherEngine('a service that is down for a day is probed about once a minute',
     });
   });
   for (let n = 0; n < employees * each; n += 1) await owe(db, `r-${n}`, `e-${n % employees}`);
-  const loop = sendLoop(t, db, url, clock);
   for (let waited = 0; waited < HOUR_MS; waited += 5 * SECOND_MS) {
     await loop.runOnce();
     clock.advance(5 * SECOND_MS);
@@ -62,13 +56,10 @@ onEitherEngine('a service that is down for a day is probed about once a minute',
 });
 
 onEitherEngine("one employee's change that always fails barely delays other changes", async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url } = await stubService(t, (response, { body }) =>
+  const { db, clock, loop } = await sending(t, (response, { body }) =>
     json(response, body.includes('poison') ? 500 : 200),
   );
   await owe(db, 'poison', 'e-0');
-  const loop = sendLoop(t, db, url, clock);
   for (let waited = 0; waited < 4 * HOUR_MS; waited += 60 * SECOND_MS) {
     await loop.runOnce();
     clock.advance(60 * SECOND_MS);

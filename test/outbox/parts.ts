@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
+import type { ClaimOptions } from '../../src/outbox/claims.ts';
 import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
 import { employeeSubject, employerSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
@@ -10,12 +11,13 @@ import type { Timeouts } from '../../src/outbox/sender.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
+import { scratch } from '../database/scratch.ts';
+import { type Answer, stubService } from './stub-service.ts';
 
 export const START = new Date('2026-01-31T09:30:00.000Z');
 
 export type SetClock = { (): Date; advance(ms: number): void };
 
-/** Creates a clock that changes only when it is advanced. */
 export function setClock(start = START): SetClock {
   let at = start.getTime();
   const clock = () => new Date(at);
@@ -37,14 +39,10 @@ export function client(t: Test, url: string, apiKeyFile: string | null = null): 
   return made;
 }
 
+type LoopOptions = Partial<Pick<SendLoopParts, 'senders' | 'concurrency' | 'client' | 'sharedNow' | 'log'>>;
+
 /** A send loop with maximal jitter. */
-export function sendLoop(
-  t: Test,
-  db: Db,
-  url: string,
-  clock: SetClock,
-  options: Partial<Pick<SendLoopParts, 'senders' | 'concurrency' | 'client' | 'sharedNow' | 'log'>> = {},
-): SendLoop {
+export function sendLoop(t: Test, db: Db, url: string, clock: SetClock, options: LoopOptions = {}): SendLoop {
   return createSendLoop({
     db,
     client: options.client ?? client(t, url),
@@ -72,6 +70,20 @@ export async function owe(
   const subject = kind === 'census' ? employerSubject(employeeId) : employeeSubject(employeeId);
   return transact(db, (trx) => enqueue(trx, [{ requestId, kind, ...subject, encrypted }], now.toISOString()));
 }
+
+/** A database, a service that responds as the test defines, and a send loop between them. */
+export async function sending(t: Test, answer: Answer, options: LoopOptions = {}) {
+  const { db, url: databaseUrl } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, answer);
+  return { db, databaseUrl, clock, url, received, loop: sendLoop(t, db, url, clock, options) };
+}
+
+/** Options with which an owner claims what is due. */
+export const claimAs = (owner: string, fields: Partial<ClaimOptions> = {}): ClaimOptions => ({
+  ...{ owner, limit: 9, uploads: 9, inFlight: new Set(), takesOver: true, senders: {} },
+  ...fields,
+});
 
 /** Sends until nothing more is due. */
 export async function sendAll(loop: SendLoop): Promise<void> {

@@ -6,15 +6,12 @@ import { encryptBody, enqueue, placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
-import { scratch } from '../database/scratch.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
-import { client, encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
-import { json, stubService } from './stub-service.ts';
+import { claimAs, client, encryptor, owe, request, sendAll, sending, sendLoop } from './parts.ts';
+import { json } from './stub-service.ts';
 
 onEitherEngine('a request whose data key is missing waits, and its reason names the key', async (t) => {
-  const { db } = await scratch(t);
-  const { url, received } = await stubService(t, (response) => json(response, 200));
-  const clock = setClock();
+  const { db, clock, url, received, loop } = await sending(t, (response) => json(response, 200));
   await owe(db, 'r-1', '1');
   const without = createEncryptor([{ id: 'k2', key: Buffer.alloc(32, 8) }]);
   const logged: unknown[] = [];
@@ -25,16 +22,14 @@ onEitherEngine('a request whose data key is missing waits, and its reason names 
   t.match(await request(db, 'r-1'), { state: 'pending', reason });
   t.match(logged, [{ request_id: 'r-1', code: 'DATA_KEY_MISSING', reason }]);
   clock.advance(3_600_000);
-  await sendAll(sendLoop(t, db, url, clock));
+  await sendAll(loop);
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
 onEitherEngine('a delivered request’s body is erased, and its keyed hash stays', async (t) => {
-  const { db } = await scratch(t);
-  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const { db, received, loop } = await sending(t, (response) => json(response, 200));
   await owe(db, 'r-1', 'e-1', 'termination');
-  const counts = await sendLoop(t, db, url, setClock()).runOnce();
-  t.equal(counts.delivered, 1);
+  t.equal((await loop.runOnce()).delivered, 1);
   t.equal(received[0]?.path, '/employee-changes/termination');
   t.equal(received[0]?.body, '{"request":"r-1"}');
   t.equal(received[0]?.headers['idempotency-key'], 'r-1');
@@ -45,11 +40,10 @@ onEitherEngine('a delivered request’s body is erased, and its keyed hash stays
 });
 
 onEitherEngine('each kind of employment change has its own path', async (t) => {
-  const { db } = await scratch(t);
-  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const { db, received, loop } = await sending(t, (response) => json(response, 200));
   const kinds = ['new-hire', 'termination', 'demographic', 'compensation-change'] as const;
   for (const kind of kinds) await owe(db, `r-${kind}`, `e-${kind}`, kind);
-  await sendAll(sendLoop(t, db, url, setClock()));
+  await sendAll(loop);
   t.strictSame(
     received.map(({ path }) => path).sort(),
     kinds.map((kind) => `/employee-changes/${kind}`).sort(),
@@ -57,11 +51,10 @@ onEitherEngine('each kind of employment change has its own path', async (t) => {
 });
 
 onEitherEngine('a rejection stores the first 4 KiB of the response, encrypted', async (t) => {
-  const { db } = await scratch(t);
   const answer = JSON.stringify({ error: 'x'.repeat(9_000) });
-  const { url } = await stubService(t, (response) => response.writeHead(422).end(answer));
+  const { db, loop } = await sending(t, (response) => response.writeHead(422).end(answer));
   await owe(db, 'r-1', 'e-1');
-  t.equal((await sendLoop(t, db, url, setClock()).runOnce()).rejected, 1);
+  t.equal((await loop.runOnce()).rejected, 1);
   const row = await request(db, 'r-1');
   t.match(row, {
     state: 'rejected',
@@ -76,13 +69,10 @@ onEitherEngine('a rejection stores the first 4 KiB of the response, encrypted', 
 });
 
 onEitherEngine('temporary failures are retried with backoff and the same idempotency key', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url, received } = await stubService(t, (response, _, index) =>
+  const { db, clock, received, loop } = await sending(t, (response, _, index) =>
     json(response, [500, 503, 408, 200][index] as number),
   );
   await owe(db, 'r-1', 'e-1');
-  const loop = sendLoop(t, db, url, clock);
   const dueIn: number[] = [];
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     t.equal((await loop.runOnce()).retry, 1);
@@ -112,17 +102,14 @@ onEitherEngine('temporary failures are retried with backoff and the same idempot
 });
 
 onEitherEngine('after a lost response the same key is sent, and a later rejection marked', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
   const applied = new Set<unknown>();
-  const { url, received } = await stubService(t, (response, { headers }) => {
+  const { db, clock, received, loop } = await sending(t, (response, { headers }) => {
     const known = applied.has(headers['idempotency-key']);
     applied.add(headers['idempotency-key']);
     if (known) json(response, 409, { error: 'known already' });
     else response.socket?.resetAndDestroy();
   });
   await owe(db, 'r-1', 'e-1');
-  const loop = sendLoop(t, db, url, clock);
   t.equal((await loop.runOnce()).retry, 1);
   t.match(await request(db, 'r-1'), {
     unknown_outcome: 1,
@@ -137,15 +124,13 @@ onEitherEngine('after a lost response the same key is sent, and a later rejectio
 });
 
 onEitherEngine('a 403 holds its subject and is retried slowly, and others continue', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url, received } = await stubService(t, (response, { body }) =>
+  const { db, clock, received, loop } = await sending(t, (response, { body }) =>
     json(response, body.includes('r-1') ? 403 : 200),
   );
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-1');
   await owe(db, 'r-3', 'e-2');
-  await sendAll(sendLoop(t, db, url, clock));
+  await sendAll(loop);
   t.match(await request(db, 'r-1'), {
     state: 'pending',
     reason: 'the service responded with 403',
@@ -158,12 +143,10 @@ onEitherEngine('a 403 holds its subject and is retried slowly, and others contin
 });
 
 onEitherEngine('reasons, attempts and the raw file contain no personal data', async (t) => {
-  const { db, url: file } = await scratch(t);
   const canary = '078-05-1120';
-  const { url } = await stubService(t, (response, _, index) =>
-    index === 0 ? json(response, 500, { error: canary }) : json(response, 422, { error: canary }),
+  const { db, databaseUrl, clock, loop } = await sending(t, (response, _, index) =>
+    json(response, index === 0 ? 500 : 422, { error: canary }),
   );
-  const clock = setClock();
   const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), 'r-1', Buffer.from(canary));
   const change = {
     requestId: 'r-1',
@@ -173,33 +156,22 @@ onEitherEngine('reasons, attempts and the raw file contain no personal data', as
     encrypted,
   } as const;
   await transact(db, (trx) => enqueue(trx, [change], clock().toISOString()));
-  const loop = sendLoop(t, db, url, clock);
   await loop.runOnce();
   clock.advance(60_000);
   t.equal((await loop.runOnce()).rejected, 1);
-  const bytes = await rawBytes(db, file);
+  const bytes = await rawBytes(db, databaseUrl);
   t.ok(bytes.includes('the service responded with 422'), 'the database has the reason');
   t.notOk(bytes.includes(canary));
 });
 
 onEitherEngine('an attempt that is aborted by a shutdown leaves its claim to expire', async (t) => {
-  const { db } = await scratch(t);
-  const clock = setClock();
   const abandon = new AbortController();
-  const { url, received } = await stubService(t, (response, _, index) =>
+  const { db, clock, url, received, loop } = await sending(t, (response, _, index) =>
     index === 0 ? abandon.abort() : json(response, 200),
   );
   await owe(db, 'r-1', 'e-1');
   const senders = createChangeSenders(encryptor);
-  const wish = {
-    owner: 'ending',
-    limit: 1,
-    uploads: 1,
-    inFlight: new Set<string>(),
-    takesOver: true,
-    senders,
-  };
-  const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
+  const { claims } = await transact(db, (trx) => claim(trx, claimAs('ending', { senders }), clock()));
   const attempt = createAttempt({
     db,
     client: client(t, url),
@@ -212,16 +184,15 @@ onEitherEngine('an attempt that is aborted by a shutdown leaves its claim to exp
   t.equal(await attempt(claims[0]!), null);
   t.match(await request(db, 'r-1'), { state: 'sending', claimed_by: 'ending' });
   clock.advance(30_000);
-  await sendAll(sendLoop(t, db, url, clock));
+  await sendAll(loop);
   t.match(await request(db, 'r-1'), { state: 'delivered', unknown_outcome: 1, attempts: 2 });
   t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
 });
 
 onEitherEngine('a request without a sender for its kind waits, and its reason is shown', async (t) => {
-  const { db } = await scratch(t);
-  const { url } = await stubService(t, (response) => json(response, 200));
+  const { db, loop } = await sending(t, (response) => json(response, 200), { senders: {} });
   await owe(db, 'r-1', 'e-1');
-  t.equal((await sendLoop(t, db, url, setClock(), { senders: {} }).runOnce()).later, 1);
+  t.equal((await loop.runOnce()).later, 1);
   t.match(await request(db, 'r-1'), {
     state: 'pending',
     reason: 'nothing sends requests of the kind demographic',
@@ -229,20 +200,20 @@ onEitherEngine('a request without a sender for its kind waits, and its reason is
 });
 
 onEitherEngine('an attempt that cannot be recorded affects no other in its batch', async (t) => {
-  const { db } = await scratch(t);
-  const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));
+  const { db, clock, url, received, loop } = await sending(t, (response) =>
+    setImmediate(() => json(response, 200)),
+  );
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'odd', 'e-2', 'termination');
   await owe(db, 'r-3', 'e-3');
   const usual = createChangeSenders(encryptor);
   const finished = () => Promise.reject(new Error('it cannot be'));
   const senders = { ...usual, termination: { ...usual.termination!, finished } };
-  const clock = setClock();
   t.match(await sendLoop(t, db, url, clock, { senders }).runOnce(), { delivered: 2, lost: 1 });
   t.match(await request(db, 'odd'), { state: 'sending', attempts: 1 });
   for (const id of ['r-1', 'r-3']) t.match(await request(db, id), { state: 'delivered', body: null });
   clock.advance(30_000);
-  await sendAll(sendLoop(t, db, url, clock));
+  await sendAll(loop);
   t.match(await request(db, 'odd'), { state: 'delivered', attempts: 2 });
   t.equal(received.length, 4);
 });

@@ -1,4 +1,3 @@
-/** Slow or hanging attempts do not delay other subjects. */
 import type { ServerResponse } from 'node:http';
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
@@ -7,10 +6,9 @@ import { pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-break
 import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.ts';
 import type { Counts } from '../../src/outbox/send-loop.ts';
 import type { Sender } from '../../src/outbox/sender.ts';
-import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { encryptor, owe, request, sendLoop, setClock } from './parts.ts';
-import { json, stubService } from './stub-service.ts';
+import { encryptor, owe, request, sending } from './parts.ts';
+import { type Answer, json } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
 
@@ -27,20 +25,18 @@ const census: Sender = {
 
 /** A send loop and a service that hangs on requests whose id starts with `hang`. */
 async function setUp(t: Test, statusOf: (requestId: string) => number = () => 200) {
-  const { db } = await scratch(t);
-  const clock = setClock();
   const hung: ServerResponse[] = [];
   const sends: Promise<Counts>[] = [];
   let isReleased = false;
   let reached = () => {};
-  const { url, received } = await stubService(t, (response, { headers }) => {
+  const answer: Answer = (response, { headers }) => {
     const requestId = String(headers['idempotency-key']);
     if (isReleased || !requestId.startsWith('hang')) return json(response, statusOf(requestId));
     hung.push(response);
     reached();
-  });
+  };
   const senders = { ...createChangeSenders(encryptor), census };
-  const loop = sendLoop(t, db, url, clock, { senders });
+  const { db, clock, received, loop } = await sending(t, answer, { senders });
   return {
     db,
     clock,

@@ -39,7 +39,6 @@ export async function stubService(t: Test, answer: Answer): Promise<Stub> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
 }
 
-/** Responds with a status and a JSON body. */
 export function json(response: ServerResponse, status: number, body: unknown = {}, headers = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }

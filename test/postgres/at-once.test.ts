@@ -15,16 +15,14 @@ import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { type Applying, type Body, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
-import { owe, START } from '../outbox/parts.ts';
+import { claimAs, owe, START } from '../outbox/parts.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { liftTimeLimits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
 usePostgres();
 
-/**
- * Claims due requests in one transaction, and does the work in another one, which has to wait for the first.
- */
+/** Claims due requests in one transaction, and does the work in another one, which has to wait for the first. */
 async function whileClaiming<R>(
   db: Db,
   url: string,
@@ -34,15 +32,7 @@ async function whileClaiming<R>(
   const mayEnd = Promise.withResolvers<void>();
   const claiming = transact(db, async (trx) => {
     await liftTimeLimits(trx);
-    const wish = {
-      owner: 'a',
-      limit: 9,
-      uploads: 9,
-      inFlight: new Set<string>(),
-      takesOver: true,
-      senders: {},
-    };
-    const { claims } = await claim(trx, wish, START);
+    const { claims } = await claim(trx, claimAs('a'), START);
     claimed.resolve();
     await mayEnd.promise;
     return claims;

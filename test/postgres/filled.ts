@@ -1,7 +1,4 @@
-import { SYSTEM } from '../../src/security/audit.ts';
-import { acting } from '../support/audit.ts';
 /** A database with rows in every table, written by the functions that write them in production. */
-
 import { sql } from 'kysely';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -23,13 +20,14 @@ import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { saveComputation } from '../../src/payroll/records/computations.ts';
 import { setApproval } from '../../src/payroll/settings/approval.ts';
 import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
-import { record, tokenActor } from '../../src/security/audit.ts';
+import { record, SYSTEM, tokenActor } from '../../src/security/audit.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
 import { acceptChange } from '../employment/stage.ts';
-import { encryptor, owe, setClock } from '../outbox/parts.ts';
+import { claimAs, encryptor, owe, setClock } from '../outbox/parts.ts';
+import { acting } from '../support/audit.ts';
 import {
   decideItem,
   EMPLOYER,
@@ -171,15 +169,7 @@ async function fillOutbox(db: Db): Promise<void> {
     await owe(db, `r-${id}`, id === 'behind' ? 'e-under-way' : `e-${id}`, 'demographic', clock());
     clock.advance(1);
   }
-  const wish = {
-    owner: 'first',
-    limit: 9,
-    uploads: 9,
-    inFlight: new Set<string>(),
-    takesOver: true,
-    senders: {},
-  };
-  const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
+  const { claims } = await transact(db, (trx) => claim(trx, claimAs('first'), clock()));
   const by = { owner: 'first', senders: {}, encryptor, random: () => 0 };
   const answers: Record<string, number> = { 'r-taken': 200, 'r-refused': 422 };
   for (const one of claims) {
