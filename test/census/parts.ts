@@ -1,4 +1,3 @@
-/** Helpers of the census tests. */
 import type { Test } from 'tap';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, uploadBody } from '../../src/census/staged.ts';
@@ -20,7 +19,6 @@ export const person = (employee_id: string, fields: Fields = {}): Fields => ({
   ...fields,
 });
 
-/** A census as JSON text. */
 export const censusOf = (employees: readonly unknown[], fields: Fields = {}): string =>
   JSON.stringify({ organization, employees, ...fields });
 

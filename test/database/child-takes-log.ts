@@ -1,7 +1,4 @@
-/**
- * Requests exclusive access to a SQLite file, as SQLite does to remove an unused log. Prints whether it got
- * it.
- */
+/** Requests exclusive access to a SQLite file, as SQLite does to remove an unused log. Prints whether it got it. */
 import BetterSqlite3 from 'better-sqlite3';
 
 const [, , path = ''] = process.argv;

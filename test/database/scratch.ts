@@ -14,7 +14,6 @@ export function scratchUrl(t: Test): string {
   return `sqlite:${realpathSync(t.testdir())}/sidecar.db`;
 }
 
-/** Opens the database and closes it when the test ends. */
 export function open(t: Test, url: string): Db {
   const db = openDatabase(url);
   t.teardown(() => db.destroy());

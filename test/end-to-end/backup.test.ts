@@ -1,6 +1,4 @@
-/**
- * Promise 9: a backup taken under load restores, and a database older than its high-water mark is detected.
- */
+/** Promise 9: a backup taken under load restores, and a database older than its high-water mark is detected. */
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

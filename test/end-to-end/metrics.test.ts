@@ -1,4 +1,3 @@
-/** Metrics and activity after known deliveries. */
 import { gzipSync } from 'node:zlib';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { termination } from '../contract/samples.ts';

@@ -1,4 +1,3 @@
-/** Bodies of events, as the service sends them. */
 import { deduction as sample } from '../contract/samples.ts';
 
 /** A deduction event; `data` changes the sample deduction, `frame` the envelope. */

@@ -1,4 +1,3 @@
-/** Other bodies under the id of an event: how many are stored, and what a dismissal covers. */
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';

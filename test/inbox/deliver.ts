@@ -73,7 +73,6 @@ export function post(
   return send(port, 'POST', '/webhooks', { 'content-length': Buffer.byteLength(body), ...headers }, body);
 }
 
-/** Signs and posts, as the provider does for each attempt. */
 export function deliver(port: number, id: string, body: string): Promise<Answer> {
   return post(port, signEvent(SECRET, id, new Date(), body), body);
 }

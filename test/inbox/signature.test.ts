@@ -14,9 +14,7 @@ const SECONDS = NOW.getTime() / 1_000;
 const ID = 'msg_signed';
 const BODY = '{"event_type":"employee.deduction-updated","note":"Zoë"}';
 
-/**
- * A receiver at a fixed time. The library reads the clock itself, so the clock is set to the same instant.
- */
+/** A receiver at a fixed time. The library reads the clock itself, so the clock is set to the same instant. */
 function frozen(t: Test, secrets: readonly string[] = [SECRET]): Promise<Started> {
   t.intercept(Date, 'now', { value: () => NOW.getTime() });
   return startReceiver(t, { verify: createVerify(secrets, () => NOW) });

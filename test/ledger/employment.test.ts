@@ -1,4 +1,3 @@
-/** Facts of the roster have dates. */
 import t from 'tap';
 import {
   type Employment,

@@ -1,4 +1,3 @@
-/** Deduction events before they enter the ledger. */
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
@@ -25,7 +24,6 @@ export function incoming(
   };
 }
 
-/** Records events in one transaction. */
 export function record(db: Db, events: readonly IncomingDeduction[], recordedAt = RECEIVED): Promise<void> {
   return transact(db, (trx) => recordDeductions(trx, events, recordedAt));
 }

@@ -41,7 +41,6 @@ export function brief(deductions: readonly DeductionState[]): string[] {
   );
 }
 
-/** Returns all pages of a list. */
 export async function all(db: Db, filter: DeductionFilter, limit = 100): Promise<DeductionState[]> {
   const listed: DeductionState[] = [];
   let after: DeductionCursor | undefined;

@@ -19,10 +19,7 @@ export function every(days: number, from: string, count: number): string[] {
   );
 }
 
-/**
- * Returns the pay dates of a year: weekly and biweekly ones from a day in January, others mid-month and at
- * its end.
- */
+/** Returns the pay dates of a year: weekly and biweekly ones from a day in January, others mid-month and at its end. */
 export function yearOfDates(frequency: PayFrequency, year: number, first = 1): string[] {
   if (frequency === 'weekly' || frequency === 'biweekly') {
     const from = `${year}-01-${String(first).padStart(2, '0')}`;
@@ -45,14 +42,12 @@ export function scheduled(dates: readonly string[] | null): ScheduledDate[] | nu
   return dates?.map((pay_date) => ({ pay_date, period_end: pay_date })) ?? null;
 }
 
-/** Returns the plan of a valid run. */
 export function plan(given: Partial<PlannedRun> = {}, schedule: readonly string[] | null = null): Plan {
   const planned = planOf(plannedRun(given), scheduled(schedule));
   if (!planned.ok) throw new Error(`${planned.problem.path}: ${planned.problem.rule}`);
   return planned.plan;
 }
 
-/** Returns the amounts of a contribution on a check, as text. */
 export function amountTexts(of: Plan, given: Contribution) {
   const { member_amount, employer_amount, ...working } = calculator(of)(given);
   return { ...working, member_amount: amountOf(member_amount), employer_amount: amountOf(employer_amount) };

@@ -1,4 +1,3 @@
-/** A sample line of a run. */
 import { type Line, type LineRecord, lineOf as lineOfRecord } from '../../src/payroll/calculation/line.ts';
 
 export function lineOf(fields: Partial<LineRecord>): Line {

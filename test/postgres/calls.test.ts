@@ -1,4 +1,3 @@
-/** Notifications between sidecars over PostgreSQL. */
 import t, { type Test } from 'tap';
 import { type LoopName, listenForWakes, wakeSidecars } from '../../src/database/notifier.ts';
 import { open } from '../database/scratch.ts';

@@ -36,7 +36,6 @@ function hasOpenssl(): boolean {
   }
 }
 
-/** Returns whether the connection is encrypted. */
 async function isEncrypted(db: Db): Promise<boolean | undefined> {
   const { rows } = await sql<{ ssl: boolean }>`
     select ssl from pg_stat_ssl where pid = pg_backend_pid()`.execute(db);

@@ -10,9 +10,7 @@ export type Answer = {
 export type Api = {
   call(method: 'GET' | 'PUT' | 'POST', path: string, body?: unknown): Promise<Answer>;
   get(path: string): Promise<Answer['json']>;
-  /** Returns all pages. */
   list(path: string): Promise<Answer['json'][]>;
-  /** Returns one check of readiness. */
   check(id: string): Promise<{ result: string; count: number; examples: string[] }>;
 };
 

@@ -1,7 +1,6 @@
 import type { Db } from '../../src/database/tables.ts';
 import { type Acting, SYSTEM } from '../../src/security/audit.ts';
 
-/** Acts as the sidecar itself at this time. */
 export function acting(now: string | Date): Acting {
   return { actor: SYSTEM, now: typeof now === 'string' ? now : now.toISOString() };
 }

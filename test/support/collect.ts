@@ -1,4 +1,3 @@
-/** Collects the text of a stream. */
 export function collect(stream: NodeJS.ReadableStream): () => string {
   let text = '';
   stream.on('data', (part) => {

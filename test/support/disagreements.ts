@@ -31,7 +31,6 @@ export async function reportMoves(api: Api, employeeIds: readonly string[]): Pro
 
 const BOISE = { city: 'Boise', state: 'ID', zip_code: '83702' };
 
-/** Waits until no request is unfinished. */
 export async function allSent(api: Api): Promise<void> {
   for (const state of ['pending', 'sending']) {
     await eventually(

@@ -50,7 +50,6 @@ export function engineOf(t: Test): Engine {
   return (t.context as { engine?: Engine } | null)?.engine ?? 'sqlite';
 }
 
-/** Runs all tests of a file on PostgreSQL. */
 export function usePostgres(): void {
   t.context = { engine: 'postgres' };
 }
@@ -107,7 +106,6 @@ export function diskFull(t: Test): { code: string } {
   return { code: engineOf(t) === 'sqlite' ? 'SQLITE_FULL' : '53100' };
 }
 
-/** The names of the tables. */
 export async function tablesOf(db: Db): Promise<string[]> {
   const { rows } =
     engineOfDatabase(db) === 'sqlite'

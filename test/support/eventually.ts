@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Far longer than any condition takes on a busy machine. Only a failing test waits this long. */
 const WITHIN_MS = 120_000;
-/** The time between two checks. */
 const LOOK_EVERY_MS = 20;
 
 /**

@@ -11,10 +11,7 @@ import { setStage } from './stage.ts';
 const READY_WITHIN_MS = 5_000;
 /** A single round may be this many times slower than the promise. */
 const SLOWEST_ROUND = 4;
-/**
- * The number of acknowledged events before the kill, drawn from these: at the start, in the first batches,
- * later.
- */
+/** The number of acknowledged events before the kill, drawn from these: at the start, in the first batches, later. */
 const KILLED_AFTER = { least: 1, most: 600 };
 
 /** Returns the promised maximum, longer by the factor by which this machine has more work than processors. */

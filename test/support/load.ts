@@ -1,6 +1,4 @@
-/**
- * Delivers distinct signed events over several connections until it is stopped or the receiver rejects one.
- */
+/** Delivers distinct signed events over several connections until it is stopped or the receiver rejects one. */
 import { signEvent } from '../../src/simulator/sign.ts';
 import { deduction } from '../contract/samples.ts';
 import { post } from '../inbox/deliver.ts';
@@ -53,7 +51,6 @@ export async function redeliver(
 }
 
 export type Load = {
-  /** Acknowledged events, by id. */
   readonly acknowledged: ReadonlyMap<string, Event>;
   /** Events with another response or none, which the provider would send again. */
   readonly inDoubt: ReadonlyMap<string, Event>;
@@ -75,7 +72,6 @@ export type LoadOptions = {
   /** The prefix of every id. */
   series: string;
   connections?: number;
-  /** The maximum number of events. */
   events?: number;
 };
 

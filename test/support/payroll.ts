@@ -103,7 +103,6 @@ export async function hireMany(db: Db, count: number, fields: object = {}): Prom
   return ids;
 }
 
-/** Records a census sync. */
 export function sync(
   db: Db,
   fields: { employer_id?: string; state?: 'completed' | 'waiting' | 'requested'; at?: string } = {},
@@ -145,7 +144,6 @@ export function election(sent: string, fields: Partial<Deduction> = {}, id = 'a'
   return event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...fields });
 }
 
-/** Records events in the ledger, in one transaction and the given order. */
 export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
   return transact(db, (trx) => recordDeductions(trx, incoming, LATELY));
 }
@@ -234,7 +232,6 @@ export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun
   return stated(bodyOn(payDate, fields));
 }
 
-/** Stores a run. */
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
   const { outcome } = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
   if (outcome === 'different' || outcome === 'date-open') throw new Error(`${runId}: ${outcome}`);
@@ -308,7 +305,6 @@ export async function voided(db: Db, runId: string): Promise<void> {
   if (outcome !== 'voided') throw new Error(outcome);
 }
 
-/** Returns the lines of a stored run, as they are shown. */
 export async function linesOf(db: Db, runId: string): Promise<LineRecord[]> {
   const lines: LineRecord[] = [];
   const { pages } = await linesOfRun(db, await storedRun(db, runId));
@@ -391,7 +387,6 @@ export function rowsOf(...rows: Given[]): RowResult[] {
   return rows.map((fields, index) => ({ path: `lines[${index}]`, fields }));
 }
 
-/** Records what was taken in a finalized run. */
 export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<Recorded> {
   return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), acting(LATELY));
 }

@@ -1,7 +1,4 @@
-/**
- * Faults of a PostgreSQL server and of its sidecars under load, once each, followed by the checks of
- * oracle.ts.
- */
+/** Faults of a PostgreSQL server and of its sidecars under load, once each, followed by the checks of oracle.ts. */
 import type { Test } from 'tap';
 import { eventually } from './eventually.ts';
 import { deliver, eventOf } from './load.ts';

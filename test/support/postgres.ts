@@ -18,7 +18,6 @@ const PASSWORD = 'password';
 const SHOWN_CHARACTERS = 2_000;
 
 export type Databases = {
-  /** Returns the address of a database. */
   url(database: string): string;
   /** Creates a database, empty unless it copies a template, and returns its address. */
   create(template?: string): Promise<string>;
@@ -30,7 +29,6 @@ export type PostgresServer = Databases & {
   /** Ends immediately, as in a crash. The next start recovers from its log. */
   crash(): Promise<void>;
   start(): Promise<void>;
-  /** Stops it and removes its files. */
   remove(): Promise<void>;
 };
 
@@ -115,7 +113,6 @@ async function started(
 
 let created = 0;
 
-/** The databases of a server. */
 export function databasesAt(address: string): Databases {
   const url = (database: string): string => Object.assign(new URL(address), { pathname: database }).href;
   return {
@@ -129,7 +126,6 @@ export function databasesAt(address: string): Databases {
   };
 }
 
-/** Executes statements on a connection of their own. */
 export async function execute(url: string, text: string): Promise<void> {
   const client = new Client(url);
   await client.connect();

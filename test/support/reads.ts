@@ -1,4 +1,3 @@
-/** Counts the rows that statements read, independent of the machine's speed. */
 import type { Kysely, KyselyPlugin } from 'kysely';
 import type { Tables } from '../../src/database/tables.ts';
 

@@ -5,10 +5,7 @@ export type Scraped = {
   readonly text: string;
   /** The declared names with their types. */
   readonly types: ReadonlyMap<string, string>;
-  /**
-   * Returns the value of a series without our prefix, such as `requests{state="pending"}`; undefined if
-   * absent.
-   */
+  /** Returns the value of a series without our prefix, such as `requests{state="pending"}`; undefined if absent. */
   of(series: string): number | undefined;
 };
 

@@ -39,9 +39,7 @@ export function variablesFor(databaseUrl: string, serviceUrl: string, keys: Keys
   };
 }
 
-/**
- * Systems use ports from 32768 up for outgoing connections, so a lower port is still free after a restart.
- */
+/** Systems use ports from 32768 up for outgoing connections, so a lower port is still free after a restart. */
 const LASTING = { from: 20_000, count: 12_000 };
 
 /** Returns a port for a listener that is started more than once. */

@@ -1,7 +1,6 @@
 import { createTemplate, startPostgres } from './postgres.ts';
 import type { Resource } from './shared.ts';
 
-/** Starts a server for all test files of a run. */
 export async function start(): Promise<Resource> {
   // Every test file may have several pools open.
   const server = await startPostgres(['max_connections=400']);

@@ -85,7 +85,6 @@ export function nothingPending(db: Db): Promise<unknown> {
   );
 }
 
-/** Returns how many deadlocks PostgreSQL has found in this database. */
 export async function deadlocks(db: Db): Promise<number> {
   const { rows } = await sql<{ deadlocks: number }>`
     select deadlocks from pg_stat_database where datname = current_database()`.execute(db);

@@ -1,6 +1,4 @@
-/**
- * A proxy between a sidecar and its PostgreSQL that cuts connections at critical points, such as a commit.
- */
+/** A proxy between a sidecar and its PostgreSQL that cuts connections at critical points, such as a commit. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 

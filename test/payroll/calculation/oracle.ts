@@ -47,10 +47,7 @@ export function cycleDates(run: PlannedRun, dates: readonly string[]): string[] 
   return run.scheme === 'month-even' ? inMonth : inMonth.slice(0, FIRST[run.pay_frequency]);
 }
 
-/**
- * Returns the employee or employer amount of the run's check, in cents. `dates`: all regular pay dates of the
- * year.
- */
+/** Returns the employee or employer amount of the run's check, in cents. `dates`: all regular pay dates of the year. */
 export function expectedCents(
   text: string,
   period: PayFrequency,

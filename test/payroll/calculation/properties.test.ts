@@ -1,4 +1,3 @@
-/** Properties of every amount, calendar and option, and a comparison with a second implementation. */
 import { deepStrictEqual, equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
@@ -40,9 +39,7 @@ const amount = fc.oneof(
     .map(([sign, whole, decimals]) => `${sign}${whole}${decimals === null ? '' : `.${decimals}`}`),
 );
 
-/**
- * Pay dates of a year: starting on any weekday, with leap years, 27 and 53 dates, and one moved by a holiday.
- */
+/** Pay dates of a year: starting on any weekday, with leap years, 27 and 53 dates, and one moved by a holiday. */
 const calendar = fc
   .record({
     frequency: fc.constantFrom(...PAY_FREQUENCIES),

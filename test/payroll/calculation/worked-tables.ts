@@ -25,7 +25,6 @@ export function withTables(page: string): string {
   });
 }
 
-/** The names of the tables on a page. */
 export function tablesOn(page: string): string[] {
   return [...page.matchAll(MARKED)].map(([, , name = '']) => name);
 }
@@ -147,7 +146,6 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => '---')).replaceAll(' ', ''), ...rows.map(line)].join('\n');
 }
 
-/** Returns the current page. */
 export function readPage(): string {
   return readFileSync(PAGE, 'utf8');
 }
