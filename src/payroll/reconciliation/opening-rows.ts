@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { component, text } from '../../contract/fields.ts';
-import { isDay } from '../../contract/instant.ts';
+import { isDay, utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { firstIds } from '../../errors.ts';
@@ -46,7 +46,7 @@ export const OpeningRow = component(
       'The amount that the employee owes, such as 12.34. Negative: the employee gets it back.',
     ),
     employer_amount: text('The amount that the employer owes.'),
-    pay_date: text('The pay date of the paycheck that left it out.'),
+    pay_date: text('The pay date of the paycheck that left it out: today (UTC) or earlier.'),
   },
   'An amount that was owed before the first run.',
 );
@@ -76,10 +76,11 @@ export async function bringOpeningItems(
   acting: Acting,
 ): Promise<OpeningsBrought> {
   const problems = createProblems();
+  const today = utcDay(acting.now);
   const items: { path: string; item: OpeningItem }[] = [];
   for await (const some of readableRows(rows, OPENING_COLUMNS, problems, OPENING_ITEMS_MAX + 1)) {
     for (const row of some) {
-      const item = itemOf(row, problems);
+      const item = itemOf(row, today, problems);
       if (item !== null) items.push({ path: row.path, item });
     }
     if (items.length <= OPENING_ITEMS_MAX) continue;
@@ -95,7 +96,7 @@ export async function bringOpeningItems(
   return { outcome: 'stored', created, known: openings.length - created.length };
 }
 
-function itemOf({ path, fields }: GivenRow, problems: Problems): OpeningItem | null {
+function itemOf({ path, fields }: GivenRow, today: string, problems: Problems): OpeningItem | null {
   const wrong = (name: string, rule: string) => problems.add({ path: `${path}.${name}`, rule });
   const missing = OPENING_COLUMNS.required.filter((name) => fields[name] === undefined);
   for (const name of missing) wrong(name, 'is required');
@@ -120,6 +121,8 @@ function itemOf({ path, fields }: GivenRow, problems: Problems): OpeningItem | n
     ['employer_amount', employer != null, AMOUNT_RULE],
     ['member_amount', member !== 0n || employer !== 0n, 'must not be zero on both sides'],
     ['pay_date', isDay(pay_date), 'must be a real date, YYYY-MM-DD'],
+    // No later paycheck can have left out what was owed before the first run.
+    ['pay_date', !isDay(pay_date) || pay_date <= today, `must not be after today, ${today}`],
   ];
   const broken = rules.filter(([name, isRight]) => !missing.includes(name) && !isRight);
   for (const [name, , rule] of broken) wrong(name, rule);

@@ -6,6 +6,7 @@ import { IMPORT_COLUMNS } from '../../../src/inbox/import.ts';
 import { TAKEN_COLUMNS } from '../../../src/payroll/facts/taken-rows.ts';
 import { CSV_COLUMNS } from '../../../src/payroll/lifecycle/csv.ts';
 import { AUDIT_COLUMNS } from '../../../src/payroll/reconciliation/audit.ts';
+import { OPENING_COLUMNS } from '../../../src/payroll/reconciliation/opening-rows.ts';
 import { parts } from '../../formats/read.ts';
 
 const [lines, files] = ['payroll-lines', 'payroll-files'].map((name) =>
@@ -31,6 +32,7 @@ const tables: [string, Columns][] = [
   ['Amounts taken', TAKEN_COLUMNS],
   ['Audit', AUDIT_COLUMNS],
   ['Import deductions', IMPORT_COLUMNS],
+  ['Opening items', OPENING_COLUMNS],
 ];
 for (const [heading, columns] of tables) {
   t.test(`"${heading}" lists its columns, and its example can be read`, async (t) => {

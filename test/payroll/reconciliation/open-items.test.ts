@@ -312,7 +312,8 @@ onEitherEngine('opening items are stored once, and refused with other content', 
       { deduction_id },
       { path: 'lines[0].deduction_id', rule: 'must be a deduction of the employee' },
     ]),
-    [{ pay_date: '2025-02-30' }, { path: 'lines[0].pay_date', rule: 'must be a real date, YYYY-MM-DD' }],
+    [{ pay_date: '2027-02-30' }, { path: 'lines[0].pay_date', rule: 'must be a real date, YYYY-MM-DD' }],
+    [{ pay_date: '2026-07-11' }, { path: 'lines[0].pay_date', rule: 'must not be after today, 2026-07-10' }],
     [
       { member_amount: '0', employer_amount: '0' },
       { path: 'lines[0].member_amount', rule: 'must not be zero on both sides' },
@@ -321,7 +322,8 @@ onEitherEngine('opening items are stored once, and refused with other content', 
   for (const [fields, problem] of refused)
     t.match(await bring(db, { ...OPENING, ...fields } as Given), { outcome: 'refused', problems: [problem] });
   t.match(await bring(db, second, second), { outcome: 'refused', problems: [{ path: 'lines[1].id' }] });
-  t.equal((await db.selectFrom('opening_items').selectAll().execute()).length, 2);
+  t.match(await bring(db, { ...second, id: 'o3', pay_date: TODAY }), { created: ['o3'] });
+  t.equal((await db.selectFrom('opening_items').selectAll().execute()).length, 3);
 });
 
 onEitherEngine(
