@@ -135,7 +135,8 @@ function describedBy(
   const described = { employeeId, lineOfCoverage, time, isOutdated: false };
   if (change === undefined || lineOfCoverage === null) return { ...described, change: null };
   const current = known ?? latestOf(latest.filter((version) => version.line_of_coverage === lineOfCoverage));
-  if (current !== null && current.event_time >= time)
+  // At the same time, the version that is applied later counts, and this event has not been applied yet.
+  if (current !== null && current.event_time > time)
     return { ...described, change: null, isOutdated: known !== null && replaces(known, change) };
   return {
     ...described,

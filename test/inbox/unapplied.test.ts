@@ -42,6 +42,12 @@ onEitherEngine('a quarantined amount counts until a later event applies or it is
   t.equal((await unappliedChanges(db, 'emp-2')).size, 0);
   await deduct(db, 'evt-4', { member_contribution: '1.00', ...BROKEN }, '2025-01-01T00:00:00Z');
   t.equal((await messages(db)).length, 1, 'one that is older than the applied version changes nothing');
+  await deduct(db, 'evt-same', { member_contribution: '160.00' }, LATER);
+  t.strictSame(
+    await messages(db),
+    ['A newer amount for medical arrived on July 10 and is not applied: 160.00 → 175.00'],
+    'an event with the time of the applied version would be applied later, so it is newer',
+  );
   await deduct(db, 'evt-5', { member_contribution: '175.00' }, '2026-07-09T00:00:01Z');
   t.strictSame(await messages(db), [], 'the provider sent a correct event');
   await deduct(db, 'evt-6', { member_contribution: '180.00', ...BROKEN }, '2026-07-10T00:00:00Z');
