@@ -173,6 +173,19 @@ onEitherEngine('what an employer saw before a move was reported late stays visib
   t.equal((await as(EMPLOYER).get(DEDUCTION)).json.member_contribution, '10.00');
 });
 
+onEitherEngine('a move reported in advance hides what is recorded after the last day', async (t) => {
+  const { at, as, elect, hire, leave } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  at('2026-07-15');
+  await leave('2026-07-31');
+  await hire(OTHER, '2026-08-01');
+  at('2026-07-31');
+  await elect('10.00');
+  at('2026-08-01');
+  await elect('20.00');
+  t.equal((await as(EMPLOYER).get(DEDUCTION)).json.member_contribution, '10.00');
+});
+
 onEitherEngine(
   'after a move, versions that lines of open and final runs or open items name are visible, and no others',
   async (t) => {
