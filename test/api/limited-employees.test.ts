@@ -1,9 +1,11 @@
 /** A token limited to one employer, and employees who move to another. */
+import { sql } from 'kysely';
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
 import { newHire } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, EMPLOYER } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
@@ -221,7 +223,7 @@ onEitherEngine(
 );
 
 onEitherEngine(
-  'lines, items and evidence hide the ids of hidden events and censuses in their causes',
+  'lines, items, evidence and verification hide the ids of hidden events and censuses in their causes',
   async (t) => {
     const { at, as, call, change, db, elect, hire, accept, finalized, put } = await startMoving(t);
     await hire(OTHER, '2026-07-01');
@@ -272,6 +274,14 @@ onEitherEngine(
       t.ok((await call({ url: each })).text.includes('secret-census'), each);
       t.notOk((await as(EMPLOYER).get(each)).text.includes('secret'), each);
     }
+    await pastTriggers(db, (trx) =>
+      sql`update run_employees set lines = replace(lines, 'Paycheck of', 'Paycheck on')`.execute(trx),
+    );
+    const verify = '/v1/payroll-runs/second/verify';
+    t.match((await call({ url: verify })).text, /"id":"secret-census".*"id":"secret-census"/);
+    const limited = await as(EMPLOYER).get(verify);
+    t.match(limited.json, { identical: false });
+    t.notMatch(limited.text, 'secret', verify);
   },
 );
 

@@ -272,12 +272,12 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       response: { 200: Verification },
       refuses: ['NOT_FOUND', 'CONFLICT'],
     }),
-    async ({ params }) => {
-      const stored = await storedRun(db, params.run_id);
+    async (request) => {
+      const stored = await storedRun(db, request.params.run_id);
       if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
       const otherRules = whyOtherRules(stored);
       if (otherRules !== null) throw conflict(otherRules);
-      return verifyRun(db, stored);
+      return verifyRun(db, stored, viewerOf(request, parts));
     },
   );
 }

@@ -6,6 +6,7 @@ import type { Verifying } from '../../database/difference.ts';
 import { byBytes } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
+import type { Viewer } from '../../ledger/visibility.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
@@ -22,6 +23,7 @@ import { bodyOf, findRun, OF_BODY, runIds, type StoredRun } from '../records/run
 import { type Settlement, settlementsOf, settlementsUnder } from '../records/settlements.ts';
 import { OPTIONS } from '../settings/policy.ts';
 import { acceptancesOf, hashOfAcceptances } from './acceptances.ts';
+import { withVisibleCauses } from './visible-causes.ts';
 
 export const Verification = component(
   'PayrollRunVerification',
@@ -54,9 +56,38 @@ export function whyOtherRules({ rules_version }: StoredRun): string | null {
 
 const DIFFERENCES_NAMED = 100;
 
-/** Verifies a finalized or voided run. Throws STORED_JSON_DAMAGED if its frozen lines cannot be read. */
-export async function verifyRun(db: Db, stored: StoredRun): Promise<Verification> {
-  return compareLines(db, stored, await computationAgain(db, stored));
+/**
+ * Verifies a finalized or voided run. `viewer`: a caller limited to employers, or null. Throws STORED_JSON_DAMAGED if its
+ * frozen lines cannot be read.
+ */
+export async function verifyRun(
+  db: Db,
+  stored: StoredRun,
+  viewer: Viewer | null = null,
+): Promise<Verification> {
+  const verification = await compareLines(db, stored, await computationAgain(db, stored));
+  return { ...verification, differences: await visibleDifferences(db, viewer, verification.differences) };
+}
+
+/** Returns differences whose lines hide the causes that the caller may not see. */
+async function visibleDifferences(
+  db: Db,
+  viewer: Viewer | null,
+  differences: readonly Difference[],
+): Promise<Difference[]> {
+  const lines = differences.flatMap(({ line, frozen, computed }) =>
+    line === null ? [] : ([frozen, computed].filter((value) => value !== null) as LineRecord[]),
+  );
+  const visible = await withVisibleCauses(db, viewer, lines);
+  const shown = new Map<unknown, LineRecord>(
+    lines.map((line, index) => [line, visible[index] as LineRecord]),
+  );
+  const shownValue = (value: unknown): unknown => shown.get(value) ?? value;
+  return differences.map((difference) => ({
+    ...difference,
+    frozen: shownValue(difference.frozen),
+    computed: shownValue(difference.computed),
+  }));
 }
 
 async function computationAgain(db: Db, stored: StoredRun): Promise<Computation> {
