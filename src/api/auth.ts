@@ -5,7 +5,14 @@ import type { Clock, Elapsed } from '../clock.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type Acting, type Action, type Actor, personActor, record, tokenActor } from '../security/audit.ts';
+import {
+  type Acting,
+  type Action,
+  type Actor,
+  personActor,
+  recordAll,
+  tokenActor,
+} from '../security/audit.ts';
 import { allows, type Scope } from '../security/scopes.ts';
 import {
   isForgeryToken,
@@ -202,7 +209,7 @@ export function actingIn(request: FastifyRequest, now: Date): Acting {
 type PersonalData = {
   action: Extract<Action, `${string}.read`>;
   resource: string;
-  employer?: string | null;
+  employer?: string;
   /** The employee whose data it is. */
   employee?: string;
 };
@@ -211,8 +218,13 @@ type PersonalData = {
 export async function writeReadDown(
   { db, now }: { db: Db; now: Clock },
   request: FastifyRequest,
-  read: PersonalData,
+  ...reads: readonly PersonalData[]
 ): Promise<void> {
   const acting = actingIn(request, now());
-  await transact(db, (trx) => record(trx, acting, read));
+  await transact(db, (trx) =>
+    recordAll(
+      trx,
+      reads.map((read) => ({ ...acting, ...read })),
+    ),
+  );
 }

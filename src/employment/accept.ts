@@ -7,7 +7,7 @@ import { transactOnLedger } from '../ledger/position.ts';
 import { rosterOf } from '../ledger/roster.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
-import { type Actor, type NewRecord, recordAll } from '../security/audit.ts';
+import { type Actor, forEmployers, type NewRecord, recordAll } from '../security/audit.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
@@ -88,9 +88,9 @@ export async function acceptChanges(
     const employers = await recordChangeFacts(trx, fresh, roster, at);
     await recordAll(
       trx,
-      fresh.map((submission) => {
-        const employer = employers.get(submission.changeId) ?? null;
-        return { actor: submission.actor, now: at, employer, ...reportOf(submission) };
+      fresh.flatMap((submission) => {
+        const report = { actor: submission.actor, now: at, ...reportOf(submission) };
+        return forEmployers(report, employers.get(submission.changeId) ?? []);
       }),
     );
     return accepted;

@@ -7,7 +7,7 @@ import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import {
   type Employment,
-  employerOf,
+  employersOn,
   employmentsOf,
   isActive,
   isInSpell,
@@ -72,18 +72,17 @@ type Recordable = {
 
 /**
  * Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. `roster`: the
- * reports of their employees, read under the lock of the ledger. Returns the employer that each change is about, by its id;
- * null if it is about none or several.
+ * reports of their employees, read under the lock of the ledger. Returns the employers that each change is about, by its id.
  */
 export async function recordChangeFacts(
   trx: Trx,
   changes: readonly Recordable[],
   roster: Roster,
   now: string,
-): Promise<ReadonlyMap<string, string | null>> {
+): Promise<ReadonlyMap<string, readonly string[]>> {
   let position = await lockLedger(trx);
   const today = utcDay(now);
-  const employers = new Map<string, string | null>();
+  const employers = new Map<string, readonly string[]>();
   const known = new Map(roster);
   const reports: RosterFactTable[] = [];
   for (const { changeId, change, limits } of changes) {
@@ -93,8 +92,8 @@ export async function recordChangeFacts(
       ({ employer_id }) => limits === null || limits.employers.includes(employer_id),
     );
     const facts = factsOf(change, employments, today);
-    const [employer, another] = new Set(facts.map(({ employer_id }) => employer_id));
-    employers.set(changeId, another === undefined ? (employer ?? employerOf(employments, today)) : null);
+    const stated = [...new Set(facts.map(({ employer_id }) => employer_id))];
+    employers.set(changeId, stated.length > 0 ? stated : employersOn(employments, today));
     if (change.kind === 'demographic') continue;
     const source = { source: change.kind, source_id: changeId };
     const appended = facts.map((fact) => {

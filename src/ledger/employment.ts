@@ -58,11 +58,17 @@ export function isInSpell(employment: Employment, day: string): boolean {
   return spell !== null && (spell.termination_date === null || spell.termination_date >= day);
 }
 
-/** Returns the employer where the employee is active on a day, else the one left last. Null with several active. */
+/** Returns the employers where the employee is active on a day, else the one left last. */
+export function employersOn(employments: readonly Employment[], day: string): string[] {
+  const active = employments.filter((employment) => isActive(employment, day));
+  const last = active.length === 0 ? leftLast(employments, day) : undefined;
+  return (last === undefined ? active : [last]).map(({ employer_id }) => employer_id);
+}
+
+/** Returns the only employer of `employersOn`. Null with several, and for an employee whom no report names. */
 export function employerOf(employments: readonly Employment[], day: string): string | null {
-  const [active, another] = employments.filter((employment) => isActive(employment, day));
-  if (another !== undefined) return null;
-  return (active ?? leftLast(employments, day))?.employer_id ?? null;
+  const [employer = null, another] = employersOn(employments, day);
+  return another === undefined ? employer : null;
 }
 
 /** Returns the employment that ended last as of a day or, if none has ended, the employment with the newest report. */

@@ -2,15 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
-import {
-  DATED,
-  type Employment,
-  employmentsOf,
-  isActive,
-  isRepeated,
-  leftLast,
-  type RosterFact,
-} from './employment.ts';
+import { DATED, employersOn, employmentsOf, isRepeated, type RosterFact } from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 /** Reports per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
@@ -235,12 +227,7 @@ function keyOf(row: { employee_id: string; employer_id: string }): string {
 export async function currentEmployers(db: Db, employeeIds: readonly string[], day: string) {
   const roster = await rosterOf(db, employeeIds);
   return new Map(
-    [...roster].map(([employeeId, reports]) => {
-      const employments = employmentsOf(reports);
-      const active = employments.filter((employment) => isActive(employment, day));
-      const current = active.length > 0 ? active : [leftLast(employments, day) as Employment];
-      return [employeeId, current.map(({ employer_id }) => employer_id)];
-    }),
+    [...roster].map(([employeeId, reports]) => [employeeId, employersOn(employmentsOf(reports), day)]),
   );
 }
 

@@ -2,11 +2,11 @@
 import { utcDay } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
-import { type Acting, type Actor, record } from '../security/audit.ts';
+import { type Acting, type Actor, forEmployers, recordAll } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import { type Content, contentHash } from '../security/verify-contents.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
-import { employerOf, employmentsOf } from './employment.ts';
+import { employersOn, employmentsOf } from './employment.ts';
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 import { rosterOf } from './roster.ts';
@@ -45,15 +45,16 @@ export async function decideStart(
   const day = utcDay(acting.now);
   const assigned = assignedEmployer((await assignmentsOf(trx, [deductionId])).get(deductionId) ?? [], day);
   const employments = employmentsOf((await rosterOf(trx, [employee])).get(employee) ?? []);
-  const made = {
+  const employers = assigned === null ? employersOn(employments, day) : [assigned];
+  const action = {
     action: 'deduction.decide-start',
     resource: deductionId,
-    employer: assigned ?? employerOf(employments, day),
     employee,
     details,
     reason,
   } as const;
-  const row: StartDecisionTable = { ...content, reason, record_id: await record(trx, acting, made) };
+  const [record_id] = await recordAll(trx, forEmployers({ ...acting, ...action }, employers));
+  const row: StartDecisionTable = { ...content, reason, record_id: record_id as number };
   await trx.insertInto('start_decisions').values(row).execute();
   await moveLedger(trx, position);
   return { outcome: 'decided', decision: { ...row, decided_by: acting.actor } };

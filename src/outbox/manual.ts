@@ -1,7 +1,13 @@
 import type { Updateable } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, RequestKind, Subject, Trx } from '../database/tables.ts';
-import { type Acting, type NewRecord, record, recordedEmployer } from '../security/audit.ts';
+import {
+  type Acting,
+  forEmployers,
+  type NewRecord,
+  recordAll,
+  recordedEmployers,
+} from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import { lockSubject, updateFronts } from './queue.ts';
 
@@ -91,8 +97,9 @@ async function alter(
   if (alteration.kind === 'refused') return alteration.why;
   await trx.updateTable('outbox').set(alteration.columns).where('request_id', '=', requestId).execute();
   await updateFronts(trx, [subject]);
-  const employer = await recordedEmployer(trx, 'change.report', requestId);
-  await record(trx, acting, { ...action, resource: requestId, employer, employee: subject.subject_id });
+  const employers = await recordedEmployers(trx, 'change.report', requestId);
+  const made = { ...acting, ...action, resource: requestId, employee: subject.subject_id };
+  await recordAll(trx, forEmployers(made, employers));
   return 'done';
 }
 

@@ -16,7 +16,9 @@ export const AuditRecord = component(
     action: text('What was done, such as `run.finalize`.'),
     resource_type: text('The type of the resource.'),
     resource_id: nullableText('The ID of the resource. Null for an action on several.'),
-    employer_id: nullableText('The employer. Null if the action concerns none or several.'),
+    employer_id: nullableText(
+      'The employer. An action on an employee with two employers has a record for each of them. Null if the action concerns no single employer.',
+    ),
     employee_id: nullableText('The employee. Null if the action concerns none or several.'),
     details: Type.Record(Type.String(), Type.Unknown(), {
       description: 'IDs, and the values of settings before and after.',

@@ -122,6 +122,11 @@ export async function record(trx: Trx, acting: Acting, made: NewRecord): Promise
   return id as number;
 }
 
+/** Returns the records of an action on an employee: one for each employer that it concerns, or one without an employer. */
+export function forEmployers<R extends NewRecord>(made: R, employers: readonly string[]): R[] {
+  return employers.length === 0 ? [made] : employers.map((employer) => ({ ...made, employer }));
+}
+
 /** Records several actions in order and returns the ids of their records. It locks the head of the chain until the end. */
 export async function recordAll(trx: Trx, made: readonly (Acting & NewRecord)[]): Promise<number[]> {
   if (made.length === 0) return [];
@@ -257,22 +262,17 @@ export async function lastRecordsOf(
   return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
 }
 
-/** Returns the employer of the first record of an action on a resource; null without one. */
-export async function recordedEmployer(
-  db: Db | Trx,
-  action: Action,
-  resourceId: string,
-): Promise<string | null> {
-  const row = await db
+/** Returns the employers of an action's records on a resource, in the order of the records. */
+export async function recordedEmployers(db: Db | Trx, action: Action, resourceId: string): Promise<string[]> {
+  const rows = await db
     .selectFrom('audit_records')
     .select('employer_id')
     .where('resource_type', '=', resourceTypeOf(action))
     .where('resource_id', '=', resourceId)
     .where('action', '=', action)
     .orderBy('record_id')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.employer_id ?? null;
+    .execute();
+  return [...new Set(rows.flatMap(({ employer_id }) => employer_id ?? []))];
 }
 
 /** Returns the condition that a row's `record_id` is of a record made at or before an instant; always true without one. */

@@ -1,7 +1,7 @@
 /** Erases a reason that a person typed, from its audit record and from each table that repeats it. */
 import { sql } from 'kysely';
 import type { AuditRecordTable, Tables, Trx } from '../database/tables.ts';
-import { type Acting, type Action, record } from './audit.ts';
+import { type Acting, type Action, recordAll } from './audit.ts';
 
 /** Stands for a reason in tables that require one. The triggers of append-only tables allow this change only. */
 export const ERASED = '[erased]';
@@ -33,20 +33,34 @@ export async function eraseReason(
   for (const column of columns) {
     if (column.actions.some((action) => action === erased.action)) await eraseIn(trx, column, erased);
   }
+  const records = await recordsOfAction(trx, erased);
+  const ids = records.map(({ record_id }) => record_id);
   await trx
     .updateTable('audit_records')
     .set({ reason: null, reason_key: null })
-    .where('record_id', '=', recordId)
+    .where('record_id', 'in', ids)
     .execute();
-  await record(trx, acting, {
-    action: 'reason.erase',
-    resource: String(recordId),
-    employer: erased.employer_id,
-    employee: erased.employee_id,
-    details: { action: erased.action },
-    reason,
-  });
+  const { action, employee_id: employee } = erased;
+  await recordAll(
+    trx,
+    records.map(({ record_id, employer_id: employer }) => ({
+      ...{ ...acting, action: 'reason.erase', resource: String(record_id), employer, employee },
+      ...{ details: { action }, reason },
+    })),
+  );
   return 'erased';
+}
+
+/** Returns the record, and the records that its action left for other employers of the employee. */
+async function recordsOfAction(trx: Trx, erased: AuditRecordTable) {
+  const { resource_type, resource_id, action, recorded_at, employee_id, reason } = erased;
+  if (employee_id === null) return [erased];
+  return trx
+    .selectFrom('audit_records')
+    .select(['record_id', 'employer_id'])
+    .where((where) => where.and({ resource_type, resource_id, action, recorded_at, employee_id, reason }))
+    .orderBy('record_id')
+    .execute();
 }
 
 function eraseIn(trx: Trx, { table, column, by }: ReasonColumn, erased: AuditRecordTable) {

@@ -70,7 +70,10 @@ export async function recordsOf(
   );
 }
 
-/** Returns the ids of audit records of these actions, which have one type of resource, that no row of the table has. */
+/**
+ * Returns the ids of audit records of these actions, which have one type of resource, that no row of the table has. A row has
+ * the first of the records that its action left for several employers.
+ */
 export async function recordsWithoutRow(
   db: Db,
   table: keyof Tables & string,
@@ -88,6 +91,11 @@ export async function recordsWithoutRow(
       and not exists (select 1 from audit_records deleted
         where deleted.resource_type = ${type} and deleted.resource_id = made.resource_id
           and deleted.record_id > made.record_id and deleted.action = ${deletedBy ?? null})
+      and not exists (select 1 from audit_records earlier
+        where earlier.resource_type = ${type} and earlier.resource_id = made.resource_id
+          and earlier.record_id < made.record_id and earlier.action = made.action
+          and earlier.recorded_at = made.recorded_at and earlier.details = made.details
+          and earlier.employer_id <> made.employer_id)
     order by record_id limit ${sql.lit(NAMED)}`.execute(db);
   return rows.map(({ record_id }) => record_id);
 }

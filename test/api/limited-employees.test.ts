@@ -3,7 +3,11 @@ import { sql } from 'kysely';
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
+import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
+import { verifyRows } from '../../src/operations/verify.ts';
+import { eraseReason } from '../../src/security/reasons.ts';
 import { newHire } from '../contract/samples.ts';
+import { ACTING } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, EMPLOYER } from '../support/payroll.ts';
@@ -161,6 +165,48 @@ onEitherEngine('the records of changes belong to the employer that the changes a
     ['change.report', OTHER],
     ['change.report', OTHER],
   ]);
+});
+
+onEitherEngine('an action on an employee with two employers has a record for each of them', async (t) => {
+  const { as, change, db, hire } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  await hire(OTHER, '2026-07-01');
+  const { id } = (await change('demographic', { address: newHire.address })).json;
+  await as(OTHER).get(`/v1/employee-changes/${id}?body=true`);
+  await as(EMPLOYER).post(`/v1/employee-changes/${id}/cancel`, { reason: 'a test' });
+  for (const month of ['08', '09']) {
+    const fields = { effective_start: `2027-${month}-01`, member_contribution: `${month}.00` };
+    const election = { id: 'ded-m', employee_id: 'mover', ...fields };
+    await deliver(db, [deductionOf(`evt-${month}`, election, `2026-06-${month}T00:00:00Z`)]);
+  }
+  const decision = { version: 1, decision: 'keep', reason: 'a test' };
+  t.equal((await as(OTHER).post(`${DEDUCTION}/start-decision`, decision)).status, 201);
+
+  const records = async (employer: string) =>
+    as(employer).get('/v1/audit?employee_id=mover&order=oldest_first');
+  const verbs = ['change.report', 'change.report', 'change.read', 'change.cancel', 'deduction.decide-start'];
+  for (const [employer, another] of [
+    [EMPLOYER, OTHER],
+    [OTHER, EMPLOYER],
+  ] as const) {
+    const { json, text } = await records(employer);
+    t.strictSame(
+      json.data.map(({ action }: { action: string }) => action),
+      verbs,
+    );
+    t.notMatch(text, another);
+  }
+  const canceled = async (employer: string) =>
+    (await records(employer)).json.data.find(({ action }: { action: string }) => action === 'change.cancel');
+  const recordId = Number((await canceled(OTHER)).id);
+  await transact(db, (trx) => eraseReason(trx, recordId, { ...ACTING, reason: 'a test' }, REASON_COLUMNS));
+  t.match(await canceled(EMPLOYER), { reason: null }, 'an erased reason is erased for both');
+
+  const differences: string[] = [];
+  const report = (table: string, row: unknown, field: string) =>
+    void differences.push(`${table} ${row} ${field}`);
+  await verifyRows(db, null, { report, looked: () => {}, signal: new AbortController().signal });
+  t.strictSame(differences, []);
 });
 
 onEitherEngine('what an employer saw before a move was reported late stays visible to it', async (t) => {

@@ -12,7 +12,7 @@ import {
   listChanges,
 } from '../../employment/changes.ts';
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
-import { recordedEmployer } from '../../security/audit.ts';
+import { forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { conflict, notFound } from '../problem.ts';
@@ -148,12 +148,9 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       const change = await findChange(db, change_id, viewerOf(request, parts));
       if (change === null) throw notFound('employment change');
       if (request.query.body !== true) return change;
-      await writeReadDown(parts, request, {
-        action: 'change.read',
-        resource: change_id,
-        employer: await recordedEmployer(db, 'change.report', change_id),
-        employee: change.employee_id,
-      });
+      const made = { action: 'change.read', resource: change_id, employee: change.employee_id } as const;
+      const employers = await recordedEmployers(db, 'change.report', change_id);
+      await writeReadDown(parts, request, ...forEmployers(made, employers));
       const fields = { request_id: change_id, kind: change.kind, ...by(request) };
       log.info(fields, 'the contents of an employment change were read');
       const read = await readBody(db, encryptor, change_id);

@@ -3,7 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, record, recordedEmployer } from '../../security/audit.ts';
+import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
 import { ERASED, type ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, removeApprovalsOf } from './approvals.ts';
@@ -57,8 +57,8 @@ export async function putRun(trx: Trx, runId: string, run: StatedRun, acting: Ac
  * whose employer was checked before the payroll lock acts on no other employer's run.
  */
 export async function isOfAnotherEmployer(trx: Trx, runId: string, employerId: string): Promise<boolean> {
-  const owner = await recordedEmployer(trx, 'run.create', runId);
-  return owner !== null && owner !== employerId;
+  const [owner = employerId] = await recordedEmployers(trx, 'run.create', runId);
+  return owner !== employerId;
 }
 
 export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
