@@ -76,32 +76,25 @@ t.test('an endless chunked body is rejected at the limit, and the connection is 
   t.strictSame(accepted, []);
 });
 
-t.test('a content length above the limit is rejected before its body arrives', async (t) => {
-  const { port } = await startReceiver(t);
-  const { socket, answers } = await rawSocket(t, port);
-  socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': '99999999999' }));
-  const [answer] = await answers(1);
-  t.equal(statusOf(answer as string), 413);
-});
-
-t.test('nothing is accepted with a wrong content length', async (t) => {
+t.test('nothing is accepted with a wrong length or host', async (t) => {
   const started = await startReceiver(t, { times: TIMES });
   const { port, accepted } = started;
-  const lies: Record<string, { length: string; ends: boolean; status: number }> = {
-    'too short: the remaining text is not a request': {
-      length: String(BODY.length - 5),
-      ends: false,
-      status: 400,
-    },
-    'too long, then the end': { length: String(BODY.length + 5), ends: true, status: 400 },
-    'too long, then silence': { length: String(BODY.length + 5), ends: false, status: 408 },
-    negative: { length: '-1', ends: false, status: 400 },
-    'not a number': { length: 'x', ends: false, status: 400 },
-  };
-  for (const [name, { length, ends, status }] of Object.entries(lies)) {
+  const length = (bytes: number | string) => ({ 'content-length': String(bytes) });
+  const chunk = `12\r\n${BODY}\r\n0\r\n\r\n`;
+  const wrong: [name: string, headers: Record<string, string>, status: number, body?: string][] = [
+    ['too short: the remaining text is not a request', length(BODY.length - 5), 400],
+    ['too long, then the end', length(BODY.length + 5), 400],
+    ['too long, then silence', length(BODY.length + 5), 408],
+    ['above the limit', length(99_999_999_999), 413],
+    ['negative', length(-1), 400],
+    ['not a number', length('x'), 400],
+    ['two lengths, as in request smuggling', { ...length(18), 'transfer-encoding': 'chunked' }, 400, chunk],
+    ['two Host headers', { Host: 'other', ...length(18) }, 400],
+  ];
+  for (const [name, headers, status, body = BODY] of wrong) {
     const { socket, closed } = await rawSocket(t, port);
-    socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': length }, BODY));
-    if (ends) socket.end();
+    socket.write(requestText('/webhooks', { ...signed(BODY), ...headers }, body));
+    if (name.endsWith('the end')) socket.end();
     // Bytes after too short a body may arrive in time to cut off its response.
     const heard = answersIn(await closed)
       .map(statusOf)
@@ -110,15 +103,6 @@ t.test('nothing is accepted with a wrong content length', async (t) => {
   }
   t.strictSame(accepted, []);
   await othersAreServed(started);
-});
-
-t.test('a request with two lengths, as in request smuggling, is rejected', async (t) => {
-  const { port, accepted } = await startReceiver(t);
-  const both = { ...signed(BODY), 'content-length': '18', 'transfer-encoding': 'chunked' };
-  const { socket, closed } = await rawSocket(t, port);
-  socket.write(requestText('/webhooks', both, `12\r\n${BODY}\r\n0\r\n\r\n`));
-  t.equal(statusOf(await closed), 400);
-  t.strictSame(accepted, []);
 });
 
 /** Writes a text byte by byte, indefinitely. */
@@ -185,15 +169,6 @@ t.test('a client that does not read its responses is disconnected', async (t) =>
   const tookMs = performance.now() - began;
   t.ok(tookMs < 50_000, `closed by the idle limit: ${Math.round(tookMs)} ms`);
   await othersAreServed(started);
-});
-
-t.test('two Host headers are 400', async (t) => {
-  const { port, accepted } = await startReceiver(t);
-  const { socket, answers } = await rawSocket(t, port);
-  socket.write(requestText('/webhooks', { Host: 'other', ...signed(BODY), 'content-length': '18' }, BODY));
-  const [answer] = await answers(1);
-  t.equal(statusOf(answer as string), 400);
-  t.strictSame(accepted, []);
 });
 
 /** The maximum number of connections of the receiver. */
