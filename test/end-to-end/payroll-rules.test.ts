@@ -37,39 +37,6 @@ onEitherEngine('1. a hire reported after two runs pays both missed checks', asyn
   t.match(await check('r3', 'missed-checks'), { result: 'warn', examples: ['emp-2'] });
 });
 
-onEitherEngine('1. a pay group learned one run late pays the missed check', async (t) => {
-  const { schedule, census, deduct, paid, on } = await begin(t);
-  await schedule({ ...BIWEEKLY, pay_group: 'north' });
-  await census({ 'emp-1': { pay_group: 'north' }, 'emp-2': {} });
-  await deduct('ded-1', { member_contribution: '10.00' });
-  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
-  const north = { pay_group: 'north', ...INCLUDE };
-  t.strictSame(brief(await paid('r1', '2026-06-12', north, ['employees-not-scheduled'])), [
-    'ded-1 new 10.00',
-  ]);
-  on('2026-06-15');
-  await census({ 'emp-1': { pay_group: 'north' }, 'emp-2': { pay_group: 'north' } });
-  const lines = await paid('r2', '2026-06-26', north);
-  t.strictSame(brief(lines).toSorted(), ['ded-1 same 10.00', 'ded-2 new 70.00', 'ded-2 r1 70.00']);
-});
-
-onEitherEngine('1. one wrong census between two right ones loses no check', async (t) => {
-  const { schedule, census, deduct, paid, on } = await begin(t);
-  await schedule(BIWEEKLY);
-  await census({ 'emp-1': {}, 'emp-2': {} });
-  await deduct('ded-1', { member_contribution: '10.00' });
-  await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '70.00' });
-  on('2026-06-03');
-  await census({ 'emp-1': {}, 'emp-2': { pay_frequency: 'weekly' } });
-  t.strictSame(brief(await paid('r1', '2026-06-12', INCLUDE, ['employees-not-scheduled'])), [
-    'ded-1 new 10.00',
-  ]);
-  on('2026-06-15');
-  await census({ 'emp-1': {}, 'emp-2': {} });
-  const lines = await paid('r2', '2026-06-26', INCLUDE);
-  t.strictSame(brief(lines).toSorted(), ['ded-1 same 10.00', 'ded-2 new 70.00', 'ded-2 r1 70.00']);
-});
-
 onEitherEngine('2. a pay frequency from August 3 on moves the employee in August', async (t) => {
   const { schedule, census, deduct, paid, on, report, put, lines, service } = await begin(t, '2026-07-01');
   const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 0));
@@ -161,24 +128,6 @@ onEitherEngine('11. an employee who leaves for another employer keeps the last c
   // A corrected termination belongs to the employer that the employee left.
   await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-10' });
   t.strictSame(brief(await lines('r3')), ['ded-1 same 20.00']);
-});
-
-onEitherEngine('11. the original hire date in a census does not change a rehire', async (t) => {
-  const { schedule, census, deduct, on, report, put, lines, run } = await begin(t, '2026-06-15');
-  await schedule(BIWEEKLY);
-  await census({ 'emp-1': { hire_date: '2020-03-02' } });
-  await deduct('ded-1', { member_contribution: '20.00' });
-  await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-20' });
-  const hire = { ...newHire, employee_id: 'emp-1', employer_id: EMPLOYER, hire_date: '2026-07-06' };
-  await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
-  on('2026-07-20');
-  await census({ 'emp-1': { hire_date: '2020-03-01' } });
-  // The period of July 10 is June 22 to July 5, between the two employments.
-  await put('r1', '2026-07-10');
-  t.strictSame(await lines('r1'), []);
-  t.strictSame((await run('r1')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
-  await put('r2', '2026-07-24');
-  t.strictSame(brief(await lines('r2')), ['ded-1 new 20.00']);
 });
 
 onEitherEngine('12. an event of one employer fails only that employer', async (t) => {

@@ -13,7 +13,7 @@ import { readReadiness } from '../../src/readiness/report.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
-import { deduction, deductionBody, syncBody } from './bodies.ts';
+import { deduction, deductionBody } from './bodies.ts';
 
 const DISMISSED_AT = '2026-03-02T09:00:00.000Z';
 
@@ -219,19 +219,4 @@ onEachEngine('a reprocessed event has no second effect in the ledger', async (t)
     before[1],
   );
   t.strictSame(await ledger(), ['a', 'a-later', 'b', 'new']);
-});
-
-onEachEngine('a failed event is applied when it is reprocessed after the cause is fixed', async (t) => {
-  let broken = true;
-  const requestSync = async () => {
-    if (broken) throw new Error();
-  };
-  const { store, loop, states, db } = await startApplying(t, { effects: { requestSync } });
-  await store(['e', syncBody('sync-request')]);
-  t.match(await loop.runOnce(), { quarantined: 1 });
-  broken = false;
-  await transact(db, (trx) => reprocessEvent(trx, 'e', ACTING));
-  loop.wake();
-  t.match(await loop.runOnce(), { applied: 1, quarantined: 0 });
-  t.strictSame(await states(), ['e: applied']);
 });
