@@ -6,34 +6,28 @@ import { Employee } from '../../src/contract/employee.ts';
 import { readHeader } from '../../src/formats/csv.ts';
 import { organization, parts } from './parts.ts';
 
-const HEADER = [
-  ...['employee_id', 'first_name', 'last_name', 'dob', 'address.line1', 'address.line2', 'address.city'],
-  ...['address.state', 'address.zip_code', 'hire_date', 'email', 'hours_worked', 'pay_rate[0].amount'],
-  ...['pay_rate[0].period', 'pay_rate[0].effective_start', 'employment_status', 'pay_group'],
-];
-const row = (id: string, fields: Record<string, string> = {}): string => {
-  const cells: Record<string, string> = {
-    employee_id: id,
-    first_name: 'Grace',
-    last_name: 'Murray',
-    dob: '1990-12-09',
-    'address.line1': '1 Main Street',
-    'address.line2': '',
-    'address.city': 'Albany',
-    'address.state': 'NY',
-    'address.zip_code': '12207',
-    hire_date: '2020-02-29',
-    email: 'grace@example.org',
-    hours_worked: '40',
-    'pay_rate[0].amount': '25.50',
-    'pay_rate[0].period': 'hourly',
-    'pay_rate[0].effective_start': '2025-01-01',
-    employment_status: 'full_time',
-    pay_group: '',
-    ...fields,
-  };
-  return HEADER.map((name) => cells[name]).join();
+const CELLS: Readonly<Record<string, string>> = {
+  employee_id: '',
+  first_name: 'Grace',
+  last_name: 'Murray',
+  dob: '1990-12-09',
+  'address.line1': '1 Main Street',
+  'address.line2': '',
+  'address.city': 'Albany',
+  'address.state': 'NY',
+  'address.zip_code': '12207',
+  hire_date: '2020-02-29',
+  email: 'grace@example.org',
+  hours_worked: '40',
+  'pay_rate[0].amount': '25.50',
+  'pay_rate[0].period': 'hourly',
+  'pay_rate[0].effective_start': '2025-01-01',
+  employment_status: 'full_time',
+  pay_group: '',
 };
+const HEADER = Object.keys(CELLS);
+const row = (employee_id: string, fields: Record<string, string> = {}): string =>
+  Object.values({ ...CELLS, employee_id, ...fields }).join();
 const lines = (...rows: string[]): string => [HEADER.join(), ...rows, ''].join('\r\n');
 
 const ORGANIZATION = Buffer.from(JSON.stringify(organization));

@@ -5,15 +5,8 @@ import { factsOf as factsWithNulls } from '../../src/employment/facts.ts';
 import { type Employment, employmentsOf } from '../../src/ledger/employment.ts';
 import { type NewFact, reportOf } from '../../src/ledger/roster.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../src/outbox/manual.ts';
-import * as samples from '../contract/samples.ts';
-import {
-  address,
-  compensationChange,
-  demographic,
-  newHire,
-  payRate,
-  termination,
-} from '../contract/samples.ts';
+import { address, demographic, newHire, payRate } from '../contract/samples.ts';
+import { SAMPLES } from './stage.ts';
 
 const TODAY = '2026-06-01';
 
@@ -45,7 +38,7 @@ function checked(kind: Change['kind'], body: unknown): Change {
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
   return result.change;
 }
-const hire = (fields: object) => checked('new-hire', { ...samples.newHire, employer_id: 'a', ...fields });
+const hire = (fields: object) => checked('new-hire', { ...newHire, employer_id: 'a', ...fields });
 const leave = (termination_date: string) =>
   checked('termination', { employee_id: 'emp-1', termination_date });
 const pay = (fields: object) => checked('compensation-change', { employee_id: 'emp-1', ...fields });
@@ -94,7 +87,7 @@ t.test('a compensation change has the date of its pay rate', async (t) => {
   t.strictSame(factsOf(pay({ pay_frequency: 'monthly' }), known(at('a')), TODAY), [
     of('a', { pay_frequency: 'monthly' }),
   ]);
-  const rate = { ...samples.payRate, effective_start: '2026-08-03' };
+  const rate = { ...payRate, effective_start: '2026-08-03' };
   t.strictSame(factsOf(pay({ employment_status: 'variable_hours', pay_rate: rate }), known(at('a')), TODAY), [
     of('a', { employment_status: 'variable_hours', effective_on: '2026-08-03' }),
   ]);
@@ -104,7 +97,7 @@ t.test('a compensation change has the date of its pay rate', async (t) => {
 t.test('a compensation change applies to the employer on its effective date', async (t) => {
   const moving = known(at('a', { termination_date: '2026-07-31' }), at('b', { hire_date: '2026-08-01' }));
   t.match(factsOf(pay({ pay_frequency: 'monthly' }), moving, TODAY), [{ employer_id: 'a' }]);
-  const rate = { ...samples.payRate, effective_start: '2026-08-03' };
+  const rate = { ...payRate, effective_start: '2026-08-03' };
   const later = factsOf(pay({ pay_frequency: 'monthly', pay_rate: rate }), moving, TODAY);
   t.strictSame(later, [of('b', { pay_frequency: 'monthly', effective_on: '2026-08-03' })]);
 });
@@ -113,44 +106,33 @@ t.test('a demographic change has no facts, and an unknown employee only facts of
   const changes = [
     leave('2026-07-31'),
     pay({ pay_frequency: 'monthly' }),
-    checked('demographic', samples.demographic),
+    checked('demographic', demographic),
   ];
   for (const change of changes) t.strictSame(factsOf(change, [], TODAY), [], change.kind);
-  t.strictSame(factsOf(checked('demographic', samples.demographic), known(at('a')), TODAY), []);
+  t.strictSame(factsOf(checked('demographic', demographic), known(at('a')), TODAY), []);
 });
 
-const BODIES: Record<ChangeKind, object> = {
-  'new-hire': newHire,
-  termination,
-  demographic,
-  'compensation-change': compensationChange,
-};
-
-const bytes = (kind: ChangeKind, body: object): string => {
-  const checked = checkChange(kind, body);
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return bytesOf(checked.change).toString('utf8');
-};
+const bytes = (kind: ChangeKind, body: object): string => bytesOf(checked(kind, body)).toString('utf8');
 
 t.test('a body is checked against the contract of its kind only', async (t) => {
   for (const kind of CHANGE_KINDS) {
-    t.strictSame(checkChange(kind, BODIES[kind]), {
+    t.strictSame(checkChange(kind, SAMPLES[kind]), {
       ok: true,
-      change: { kind, body: BODIES[kind], effectiveOn: null, payGroup: null },
+      change: { kind, body: SAMPLES[kind], effectiveOn: null, payGroup: null },
     });
     for (const other of CHANGE_KINDS.filter((one) => one !== kind)) {
-      t.equal(checkChange(kind, BODIES[other]).ok, false, `${other} as ${kind}`);
+      t.equal(checkChange(kind, SAMPLES[other]).ok, false, `${other} as ${kind}`);
     }
   }
 });
 
 t.test('every kind accepts an effective date, which is checked and not sent', async (t) => {
   for (const kind of CHANGE_KINDS) {
-    const dated = checkChange(kind, { ...BODIES[kind], effective_on: '2026-08-03' });
+    const dated = checkChange(kind, { ...SAMPLES[kind], effective_on: '2026-08-03' });
     t.match(dated, { ok: true, change: { effectiveOn: '2026-08-03' } });
-    t.equal(dated.ok && bytesOf(dated.change).toString('utf8'), bytes(kind, BODIES[kind]), kind);
+    t.equal(dated.ok && bytesOf(dated.change).toString('utf8'), bytes(kind, SAMPLES[kind]), kind);
     for (const effective_on of ['2026-02-30', '2026-08-03T00:00:00Z', '', null, 20260803]) {
-      t.match(checkChange(kind, { ...BODIES[kind], effective_on }), {
+      t.match(checkChange(kind, { ...SAMPLES[kind], effective_on }), {
         ok: false,
         problems: [{ path: 'effective_on', rule: 'must be a real date, YYYY-MM-DD' }],
       });

@@ -11,7 +11,7 @@ import { compensationChange, demographic, newHire, termination } from '../contra
 import { encryptor, type SetClock, START, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 
-const SAMPLES: Readonly<Record<ChangeKind, object>> = {
+export const SAMPLES: Readonly<Record<ChangeKind, object>> = {
   'new-hire': newHire,
   termination,
   demographic,

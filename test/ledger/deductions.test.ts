@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
 import {
+  type DeductionCursor,
   type DeductionFilter,
   type DeductionState,
   getDeduction,
@@ -8,10 +11,43 @@ import {
   versionsAfter,
   versionsOf,
 } from '../../src/ledger/deductions.ts';
+import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEachEngine } from '../support/engine.ts';
+import { employment } from '../support/payroll.ts';
 import { incoming, record } from './incoming.ts';
-import { all, brief, employed, FEBRUARY, MARCH, roster, TODAY } from './listing.ts';
+
+const TODAY = '2026-03-15';
+const FEBRUARY = '2026-02-01T00:00:00.000Z';
+const MARCH = '2026-03-01T00:00:00.000Z';
+
+const employed = (employeeId: string, employer_id: string, fields: Partial<NewFact> = {}): NewFact =>
+  employment(employeeId, { employer_id, ...fields });
+
+function roster(db: Db, facts: NewFact[], asOf = FEBRUARY): Promise<number> {
+  const source = { source: 'census', source_id: randomUUID(), asOf } as const;
+  return transact(db, (trx) => recordFacts(trx, facts, source, asOf));
+}
+
+/** Returns `employee/deduction amount`, in the order of the list. */
+function brief(deductions: readonly DeductionState[]): string[] {
+  return deductions.map(
+    ({ version }) => `${version.employee_id}/${version.deduction_id} ${version.member_contribution}`,
+  );
+}
+
+async function all(db: Db, filter: DeductionFilter, limit = 100): Promise<DeductionState[]> {
+  const listed: DeductionState[] = [];
+  let after: DeductionCursor | undefined;
+  for (;;) {
+    const { deductions, next } = await listDeductions(db, filter, { after, limit }, TODAY);
+    if (deductions.length > limit) throw new Error('a page is longer than its limit');
+    listed.push(...deductions);
+    if (next === null) return listed;
+    if (deductions.length !== limit) throw new Error('a page before the last is not full');
+    after = next;
+  }
+}
 
 /**
  * emp-1 with acme: dental, and medical that changes on 1 April, and an ended vision; emp-2 with beta: a medical deduction

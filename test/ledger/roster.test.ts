@@ -19,22 +19,14 @@ import { ACTING } from '../support/audit.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { liftTimeLimits, onEachEngine, onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
+import { employment } from '../support/payroll.ts';
 
 const T1 = '2026-01-01T00:00:00.000Z';
 const T2 = '2026-02-01T00:00:00.000Z';
 const T3 = '2026-03-01T00:00:00.000Z';
 
-const fact = (employee_id: string, employer_id: string, fields: Partial<NewFact> = {}): NewFact => ({
-  employee_id,
-  employer_id,
-  hire_date: '2020-01-01',
-  termination_date: null,
-  employment_status: 'full_time',
-  pay_frequency: 'monthly',
-  pay_group: null,
-  absent: 0,
-  ...fields,
-});
+const fact = (employee_id: string, employer_id: string, fields: Partial<NewFact> = {}): NewFact =>
+  employment(employee_id, { employer_id, ...fields });
 
 const record = (db: Db, facts: NewFact[], now = T1, asOf = now) =>
   transact(db, (trx) => recordFacts(trx, facts, { source: 'census', source_id: randomUUID(), asOf }, now));
@@ -65,13 +57,7 @@ onEachEngine('each changed attribute makes a census report new', async (t) => {
     { effective_on: '2026-02-01' },
   ];
   for (const change of changes) {
-    const next = {
-      employee_id: 'e-1',
-      employer_id: 'a',
-      ...change,
-      hire_date: change.hire_date ?? '2020-01-01',
-    };
-    t.equal(await record(db, [{ ...fact('e-1', 'a'), ...next }], T2), 1, Object.keys(change).join());
+    t.equal(await record(db, [fact('e-1', 'a', change)], T2), 1, Object.keys(change).join());
   }
 });
 
@@ -179,17 +165,10 @@ const deduct = (db: Db, employees: readonly string[]) =>
   );
 
 /** Stages a census with these employees. */
-const name = (db: Db, employer_id: string, employees: readonly string[]) =>
-  transact(db, (trx) =>
-    recordFacts(
-      trx,
-      employees.map((employee_id) => ({
-        ...{ employee_id, employer_id, hire_date: null, termination_date: null, employment_status: null },
-        ...{ pay_frequency: null, pay_group: null, absent: 0 as const },
-      })),
-      { source: 'census', source_id: 'c-1' },
-      '2026-01-01T00:00:00.000Z',
-    ),
+const name = (db: Db, employerId: string, employees: readonly string[]) =>
+  record(
+    db,
+    employees.map((id) => fact(id, employerId)),
   );
 
 onEachEngine('the set of employees without a census follows new deductions and censuses', async (t) => {

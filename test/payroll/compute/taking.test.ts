@@ -126,7 +126,7 @@ onEitherEngine('a run takes decided items, and with include also undecided ones'
   t.strictSame(
     await takes(db, { arrears: 'include' }, 4),
     ['arrears r1 a: 10.00, 0.00 left'],
-    'the rest needs a decision',
+    'the remaining amount needs a decision',
   );
   t.match(await verified(db, 'r3'), { identical: true });
   await voided(db, 'r3');
