@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { employ, taken } from '../support/payroll.ts';
+import { EMPLOYER, employ, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -162,6 +162,15 @@ onEitherEngine('lines print as a table, as CSV, or as one JSON object per line',
   t.match(one.stdout, /^emp-2\n/);
   t.notMatch(one.stdout, 'emp-1');
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /No lines/ });
+});
+
+onEitherEngine('a line names the opening item that it takes', async (t) => {
+  const { env, file, run } = await payrollStage(t);
+  const header = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
+  const opening = file('opening.csv', `${header}\nold-7,emp-1,medical,pre_tax,12.50,0.00,2026-01-02\n`);
+  await here(t, env, ['items', 'open', opening, '--employer', EMPLOYER]);
+  await run('create', 'r1', ...optionsOn(PAY_DATE), '--arrears', 'include', '--policy-reason', 'a test');
+  t.match((await run('lines', 'r1')).stdout, /\$12\.50 [^\n]*\n +arrears of opening item old-7/);
 });
 
 onEitherEngine('an interrupted list of lines fails the command', async (t) => {

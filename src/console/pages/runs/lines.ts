@@ -214,7 +214,10 @@ function recordOf({ kind, id }: NonNullable<Line['because']>): Html {
 function factsOf(line: Line, { may }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
   const linked = (id: string) => (may?.('ledger:read') ? deductionLink(id) : idLink(null, id));
-  const deduction = linked(deduction_id);
+  const deduction =
+    version === null
+      ? linked(deduction_id)
+      : html`<span>${linked(deduction_id)}${`, version ${version}`}</span>`;
   const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
@@ -229,8 +232,9 @@ function factsOf(line: Line, { may }: Options): Html {
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
     ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
+    ['Opening item', line.opening_id],
     ['Because of', line.because !== null && recordOf(line.because)],
-    ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
+    ['Deduction', deduction_id !== '' && deduction],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
     ['Payroll code', line.payroll_code],
     ['Employer payroll code', employer_payroll_code !== null && employer_payroll_code + treatment],
