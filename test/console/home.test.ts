@@ -22,6 +22,24 @@ t.test('one click opens the run of a payroll, and the list shows what its comput
   await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
 });
 
+t.test('one click starts every payroll, and the list shows what each needs', async (t) => {
+  const { signedIn, db } = await openPayroll(t);
+  await setSchedules(
+    db,
+    ['north', 'south'].map((pay_group) => schedule({ pay_group })),
+  );
+  const page = await signedIn();
+  await page.goto('/');
+  await click(page, /^Start all 2 payrolls$/);
+  await page.getByRole('link', { name: /^Review the payroll of acme, .*south/ }).waitFor();
+  t.match(
+    await page.getByRole('row', { name: /north/ }).textContent(),
+    /in \d+ days/,
+    'and when each is due',
+  );
+  t.equal(await page.getByRole('button', { name: /^Start/ }).count(), 0);
+});
+
 t.test('a step of the whole employer is listed once', async (t) => {
   const { signedIn, db } = await openPayroll(t);
   await setSchedules(

@@ -104,9 +104,10 @@ export function since(text: string | null | undefined, now: Date): Html {
   return html`<span>${instant(text)} <span class="soft">${`(${age(text, now)})`}</span></span>`;
 }
 
-/** `12 s ago`, `3 min ago`, `in 5 h`. */
+/** `just now`, `12 s ago`, `3 min ago`, `in 5 h`. */
 export function age(text: string, now: Date): string {
   const ms = now.getTime() - Date.parse(text);
+  if (Math.abs(ms) < 1_000) return 'just now';
   const unit = UNITS.find((unit) => Math.abs(ms) >= 2 * unit.ms) ?? { ms: 1_000, name: 's' };
   const long = `${Math.floor(Math.abs(ms) / unit.ms)} ${unit.name}`;
   return ms < 0 ? `in ${long}` : `${long} ago`;

@@ -1,5 +1,5 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
-
+import { Temporal } from 'temporal-polyfill';
 import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
@@ -17,6 +17,7 @@ type Missing = Payroll['missing'][number];
 
 /** Payrolls on the page: more than a payroll specialist has employers. The API lists all. */
 const ROWS = 1_000;
+const RELATIVE = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
 
@@ -33,7 +34,7 @@ const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
 const STEPS: Readonly<Record<Missing, readonly [label: string, path: (payroll: Payroll) => string]>> = {
   census: ['Upload the census', ({ employer_id }) => censusPath(employer_id)],
   pay_schedule: ['Set the pay schedule', ({ employer_id }) => scheduleEditor({ employer_id })],
-  next_pay_dates: ['Add the next pay dates', (payroll) => scheduleEditor(payroll)],
+  next_pay_dates: ['Add the next pay dates', scheduleEditor],
   payroll_codes: ['Set the payroll codes', ({ employer_id }) => editor('payroll-codes', employer_id)],
   payroll_policy: ['Set the payroll policy', ({ employer_id }) => editor('payroll-policy', employer_id)],
 };
@@ -59,9 +60,12 @@ export function homePages({ page, action }: Console): void {
   });
 
   action('/payrolls/open', 'runs:write', async ({ api, form }): Promise<Done> => {
-    const { employer_id, pay_frequency, pay_group, pay_date } = form;
-    const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
-    return { go: runPath((await api.send('post', '/v1/payroll-runs', {}, body)).id) };
+    return { go: runPath(await open(api, form)) };
+  });
+
+  action('/payrolls/open-all', 'runs:write', async (act): Promise<Done> => {
+    for (const payroll of (await payrollsOf(act)).filter(canStart)) await open(act.api, payroll);
+    return { go: '/' };
   });
 
   action('/payrolls/compute', 'runs:read', async (act) => {
@@ -74,6 +78,18 @@ export function homePages({ page, action }: Console): void {
     }
     return isAny ? payrollsPart(act) : null;
   });
+}
+
+/** Opens the run of a payroll, which creates it if there is none, and returns its id. */
+async function open(api: Visit['api'], payroll: Readonly<Record<Key, string | null | undefined>>) {
+  const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
+  const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
+  return (await api.send('post', '/v1/payroll-runs', {}, body)).id;
+}
+type Key = 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date';
+
+function canStart({ run_id, pay_date }: Payroll): boolean {
+  return run_id === null && pay_date !== null;
 }
 
 export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]> {
@@ -91,6 +107,7 @@ async function payrollsPart(visit: Visit): Promise<Html> {
   const path = address('/', visit.query);
   const content = html`
     ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
+    ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No payrolls in this state', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
@@ -127,6 +144,16 @@ function tabs(all: readonly Payroll[], { query }: Visit): Html {
   `;
 }
 
+/** The button that starts every payroll, so that the list shows what each needs. */
+function startAll(payrolls: number): Html | null {
+  if (payrolls < 2) return null;
+  return html`
+    <form class="actions" hx-post="/payrolls/open-all">
+      <button type="submit">${`Start all ${count(payrolls)} payrolls`}</button>
+    </form>
+  `;
+}
+
 function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
   const firstOf = new Map(payrolls.toReversed().map((payroll) => [payroll.employer_id, payroll]));
   // A step of the whole employer is listed once.
@@ -137,7 +164,14 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
   const rowId = ({ id }: Payroll) => `payroll-${encodeURIComponent(id)}`;
   return table(payrolls, { caption: 'Payrolls by pay date', stacked: true, captionHidden: true, rowId }, [
     ['Employer', nameOf, 'name'],
-    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
+    [
+      'Pay date',
+      ({ pay_date }) => [
+        dayOf(pay_date),
+        pay_date && html`<span class="under soft">${inDays(pay_date, visit.today)}</span>`,
+      ],
+      'date',
+    ],
     ['State', ({ state: now }) => state(...STATES[now])],
     ['Employees', employeesOf, 'number'],
     ['Employee amount', amountOf, 'number'],
@@ -157,6 +191,11 @@ function figuresOf({ final, computation }: Payroll) {
   return final ?? computation;
 }
 
+/** `today`, `tomorrow`, `in 5 days`, `3 days ago`. */
+function inDays(day: string, today: string): string {
+  return RELATIVE.format(Temporal.PlainDate.from(today).until(day).days, 'day');
+}
+
 function employeesOf(payroll: Payroll): Content {
   const figures = figuresOf(payroll);
   return figures && count(figures.employees);
@@ -172,6 +211,9 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }:
   const { computation } = payroll;
   const steps = missing.map((what) => {
     const [label, path] = STEPS[what];
+    // A payroll with a pay date can be finished without the dates after it.
+    if (what === 'next_pay_dates' && payroll.pay_date !== null)
+      return html`<li class="soft">Later: <a href=${path(payroll)}>add the next pay dates</a></li>`;
     return html`<li><a href=${path(payroll)}>${label}</a></li>`;
   });
   const { problem = null, failed = [], warned = [] } = computation ?? {};
