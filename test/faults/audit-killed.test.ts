@@ -144,11 +144,7 @@ async function othersEnded(db: Db, engine: Engine): Promise<void> {
   if (engine === 'sqlite') return;
   const others = sql<{ pid: number }>`select pid from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null`;
-  await eventually(
-    'the transactions end',
-    async () => (await others.execute(db)).rows.length,
-    (count) => count === 0,
-  );
+  await eventually('the transactions end', async () => (await others.execute(db)).rows.length, 0);
 }
 
 onEachEngine('a killed command leaves exactly the records of its changes', { skip }, async (t, engine) => {

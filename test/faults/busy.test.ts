@@ -47,58 +47,49 @@ onEachEngine('under load from other users of the database', async (t) => {
 
   // PostgreSQL has no lock on the whole database.
   if (engineOf(t) === 'postgres') return;
-  await t.test(
-    'deliveries get 503 after a bounded wait while another process holds the write lock',
-    async (t) => {
-      await stage.settled();
-      const holder = startChild(t, 'child-holds-lock.ts', sqlitePath(databaseUrl));
-      t.equal(await holder.line(), 'held');
-      const events = Array.from({ length: 20 }, (_, index) => eventOf('locked', index));
-      const began = performance.now();
-      let waiting = true;
-      const looks: number[] = [];
-      const statuses = new Set<number>();
-      const looking = (async () => {
-        while (waiting) {
-          const asked = performance.now();
-          statuses.add((await fetch(`${receiver}/livez`)).status);
-          looks.push(performance.now() - asked);
-        }
-      })();
-      const [answers, written, read, ready] = await Promise.all([
-        Promise.all(events.map((event) => deliver(port, secret, event))),
-        api.call('PUT', '/v1/employers/employer-1/pay-schedules/2026', { schedules: [] }),
-        api.call('GET', '/v1/deductions/ded-1'),
-        fetch(`${receiver}/readyz`),
-      ]);
-      const tookMs = Math.round(performance.now() - began);
-      waiting = false;
-      await looking;
-      for (const { status, headers } of answers)
-        t.match({ status, headers }, { status: 503, headers: { 'retry-after': /\d+/ } });
-      t.match(written, { status: 503, json: { status: 503 } });
-      t.ok(written.headers.has('retry-after'));
-      t.equal(read.status, 200, 'reading goes on');
-      t.ok(tookMs > 2_500 && tookMs < stretched(8_000), `all responses took ${tookMs} ms`);
-      t.strictSame([...statuses], [200]);
-      const longest = Math.round(Math.max(...looks));
-      t.ok(
-        longest < stretched(STILL_MS),
-        `livez responded ${looks.length} times, the slowest after ${longest} ms`,
-      );
-      t.equal(ready.status, 503, 'it cannot commit');
+  await t.test('deliveries get 503 while another process holds the write lock', async (t) => {
+    await stage.settled();
+    const holder = startChild(t, 'child-holds-lock.ts', sqlitePath(databaseUrl));
+    t.equal(await holder.line(), 'held');
+    const events = Array.from({ length: 20 }, (_, index) => eventOf('locked', index));
+    const began = performance.now();
+    let waiting = true;
+    const looks: number[] = [];
+    const statuses = new Set<number>();
+    const looking = (async () => {
+      while (waiting) {
+        const asked = performance.now();
+        statuses.add((await fetch(`${receiver}/livez`)).status);
+        looks.push(performance.now() - asked);
+      }
+    })();
+    const [answers, written, read, ready] = await Promise.all([
+      Promise.all(events.map((event) => deliver(port, secret, event))),
+      api.call('PUT', '/v1/employers/employer-1/pay-schedules/2026', { schedules: [] }),
+      api.call('GET', '/v1/deductions/ded-1'),
+      fetch(`${receiver}/readyz`),
+    ]);
+    const tookMs = Math.round(performance.now() - began);
+    waiting = false;
+    await looking;
+    for (const { status, headers } of answers)
+      t.match({ status, headers }, { status: 503, headers: { 'retry-after': /\d+/ } });
+    t.match(written, { status: 503, json: { status: 503 } });
+    t.ok(written.headers.has('retry-after'));
+    t.equal(read.status, 200, 'reading goes on');
+    t.ok(tookMs > 2_500 && tookMs < stretched(8_000), `all responses took ${tookMs} ms`);
+    t.strictSame([...statuses], [200]);
+    const longest = Math.round(Math.max(...looks));
+    const message = `livez responded ${looks.length} times, the slowest after ${longest} ms`;
+    t.ok(longest < stretched(STILL_MS), message);
+    t.equal(ready.status, 503, 'it cannot commit');
 
-      holder.process.stdin?.end();
-      t.equal(await holder.end(), 0);
-      await eventually(
-        'it is ready again',
-        async () => (await fetch(`${receiver}/readyz`)).status,
-        (status) => status === 200,
-      );
-      for (const event of events) t.equal((await deliver(port, secret, event)).status, 204);
-      await stage.settled();
-      const acknowledged = [...seeding.acknowledged.values(), ...events];
-      t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
-    },
-  );
+    holder.process.stdin?.end();
+    t.equal(await holder.end(), 0);
+    await eventually('it is ready again', async () => (await fetch(`${receiver}/readyz`)).status, 200);
+    for (const event of events) t.equal((await deliver(port, secret, event)).status, 204);
+    await stage.settled();
+    const acknowledged = [...seeding.acknowledged.values(), ...events];
+    t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
+  });
 });

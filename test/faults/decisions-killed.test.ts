@@ -88,11 +88,8 @@ t.test('a kill leaves all of a decision, an override or a finalized run, or noth
     },
     async () => {
       const made = await recordsOf('run.override')(db);
-      t.equal(
-        await overrides(db),
-        made === 0 ? 0 : 1,
-        'an override has a record, and replaces the earlier override',
-      );
+      const expected = made === 0 ? 0 : 1;
+      t.equal(await overrides(db), expected, 'an override has a record, and replaces the earlier one');
     },
   );
   await killed(

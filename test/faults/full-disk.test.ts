@@ -68,7 +68,7 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
       t.strictSame([...until.refusals.keys()], [503]);
       acknowledged.push(...until.acknowledged.values());
       // Small files take the last pages.
-      await eventually('it is not ready', ready, (status) => status === 503);
+      await eventually('it is not ready', ready, 503);
       const refused = [...until.inDoubt.values()];
       for (const { status, headers } of await Promise.all(refused.map(send))) {
         t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
@@ -82,7 +82,7 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
       t.equal(data.length, 97, 'reading works');
 
       rmSync(filler);
-      await eventually('it is ready again', ready, (status) => status === 200);
+      await eventually('it is ready again', ready, 200);
       for (const event of refused) t.equal((await send(event)).status, 204);
       acknowledged.push(...refused);
       await stage.settled();

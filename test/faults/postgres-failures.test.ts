@@ -38,12 +38,7 @@ onPostgres('three sidecars on one database', async (t) => {
     }
     t.equal(await readyz(third), 503);
     wire.silent = false;
-    await eventually(
-      'it is ready again',
-      () => readyz(third),
-      (status) => status === 200,
-      stretched(SILENT_MS),
-    );
+    await eventually('it is ready again', () => readyz(third), 200, stretched(SILENT_MS));
     for (const event of sent) t.equal((await deliver(third.sidecar.port, secret, event)).status, 204);
     t.strictSame(await three.judge(), []);
   });

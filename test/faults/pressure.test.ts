@@ -33,11 +33,9 @@ t.test('the API sheds requests under overload, and the receiver is not affected'
   );
   const ask = (path: string) =>
     fetch(sidecar.api + path, { headers: { authorization: `Bearer ${keys.token}` } });
-  const refused = await eventually(
-    'requests are refused',
-    () => ask('/v1/deductions?limit=1'),
-    ({ status }) => status === 503,
-  );
+  const refused = await eventually('requests are refused', () => ask('/v1/deductions?limit=1'), {
+    status: 503,
+  });
   t.equal(refused.headers.get('content-type')?.split(';')[0], 'application/problem+json');
   t.match(refused.headers.get('retry-after'), /^\d+$/);
   t.match(await refused.json(), { status: 503, detail: /Too many requests at once/ });
@@ -67,18 +65,11 @@ t.test('the API sheds requests under overload, and the receiver is not affected'
   t.ok((after.of('api_shed_total{reason="event-loop"}') ?? 0) > 0);
   t.ok((statuses.get(503) ?? 0) > 0 && (statuses.get(200) ?? 0) > 0, JSON.stringify([...statuses]));
   // 408: the listener had no time to read the headers.
-  t.strictSame(
-    [...statuses.keys()].filter((status) => ![200, 408, 503].includes(status)),
-    [],
-  );
+  for (const status of statuses.keys()) t.ok([200, 408, 503].includes(status), `${status}`);
   const warnings = sidecar.logged().filter(({ msg }) => msg.startsWith('requests were refused'));
   t.ok(warnings.length > 0 && warnings.length < 60, `${warnings.length} log lines, not one per request`);
 
-  const answered = await eventually(
-    'it answers again',
-    () => ask('/v1/deductions?limit=1'),
-    ({ status }) => status === 200,
-  );
+  const answered = await eventually('it answers again', () => ask('/v1/deductions?limit=1'), { status: 200 });
   await answered.body?.cancel();
 });
 

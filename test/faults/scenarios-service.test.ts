@@ -73,11 +73,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
   'half-responses': { seen: sentAgainAndNotAppliedTwice('half-response') },
   'wrong-key': {
     during: async ({ api, keyFile, said }) => {
-      await eventually(
-        'sending is paused',
-        () => api.check('circuit-breaker-paused'),
-        ({ result }) => result === 'fail',
-      );
+      await eventually('sending is paused', () => api.check('circuit-breaker-paused'), { result: 'fail' });
       writeFileSync(keyFile, /is now (\S+):/.exec(said.join('\n'))?.[1] as string);
     },
     seen: async (t, { came, api }) => {

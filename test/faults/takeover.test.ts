@@ -28,11 +28,7 @@ async function inTheMiddle(t: Test) {
   const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
   t.equal((await stage.api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
   await stage.simulator.requestCensus(EMPLOYER);
-  await eventually(
-    'the upload hangs',
-    () => front.met.get('hang'),
-    (met) => met === 1,
-  );
+  await eventually('the upload hangs', () => front.met.get('hang'), 1);
   const handle = new BetterSqlite3(sqlitePath(stage.databaseUrl));
   t.teardown(() => handle.close());
   return { stage, front, handle };
@@ -48,7 +44,7 @@ t.test('a claim whose owner was killed is taken over within 60 s, under the same
   await eventually(
     'the upload is sent again',
     () => stage.simulator.requests().length,
-    (count) => count === 1,
+    1,
     stretched(TAKEN_OVER_WITHIN_MS),
   );
   t.comment(`taken over after ${Math.round((performance.now() - began) / 1_000)} s`);
@@ -95,11 +91,9 @@ t.test('a sender that continues after its claim was taken over changes nothing',
   await stage.settled();
   t.equal(await stage.sidecar.end('SIGTERM'), 0);
   t.strictSame({ outbox: outbox(), attempts: attempts() }, before);
+  const later = stage.simulator.requests().slice(1);
   t.ok(
-    stage.simulator
-      .requests()
-      .slice(1)
-      .every(({ repeated }) => repeated),
+    later.every(({ repeated }) => repeated),
     'the service applied it once',
   );
 });

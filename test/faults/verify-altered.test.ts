@@ -47,10 +47,7 @@ onEachEngine('an altered value is reported in any column', async (t) => {
       await by.undo(change);
     }
   }
-  t.strictSame(
-    [...silent].filter((name) => !UNVERIFIED.has(name)),
-    [],
-  );
+  for (const name of silent) t.ok(UNVERIFIED.has(name), name);
   t.equal((await look(db, encryptor)).total, 0, 'nothing is reported after all values are restored');
   t.ok(reported.size > 80, `${reported.size} columns`);
 });

@@ -109,11 +109,7 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     return { status: response.status, headers: response.headers, text, json: isJson && JSON.parse(text) };
   };
-  await eventually(
-    'the sidecar listens',
-    () => call('GET', '/readyz'),
-    ({ status }) => status === 200,
-  );
+  await eventually('the sidecar listens', () => call('GET', '/readyz'), { status: 200 });
   await eventually(
     'the simulator listens',
     () => fetch(`${service}/__control`),
@@ -180,15 +176,7 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
       const { ok, status } = await fetch(receiver, { method: 'POST', headers, body });
       if (!ok) throw new Error(`the event ${id} got ${status}`);
     },
-    async until(path, holds) {
-      return (
-        await eventually(
-          path,
-          () => call('GET', path),
-          ({ json }) => holds(json),
-        )
-      ).json;
-    },
+    until: (path, holds) => eventually(path, async () => (await call('GET', path)).json, holds),
     file(name, content) {
       writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
       return join(folder, name);

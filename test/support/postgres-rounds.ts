@@ -59,12 +59,7 @@ export async function restartRound(
 
   await server.start();
   const started = performance.now();
-  for (const one of all)
-    await eventually(
-      'it is ready again',
-      () => readyz(one),
-      (status) => status === 200,
-    );
+  for (const one of all) await eventually('it is ready again', () => readyz(one), 200);
   t.comment(`ready ${Math.round(performance.now() - started)} ms after the server was`);
   const inDoubt = await three.settle(loads, stage);
   t.ok(inDoubt.length > 0);

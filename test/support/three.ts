@@ -66,7 +66,7 @@ export async function setThree(t: Test, options: StageOptions = {}): Promise<Thr
       await eventually(
         'events in doubt are accepted',
         async () => (await redeliver({ port: to.sidecar.port, secret }, inDoubt, acknowledged)).length,
-        (left) => left === 0,
+        0,
       );
       return inDoubt;
     },
@@ -81,7 +81,7 @@ export function nothingPending(db: Db): Promise<unknown> {
   return eventually(
     'no event is pending',
     () => db.selectFrom('inbox').select('seq').where('state', '=', sql.lit('pending')).limit(1).execute(),
-    (rows) => rows.length === 0,
+    { length: 0 },
   );
 }
 
