@@ -14,21 +14,39 @@ import { apply, deductionOf, deliver } from './deliver.ts';
 import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
 
-/** The URL of a request has the route's parameters replaced. `records`: 2 for an action of several transactions. */
-type Step = { route: string; action: Action; url?: string; body?: unknown; records?: number; token?: string };
+type Step = {
+  route: string;
+  action: Action;
+  body?: unknown;
+  /** The values of the parameters of the route, by default `IDS`. */
+  ids?: Record<string, string>;
+  /** 2 for an action of several transactions. */
+  records?: number;
+  token?: string;
+};
 
-const OVERRIDE = '/v1/payroll-runs/:run_id/overrides/:employee_id/:deduction_id';
-const setting = '/v1/employers/:employer_id';
+const step = (route: string, action: Action, body?: unknown, more: Partial<Step> = {}): Step => ({
+  ...{ route, action, body, ...more },
+});
+
+const RUN = '/v1/payroll-runs/:run_id';
+const OVERRIDE = `${RUN}/overrides/:employee_id/:deduction_id`;
+const CHANGE = '/v1/employee-changes';
+const OF_EMPLOYER = '/v1/employers/:employer_id';
 const OPENING = {
   ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
   ...{ member_amount: '1.00', employer_amount: '0.00', pay_date: '2025-06-01' },
 };
-const settings = (name: string) => `/v1/employers/${EMPLOYER}/${name}`;
+const REASON = { reason: 'a test' };
+const IDS = {
+  ...{ employer_id: EMPLOYER, run_id: 'r', employee_id: 'emp-1', deduction_id: 'ded-moved' },
+  ...{ event_id: 'evt-bad', year: '2027' },
+};
 
 /** Requests in an order in which each succeeds. A function prepares the next one. */
 async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Promise<unknown>))[]> {
-  const hire = await report(db, 'new-hire', 'ann');
-  const move = await report(db, 'demographic', 'ann');
+  const hire = { change_id: await report(db, 'new-hire', 'ann') };
+  const move = { change_id: await report(db, 'demographic', 'ann') };
   const sync = { employerId: EMPLOYER, eventId: 'evt-sync', now: '2026-01-01T00:00:00.000Z' };
   await transact(db, (trx) => requestSync(trx, sync));
   const { sync_id } = await db
@@ -38,173 +56,69 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     .executeTakeFirstOrThrow();
   const begin = () => transact(db, (trx) => beginSession(trx, FIRST_TOKEN, NOW));
   const [secret] = [await begin(), await begin()];
-  const run = (end: string) => `/v1/payroll-runs/r${end}`;
-  const change = (end: string) => `/v1/employee-changes/${end}`;
-  const dismissed = `/v1/census-syncs/${sync_id}/dismiss`;
   const body = bodyOn(PAY_DATE);
-  const reason = { reason: 'a test' };
+  const ofOverride = { ids: { deduction_id: 'ded-1' } };
+  const payroll = { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: PAY_DATE };
+  const held = { decisions: [{ employee_id: 'emp-1', action: 'hold' }], ...REASON };
+  const assigned = { employer_id: EMPLOYER, effective_on: '2027-01-01', ...REASON };
+  const approving = { token: await personWith('ann@example.com', 'runs:approve') };
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
-  return [
-    {
-      route: 'POST /v1/census-syncs/:sync_id/dismiss',
-      action: 'census-sync.dismiss',
-      url: dismissed,
-      body: reason,
-    },
-    {
-      route: `PUT ${setting}/payroll-policy`,
-      action: 'policy.put',
-      url: settings('payroll-policy'),
-      body: { effective_from: '2026-01-01', remainder: 'spread' },
-    },
-    { route: 'PUT /v1/payroll-runs/:run_id', action: 'run.create', url: run(''), body },
-    { route: 'DELETE /v1/payroll-runs/:run_id', action: 'run.delete', url: run('') },
-    { route: 'PUT /v1/payroll-runs/:run_id', action: 'run.create', url: run(''), body },
-    {
-      route: `PUT ${OVERRIDE}`,
-      action: 'run.override',
-      url: run('/overrides/emp-1/ded-1'),
-      body: { member_amount: '1.00', employer_amount: '0.00', ...reason },
-    },
-    { route: `DELETE ${OVERRIDE}`, action: 'run.remove-override', url: run('/overrides/emp-1/ded-1') },
-    { route: 'POST /v1/payroll-runs/:run_id/finalize', action: 'run.finalize', url: run('/finalize') },
-    {
-      route: 'POST /v1/payroll-runs/:run_id/taken',
-      action: 'run.taken',
-      url: run('/taken'),
-      body: { lines: [{ employee_id: 'emp-1', amount: '1.00' }] },
-    },
-    {
-      route: 'POST /v1/payroll-runs/:run_id/approval',
-      action: 'run.approve',
-      url: run('/approval'),
-      body: { action: 'void', ...reason },
-      token: await personWith('ann@example.com', 'runs:approve'),
-    },
-    { route: 'POST /v1/payroll-runs/:run_id/void', action: 'run.void', url: run('/void'), body: reason },
-    {
-      route: `PUT ${setting}/second-approval`,
-      action: 'approval-setting.put',
-      url: settings('second-approval'),
-      body: { required: true, ...reason },
-    },
-    {
-      route: 'POST /v1/payroll-runs',
-      action: 'run.create',
-      body: { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: PAY_DATE },
-    },
-    {
-      route: `POST ${setting}/opening-items`,
-      action: 'item.open',
-      url: settings('opening-items'),
-      body: { items: [OPENING] },
-    },
-    {
-      route: `POST ${setting}/open-items/decisions`,
-      action: 'item.decide',
-      url: settings('open-items/decisions'),
-      body: { decisions: [{ employee_id: 'emp-1', action: 'hold' }], ...reason },
-    },
-    {
-      route: `PUT ${setting}/payroll-codes`,
-      action: 'codes.put',
-      url: settings('payroll-codes'),
-      body: { codes },
-    },
-    () => deliver(db, moved(), LATELY),
-    {
-      route: 'POST /v1/deductions/:deduction_id/start-decision',
-      action: 'deduction.decide-start',
-      url: '/v1/deductions/ded-moved/start-decision',
-      body: { version: 1, decision: 'drop', ...reason },
-    },
-    {
-      route: 'PUT /v1/deductions/:deduction_id/employer',
-      action: 'deduction.assign',
-      url: '/v1/deductions/ded-moved/employer',
-      body: { employer_id: EMPLOYER, effective_on: '2027-01-01', ...reason },
-    },
-    () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY),
-    {
-      route: 'POST /v1/events/:event_id/dismiss',
-      action: 'event.dismiss',
-      url: '/v1/events/evt-bad/dismiss',
-      body: reason,
-    },
-    {
-      route: 'POST /v1/events/:event_id/reprocess',
-      action: 'event.reprocess',
-      url: '/v1/events/evt-bad/reprocess',
-    },
-    () => apply(db, LATELY),
-    { route: 'POST /v1/events/reprocess', action: 'event.reprocess', body: { state: 'quarantined' } },
-    () => reject(db, hire),
-    {
-      route: 'POST /v1/employee-changes/:change_id/release',
-      action: 'change.release',
-      url: change(`${hire}/release`),
-    },
-    {
-      route: 'POST /v1/employee-changes/:change_id/retry',
-      action: 'change.retry',
-      url: change(`${hire}/retry`),
-    },
-    {
-      route: 'POST /v1/employee-changes/:change_id/cancel',
-      action: 'change.cancel',
-      url: change(`${move}/cancel`),
-      body: reason,
-    },
-    { route: `POST ${setting}/census/sync`, action: 'census-sync.request', url: settings('census/sync') },
-    {
-      route: `PUT ${setting}/pay-schedules/:year`,
-      action: 'schedule.put',
-      url: settings('pay-schedules/2027'),
-      body: { schedules: [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }] },
-    },
-    {
-      route: `DELETE ${setting}/pay-schedules/:year`,
-      action: 'schedule.delete',
-      url: settings('pay-schedules/2027'),
-    },
-    ...payrollData,
-    {
-      route: 'DELETE /v1/sessions/:session_id',
-      action: 'session.end',
-      url: `/v1/sessions/${sessionId(secret)}`,
-    },
-    { route: 'DELETE /v1/sessions', action: 'session.end' },
-  ];
-}
-
-/** The data that payroll sends. */
-const payrollData: Step[] = [
-  ...Object.entries({
+  const schedules = [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }];
+  const changes = {
     'new-hire': newHire,
     termination,
     demographic,
     'compensation-change': compensationChange,
-  }).map(
-    ([kind, fields]): Step => ({
-      route: `POST /v1/employee-changes/${kind}`,
-      action: 'change.report',
-      body: { ...fields, employee_id: 'zoe' },
+  };
+  const ofZoe = { kind: 'demographic', ...demographic, employee_id: 'zoe' };
+  return [
+    step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, { ids: { sync_id } }),
+    step(`PUT ${OF_EMPLOYER}/payroll-policy`, 'policy.put', POLICY),
+    step(`PUT ${RUN}`, 'run.create', body),
+    step(`DELETE ${RUN}`, 'run.delete'),
+    step(`PUT ${RUN}`, 'run.create', body),
+    step(`PUT ${OVERRIDE}`, 'run.override', { ...AMOUNTS, ...REASON }, ofOverride),
+    step(`DELETE ${OVERRIDE}`, 'run.remove-override', undefined, ofOverride),
+    step(`POST ${RUN}/finalize`, 'run.finalize'),
+    step(`POST ${RUN}/taken`, 'run.taken', { lines: [{ employee_id: 'emp-1', amount: '1.00' }] }),
+    step(`POST ${RUN}/approval`, 'run.approve', { action: 'void', ...REASON }, approving),
+    step(`POST ${RUN}/void`, 'run.void', REASON),
+    step(`PUT ${OF_EMPLOYER}/second-approval`, 'approval-setting.put', { required: true, ...REASON }),
+    step('POST /v1/payroll-runs', 'run.create', payroll),
+    step(`POST ${OF_EMPLOYER}/opening-items`, 'item.open', { items: [OPENING] }),
+    step(`POST ${OF_EMPLOYER}/open-items/decisions`, 'item.decide', held),
+    step(`PUT ${OF_EMPLOYER}/payroll-codes`, 'codes.put', { codes }),
+    () => deliver(db, moved(), LATELY),
+    step('POST /v1/deductions/:deduction_id/start-decision', 'deduction.decide-start', {
+      ...{ version: 1, decision: 'drop', ...REASON },
     }),
-  ),
-  {
-    route: 'POST /v1/employee-changes/batch',
-    action: 'change.report',
-    body: [{ kind: 'demographic', ...demographic, employee_id: 'zoe' }],
-  },
-  {
-    route: 'PUT /v1/employers/:employer_id/census',
-    action: 'census.stage',
-    url: settings('census'),
-    body: census,
-    records: 2,
-  },
-];
+    step('PUT /v1/deductions/:deduction_id/employer', 'deduction.assign', assigned),
+    () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY),
+    step('POST /v1/events/:event_id/dismiss', 'event.dismiss', REASON),
+    step('POST /v1/events/:event_id/reprocess', 'event.reprocess'),
+    () => apply(db, LATELY),
+    step('POST /v1/events/reprocess', 'event.reprocess', { state: 'quarantined' }),
+    () => reject(db, hire.change_id),
+    step(`POST ${CHANGE}/:change_id/release`, 'change.release', undefined, { ids: hire }),
+    step(`POST ${CHANGE}/:change_id/retry`, 'change.retry', undefined, { ids: hire }),
+    step(`POST ${CHANGE}/:change_id/cancel`, 'change.cancel', REASON, { ids: move }),
+    step(`POST ${OF_EMPLOYER}/census/sync`, 'census-sync.request'),
+    step(`PUT ${OF_EMPLOYER}/pay-schedules/:year`, 'schedule.put', { schedules }),
+    step(`DELETE ${OF_EMPLOYER}/pay-schedules/:year`, 'schedule.delete'),
+    ...Object.entries(changes).map(([kind, fields]) =>
+      step(`POST ${CHANGE}/${kind}`, 'change.report', { ...fields, employee_id: 'zoe' }),
+    ),
+    step(`POST ${CHANGE}/batch`, 'change.report', [ofZoe]),
+    step(`PUT ${OF_EMPLOYER}/census`, 'census.stage', census, { records: 2 }),
+    step('DELETE /v1/sessions/:session_id', 'session.end', undefined, {
+      ids: { session_id: sessionId(secret) },
+    }),
+    step('DELETE /v1/sessions', 'session.end'),
+  ];
+}
 
+const POLICY = { effective_from: '2026-01-01', remainder: 'spread' };
+const AMOUNTS = { member_amount: '1.00', employer_amount: '0.00' };
 const MONTHLY_2027 = Array.from({ length: 12 }, (_, month) => {
   const day = `2027-${String(month + 1).padStart(2, '0')}`;
   return { pay_date: `${day}-28`, period_start: `${day}-01`, period_end: `${day}-27` };
@@ -238,6 +152,11 @@ function methodOf(route: string): NonNullable<Request['method']> {
   return route.split(' ')[0] as NonNullable<Request['method']>;
 }
 
+/** Returns the URL of a route with values of its parameters. */
+function urlOf(route: string, idOf: (name: string) => string): string {
+  return (route.split(' ')[1] as string).replace(/:([a-z_]+)/g, (_, name: string) => idOf(name));
+}
+
 /** The declared action of each route that records one. */
 const declaredIn = ({ app }: Payroll) =>
   new Map(
@@ -255,16 +174,13 @@ onEitherEngine('every route that declares an action leaves exactly one record of
       await step();
       continue;
     }
-    const { route, action, body, url = route.split(' ')[1] as string, records = 1, token } = step;
+    const { route, action, body, records = 1, token } = step;
+    const ids: Record<string, string> = { ...IDS, ...step.ids };
+    const url = urlOf(route, (name) => encodeURIComponent(ids[name] as string));
     const before = (await recordsIn(db)).length;
     const headers = { 'x-acting-user': 'Zoë' };
-    const { status, text } = await call({
-      method: methodOf(route),
-      url,
-      headers: latin1(headers),
-      body,
-      ...(token && { token }),
-    });
+    const request = { method: methodOf(route), url, headers: latin1(headers), body };
+    const { status, text } = await call({ ...request, ...(token && { token }) });
     t.ok(status >= 200 && status < 300, `${route}: ${status} ${status < 300 ? '' : text}`);
     const made = (await recordsIn(db)).slice(before);
     const isFirst = token === undefined && { actor_id: 'API_TOKEN' };
@@ -291,31 +207,26 @@ onEitherEngine('a refused request leaves no record', async (t: Test) => {
   const refusable = new Set(declaredIn(running).keys());
   // It changes nothing for a caller without sessions, and a census leaves records of its start and its end.
   refusable.delete('DELETE /v1/sessions');
-  refusable.delete(`PUT ${setting}/census`);
+  refusable.delete(`PUT ${OF_EMPLOYER}/census`);
   for (const route of refusable) {
-    const url = (route.split(' ')[1] as string).replace(/:[a-z_]+/g, 'unknown');
+    const url = urlOf(route, () => 'unknown');
     const { status } = await call({ method: methodOf(route), url, body: {} });
     t.ok(status >= 400 && status < 500, `${route}: ${status}`);
   }
   const long = { 'x-acting-user': 'x'.repeat(256) };
-  const refused = await call({
-    method: 'PUT',
-    url: `/v1/payroll-runs/r`,
-    body: bodyOn(PAY_DATE),
-    headers: long,
-  });
+  const request = { method: 'PUT', url: '/v1/payroll-runs/r', body: bodyOn(PAY_DATE) } as const;
+  const refused = await call({ ...request, headers: long });
   t.match(refused, { status: 400, json: { errors: [{ path: 'X-Acting-User' }] } });
   t.equal((await recordsIn(db)).length, before);
 });
 
 onEitherEngine('a request that changes nothing leaves no record', async (t: Test) => {
   const { call, put, db } = await startPayroll(t);
-  const policy = { effective_from: '2026-01-01', remainder: 'spread' };
   const repeat = async () => {
     t.ok((await put('r')).status < 300);
-    const url = settings('payroll-policy');
-    t.equal((await call({ method: 'PUT', url, body: policy })).status, 200);
-    const schedules = settings('pay-schedules/2026');
+    const url = `/v1/employers/${EMPLOYER}/payroll-policy`;
+    t.equal((await call({ method: 'PUT', url, body: POLICY })).status, 200);
+    const schedules = `/v1/employers/${EMPLOYER}/pay-schedules/2026`;
     const { json } = await call({ url: schedules });
     t.equal((await call({ method: 'PUT', url: schedules, body: json })).status, 200);
     return (await recordsIn(db)).length;

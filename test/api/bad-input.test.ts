@@ -6,7 +6,6 @@ import { type Request, start } from './start.ts';
 type Case = Request & { status: number; errors?: [path: string, rule: RegExp][]; detail?: RegExp };
 
 const long = 'x'.repeat(256);
-const deep = '['.repeat(40) + ']'.repeat(40);
 /** A query that is rejected by the name of a parameter. */
 const query = (url: string, parameter: string, rule: RegExp): Case => ({
   ...{ url: `/v1/${url}`, status: 400, errors: [[parameter, rule]] },
@@ -32,8 +31,6 @@ const CASES: Record<string, Case> = {
   ),
   'limit 0': query('deductions?limit=0', 'limit', /^must be a whole number from 1 to 1000$/),
   'limit 1001': query('events?limit=1001', 'limit', /1000/),
-  'limit 1e2': query('events?limit=1e2', 'limit', /1000/),
-  'an empty limit': query('census-syncs?limit=', 'limit', /1000/),
   'a mistyped parameter': query(
     'deductions?employe_id=e1',
     'employe_id',
@@ -45,15 +42,9 @@ const CASES: Record<string, Case> = {
     /^is not a parameter/,
   ),
   'a prototype key': query('deductions?__proto__=1', '__proto__', /not a parameter/),
-  'another prototype key': query('events?constructor=1', 'constructor', /not a parameter/),
   'a parameter twice': query('deductions?employee_id=a&employee_id=b', 'employee_id', /given only once/),
   'an empty id': query('deductions?employee_id=', 'employee_id', /at least 1 character/),
   'an id with NUL': query('deductions?employee_id=%00', 'employee_id', /NUL/),
-  'an unknown line of coverage': query(
-    'deductions?line_of_coverage=pets',
-    'line_of_coverage',
-    /one of accid/,
-  ),
   'several at once': {
     ...query('deductions?matched=yes&limit=x', '', /./),
     errors: [
@@ -67,7 +58,6 @@ const CASES: Record<string, Case> = {
   'an id with an encoded slash': path('deductions/a%2Fb', 404),
   'an id with parent folders': path('employers/..%2F..%2Fetc%2Fpasswd/census', 404),
   'an id in Unicode': path(`deductions/${encodeURIComponent('déd 例 🙂')}/versions`, 404),
-  'an id with spaces': path('events/%20%20', 404),
   'the longest id in Unicode': path(`deductions/${encodeURIComponent('🙂'.repeat(255))}`, 404),
   'an id that is too long': query(`deductions/${long}`, 'deduction_id', /at most 255/),
   'an extremely long id': path(`deductions/${'x'.repeat(10_000)}`, 400, /ID in the path is too long/),
@@ -78,20 +68,15 @@ const CASES: Record<string, Case> = {
   'a wrong method': { ...path('deductions', 405, /support DELETE\. Use GET\.$/), method: 'DELETE' },
   'another wrong method': { ...path('employers/1/census', 405, /Use GET, PUT\.$/), method: 'PATCH' },
   'malformed JSON': body('{"state":', 'body', /not valid JSON/),
-  'deep JSON': body(deep, 'body', /nested deeper/),
   'a field twice': body('{"state":"applied","state":"ignored"}', 'body', /twice/),
-  'a prototype field': body('{"__proto__":{"state":"applied"}}', 'body', /__proto__/),
-  'half a surrogate pair': body('{"event_type":"\\ud800"}', 'body', /surrogate/),
   'JSON after a byte order mark': body('\ufeff{}', 'body', /byte order mark/),
   'JSON that is not UTF-8': body(Buffer.from('"\xff"', 'latin1'), 'body', /UTF-8/),
   'an array as the body': body([], 'body', /./),
-  'null as the body': body('null', 'body', /./),
   'no body': body(undefined, 'body', /./),
   'no filter': body({}, 'body', /at least one of state, event_type/),
   'an unknown field': body({ status: 'applied' }, 'status', /which has: state/),
   "a person's name as a field": body({ 'Canaryname 999-88-7777': 'applied' }, '[…]', /which has: state/),
   'pending as what to reprocess': body({ state: 'pending' }, 'state', /one of applied/),
-  'a number as an instant': body({ from: 1 }, 'from', /date and time/),
   '1 MB of JSON': {
     ...{ method: 'POST', url: '/v1/events/reprocess', status: 413 },
     body: JSON.stringify({ event_type: 'x'.repeat(1024 * 1024) }),

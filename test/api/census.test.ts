@@ -1,127 +1,97 @@
+import { readFileSync } from 'node:fs';
 import { createApi } from '../../src/api/server.ts';
 import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
-import { address, census, employee, organization } from '../contract/samples.ts';
+import { census, employee, organization } from '../contract/samples.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { call as callOn, NOW, type Running, start } from './start.ts';
 
-const URL = '/v1/employers/acme%20%2F%20co/census';
+const CENSUSES = new URL('../../fixtures/census/', import.meta.url);
+const URL_OF_CENSUS = '/v1/employers/acme%20%2F%20co/census';
 const EMPLOYER = 'acme / co';
 const HOUR_AGO = new Date(NOW.getTime() - 3_600_000).toISOString();
 const put = ({ call }: Running, body: unknown, headers: Record<string, string> = {}) =>
-  call({ method: 'PUT', url: URL, body, headers });
+  call({ method: 'PUT', url: URL_OF_CENSUS, body, headers });
 
-onEitherEngine(
-  'a valid census is stored encrypted, can be read as it would be uploaded, and updates the roster',
-  async (t) => {
-    const running = await start(t);
-    const { call, db, woken, logged } = running;
-    const { status, json } = await put(running, census);
-    t.equal(status, 200);
-    t.equal(json.employees, 1);
-    t.equal(woken.send, 1, 'waiting syncs continue');
-    const read = await call({ url: URL });
-    t.strictSame(read.json, census);
-    t.match(read.headers['content-type'], /^application\/json/);
-    const roster = await db.selectFrom('roster').selectAll().execute();
-    t.match(roster, [{ employee_id: employee.employee_id, employer_id: EMPLOYER }]);
-    t.match(logged, [
-      { fields: { employer_id: EMPLOYER, census_id: json.id, count: 1, token: 'API_TOKEN' } },
-      { fields: { employer_id: EMPLOYER, census_id: json.id, token: 'API_TOKEN' } },
-    ]);
-  },
-);
+onEitherEngine('a valid census can be read as it would be uploaded, and updates the roster', async (t) => {
+  const running = await start(t);
+  const { call, db, woken, logged } = running;
+  const { status, json } = await put(running, census);
+  t.equal(status, 200);
+  t.equal(json.employees, 1);
+  t.equal(woken.send, 1, 'waiting syncs continue');
+  const read = await call({ url: URL_OF_CENSUS });
+  t.strictSame(read.json, census);
+  t.match(read.headers['content-type'], /^application\/json/);
+  const roster = await db.selectFrom('roster').selectAll().execute();
+  t.match(roster, [{ employee_id: employee.employee_id, employer_id: EMPLOYER }]);
+  t.match(logged, [
+    { fields: { employer_id: EMPLOYER, census_id: json.id, count: 1, token: 'API_TOKEN' } },
+    { fields: { employer_id: EMPLOYER, census_id: json.id, token: 'API_TOKEN' } },
+  ]);
+});
 
 onEitherEngine('a census can be CSV, with the organization in a header', async (t) => {
   const running = await start(t);
-  const columns = [
-    'employee_id',
-    'first_name',
-    'last_name',
-    'dob',
-    'hire_date',
-    'email',
-    'hours_worked',
-    'employment_status',
-  ] as const;
-  const csv = [
-    [
-      ...columns,
-      'address.line1',
-      'address.city',
-      'address.state',
-      'address.zip_code',
-      'pay_rate[0].amount',
-      'pay_rate[0].period',
-      'pay_rate[0].effective_start',
-    ],
-    [...columns.map((name) => employee[name]), ...Object.values(address), '25.50', 'hourly', '2025-01-01'],
-  ]
-    .map((cells) => cells.join(','))
-    .join('\n');
+  const fixture = (name: string) => readFileSync(new URL(name, CENSUSES), 'utf8');
   const type = { 'content-type': 'text/csv; charset=utf-8' };
-  const without = await put(running, csv, type);
-  t.equal(without.status, 422);
-  t.match(without.json.errors, [{ path: 'organization', rule: 'is required' }]);
+  const csv = fixture('csv/maple-bakery.csv');
+  const problem = { path: 'organization', rule: 'is required' };
+  t.match(await put(running, csv, type), { status: 422, json: { errors: [problem] } });
+  const { employees } = JSON.parse(fixture('json/maple-bakery.json'));
   const utf8 = { ...organization, legal_business_name: 'Bäckerei 🙂' };
   const header = Buffer.from(JSON.stringify(utf8)).toString('latin1');
-  const answer = await put(running, csv, { ...type, 'census-organization': header });
-  t.equal(answer.status, 200, answer.text);
-  t.strictSame((await running.call({ url: URL })).json, { organization: utf8, employees: [employee] });
+  t.equal((await put(running, csv, { ...type, 'census-organization': header })).status, 200);
+  t.strictSame((await running.call({ url: URL_OF_CENSUS })).json, { organization: utf8, employees });
 });
 
-onEitherEngine(
-  'a token without pii:read cannot find out by validating whether a guessed value is right',
-  async (t) => {
-    const running = await start(t);
-    const { call, db, tokenWith } = running;
-    const leaving = { ...employee, employee_id: 'emp-2' };
-    const { json: staged } = await put(running, { organization, employees: [employee, leaving] });
-    await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.id, NOW.toISOString()));
-    const validate = async (guess: object, token: string) => {
-      const body = {
-        organization,
-        employees: [
-          { ...employee, ...guess },
-          { ...employee, employee_id: 'emp-3' },
-        ],
-      };
-      return (await call({ method: 'POST', url: `${URL}/validate`, body, token })).json;
-    };
-    const reads = async () =>
-      (await readsOf(db)).map(({ actor_name, resource_id }) => ({ actor_name, resource_id }));
-    const blind = await tokenWith('census:write');
-    const right = await validate({}, blind);
-    t.strictSame(right.changes, {
-      added: { count: 1, employee_ids: ['emp-3'] },
-      absent: { count: 1, employee_ids: ['emp-2'] },
-      needs_scope: 'pii:read',
-      changed: null,
-      unchanged: null,
-      organization: null,
-    });
-    for (const guess of [{ ssn: '078-05-1120' }, { dob: '1980-02-03' }, { last_name: 'Other' }])
-      t.strictSame(await validate(guess, blind), right);
-    t.strictSame(await reads(), []);
+onEitherEngine('without pii:read, validating does not confirm a guessed value', async (t) => {
+  const running = await start(t);
+  const { call, db, tokenWith } = running;
+  const leaving = { ...employee, employee_id: 'emp-2' };
+  const { json: staged } = await put(running, { organization, employees: [employee, leaving] });
+  await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.id, NOW.toISOString()));
+  const validate = async (guess: object, token: string) => {
+    const employees = [
+      { ...employee, ...guess },
+      { ...employee, employee_id: 'emp-3' },
+    ];
+    const body = { organization, employees };
+    return (await call({ method: 'POST', url: `${URL_OF_CENSUS}/validate`, body, token })).json;
+  };
+  const reads = async () =>
+    (await readsOf(db)).map(({ actor_name, resource_id }) => ({ actor_name, resource_id }));
+  const blind = await tokenWith('census:write');
+  const right = await validate({}, blind);
+  t.strictSame(right.changes, {
+    added: { count: 1, employee_ids: ['emp-3'] },
+    absent: { count: 1, employee_ids: ['emp-2'] },
+    needs_scope: 'pii:read',
+    changed: null,
+    unchanged: null,
+    organization: null,
+  });
+  for (const guess of [{ ssn: '078-05-1120' }, { dob: '1980-02-03' }, { last_name: 'Other' }])
+    t.strictSame(await validate(guess, blind), right);
+  t.strictSame(await reads(), []);
 
-    const seeing = await tokenWith('census:write', 'pii:read');
-    const report = await validate({ ssn: '078-05-1120' }, seeing);
-    t.match(report.last_upload, { census_id: staged.id, uploaded_at: NOW.toISOString(), employees: 2 });
-    t.match(report.changes, {
-      needs_scope: null,
-      changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['ssn'] }] },
-      unchanged: 0,
-      organization: [],
-    });
-    t.notMatch(JSON.stringify(report), '078-05-1120', 'no value is in the response');
-    t.match(await reads(), [{ actor_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
-  },
-);
+  const seeing = await tokenWith('census:write', 'pii:read');
+  const report = await validate({ ssn: '078-05-1120' }, seeing);
+  t.match(report.last_upload, { census_id: staged.id, uploaded_at: NOW.toISOString(), employees: 2 });
+  t.match(report.changes, {
+    needs_scope: null,
+    changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['ssn'] }] },
+    unchanged: 0,
+    organization: [],
+  });
+  t.notMatch(JSON.stringify(report), '078-05-1120', 'no value is in the response');
+  t.match(await reads(), [{ actor_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
+});
 
 onEitherEngine('staged censuses are listed by employer with the last upload', async (t) => {
   const { call, db, tokenWith } = await start(t);
@@ -147,8 +117,8 @@ onEitherEngine('a missing data key returns 503 with its id', async (t) => {
   const app = createApi({ ...first.parts, encryptor });
   t.teardown(() => app.close());
   for (const request of [
-    { method: 'PUT', url: URL, body: census },
-    { method: 'GET', url: URL },
+    { method: 'PUT', url: URL_OF_CENSUS, body: census },
+    { method: 'GET', url: URL_OF_CENSUS },
   ] as const) {
     const { status, json } = await callOn(app, request);
     t.equal(status, 503, request.method);
@@ -158,7 +128,7 @@ onEitherEngine('a missing data key returns 503 with its id', async (t) => {
 
 onEitherEngine('a manually requested sync is created and wakes the send loop', async (t) => {
   const { call, woken } = await start(t);
-  const { status, json } = await call({ method: 'POST', url: `${URL}/sync` });
+  const { status, json } = await call({ method: 'POST', url: `${URL_OF_CENSUS}/sync` });
   t.equal(status, 202);
   t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
   t.equal(woken.send, 1);
@@ -191,10 +161,8 @@ onEitherEngine('a failed sync lists its problems, at most a thousand per page', 
     });
   }
   const { json } = await call({ url: '/v1/census-syncs' });
-  t.strictSame(
-    json.data.map((sync: { problems: [] }) => sync.problems.length),
-    [700, 300, 0],
-  );
+  const counts = json.data.map((sync: { problems: [] }) => sync.problems.length);
+  t.strictSame(counts, [700, 300, 0]);
   t.match(json.data, [
     { problem_count: 900, reason: /breaks/ },
     { problem_count: 900 },
@@ -225,61 +193,53 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
   return sync_id;
 }
 
-onEitherEngine(
-  'the response that failed an upload is shown with the scope for personal data, and recorded',
-  async (t) => {
-    const running = await start(t, { encryptor });
-    const { db, call, tokenWith, logged } = running;
-    const syncId = await rejectedSync(running, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
-    const url = `/v1/census-syncs/${syncId}`;
-    const reads = () => readsOf(db);
+onEitherEngine('the response that failed an upload needs pii:read, and its read is recorded', async (t) => {
+  const running = await start(t, { encryptor });
+  const { db, call, tokenWith, logged } = running;
+  const syncId = await rejectedSync(running, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
+  const url = `/v1/census-syncs/${syncId}`;
+  const reads = () => readsOf(db);
 
-    const plain = await call({ url, token: await tokenWith('census:read') });
-    t.match(plain, {
-      status: 200,
-      json: { id: syncId, state: 'failed', reason: 'the service responded with 422' },
-    });
-    t.notOk('response' in plain.json);
-    t.strictSame(plain.json, (await call({ url: '/v1/census-syncs' })).json.data[0]);
-    for (const path of [url, '/v1/census-syncs/unknown']) {
-      const refused = await call({ url: `${path}?response=true`, token: await tokenWith('census:read') });
-      t.match(refused, { status: 403, json: { detail: /pii:read/ } });
-    }
-    t.equal((await call({ url: `${url}?response=true`, token: await tokenWith('pii:read') })).status, 403);
-    t.equal((await call({ url: '/v1/census-syncs/unknown?response=true' })).status, 404);
-    t.strictSame(await reads(), []);
+  const plain = await call({ url, token: await tokenWith('census:read') });
+  t.match(plain, {
+    status: 200,
+    json: { id: syncId, state: 'failed', reason: 'the service responded with 422' },
+  });
+  t.notOk('response' in plain.json);
+  t.strictSame(plain.json, (await call({ url: '/v1/census-syncs' })).json.data[0]);
+  for (const path of [url, '/v1/census-syncs/unknown']) {
+    const refused = await call({ url: `${path}?response=true`, token: await tokenWith('census:read') });
+    t.match(refused, { status: 403, json: { detail: /pii:read/ } });
+  }
+  t.equal((await call({ url: `${url}?response=true`, token: await tokenWith('pii:read') })).status, 403);
+  t.equal((await call({ url: '/v1/census-syncs/unknown?response=true' })).status, 404);
+  t.strictSame(await reads(), []);
 
-    const { status, json } = await call({
-      url: `${url}?response=true`,
-      token: await tokenWith('census:read', 'pii:read'),
-    });
-    t.equal(status, 200);
-    t.equal(json.response, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
-    t.match(await reads(), [
-      { action: 'census-sync.read', resource_id: syncId, employer_id: 'acme', actor_name: /^token/ },
-    ]);
-    t.notMatch(JSON.stringify(logged), /Canary|4321/);
-  },
-);
+  const { status, json } = await call({
+    url: `${url}?response=true`,
+    token: await tokenWith('census:read', 'pii:read'),
+  });
+  t.equal(status, 200);
+  t.equal(json.response, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
+  t.match(await reads(), [
+    { action: 'census-sync.read', resource_id: syncId, employer_id: 'acme', actor_name: /^token/ },
+  ]);
+  t.notMatch(JSON.stringify(logged), /Canary|4321/);
 
-onEitherEngine('a sync whose upload was not rejected has no response to show', async (t) => {
-  const { db, call } = await start(t);
-  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: HOUR_AGO }));
-  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
-  t.match((await call({ url: `/v1/census-syncs/${id}?response=true` })).json, { response: null });
+  await transact(db, (trx) => requestSync(trx, { employerId: 'other', eventId: 'evt-1', now: HOUR_AGO }));
+  const [{ id }] = (await call({ url: '/v1/census-syncs?employer_id=other' })).json.data;
+  const unanswered = await call({ url: `/v1/census-syncs/${id}?response=true` });
+  t.match(unanswered.json, { response: null }, 'nothing was rejected');
 });
 
-onEitherEngine(
-  'a sync of an employer that nothing is known of is refused unless the source may have its census',
-  async (t) => {
-    const mayFetch = async (employerId: string) => employerId === 'in-the-folder';
-    const running = await start(t, { mayFetch });
-    const sync = (employer: string) =>
-      running.call({ method: 'POST', url: `/v1/employers/${employer}/census/sync` });
-    t.match(await sync('typo'), { status: 404, json: { detail: /Nothing is known of this employer/ } });
-    t.strictSame((await running.call({ url: '/v1/census-syncs' })).json.data, []);
-    t.equal((await sync('in-the-folder')).status, 202);
-    await put(running, census);
-    t.equal((await sync(encodeURIComponent(EMPLOYER))).status, 202);
-  },
-);
+onEitherEngine('a sync of an employer that no source can have is refused', async (t) => {
+  const mayFetch = async (employerId: string) => employerId === 'in-the-folder';
+  const running = await start(t, { mayFetch });
+  const sync = (employer: string) =>
+    running.call({ method: 'POST', url: `/v1/employers/${employer}/census/sync` });
+  t.match(await sync('typo'), { status: 404, json: { detail: /Nothing is known of this employer/ } });
+  t.strictSame((await running.call({ url: '/v1/census-syncs' })).json.data, []);
+  t.equal((await sync('in-the-folder')).status, 202);
+  await put(running, census);
+  t.equal((await sync(encodeURIComponent(EMPLOYER))).status, 202);
+});

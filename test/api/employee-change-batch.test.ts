@@ -45,31 +45,16 @@ onEitherEngine('an invalid line has its problems and affects no other', async (t
   t.equal(status, 200);
   t.match(headers['content-type'], /^application\/x-ndjson/);
   const results = linesOf(answer);
-  t.strictSame(
-    results.map(({ line, status: one, errors }) => [
-      line,
-      one,
-      errors?.map((error: { path: string }) => error.path),
-    ]),
-    [
-      [1, 'accepted', undefined],
-      [2, 'refused', ['line']],
-      [3, 'refused', ['reason', 'termination_date']],
-      [5, 'refused', ['kind']],
-      [6, 'refused', ['kind']],
-      [7, 'refused', ['line']],
-      [8, 'refused', ['line']],
-      [9, 'refused', ['line']],
-      [10, 'refused', ['idempotency_key']],
-      [11, 'refused', ['idempotency_key', 'dob']],
-      [12, 'accepted', undefined],
-    ],
+  const shown = results.map(({ line, status, errors = [] }) =>
+    [line, status, ...errors.map(({ path }: { path: string }) => path)].join(' '),
   );
+  t.strictSame(shown, [
+    ...['1 accepted', '2 refused line', '3 refused reason termination_date', '5 refused kind'],
+    ...['6 refused kind', '7 refused line', '8 refused line', '9 refused line'],
+    ...['10 refused idempotency_key', '11 refused idempotency_key dob', '12 accepted'],
+  ]);
   t.match(results[6].errors[0].rule, 'must be at most 256 KiB');
-  t.strictSame(
-    (await accepted(running)).map(({ subject_id }) => subject_id),
-    ['emp-1', 'emp-2'],
-  );
+  t.equal((await accepted(running)).map(({ subject_id }) => subject_id).join(), 'emp-1,emp-2');
 });
 
 onEitherEngine('a line with a key is accepted once, and an invalid key rejects its line', async (t) => {
@@ -96,10 +81,8 @@ onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a
   const results = linesOf(answer);
   const rows = await accepted(running);
   t.equal(results.length, 10_000);
-  t.strictSame(
-    results.map(({ change_id }) => change_id),
-    rows.map(({ request_id }) => request_id),
-  );
+  const ids = results.map(({ change_id }) => change_id).join();
+  t.equal(ids, rows.map(({ request_id }) => request_id).join());
   t.equal(rows.filter(({ is_next }) => is_next === 1).length, 4_000, 'one request at the front per employee');
   const refused = await batch(running, [...text, text[0]].join('\n'), NDJSON);
   t.equal(refused.status, 400);
@@ -126,17 +109,6 @@ onEitherEngine('a malformed batch is rejected as a whole', async (t) => {
     t.equal((await batch(running, body, headers)).status, expected, name);
   }
   t.strictSame(await accepted(running), []);
-});
-
-onEitherEngine('no personal value of a batch is in its response', async (t) => {
-  const running = await start(t);
-  const canary = 'canary-7f3a';
-  const { text } = await batch(running, [
-    { ...hire, ssn: canary, dob: canary, [canary]: canary, kind: canary },
-    { ...hire, ssn: canary, dob: canary, [canary]: canary },
-    { ...hire, first_name: canary, idempotency_key: canary },
-  ]);
-  t.notMatch(text + JSON.stringify(running.logged), canary);
 });
 
 onEitherEngine('a batch without an announced length is read to its limit, and not further', async (t) => {

@@ -32,44 +32,26 @@ async function staged(t: Test) {
 const post = ({ call }: Running, path: string, body?: unknown, more: Partial<Request> = {}) =>
   call({ method: 'POST', url: `${CHANGES}/${path}`, ...(body !== undefined && { body }), ...more });
 
-onEitherEngine(
-  'the contents of a change need the scope for personal data, mask the SSN, and are recorded',
-  async (t) => {
-    const running = await staged(t);
-    const { db, call, answers, says, send, logged, tokenWith } = running;
-    const id = await report(db, 'new-hire', 'e', { fields: HIRE });
-    const url = `${CHANGES}/${id}?body=true`;
-    const reader = await tokenWith('changes:read', 'pii:read');
-    const { status, json, text } = await call({ url, token: reader });
-    t.equal(status, 200);
-    t.match(json, {
-      body: { first_name: MARKER, ssn: '***-**-4321', email: String },
-      body_absent: null,
-      response: null,
-    });
-    t.notMatch(text, '987-65');
-    t.match(await readsOf(running.db), [
-      {
-        recorded_at: START.toISOString(),
-        actor_name: 'token 1',
-        action: 'change.read',
-        resource_id: id,
-        employee_id: 'e',
-      },
-    ]);
-    answers.set(id, 422);
-    says.error = `987-65-4321 or 987654321 of ${MARKER} is known`;
-    await send();
-    const { response: answer } = (await call({ url })).json;
-    t.equal(answer, `{"error":"***-**-4321 or ***-**-4321 of ${MARKER} is known"}`);
-    t.match((await readsOf(running.db))[1], {
-      actor_kind: 'token',
-      actor_id: 'API_TOKEN',
-      actor_name: 'API_TOKEN',
-    });
-    t.notMatch(JSON.stringify(logged), /Marker|4321/);
-  },
-);
+onEitherEngine('the contents of a change need pii:read, mask the SSN, and are recorded', async (t) => {
+  const running = await staged(t);
+  const { db, call, answers, says, send, logged, tokenWith } = running;
+  const id = await report(db, 'new-hire', 'e', { fields: HIRE });
+  const url = `${CHANGES}/${id}?body=true`;
+  const reader = await tokenWith('changes:read', 'pii:read');
+  const { status, json, text } = await call({ url, token: reader });
+  const body = { first_name: MARKER, ssn: '***-**-4321', email: String };
+  t.match([status, json], [200, { body, body_absent: null, response: null }]);
+  t.notMatch(text, '987-65');
+  const read = { action: 'change.read', resource_id: id, employee_id: 'e' };
+  t.match(await readsOf(db), [{ recorded_at: START.toISOString(), actor_name: 'token 1', ...read }]);
+  answers.set(id, 422);
+  says.error = `987-65-4321 or 987654321 of ${MARKER} is known`;
+  await send();
+  const { response: answer } = (await call({ url })).json;
+  t.equal(answer, `{"error":"***-**-4321 or ***-**-4321 of ${MARKER} is known"}`);
+  t.match((await readsOf(db))[1], { actor_id: 'API_TOKEN', actor_name: 'API_TOKEN' });
+  t.notMatch(JSON.stringify(logged), /Marker|4321/);
+});
 
 onEitherEngine('without the scope for personal data no contents are shown, found or recorded', async (t) => {
   const running = await staged(t);
@@ -113,9 +95,8 @@ onEitherEngine('an unknown change is 404, and a wrong body names its fields', as
   const census = await oweCensus(running.db);
   for (const id of ['unknown', census, 'a%2Fb']) {
     t.equal((await running.call({ url: `${CHANGES}/${id}` })).status, 404);
-    t.equal((await post(running, `${id}/retry`)).status, 404);
-    t.equal((await post(running, `${id}/cancel`, { reason: 'x' })).status, 404);
-    t.equal((await post(running, `${id}/release`)).status, 404);
+    for (const [path, body] of [['retry'], ['cancel', { reason: 'x' }], ['release']] as const)
+      t.equal((await post(running, `${id}/${path}`, body)).status, 404, path);
   }
   for (const [path, body, field] of [
     ['retry', { force: 'yes' }, 'force'],
@@ -124,12 +105,9 @@ onEitherEngine('an unknown change is 404, and a wrong body names its fields', as
     ['cancel', { reason: ' ' }, 'reason'],
     ['cancel', { reason: 'x'.repeat(501) }, 'reason'],
   ] as const) {
-    const { status, json } = await post(running, `unknown/${path}`, body);
-    t.equal(status, 400);
-    t.strictSame(
-      json.errors.map((error: { path: string }) => error.path),
-      [field],
-    );
+    const refused = await post(running, `unknown/${path}`, body);
+    t.match(refused, { status: 400, json: { errors: [{ path: field }] } });
+    t.equal(refused.json.errors.length, 1);
   }
   for (const query of ['state=lost', 'kind=census', 'from=yesterday', 'cursor=x', 'employe=1']) {
     t.equal((await running.call({ url: `${CHANGES}?${query}` })).status, 400, query);
@@ -146,16 +124,9 @@ onEitherEngine('each read of a census is recorded; a read of an unknown census i
   t.strictSame(await reads(), []);
   const put = await call({ method: 'PUT', url, body: census });
   t.equal((await call({ url, token })).status, 200);
-  t.match(await reads(), [
-    {
-      recorded_at: START.toISOString(),
-      actor_id: /^tok_/,
-      actor_name: 'token 1',
-      action: 'census.read',
-      resource_id: put.json.id,
-      employer_id: 'acme/1',
-    },
-  ]);
+  const read = { action: 'census.read', resource_id: put.json.id, employer_id: 'acme/1' };
+  const actor = { actor_id: /^tok_/, actor_name: 'token 1' };
+  t.match(await reads(), [{ recorded_at: START.toISOString(), ...actor, ...read }]);
   t.equal((await call({ url, token: await tokenWith('census:read') })).status, 403);
   t.equal((await reads()).length, 1);
 });

@@ -112,7 +112,7 @@ function shownOf({ status, headers, text }: Answer): object {
 }
 
 onEitherEngine(
-  "on every route, a limited token gets the same for another employer's id as for an unknown one",
+  'a limited token gets the same for an id of another employer as for no id',
   async (t: Test) => {
     const world = await startWorld(t);
     const { app, call, ids, tokenFor } = world;

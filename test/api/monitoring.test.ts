@@ -114,10 +114,7 @@ onEitherEngine('work on runs is counted by kind, and each kind is a declared rou
   const routes = running.app.routeTable.routes.flatMap(({ methods, url }) =>
     methods.map((one) => `${one} ${url}`),
   );
-  t.strictSame(
-    Object.keys(RUN_ROUTES).filter((route) => !routes.includes(route)),
-    [],
-  );
+  for (const route of Object.keys(RUN_ROUTES)) t.ok(routes.includes(route), route);
   const body = {
     employer_id: 'e1',
     pay_frequency: 'weekly',
@@ -134,18 +131,15 @@ onEitherEngine('work on runs is counted by kind, and each kind is a declared rou
   t.equal(metrics.of('payroll_run_seconds_bucket{work="preview",le="60"}'), 1);
 });
 
-onEitherEngine(
-  'a scrape fails when the receiver thread does not respond, instead of leaving its counts out',
-  async (t) => {
-    const silent = new AppError('THREAD_SILENT', 'A thread of this process did not respond within 2000 ms.');
-    const { call } = await start(t, { receiving: () => Promise.reject(silent) });
-    for (const url of ['/metrics', '/v1/activity']) {
-      const { status, json } = await call({ url });
-      t.equal(status, 503);
-      t.match(json.detail, /^A thread of this process did not respond/);
-    }
-  },
-);
+onEitherEngine('a scrape fails while the receiver thread does not respond', async (t) => {
+  const silent = new AppError('THREAD_SILENT', 'A thread of this process did not respond within 2000 ms.');
+  const { call } = await start(t, { receiving: () => Promise.reject(silent) });
+  for (const url of ['/metrics', '/v1/activity']) {
+    const { status, json } = await call({ url });
+    t.equal(status, 503);
+    t.match(json.detail, /^A thread of this process did not respond/);
+  }
+});
 
 onEitherEngine('a process that cannot commit reports it with its counts', async (t) => {
   const running = await start(t, { whyNotReady: async () => 'disk-full' });
@@ -200,24 +194,19 @@ t.test('an unavailable database is 503 with Retry-After', async (t) => {
   }
 });
 
-t.test(
-  'an unknown error is 500 without detail; the log has its class and place, not its message',
-  async (t) => {
-    const { call, logged } = await start(t, {
-      whyNotReady: () => Promise.reject(new RangeError(`of ${SSN}`)),
-    });
-    const { status, json, text } = await call({ url: '/readyz' });
-    t.equal(status, 500);
-    t.strictSame(Object.keys(json).sort(), ['status', 'title', 'type']);
-    t.match(logged, [
-      {
-        level: 'error',
-        fields: { status: 500, code: 'INTERNAL', cause: /^RangeError at .*monitoring\.test\.ts:\d+$/ },
-      },
-    ]);
-    t.notMatch(text + JSON.stringify(logged), SSN);
-  },
-);
+t.test('an unknown error is 500; the log has its class and place, not its message', async (t) => {
+  const { call, logged } = await start(t, { whyNotReady: () => Promise.reject(new RangeError(`of ${SSN}`)) });
+  const { status, json, text } = await call({ url: '/readyz' });
+  t.equal(status, 500);
+  t.strictSame(Object.keys(json).sort(), ['status', 'title', 'type']);
+  t.match(logged, [
+    {
+      level: 'error',
+      fields: { status: 500, code: 'INTERNAL', cause: /^RangeError at .*monitoring\.test\.ts:\d+$/ },
+    },
+  ]);
+  t.notMatch(text + JSON.stringify(logged), SSN);
+});
 
 t.test('a permanent storage failure ends the process', async (t) => {
   const fatal: unknown[] = [];
@@ -244,26 +233,20 @@ t.test('not ready is 503, and logged once for each cause', async (t) => {
   why = null;
   t.equal(await ready(), 200);
   t.equal(await ready(), 200);
-  t.strictSame(
-    logged.map(({ level }) => level),
-    ['warn', 'warn', 'info'],
-  );
+  t.equal(logged.map(({ level }) => level).join(), 'warn,warn,info');
 });
 
-t.test(
-  'damaged stored JSON is 500; the log names its table, column and row, never its content',
-  async (t) => {
-    const { call, db, logged } = await start(t);
-    await transact(db, async (trx) => {
-      const record_id = await record(trx, acting(NOW), { action: 'schedule.put', resource: 'acme' });
-      const damaged = { employer_id: 'acme', version: 1, schedules: `[{"pay_group":"${SSN}"}]`, record_id };
-      await trx.insertInto('pay_schedules').values(damaged).execute();
-    });
-    const { status, text } = await call({ url: '/v1/employers/acme/pay-schedules' });
-    t.equal(status, 500);
-    t.match(logged, [
-      { fields: { code: 'STORED_JSON_DAMAGED', reason: /^pay_schedules\.schedules of acme is damaged/ } },
-    ]);
-    t.notMatch(text + JSON.stringify(logged), SSN);
-  },
-);
+t.test('damaged stored JSON is 500; the log names its place, never its content', async (t) => {
+  const { call, db, logged } = await start(t);
+  await transact(db, async (trx) => {
+    const record_id = await record(trx, acting(NOW), { action: 'schedule.put', resource: 'acme' });
+    const damaged = { employer_id: 'acme', version: 1, schedules: `[{"pay_group":"${SSN}"}]`, record_id };
+    await trx.insertInto('pay_schedules').values(damaged).execute();
+  });
+  const { status, text } = await call({ url: '/v1/employers/acme/pay-schedules' });
+  t.equal(status, 500);
+  t.match(logged, [
+    { fields: { code: 'STORED_JSON_DAMAGED', reason: /^pay_schedules\.schedules of acme is damaged/ } },
+  ]);
+  t.notMatch(text + JSON.stringify(logged), SSN);
+});

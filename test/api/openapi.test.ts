@@ -9,6 +9,7 @@ import { referenceDocument } from '../../tools/client-types/reference.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { type Reference, resolve, start } from './start.ts';
 
+const nameOf = ({ name }: { name: string }) => name;
 const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');
 
 /** Returns every schema in a part of the document, at any depth. */
@@ -27,13 +28,10 @@ t.test('the reference has the operations of each tag together, in the order of t
   };
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
   const byTag = Map.groupBy(operations, (operation) => operation.tags.join());
-  t.strictSame(
-    tags.map(({ name }) => name),
-    TAGS.map(({ name }) => name),
-  );
+  t.strictSame(tags.map(nameOf), TAGS.map(nameOf));
   for (const { name, operations } of TAGS) {
-    const found = byTag.get(name)?.map(({ operationId }) => operationId);
-    t.strictSame(found?.toSorted(), operations.toSorted(), name);
+    const ids = byTag.get(name)?.map(({ operationId }) => operationId);
+    t.strictSame(ids?.toSorted(), operations.toSorted(), name);
   }
 });
 
@@ -50,10 +48,7 @@ t.test('the reference is OpenAPI 3.1 and has exactly the routes of the listener'
   );
   t.strictSame(described.sort(), declared.sort());
   const hidden = app.routeTable.routes.filter((route) => route.hidden);
-  t.ok(
-    hidden.every(({ url }) => url.startsWith('/docs')),
-    'except the page itself',
-  );
+  for (const { url } of hidden) t.match(url, /^\/docs/, 'except the page itself');
 });
 
 t.test('every operation has a summary, its scope and its responses', async (t) => {
@@ -73,10 +68,7 @@ t.test('every operation has a summary, its scope and its responses', async (t) =
     t.notOk(ids.has(operation.operationId), `${name}: a unique id`);
     ids.add(operation.operationId);
     const statuses = Object.keys(operation.responses);
-    t.ok(
-      statuses.some((status) => status.startsWith('2')),
-      `${name}: an answer`,
-    );
+    t.match(statuses.join(), /\b2/, `${name}: a success`);
     for (const status of statuses) t.not(operation.responses[status].description, 'Default Response', name);
     if (route.scope === 'public') t.strictSame(operation.security, [], name);
     else if (route.scope === 'any') t.strictSame(operation.security, [{ bearer: [] }, { basic: [] }]);
@@ -88,13 +80,9 @@ t.test('every operation has a summary, its scope and its responses', async (t) =
         t.ok(statuses.includes(status), `${name}: ${status}`);
     }
     const all = resolve(reference, operation.parameters ?? []) as { in: string; name: string }[];
-    const parameters = all.filter((one) => one.in === 'path');
+    const parameters = all.flatMap((one) => (one.in === 'path' ? [one.name] : []));
     const named = [...pathOf(route).matchAll(/\{(.+?)\}/g)].map(([, parameter]) => parameter);
-    t.strictSame(
-      parameters.map((one) => one.name),
-      named,
-      `${name}: its path parameters`,
-    );
+    t.strictSame(parameters, named, `${name}: its path parameters`);
   }
 });
 
@@ -104,17 +92,10 @@ t.test('every reference in the document resolves, and its schemas are JSON Schem
   const whole = resolve(reference, reference);
   const types = ['string', 'integer', 'boolean', 'object', 'array', 'null', 'number', 'http'];
   const schemas = [...schemasIn(whole)].filter(({ type }) => typeof type === 'string' || Array.isArray(type));
-  t.strictSame(
-    schemas.filter(({ type }) => [type].flat().some((one) => !types.includes(one as string))),
-    [],
-    'known types',
-  );
+  for (const { type } of schemas) for (const one of [type].flat()) t.ok(types.includes(one as string));
   const ours = ['nullable', 'x-refuses', '$id'];
-  t.strictSame(
-    schemas.filter((schema) => typeof schema.rule === 'string' || ours.some((name) => name in schema)),
-    [],
-    'our own annotations become standard keywords',
-  );
+  const annotated = schemas.filter((schema) => 'rule' in schema || ours.some((name) => name in schema));
+  t.strictSame(annotated, [], 'our own annotations become standard keywords');
   t.ok(schemas.length > 100);
   t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
 });
@@ -129,15 +110,10 @@ t.test('every field of a payroll run, its lines and its parts has a description'
   ];
   const { schemas } = components;
   for (const name of names) {
-    const silent = [...schemasIn(schemas[name])]
-      .flatMap(({ properties }) => Object.entries(properties ?? {}))
-      .filter(([, field]) => !('$ref' in field) && !field.description);
     t.ok(schemas[name]?.properties, name);
-    t.strictSame(
-      silent.map(([field]) => field),
-      [],
-      name,
-    );
+    for (const { properties } of schemasIn(schemas[name]))
+      for (const [field, shape] of Object.entries(properties ?? {}))
+        t.ok('$ref' in shape || shape.description, `${name}.${field}`);
   }
   t.strictSame(Object.keys(schemas.PayrollRunRequest.properties), Object.keys(RunBody.properties));
   const lines = paths['/v1/payroll-runs/{run_id}/lines'].get.responses['200'].content;
@@ -232,10 +208,7 @@ t.test('every operation has examples, and every JSON body a name', async (t) => 
     }
     const body = operation.requestBody?.content[JSON_TYPE];
     if (body !== undefined) t.type(body.schema.$ref, 'string', `${operation.name}: its body is a component`);
-    t.ok(
-      Object.keys(operation.responses).some((status) => status.startsWith('4')),
-      operation.name,
-    );
+    t.match(Object.keys(operation.responses).join(), /\b4/, operation.name);
   }
 });
 
@@ -308,11 +281,10 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
 t.test('a list rejects a cursor from a different list', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
-  const urls = ['/v1/deductions', '/v1/events', '/v1/census-syncs'];
   const { next_cursor } = (await call({ url: '/v1/deductions?limit=1' })).json;
-  for (const url of urls) {
-    const { status, json } = await call({ url: `${url}?cursor=${next_cursor}` });
-    t.equal(status, url === '/v1/deductions' ? 200 : 400, url);
-    if (status === 400) t.match(json.errors, [{ path: 'cursor', rule: /next_cursor/ }]);
+  t.equal((await call({ url: `/v1/deductions?cursor=${next_cursor}` })).status, 200);
+  for (const url of ['/v1/events', '/v1/census-syncs']) {
+    const errors = [{ path: 'cursor', rule: /next_cursor/ }];
+    t.match(await call({ url: `${url}?cursor=${next_cursor}` }), { status: 400, json: { errors } }, url);
   }
 });

@@ -9,13 +9,8 @@ type Case = Request & { status: number; errors?: Problem[]; detail?: RegExp };
 
 const CSV = { 'content-type': 'text/csv' };
 const put = (fields: Record<string, unknown>, path: string, rule: RegExp): Case => ({
-  ...{
-    method: 'PUT',
-    url: `${RUNS}/new`,
-    body: bodyOn(PAY_DATE, fields),
-    status: 422,
-    errors: [[path, rule]],
-  },
+  ...{ method: 'PUT', url: `${RUNS}/new`, body: bodyOn(PAY_DATE, fields), status: 422 },
+  errors: [[path, rule]],
 });
 const get = (path: string, parameter: string, rule: RegExp): Case => ({
   ...{ url: RUNS + path, status: 400, errors: [[parameter, rule]] },
@@ -64,7 +59,6 @@ const cursor = (content: string) => Buffer.from(content).toString('base64url');
 const CASES: Record<string, Case> = {
   'an invalid day': put({ pay_date: '2026-02-30' }, 'pay_date', /real date/),
   'a date with a time': put({ period_end: '2026-07-12T00:00:00Z' }, 'period_end', /real date/),
-  'a number as a date': put({ period_start: 20260701 }, 'period_start', /real date/),
   'a period that ends before it starts': put(
     { period_start: '2026-07-12', period_end: '2026-07-11' },
     'period_end',
@@ -78,18 +72,13 @@ const CASES: Record<string, Case> = {
   'an invalid pay date': put({ pay_dates: ['2026-02-30'] }, 'pay_dates[0]', /real date/),
   'too many pay dates': put({ pay_dates: Array(100).fill(PAY_DATE) }, 'pay_dates', /./),
   'an unknown employer': put({ employer_id: 'nobody' }, 'employer_id', /^is unknown: /),
-  'an empty employer': put({ employer_id: '' }, 'employer_id', /at least 1 character/),
   'an unknown field': put({ frequency: 'weekly' }, 'frequency', /request, which has: employer_id, pay_/),
-  "a person's name as a field": put({ 'Canaryname 1': 'x' }, '[…]', /which has: /),
-  'an unknown frequency': put({ pay_frequency: 'daily' }, 'pay_frequency', /one of .*biweekly/),
   'an off-cycle run without employees': put({ kind: 'off_cycle' }, 'employee_ids', /^is required for an off/),
   'deductions of a regular run': put({ deductions: ['ded-1'] }, 'deductions', /off_cycle/),
   'an empty list of employees': put({ employee_ids: [] }, 'employee_ids', /at least 1 element/),
   'an employee twice': put({ employee_ids: ['a', 'a'] }, 'employee_ids', /./),
-  'a number as an employee': put({ employee_ids: [7] }, 'employee_ids[0]', /must be a string/),
   'an id with NUL': { ...put({ employee_ids: ['a\0'] }, 'body', /NUL/), status: 400 },
   'no body': { ...put({}, 'body', /./), body: undefined },
-  'an array as the body': { ...put({}, 'body', /./), body: [] },
   'several at once': {
     ...put({ pay_date: 'x', remainder: 'x', adjustments: 'report' }, '', /./),
     errors: [
@@ -110,8 +99,6 @@ const CASES: Record<string, Case> = {
     { status: 422 },
   ),
   'a run id with a space': get('/a%20b', 'run_id', /^must be 1 to 128 of .* not only one or two dots$/),
-  'a run id with a slash': get('/a%2Fb', 'run_id', /1 to 128/),
-  'a run id in Unicode': get('/l%C3%B6hne', 'run_id', /1 to 128/),
   'a run id that is too long': get(`/${'x'.repeat(129)}`, 'run_id', /128/),
   'a run id with NUL': get('/a%00b/lines', 'run_id', /NUL/),
   'a run id with a formula': { ...get('/=1+1', 'run_id', /1 to 128/), method: 'DELETE' },
@@ -170,12 +157,6 @@ const CASES: Record<string, Case> = {
     ...decision({}, 'decisions[0].item_id', /must be an open item of the employer/),
     ...{ url: '/v1/employers/other/open-items/decisions' },
   },
-  'a decision with an unknown action': decision(
-    { action: 'forget' },
-    'decisions[0].action',
-    /one of take/,
-    400,
-  ),
   'an opening item with other content': {
     ...opening({ pay_date: '2025-06-02' }, '', /./, 409),
     ...{ errors: [], detail: /stored with other content: o\./ },
@@ -190,11 +171,6 @@ const CASES: Record<string, Case> = {
     ...{ url: `/v1/employers/${EMPLOYER}/open-items?older_than=-1` },
   },
   'an override with a third decimal': override({ member_amount: '1.005' }, 'member_amount', /2 decimals/),
-  'an override with a number': override(
-    { employer_amount: 1 },
-    'employer_amount',
-    /must be an amount such as/,
-  ),
   'an override without a reason': override({ reason: undefined }, 'reason', /is required/),
   'an override of an employee outside the run': override(
     {},
@@ -252,18 +228,8 @@ const CASES: Record<string, Case> = {
     ['schedules[0].pay_dates[0].pay_date', /real date/],
   ),
   'no schedule': setting('pay-schedules/2026', undefined, ['body', /./]),
-  'a code with an unknown side': setting(
-    'payroll-codes',
-    { codes: [{ line_of_coverage: 'medical', side: 'both', code: 'X' }] },
-    ['codes[0].side', /one of employee, employer/],
-  ),
   'the settings of an employer with NUL': {
-    ...{
-      method: 'GET',
-      url: '/v1/employers/a%00b/payroll-codes',
-      status: 400,
-      errors: [['employer_id', /NUL/]],
-    },
+    ...{ url: '/v1/employers/a%00b/payroll-codes', status: 400, errors: [['employer_id', /NUL/]] },
   },
 };
 
@@ -307,25 +273,20 @@ onEitherEngine('no value that could be personal is in a response or the log', as
   const { call, finalized, logged } = await startPayroll(t);
   await finalized('final');
   const canary = 'canary-7f3a';
+  const run = (fields: object): Request => ({
+    ...{ method: 'PUT', url: `${RUNS}/c`, body: bodyOn(PAY_DATE, fields) },
+  });
   const requests: Request[] = [
-    { method: 'PUT', url: `${RUNS}/c`, body: bodyOn(PAY_DATE, { employee_ids: [canary, canary] }) },
-    {
-      method: 'PUT',
-      url: `${RUNS}/c`,
-      body: bodyOn(PAY_DATE, { [`${canary} 1`]: canary, pay_date: canary }),
-    },
-    { method: 'PUT', url: `${RUNS}/c`, body: bodyOn(PAY_DATE, { employer_id: canary }) },
+    run({ employee_ids: [canary, canary] }),
+    run({ [`${canary} 1`]: canary, pay_date: canary }),
+    run({ employer_id: canary }),
     { url: `${RUNS}/${canary}%20/lines` },
     { url: `${RUNS}/final/lines?employee_id=${canary}` },
     { url: `${RUNS}/final/lines`, headers: { accept: canary } },
     { method: 'POST', url: `${RUNS}/final/finalize`, body: {}, headers: { 'if-match': canary } },
-    {
-      method: 'POST',
-      url: `${RUNS}/final/taken`,
-      body: { lines: [{ employee_id: canary, amount: canary }] },
-    },
-    { method: 'POST', url: `${RUNS}/final/taken`, body: `${canary},b\n1,2`, headers: CSV },
-    { method: 'POST', url: `${RUNS}/final/taken`, body: `employee_id,amount\n"${canary}`, headers: CSV },
+    rows({ lines: [{ employee_id: canary, amount: canary }] }, '', /./, {}),
+    rows(`${canary},b\n1,2`, '', /./),
+    rows(`employee_id,amount\n"${canary}`, '', /./),
     { method: 'POST', url: `${RUNS}/final/void`, body: { reason: canary, [canary]: canary } },
   ];
   for (const request of requests) {

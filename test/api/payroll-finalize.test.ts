@@ -31,43 +31,37 @@ onEitherEngine('a stale If-Match is 412 with the current ETag, and nothing is fr
   t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
 });
 
-onEitherEngine(
-  'an ETag matches with or without quotes, a weak one never matches, and two are rejected',
-  async (t) => {
-    const { put, post } = await startPayroll(t);
-    const { etag } = (await put('r')).json;
-    t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
-    const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
-    t.equal(two.status, 400);
-    t.match(two.json.errors, [{ path: 'if-match' }]);
-    t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
-  },
-);
+onEitherEngine('an ETag matches with or without quotes, and a weak one never matches', async (t) => {
+  const { put, post } = await startPayroll(t);
+  const { etag } = (await put('r')).json;
+  t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
+  const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
+  t.equal(two.status, 400);
+  t.match(two.json.errors, [{ path: 'if-match' }]);
+  t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
+});
 
-onEitherEngine(
-  'a finalize repeated with its ETag or its key is 200, and any other is rejected',
-  async (t) => {
-    const payroll = await startPayroll(t);
-    const { finalized, post, get } = payroll;
-    const { json } = await finalized('r');
-    const repeated = await post('/r/finalize', {}, quoted(json.etag));
-    t.strictSame([repeated.status, repeated.json], [200, json]);
-    t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
-    const again = await post('/r/finalize', {});
-    t.equal(again.status, 409);
-    t.equal(again.json.type, `${PROBLEM}conflict`);
-    t.match(again.json.detail, /no longer open/);
-    t.strictSame((await get('/r')).json, json);
-    const { put } = payroll;
-    await put('s', bodyOn('2026-07-31'));
-    const key = { 'idempotency-key': 'k-1' };
-    const first = await post('/s/finalize', {}, key);
-    t.equal(first.status, 200);
-    t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
-    t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
-    t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
-  },
-);
+onEitherEngine('a finalize is repeated only with its ETag or its key', async (t) => {
+  const payroll = await startPayroll(t);
+  const { finalized, post, get } = payroll;
+  const { json } = await finalized('r');
+  const repeated = await post('/r/finalize', {}, quoted(json.etag));
+  t.strictSame([repeated.status, repeated.json], [200, json]);
+  t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
+  const again = await post('/r/finalize', {});
+  t.equal(again.status, 409);
+  t.equal(again.json.type, `${PROBLEM}conflict`);
+  t.match(again.json.detail, /no longer open/);
+  t.strictSame((await get('/r')).json, json);
+  const { put } = payroll;
+  await put('s', bodyOn('2026-07-31'));
+  const key = { 'idempotency-key': 'k-1' };
+  const first = await post('/s/finalize', {}, key);
+  t.equal(first.status, 200);
+  t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
+});
 
 onEitherEngine('an empty list of checks accepts none', async (t) => {
   const { put, post, get, db } = await startPayroll(t);
@@ -87,13 +81,11 @@ onEitherEngine('each finding is listed before it is accepted and afterward', asy
   await deduct(db, 'evt-bad', { member_contribution: '175.00', taxability: 'untaxed' }, LATER);
   const { findings, count } = (await get('/r/findings')).json;
   t.equal(count, findings.length);
-  t.match(
-    findings.filter(({ result }: { result: string }) => result === 'fail'),
-    [
-      { check_id: 'events-quarantined', example: 'evt-bad: emp-1, medical', ids: ['evt-bad'] },
-      { check_id: 'overlap', example: 'emp-1', employee_id: 'emp-1' },
-    ],
-  );
+  const failed = findings.filter(({ result }: { result: string }) => result === 'fail');
+  t.match(failed, [
+    { check_id: 'events-quarantined', example: 'evt-bad: emp-1, medical', ids: ['evt-bad'] },
+    { check_id: 'overlap', example: 'emp-1', employee_id: 'emp-1' },
+  ]);
   await accept('r');
   const accepted = (await get('/r/findings')).json.findings;
   t.match(accepted, [
@@ -115,36 +107,30 @@ onEitherEngine('an acceptance of a check that does not exist is rejected by name
   t.equal(unnamed.status, 400, 'an empty name is of no check either');
 });
 
-onEitherEngine(
-  'a 412 on an acceptance has the ETag of the readiness report, which the next attempt can use',
-  async (t) => {
-    const { put, post, db } = await startPayroll(t);
-    await put('r');
-    await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
-    const accepted = { accept: ['overlap'], reason: 'both are confirmed' };
-    const foreign = await post('/r/finalize', accepted, { 'if-match': '"another"' });
-    t.match(foreign.json.detail, /send the ETag of the readiness report/);
-    t.equal(foreign.status, 412);
-    const etag = foreign.headers.etag as string;
-    t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
-  },
-);
+onEitherEngine('a 412 on an acceptance has the ETag that the next attempt can use', async (t) => {
+  const { put, post, db } = await startPayroll(t);
+  await put('r');
+  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
+  const accepted = { accept: ['overlap'], reason: 'both are confirmed' };
+  const foreign = await post('/r/finalize', accepted, { 'if-match': '"another"' });
+  t.match(foreign.json.detail, /send the ETag of the readiness report/);
+  t.equal(foreign.status, 412);
+  const etag = foreign.headers.etag as string;
+  t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
+});
 
-onEitherEngine(
-  'accepting a finding needs runs:approve, and finalizing a run without findings does not',
-  async (t) => {
-    const { put, call, db, tokenWith } = await startPayroll(t);
-    await put('r');
-    const token = await tokenWith('runs:read', 'runs:write');
-    const finalize = (runId: string, body: object) =>
-      call({ method: 'POST', url: `${RUNS}/${runId}/finalize`, body, token });
-    await put('next', bodyOn('2026-07-31', { employee_ids: ['emp-2'] }));
-    await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
-    const refused = await finalize('r', { accept: ['overlap'], reason: 'both are confirmed' });
-    t.match(refused, { status: 403, json: { detail: /scope runs:approve/ } });
-    t.equal((await finalize('next', { accept: [] })).status, 200);
-  },
-);
+onEitherEngine('accepting a finding needs runs:approve, and finalizing does not', async (t) => {
+  const { put, call, db, tokenWith } = await startPayroll(t);
+  await put('r');
+  const token = await tokenWith('runs:read', 'runs:write');
+  const finalize = (runId: string, body: object) =>
+    call({ method: 'POST', url: `${RUNS}/${runId}/finalize`, body, token });
+  await put('next', bodyOn('2026-07-31', { employee_ids: ['emp-2'] }));
+  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
+  const refused = await finalize('r', { accept: ['overlap'], reason: 'both are confirmed' });
+  t.match(refused, { status: 403, json: { detail: /scope runs:approve/ } });
+  t.equal((await finalize('next', { accept: [] })).status, 200);
+});
 
 onEitherEngine('open runs have readiness, other runs have verification', async (t) => {
   const { put, post, get } = await startPayroll(t);

@@ -44,24 +44,18 @@ const ROWS = [
   'same 69.23 → 69.23: ',
 ];
 
-onEitherEngine(
-  'the largest difference comes first, with its reasons, also once the run is final',
-  async (t) => {
-    const payroll = await startPayroll(t);
-    await compared(payroll);
-    t.strictSame(await rowsOf(payroll, 'r'), ROWS);
-    const { data: _, ...page } = (await payroll.get('/r/employees?different=true&limit=1')).json;
-    t.match(page, { has_more: true, total: 3, employees: 5, different: 3 });
-    t.strictSame(
-      page.reasons.map(
-        ({ reason, employees }: { reason: string; employees: number }) => `${reason} ${employees}`,
-      ),
-      ['joined 1', 'left 1', 'new 1', 'changed 1', 'ended 1'],
-    );
-    await payroll.accept('r');
-    t.strictSame(await rowsOf(payroll, 'r'), ROWS);
-  },
-);
+onEitherEngine('the largest difference comes first, also once the run is final', async (t) => {
+  const payroll = await startPayroll(t);
+  await compared(payroll);
+  t.strictSame(await rowsOf(payroll, 'r'), ROWS);
+  const { data: _, ...page } = (await payroll.get('/r/employees?different=true&limit=1')).json;
+  t.match(page, { has_more: true, total: 3, employees: 5, different: 3 });
+  type Reason = { reason: string; employees: number };
+  const reasons = page.reasons.map(({ reason, employees }: Reason) => `${reason} ${employees}`);
+  t.equal(reasons.join(), 'joined 1,left 1,new 1,changed 1,ended 1');
+  await payroll.accept('r');
+  t.strictSame(await rowsOf(payroll, 'r'), ROWS);
+});
 
 onEitherEngine('employees are searched, filtered, sorted and counted in pages', async (t) => {
   const payroll = await startPayroll(t);

@@ -27,40 +27,37 @@ const inSession = (secret: string, request: Request): Request => ({
 const idsOf = async ({ call }: Running, token: string): Promise<string[]> =>
   (await call({ url: '/v1/sessions', token })).json.data.map((session: { id: string }) => session.id);
 
-onEitherEngine(
-  'a token lists its own sessions that have not ended, newest first, page by page',
-  async (t) => {
-    let now = NOW;
-    const running = await start(t, { now: () => now });
-    const { call, tokenWith } = running;
-    const token = await tokenWith('events:read');
-    await begin(running, FIRST_TOKEN);
-    for (const minute of [0, 1, 1, 2]) await begin(running, token, atMinute(minute));
-    const current = await begin(running, token, atMinute(3));
-    // Within a minute, in which no use is recorded.
-    now = new Date(atMinute(4).getTime() - 1);
-    const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
-    t.equal(next_cursor, null);
-    t.strictSame(
-      data.map(({ created_at, is_current }: Record<string, unknown>) => [created_at, is_current]),
-      [3, 2, 1, 1, 0].map((minute) => [atMinute(minute).toISOString(), minute === 3]),
-    );
-    for (const { id } of data) t.match(id, /^[0-9a-f]{16}$/);
+onEitherEngine('a token lists its own sessions, newest first, page by page', async (t) => {
+  let now = NOW;
+  const running = await start(t, { now: () => now });
+  const { call, tokenWith } = running;
+  const token = await tokenWith('events:read');
+  await begin(running, FIRST_TOKEN);
+  for (const minute of [0, 1, 1, 2]) await begin(running, token, atMinute(minute));
+  const current = await begin(running, token, atMinute(3));
+  // Within a minute, in which no use is recorded.
+  now = new Date(atMinute(4).getTime() - 1);
+  const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
+  t.equal(next_cursor, null);
+  t.strictSame(
+    data.map(({ created_at, is_current }: Record<string, unknown>) => [created_at, is_current]),
+    [3, 2, 1, 1, 0].map((minute) => [atMinute(minute).toISOString(), minute === 3]),
+  );
+  for (const { id } of data) t.match(id, /^[0-9a-f]{16}$/);
 
-    const paged: unknown[] = [];
-    for (let cursor: string | null = ''; cursor !== null; ) {
-      const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
-      const { json } = await call({ url: `/v1/sessions?limit=2${more}`, token });
-      paged.push(...json.data);
-      cursor = json.next_cursor;
-    }
-    const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
-    t.strictSame(paged, asProgram, 'the same list with the bearer token');
+  const paged: unknown[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
+    const { json } = await call({ url: `/v1/sessions?limit=2${more}`, token });
+    paged.push(...json.data);
+    cursor = json.next_cursor;
+  }
+  const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
+  t.strictSame(paged, asProgram, 'the same list with the bearer token');
 
-    now = new Date(atMinute(2).getTime() + SESSION_IDLE_MS);
-    t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
-  },
-);
+  now = new Date(atMinute(2).getTime() + SESSION_IDLE_MS);
+  t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
+});
 
 onEitherEngine('an ended session is rejected from its next request on', async (t) => {
   const running = await start(t);
@@ -93,25 +90,22 @@ onEitherEngine('a user never sees or ends sessions that a different token began'
   for (const secret of secrets) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 200);
 });
 
-onEitherEngine(
-  'ending all other sessions keeps the current session; a bearer token ends all its sessions',
-  async (t) => {
-    const running = await start(t);
-    const { call, tokenWith, logged } = running;
-    const token = await tokenWith('events:read');
-    const current = await begin(running, token);
-    const others = [await begin(running, token), await begin(running, token)];
-    t.equal((await call(inSession(current, { method: 'DELETE', url: '/v1/sessions' }))).status, 204);
-    for (const secret of others) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 401);
-    t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 200);
-    t.strictSame(
-      logged.filter(({ level }) => level === 'info').map(({ fields }) => fields),
-      [{ count: 2, token: 'token 1' }],
-    );
-    t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token })).status, 204);
-    t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
-  },
-);
+onEitherEngine('a session ends all others, and a bearer token ends all its sessions', async (t) => {
+  const running = await start(t);
+  const { call, tokenWith, logged } = running;
+  const token = await tokenWith('events:read');
+  const current = await begin(running, token);
+  const others = [await begin(running, token), await begin(running, token)];
+  t.equal((await call(inSession(current, { method: 'DELETE', url: '/v1/sessions' }))).status, 204);
+  for (const secret of others) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 401);
+  t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 200);
+  t.strictSame(
+    logged.filter(({ level }) => level === 'info').map(({ fields }) => fields),
+    [{ count: 2, token: 'token 1' }],
+  );
+  t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token })).status, 204);
+  t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
+});
 
 onEitherEngine('a wrong clock of the sidecar ends no session and no token', async (t) => {
   for (const skewMs of [-DAY_MS, DAY_MS]) {
