@@ -14,7 +14,8 @@ import { transact } from '../../src/database/transaction.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertGood, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
+import { cells, click } from './runs-stage.ts';
+import { assertGood, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
 const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * 3_600_000).toISOString();
 const person = (employee_id: string, fields: object = {}) => ({ ...employee, employee_id, ...fields });
@@ -49,20 +50,9 @@ async function stagedOf({ call }: Stage, employerId: string): Promise<string | n
 
 const choose = (page: Page, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>
   page.getByLabel('Census (JSON or CSV file)').setInputFiles(file);
-const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
-/** Returns the cells of a table by row. */
-const cells = (page: Page, caption: string) =>
-  page
-    .getByRole('table', { name: caption })
-    .locator('tbody tr')
-    .evaluateAll((rows) =>
-      rows.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')),
-    );
-
 t.test('an employer without a census has a page to upload the first', async (t) => {
   const stage = await openConsole(t);
-  const page = await stage.signedIn();
-  await page.goto('/census');
+  const page = await stage.opened('/census');
   await page.getByText('No census and no sync yet').waitFor();
   await page.goto('/census?employer_id=..');
   await page.getByText('No census and no sync for “..” yet').waitFor();
@@ -76,56 +66,51 @@ t.test('an employer without a census has a page to upload the first', async (t) 
   t.match(await cells(page, 'Staged censuses'), [['maple-bakery', '1', 'just now', 'none yet']]);
 });
 
-t.test(
-  'syncs are grouped by employer, newest first, with the time of each step, and filtered by state',
-  async (t) => {
-    const stage = await openConsole(t);
-    const { db } = stage;
-    const oak = await asked(stage, 'oak', 'evt-1', hoursAgo(50));
-    await transact(db, async (trx) => {
-      await uploadStarted(trx, oak, hoursAgo(49));
-      await uploadDelivered(trx, oak, { began: hoursAgo(49), now: hoursAgo(48) });
-      await completeSyncs(trx, {
-        employerId: 'oak',
-        eventId: 'done',
-        receivedAt: hoursAgo(47),
-        now: hoursAgo(47),
-      });
+t.test('syncs are grouped by employer, with the time of each step, and filtered by state', async (t) => {
+  const stage = await openConsole(t);
+  const { db } = stage;
+  const oak = await asked(stage, 'oak', 'evt-1', hoursAgo(50));
+  await transact(db, async (trx) => {
+    await uploadStarted(trx, oak, hoursAgo(49));
+    await uploadDelivered(trx, oak, { began: hoursAgo(49), now: hoursAgo(48) });
+    await completeSyncs(trx, {
+      employerId: 'oak',
+      eventId: 'done',
+      receivedAt: hoursAgo(47),
+      now: hoursAgo(47),
     });
-    await asked(stage, 'maple', 'evt-2', hoursAgo(30));
-    await asked(stage, 'oak', 'evt-3', hoursAgo(0));
-    const page = await stage.signedIn();
-    await page.goto('/census');
-    t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['oak', 'maple']);
-    const steps = await page
-      .locator('.steps')
-      .evaluateAll((lists) =>
-        lists.map((list) =>
-          [...list.children].map((step) => [...step.children].map((part) => part.textContent).join(' ')),
-        ),
-      );
-    t.strictSame(steps, [
-      ['requested Feb 1, 2026, 12:00:00 PM', 'upload in progress', 'completed not yet'],
-      [
-        'requested Jan 30, 2026, 10:00:00 AM',
-        'uploaded Jan 30, 2026, 12:00:00 PM',
-        'completed Jan 30, 2026, 1:00:00 PM',
-      ],
-      ['requested Jan 31, 2026, 6:00:00 AM', 'upload in progress', 'completed not yet'],
-    ]);
-    await assertGood(t, page, 'the syncs');
-    await page.getByLabel('Sync state').selectOption('overdue');
-    await click(page, 'Show');
-    t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['maple']);
-  },
-);
+  });
+  await asked(stage, 'maple', 'evt-2', hoursAgo(30));
+  await asked(stage, 'oak', 'evt-3', hoursAgo(0));
+  const page = await stage.opened('/census');
+  t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['oak', 'maple']);
+  const steps = await page
+    .locator('.steps')
+    .evaluateAll((lists) =>
+      lists.map((list) =>
+        [...list.children].map((step) => [...step.children].map((part) => part.textContent).join(' ')),
+      ),
+    );
+  t.strictSame(steps, [
+    ['requested Feb 1, 2026, 12:00:00 PM', 'upload in progress', 'completed not yet'],
+    [
+      'requested Jan 30, 2026, 10:00:00 AM',
+      'uploaded Jan 30, 2026, 12:00:00 PM',
+      'completed Jan 30, 2026, 1:00:00 PM',
+    ],
+    ['requested Jan 31, 2026, 6:00:00 AM', 'upload in progress', 'completed not yet'],
+  ]);
+  await assertGood(t, page, 'the syncs');
+  await page.getByLabel('Sync state').selectOption('overdue');
+  await click(page, 'Show');
+  t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['maple']);
+});
 
 t.test('a sync that failed is dismissed with a reason', async (t) => {
   const stage = await openConsole(t);
   const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(0));
   await transact(stage.db, (trx) => failSyncs(trx, upload, 'status 422'));
-  const page = await stage.signedIn();
-  await page.goto('/census');
+  const page = await stage.opened('/census');
   await page.getByRole('link', { name: 'Dismiss' }).click();
   await assertGood(t, page, 'the form to dismiss a sync');
   await page.getByLabel('Reason for dismissing').fill(HOSTILE);
@@ -135,113 +120,99 @@ t.test('a sync that failed is dismissed with a reason', async (t) => {
   t.equal(await page.getByRole('link', { name: 'Dismiss' }).count(), 0);
 });
 
-t.test(
-  'the problems of a failed sync are listed by row, field and rule, and nothing in them is markup',
-  async (t) => {
-    const stage = await openConsole(t);
-    const upload = await asked(stage, HOSTILE, HOSTILE, hoursAgo(2));
-    await transact(stage.db, (trx) =>
-      failSyncs(trx, upload, `the census breaks the contract ${HOSTILE}`, {
-        problemCount: 1_402,
-        problems: [
-          { path: 'employees[17].address.state', rule: 'must be a US state code' },
-          { path: `organization.${HOSTILE}`, rule: HOSTILE },
-        ],
-      }),
-    );
-    const page = await stage.signedIn();
-    for (const path of ['/census', `/census/${encodeURIComponent(HOSTILE)}`]) {
-      await page.goto(path);
-      await page.getByText('1,402 problems in the census').click();
-      t.strictSame(await cells(page, 'Problems by row and field'), [
-        ['18', 'address.state', 'must be a US state code'],
-        ['organization', HOSTILE, HOSTILE],
-      ]);
-      t.equal(await page.getByText('1,400 more problems not shown').count(), 1);
-      t.match(await page.title(), /^Census.* · benefits-sidecar$/s);
-      t.equal(await page.locator('main img, main script').count(), 0);
-      await assertGood(t, page, path);
-    }
-  },
-);
-
-t.test(
-  'a file is compared with the last upload by id and field, without values, and then staged',
-  async (t) => {
-    const stage = await openConsole(t);
-    const last = await bring(stage, 'a / b', [person('ann'), person('bob'), person('cid')]);
-    await transact(stage.db, (trx) => recordUpload(trx, 'a / b', last, hoursAgo(30)));
-    const page = await stage.signedIn();
-    await page.goto(`/census/${encodeURIComponent('a / b')}`);
-    await choose(page, jsonFile([person('ann', { last_name: 'CANARY' }), person('bob'), person(HOSTILE)]));
-    await click(page, 'Check');
-    await page.getByRole('heading', { name: 'No problems in 3 employees' }).waitFor();
-    t.strictSame(
-      await page
-        .locator('.tally > div')
-        .evaluateAll((all) => all.map((one) => [...one.children].map((part) => part.textContent))),
-      [
-        ['added', '1'],
-        ['changed', '1'],
-        ['absent', '1'],
-        ['unchanged', '1'],
+t.test('the problems of a failed sync are listed by row, field and rule', async (t) => {
+  const stage = await openConsole(t);
+  const upload = await asked(stage, HOSTILE, HOSTILE, hoursAgo(2));
+  await transact(stage.db, (trx) =>
+    failSyncs(trx, upload, `the census breaks the contract ${HOSTILE}`, {
+      problemCount: 1_402,
+      problems: [
+        { path: 'employees[17].address.state', rule: 'must be a US state code' },
+        { path: `organization.${HOSTILE}`, rule: HOSTILE },
       ],
-    );
-    t.strictSame(await page.locator('.outcome .ids li').allTextContents(), ['cid', HOSTILE]);
-    t.strictSame(await cells(page, 'Changed employees and fields'), [['ann', 'last_name']]);
-    t.notMatch(await page.content(), 'CANARY');
-    t.equal(await stagedOf(stage, 'a / b'), last, 'checking keeps nothing');
-    t.equal(
-      await page.evaluate(() => document.activeElement?.id),
-      'outcome-title',
-      'the focus moves to the result',
-    );
-    await assertGood(t, page, 'the changes in a census');
+    }),
+  );
+  const page = await stage.signedIn();
+  for (const path of ['/census', `/census/${encodeURIComponent(HOSTILE)}`]) {
+    await page.goto(path);
+    await page.getByText('1,402 problems in the census').click();
+    t.strictSame(await cells(page, 'Problems by row and field'), [
+      ['18', 'address.state', 'must be a US state code'],
+      ['organization', HOSTILE, HOSTILE],
+    ]);
+    t.equal(await page.getByText('1,400 more problems not shown').count(), 1);
+    t.match(await page.title(), /^Census.* · benefits-sidecar$/s);
+    t.equal(await page.locator('main img, main script').count(), 0);
+    await assertGood(t, page, path);
+  }
+});
 
-    await click(page, 'Stage this census');
-    await page.getByText('Your census is staged.').waitFor();
-    const staged = await stagedOf(stage, 'a / b');
-    t.not(staged, last);
-    t.match(await page.content(), staged ?? 'none');
-    t.match(stage.woken, { send: 2 }, 'waiting syncs continue');
-  },
-);
+t.test('a file is compared with the last upload, without values, and then staged', async (t) => {
+  const stage = await openConsole(t);
+  const last = await bring(stage, 'a / b', [person('ann'), person('bob'), person('cid')]);
+  await transact(stage.db, (trx) => recordUpload(trx, 'a / b', last, hoursAgo(30)));
+  const page = await stage.opened(`/census/${encodeURIComponent('a / b')}`);
+  await choose(page, jsonFile([person('ann', { last_name: 'CANARY' }), person('bob'), person(HOSTILE)]));
+  await click(page, 'Check');
+  await page.getByRole('heading', { name: 'No problems in 3 employees' }).waitFor();
+  t.strictSame(
+    await page
+      .locator('.tally > div')
+      .evaluateAll((all) => all.map((one) => [...one.children].map((part) => part.textContent))),
+    [
+      ['added', '1'],
+      ['changed', '1'],
+      ['absent', '1'],
+      ['unchanged', '1'],
+    ],
+  );
+  t.strictSame(await page.locator('.outcome .ids li').allTextContents(), ['cid', HOSTILE]);
+  t.strictSame(await cells(page, 'Changed employees and fields'), [['ann', 'last_name']]);
+  t.notMatch(await page.content(), 'CANARY');
+  t.equal(await stagedOf(stage, 'a / b'), last, 'checking keeps nothing');
+  const focused = await page.evaluate(() => document.activeElement?.id);
+  t.equal(focused, 'outcome-title', 'the focus moves to the result');
+  await assertGood(t, page, 'the changes in a census');
 
-t.test(
-  'only the checked file can be staged, and a file that is not a census is rejected immediately',
-  async (t) => {
-    const stage = await openConsole(t);
-    const page = await stage.signedIn({ refusals: true });
-    await page.goto('/census/maple');
-    await choose(page, jsonFile([person('ann')]));
-    await click(page, 'Check');
-    await page.getByRole('heading', { name: /^No problems/ }).waitFor();
-    await choose(page, jsonFile([person('bob')]));
-    await click(page, 'Stage this census');
-    await page.locator('#message').getByText('This is not the file that was checked.').waitFor();
-    t.equal(await stagedOf(stage, 'maple'), null);
-    t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
-    t.notMatch(stage.logged, [{ level: 'error' }]);
-    await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
-    await click(page, 'Check');
-    await page.locator('#message').getByText('Choose a .json or .csv file.').waitFor();
-    await page.getByText('For a CSV file: add the organization').click();
-    const large = {
-      name: 'organization.json',
-      mimeType: 'application/json',
-      buffer: Buffer.alloc(2_000_000, ' '),
-    };
-    await page.getByLabel('Organization (JSON file)').setInputFiles(large);
-    await click(page, 'Check');
-    await page.locator('#message').getByText('The organization file is larger than 1 MiB.').waitFor();
-    await page.getByLabel('Organization (JSON file)').setInputFiles([]);
-    await choose(page, jsonFile([person('bob')]));
-    await click(page, 'Check');
-    await page.getByRole('heading', { name: /^No problems/ }).waitFor();
-    await page.locator('#message:empty').waitFor({ state: 'attached' });
-    t.equal(await page.locator('#message').textContent(), '', 'the earlier message is removed');
-  },
-);
+  await click(page, 'Stage this census');
+  await page.getByText('Your census is staged.').waitFor();
+  const staged = await stagedOf(stage, 'a / b');
+  t.not(staged, last);
+  t.match(await page.content(), staged ?? 'none');
+  t.match(stage.woken, { send: 2 }, 'waiting syncs continue');
+});
+
+t.test('only the checked file can be staged', async (t) => {
+  const stage = await openConsole(t);
+  const page = await stage.opened('/census/maple', { refusals: true });
+  await choose(page, jsonFile([person('ann')]));
+  await click(page, 'Check');
+  await page.getByRole('heading', { name: /^No problems/ }).waitFor();
+  await choose(page, jsonFile([person('bob')]));
+  await click(page, 'Stage this census');
+  await page.locator('#message').getByText('This is not the file that was checked.').waitFor();
+  t.equal(await stagedOf(stage, 'maple'), null);
+  t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
+  t.notMatch(stage.logged, [{ level: 'error' }]);
+  await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
+  await click(page, 'Check');
+  await page.locator('#message').getByText('Choose a .json or .csv file.').waitFor();
+  await page.getByText('For a CSV file: add the organization').click();
+  const large = {
+    name: 'organization.json',
+    mimeType: 'application/json',
+    buffer: Buffer.alloc(2_000_000, ' '),
+  };
+  await page.getByLabel('Organization (JSON file)').setInputFiles(large);
+  await click(page, 'Check');
+  await page.locator('#message').getByText('The organization file is larger than 1 MiB.').waitFor();
+  await page.getByLabel('Organization (JSON file)').setInputFiles([]);
+  await choose(page, jsonFile([person('bob')]));
+  await click(page, 'Check');
+  await page.getByRole('heading', { name: /^No problems/ }).waitFor();
+  await page.locator('#message:empty').waitFor({ state: 'attached' });
+  t.equal(await page.locator('#message').textContent(), '', 'the earlier message is removed');
+});
 
 t.test('the upload page shows where censuses come from', async (t) => {
   for (const [censusFrom, says] of [
@@ -250,8 +221,7 @@ t.test('the upload page shows where censuses come from', async (t) => {
   ] as const) {
     const stage = await openConsole(t, { censusFrom });
     await bring(stage, 'acme', [employee]);
-    const page = await stage.signedIn();
-    await page.goto('/census/acme');
+    const page = await stage.opened('/census/acme');
     const note = page.getByRole('note');
     t.equal(await note.count(), says === null ? 0 : 1, censusFrom);
     if (says === null) continue;
@@ -273,8 +243,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
     'pay_rate[0].effective_start': '2025-01-01',
   };
   const csv = [Object.keys(row), Object.values(row)].map((values) => values.join(',')).join('\n');
-  const page = await stage.signedIn({ refusals: true });
-  await page.goto('/census/maple');
+  const page = await stage.opened('/census/maple', { refusals: true });
   await choose(page, { name: 'census.CSV', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');
   await page.locator('#message').getByText('Add the JSON file of the organization too.').waitFor();
@@ -293,8 +262,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
 
 t.test('an interrupted upload is not staged, even if the part received is a complete census', async (t) => {
   const stage = await openConsole(t);
-  const page = await stage.signedIn();
-  await page.goto('/');
+  const page = await stage.opened('/');
   const [cookie] = await page.context().cookies();
   const forgery = await page.evaluate(() => document.body.getAttribute('hx-headers:inherited') ?? '{}');
   const { buffer } = jsonFile([person('ann')]);
@@ -318,12 +286,12 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
       const [answer] = await once(sent, 'response');
       return answer.statusCode;
     }
-    await eventually('it is being staged', staging, (rows) => rows.length === 1);
+    await eventually('it is being staged', staging, { length: 1 });
     sent.destroy();
     return null;
   };
   await send(false);
-  await eventually('the partial upload is removed', staging, (rows) => rows.length === 0);
+  await eventually('the partial upload is removed', staging, { length: 0 });
   t.equal(await stagedOf(stage, 'maple'), null);
   t.notMatch(stage.logged, [{ level: 'error' }]);
   t.equal(await send(true), 204, 'a complete upload is staged');
@@ -333,8 +301,7 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
 t.test('a sync is requested with a button, and its progress appears without a reload', async (t) => {
   const stage = await openConsole(t);
   await bring(stage, 'maple', [person('ann')]);
-  const page = await stage.signedIn();
-  await page.goto('/census');
+  const page = await stage.opened('/census');
   await click(page, 'Sync now: maple');
   await page.getByText('requested manually').waitFor();
   t.equal(stage.woken.send, 2);
@@ -353,26 +320,4 @@ t.test('a sync is requested with a button, and its progress appears without a re
       .execute();
   });
   await page.locator('.steps .done', { hasText: 'uploaded' }).waitFor();
-});
-
-t.test('a read-only token sees no button and cannot change anything', async (t) => {
-  const stage = await openConsole(t);
-  await bring(stage, 'maple', [person('ann')]);
-  const page = await stage.signedIn({ token: await stage.tokenWith('census:read'), refusals: true });
-  for (const path of ['/census', '/census/maple', '/census/nobody']) {
-    await page.goto(path);
-    t.strictSame(
-      (await page.getByRole('main').getByRole('button').allTextContents()).filter((name) => name !== 'Show'),
-      [],
-      path,
-    );
-    t.equal(await page.getByText('personal data').count(), 0);
-  }
-  for (const path of ['sync', 'check', 'stage']) {
-    const status = await page.evaluate(async (url) => {
-      const headers = JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}');
-      return (await fetch(url, { method: 'POST', headers })).status;
-    }, `/census/maple/${path}`);
-    t.equal(status, 403, path);
-  }
 });

@@ -158,26 +158,23 @@ t.test('days are drawn to one scale between the ends of the axis', async (t) => 
   t.equal(x(dayNumber('2030-01-01')), 200, 'a later day is at the end');
 });
 
-t.test(
-  'ticks are months, quarters or years, depending on the space, and name the year at its start',
-  async (t) => {
-    t.strictSame(labelled(['2026-01-01', '2026-06-30']), ['2026', 'Feb', 'Mar', 'Apr', 'May', 'Jun']);
-    t.strictSame(labelled(['2025-11-10', '2026-02-10']), ['Dec 2025', '2026', 'Feb']);
-    t.strictSame(labelled(['2024-05-01', '2026-05-01'], 250), ['Jul 2024', '2025', 'Jul', '2026']);
-    t.strictSame(labelled(['2016-01-01', '2020-06-01', '2024-01-01'], 400), [
-      '2016',
-      '2017',
-      '2018',
-      '2019',
-      '2020',
-      '2021',
-      '2022',
-      '2023',
-      '2024',
-    ]);
-    t.strictSame(labelled(['2026-03-05', '2026-03-20']), ['Mar 2026'], 'days of one month show its name');
-  },
-);
+t.test('ticks are months, quarters or years, depending on the space', async (t) => {
+  t.strictSame(labelled(['2026-01-01', '2026-06-30']), ['2026', 'Feb', 'Mar', 'Apr', 'May', 'Jun']);
+  t.strictSame(labelled(['2025-11-10', '2026-02-10']), ['Dec 2025', '2026', 'Feb']);
+  t.strictSame(labelled(['2024-05-01', '2026-05-01'], 250), ['Jul 2024', '2025', 'Jul', '2026']);
+  t.strictSame(labelled(['2016-01-01', '2020-06-01', '2024-01-01'], 400), [
+    '2016',
+    '2017',
+    '2018',
+    '2019',
+    '2020',
+    '2021',
+    '2022',
+    '2023',
+    '2024',
+  ]);
+  t.strictSame(labelled(['2026-03-05', '2026-03-20']), ['Mar 2026'], 'days of one month show its name');
+});
 
 t.test('a long gap is drawn as a break, and the years around it keep their space', async (t) => {
   const days = ['0001-01-01', '2026-01-01', '2026-12-31', '9999-12-31'];

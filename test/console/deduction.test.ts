@@ -33,10 +33,9 @@ const rows = (page: Page) =>
     .locator('tbody tr')
     .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')));
 t.test('a deduction shows its latest state, a timeline and its versions', async (t) => {
-  const { db, signedIn } = await openConsole(t);
+  const { db, opened } = await openConsole(t);
   await threeVersions(db);
-  const page = await signedIn();
-  await page.goto('/deductions/ded-1');
+  const page = await opened('/deductions/ded-1');
   const said = await page.getByRole('main').textContent();
   t.match(
     said,
@@ -58,13 +57,8 @@ t.test('a deduction shows its latest state, a timeline and its versions', async 
     ['2 latest', 'evt-2', 'employee contribution: $150.00 → $175.00start date: Jan 1, 2026 → Mar 1, 2026'],
     ['1', 'evt-1', 'first version'],
   ]);
-  t.equal(
-    await page
-      .getByRole('table', { name: 'Versions' })
-      .getByRole('link', { name: 'evt-2' })
-      .getAttribute('href'),
-    '/events/evt-2',
-  );
+  const event = page.getByRole('table', { name: 'Versions' }).getByRole('link', { name: 'evt-2' });
+  t.equal(await event.getAttribute('href'), '/events/evt-2');
   await assertAccessible(t, page, 'a deduction');
   await page.setViewportSize({ width: 360, height: 800 });
   await assertFits(t, page, 'a deduction');
@@ -74,10 +68,9 @@ t.test('a deduction shows its latest state, a timeline and its versions', async 
 });
 
 t.test('a day and a known-at time mark the version in effect and those not known then', async (t) => {
-  const { db, signedIn } = await openConsole(t);
+  const { db, opened } = await openConsole(t);
   await threeVersions(db);
-  const page = await signedIn();
-  await page.goto('/deductions/ded-1');
+  const page = await opened('/deductions/ded-1');
   await page.getByLabel('In effect on', { exact: true }).fill('2026-02-15');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForURL('**/deductions/ded-1?*');
@@ -91,10 +84,8 @@ t.test('a day and a known-at time mark the version in effect and those not known
     /On Feb 15, 2026, as known at Jan 22, 2026, 12:00:00 AM: \$150\.00 .*\(version 1\)/,
   );
   t.strictSame(await bars(page), ['bar late unknown', 'bar latest', 'bar then']);
-  t.strictSame(
-    (await rows(page)).map(([name]) => name),
-    ['3 not known then late', '2 latest', '1 in effect then'],
-  );
+  const shown = (await rows(page)).map(([name]) => name);
+  t.strictSame(shown, ['3 not known then late', '2 latest', '1 in effect then']);
   await page.goto('/deductions/ded-1?known_at=2026-01-22T00:00');
   t.match(await page.getByRole('note').textContent(), /Latest state, as known at .*175\.00 .*\(version 2\)/);
   await page.goto('/deductions/ded-1?on=2025-06-01');
@@ -115,13 +106,12 @@ const extents = (page: Page) =>
   );
 
 t.test('a deduction starts with what payroll deducts now and why, and a replaced bar ends', async (t) => {
-  const { db, signedIn, finalized } = await openPayroll(t);
+  const { db, opened, finalized } = await openPayroll(t);
   await finalized('before', '2026-07-03');
   await version(db, 'evt-raise', { effective_start: '2026-07-10', member_contribution: '200' }, '2026-07-05');
   await version(db, 'evt-later', { effective_start: '2026-09-01', member_contribution: '240' }, '2026-07-08');
   await version(db, 'evt-same', { effective_start: '2026-09-01', member_contribution: '250' }, '2026-07-09');
-  const page = await signedIn();
-  await page.goto('/deductions/ded-1');
+  const page = await opened('/deductions/ded-1');
   const now = page.getByRole('region', { name: 'What payroll deducts now' });
   t.match(
     await now.textContent(),
@@ -140,7 +130,7 @@ t.test('a deduction starts with what payroll deducts now and why, and a replaced
 });
 
 t.test('a long list of versions continues on the next page', async (t) => {
-  const { db, signedIn } = await openConsole(t);
+  const { db, opened } = await openConsole(t);
   await deliver(
     db,
     Array.from({ length: 120 }, (_, index) =>
@@ -151,8 +141,7 @@ t.test('a long list of versions continues on the next page', async (t) => {
       ),
     ),
   );
-  const page = await signedIn();
-  await page.goto('/deductions/ded-1');
+  const page = await opened('/deductions/ded-1');
   const names = async () => (await rows(page)).map(([name]) => Number.parseInt(name ?? '', 10));
   const seen = await names();
   t.match((await rows(page)).at(-1)?.[2], '$70.00 → $71.00', 'changes are compared across pages');
@@ -161,20 +150,17 @@ t.test('a long list of versions continues on the next page', async (t) => {
     t.match(await page.getByRole('figure').textContent(), 'Version 120 applies. It is on another page');
     seen.push(...(await names()));
   }
-  t.strictSame(
-    seen,
-    Array.from({ length: 120 }, (_, index) => 120 - index),
-  );
+  for (const [index, number] of seen.entries()) t.equal(number, 120 - index);
+  t.equal(seen.length, 120);
 });
 
 t.test('received text is never markup', async (t) => {
-  const { db, signedIn } = await openConsole(t);
+  const { db, opened } = await openConsole(t);
   const fields = { employee_id: HOSTILE, description: HOSTILE };
   await version(db, HOSTILE, fields, '2026-01-01');
   await version(db, 'evt-2', { ...fields, description: 'x'.repeat(4_000) }, '2026-01-02');
   await version(db, 'evt-3', { ...fields, member_contribution: '9'.repeat(40) }, '2026-01-03');
-  const page = await signedIn();
-  await page.goto('/deductions/ded-1');
+  const page = await opened('/deductions/ded-1');
   t.equal(await page.title(), 'Deduction ded-1 · benefits-sidecar');
   t.equal(await page.getByRole('link', { name: HOSTILE }).first().textContent(), HOSTILE);
   t.equal(await page.locator('main img:not([src*="data:"])').count(), 0);

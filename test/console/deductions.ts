@@ -1,6 +1,7 @@
-/** Deductions for tests, and the tables that show them. */
+/** Deductions for tests, and the table that shows them. */
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
+import { cells } from './runs-stage.ts';
 import type { Page } from './stage.ts';
 
 /** Delivers a version of a deduction, sent and recorded at `at`. */
@@ -13,11 +14,5 @@ export const put = (
 ) =>
   deliver(db, [deductionOf(`evt-${id}-${at}`, { id, employee_id, ...fields }, at)], at.replace('Z', '.000Z'));
 
-/** Returns the cells of a table by row. */
-export const cells = (page: Page, caption: string) =>
-  page
-    .getByRole('table', { name: caption, exact: true })
-    .locator('tbody tr')
-    .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')));
 /** Returns the ids on the ledger's page. */
 export const listed = async (page: Page) => (await cells(page, 'Deductions by employee')).map(([id]) => id);

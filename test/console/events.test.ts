@@ -1,10 +1,7 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { LEDGER_CHECKS } from '../../src/readiness/report.ts';
-import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { apply, deductionOf, deliver, eventOf, quarantine, receive } from '../api/deliver.ts';
-import { deduct } from '../support/payroll.ts';
-import { cells, open, openPayroll } from './runs-stage.ts';
+import { cells, openPayroll } from './runs-stage.ts';
 import { assertAccessible, assertGood, openConsole, type Page, type Stage } from './stage.ts';
 
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
@@ -35,8 +32,7 @@ const all = ['evt_pending', HOSTILE, 'evt_ignored', 'evt_applied'];
 t.test('events are listed newest first, and the filters are kept in the address', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
-  const page = await stage.signedIn();
-  await page.goto('/events');
+  const page = await stage.opened('/events');
   t.strictSame(await shown(page), all);
   const show = () => page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.getByLabel('State').selectOption('ignored');
@@ -73,8 +69,7 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
     SOON,
   );
   await receive(stage.db, [deductionOf('evt_waits', { id: 'd3', employee_id: 'emp-3' })], SOON);
-  const page = await stage.signedIn();
-  await page.goto('/events');
+  const page = await stage.opened('/events');
   const rows = await cells(page, 'Events, newest first');
   t.match(
     rows.map(([, id, , ...row]) => [id, ...row]),
@@ -96,13 +91,9 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
       ['evt_applied', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
     ],
   );
-  const other = await stage.signedIn({ token: await stage.tokenWith('events:read') });
-  await other.goto('/events');
-  t.strictSame(
-    (await cells(other, 'Events, newest first'))[0]?.slice(2),
-    ['not read yet', 'pending: not applied yet'],
-    'without ledger:read, contents are hidden',
-  );
+  const other = await stage.opened('/events', { token: await stage.tokenWith('events:read') });
+  const [hidden] = await cells(other, 'Events, newest first');
+  t.strictSame(hidden?.slice(2), ['not read yet', 'pending: not applied yet'], 'without ledger:read');
 });
 
 /** The sentence of an event's page, and the action that it offers first. */
@@ -136,7 +127,7 @@ const CONSEQUENCES: readonly (readonly [event: string, sentence: RegExp, action:
 ];
 
 t.test('an event starts with its consequence for paychecks and the action that helps', async (t) => {
-  const { db, signedIn, tokenWith } = await openPayroll(t);
+  const { db, signedIn, opened, tokenWith } = await openPayroll(t);
   const deduction = (id: string, fields: object, sent: string) =>
     deductionOf(id, { id: 'ded-1', employee_id: 'emp-1', ...fields }, sent);
   await deliver(db, [
@@ -164,8 +155,7 @@ t.test('an event starts with its consequence for paychecks and the action that h
     if (action !== null) t.equal(await first.textContent(), action, id);
   }
   await assertAccessible(t, page, 'an event that needs a correction');
-  const specialist = await signedIn({ token: await tokenWith('events:read') });
-  await specialist.goto('/events/evt_number');
+  const specialist = await opened('/events/evt_number', { token: await tokenWith('events:read') });
   const main = await specialist.getByRole('main').textContent();
   t.match(main, 'Paychecks may miss a change: this event could not be applied.');
   t.match(main, 'Ask the benefits service to send a corrected event.');
@@ -175,8 +165,7 @@ t.test('an event starts with its consequence for paychecks and the action that h
 t.test('an event is found by its whole id', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
-  const page = await stage.signedIn();
-  await page.goto('/events');
+  const page = await stage.opened('/events');
   const find = async (id: string) => {
     await page.getByLabel('Event id').fill(id);
     await page.keyboard.press('Enter');
@@ -192,51 +181,43 @@ t.test('an event is found by its whole id', async (t) => {
 t.test('an event shows its effect, and its body hides personal fields', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
-  const page = await stage.signedIn();
-  await page.goto('/events');
+  const page = await stage.opened('/events');
   await page.getByRole('link', { name: 'evt_applied' }).click();
   await page.waitForURL('**/events/evt_applied');
   const text = (await page.getByRole('main').textContent()) ?? '';
   for (const personal of ['Jo Public', 'Jo Other', '123-45-6789']) t.notOk(text.includes(personal), personal);
   t.match(text, '"employee_name": •••');
   const marked = await page.locator('mark').allTextContents();
-  t.strictSame(
-    marked.map((line) => line.trim()),
-    ['≠     "employee_name": •••,', '≠     "employee_name": •••,'],
-  );
+  for (const line of marked) t.equal(line.trim(), '≠     "employee_name": •••,');
+  t.equal(marked.length, 2);
   await page.getByRole('link', { name: 'd1' }).click();
   await page.waitForURL('**/deductions/d1');
 });
 
-t.test(
-  'the other bodies of an event are compared page by page, and those not stored are counted',
-  async (t) => {
-    const stage = await openConsole(t);
-    await oneOfEach(stage);
-    const others = Array.from({ length: 22 }, (_, nth) => deductionOf('evt_applied', { id: `other-${nth}` }));
-    await receive(stage.db, others, SOON);
-    const page = await stage.signedIn();
-    await page.goto('/events/evt_applied');
-    const summary = await page.locator('#event').textContent();
-    t.match(summary, '20 other bodies with the same ID. Compare them below, then dismiss.');
-    t.match(summary, '3 later deliveries with further bodies were not stored');
-    const bodies = page.getByRole('region', { name: 'Other body' });
-    t.equal(await bodies.count(), 5);
-    t.match(await bodies.last().textContent(), 'other-3');
-    await page.getByRole('link', { name: 'Next page' }).click();
-    await page.waitForURL(/cursor=/);
-    t.match(await bodies.first().textContent(), 'other-4');
-    await page.getByLabel('Reason for dismissing').fill('seen');
-    await page.keyboard.press('Enter');
-    await page.getByText('20 other bodies, dismissed: seen').waitFor();
-  },
-);
+t.test('the other bodies of an event are compared page by page', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const others = Array.from({ length: 22 }, (_, nth) => deductionOf('evt_applied', { id: `other-${nth}` }));
+  await receive(stage.db, others, SOON);
+  const page = await stage.opened('/events/evt_applied');
+  const summary = await page.locator('#event').textContent();
+  t.match(summary, '20 other bodies with the same ID. Compare them below, then dismiss.');
+  t.match(summary, '3 later deliveries with further bodies were not stored');
+  const bodies = page.getByRole('region', { name: 'Other body' });
+  t.equal(await bodies.count(), 5);
+  t.match(await bodies.last().textContent(), 'other-3');
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await page.waitForURL(/cursor=/);
+  t.match(await bodies.first().textContent(), 'other-4');
+  await page.getByLabel('Reason for dismissing').fill('seen');
+  await page.keyboard.press('Enter');
+  await page.getByText('20 other bodies, dismissed: seen').waitFor();
+});
 
 t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
-  const page = await stage.signedIn();
-  await page.goto(`/events/${encodeURIComponent(HOSTILE)}`);
+  const page = await stage.opened(`/events/${encodeURIComponent(HOSTILE)}`);
   t.match(await page.locator('pre.body').textContent(), '<script>alert(3)</script>', 'markup is text');
   await page.getByLabel('Reason for dismissing').fill('sent <i>by</i> mistake');
   await page.keyboard.press('Enter');
@@ -312,38 +293,8 @@ t.test('all matching events are reprocessed after a confirmation', async (t) => 
   t.equal((await stage.call({ url: '/v1/events/evt_ignored' })).json.state, 'ignored');
 });
 
-t.test('a read-only token sees no button and cannot change anything', async (t) => {
-  const stage = await openConsole(t);
-  await oneOfEach(stage);
-  const page = await stage.signedIn({ token: await stage.tokenWith('events:read') });
-  for (const path of ['/events?state=quarantined', '/events/evt_applied']) {
-    await page.goto(path);
-    const main = page.getByRole('main');
-    t.strictSame(
-      await main.getByRole('button').allTextContents(),
-      path.includes('?') ? ['Find', 'Show'] : [],
-    );
-    t.equal(await main.getByRole('checkbox').count(), 0);
-    t.equal(await main.getByRole('link', { name: 'd1' }).count(), 0, 'the ledger is not linked');
-  }
-  const token = await stage.tokenWith('events:read');
-  for (const path of [
-    '/events/reprocess',
-    '/events/reprocess-all',
-    '/events/x/reprocess',
-    '/events/x/dismiss',
-  ]) {
-    const { statusCode } = await stage.app.inject({
-      method: 'POST',
-      url: path,
-      headers: { authorization: `Bearer ${token}` },
-    });
-    t.equal(statusCode, 403, path);
-  }
-});
-
 t.test('an event whose body was deleted shows that and cannot be reprocessed', async (t) => {
-  const { signedIn, db } = await openConsole(t);
+  const { opened, db } = await openConsole(t);
   await deliver(db, [deductionOf('evt_old', { id: 'd1' })]);
   await transact(db, (trx) =>
     trx
@@ -351,8 +302,7 @@ t.test('an event whose body was deleted shows that and cannot be reprocessed', a
       .set({ body: null, body_hash: Buffer.alloc(32, 1) })
       .execute(),
   );
-  const page = await signedIn();
-  await page.goto('/events/evt_old');
+  const page = await opened('/events/evt_old');
   t.match(await page.getByRole('main').textContent(), 'Its SHA-256 was 0101');
   t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
@@ -368,89 +318,4 @@ t.test('the event pages are accessible, in light and dark, and fit a phone', asy
     await page.goto(path);
     await assertGood(t, page, path);
   }
-});
-
-const COMMAND = /benefits-sidecar [a-z]/;
-
-t.test('no advice names a command', async (t) => {
-  for (const { id, advice } of [...LEDGER_CHECKS, ...RUN_CHECKS]) t.notMatch(advice, COMMAND, id);
-});
-
-/** Returns the kind of page that a path leads to. */
-const pageOf = (path: string) => path.replace(/[?#].*/, '').replace(/\/[^/]*\d[^/]*(?=\/|$)/g, '/:id');
-
-/** Visits every kind of page that links lead to, starting at the overview. */
-async function walk(page: Page, look: (path: string) => Promise<void>): Promise<string[]> {
-  const seen = new Set<string>();
-  const paths = ['/'];
-  for (let path = paths.shift(); path !== undefined; path = paths.shift()) {
-    if (seen.has(pageOf(path))) continue;
-    seen.add(pageOf(path));
-    await open(page, path);
-    await look(path);
-    const links = await page
-      .locator('a[href^="/"]')
-      .evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
-    paths.push(...links.filter((link) => !/^\/(v1|docs|openapi)|\.csv/.test(link)));
-  }
-  return [...seen];
-}
-
-t.test('no page names a command, and every amount is formatted and right-aligned', async (t) => {
-  const stage = await openPayroll(t);
-  const { db, call, put, finalized, signedIn } = stage;
-  await finalized('r1', '2026-07-03');
-  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1', employer_contribution: '1205.27' });
-  await deliver(db, [
-    eventOf('evt_asks_1', 'employee-census.sync-request', { employer_id: 'acme' }),
-    eventOf('evt_wrong_1', 'employee.deduction-updated', {}),
-    deductionOf('evt_unmatched_1', { id: 'ded-8', employee_id: 'stranger-1' }),
-  ]);
-  await receive(db, [deductionOf('evt_waits_1', { id: 'ded-7' })]);
-  await call({
-    method: 'POST',
-    url: '/v1/employee-changes/termination',
-    body: { employee_id: 'emp-1', termination_date: '2026-12-31' },
-  });
-  const paused = {
-    state: 'paused',
-    reason: 'the service responded with 401',
-    paused_at: '2026-07-01T00:00:00.000Z',
-    next_probe_at: '2027-01-01T00:00:00.000Z',
-  } as const;
-  await transact(db, (trx) => trx.updateTable('circuit_breaker').set(paused).execute());
-  await put('r2', '2026-07-17');
-
-  const page = await signedIn();
-  const amounts: string[] = [];
-  const seen = await walk(page, async (path) => {
-    t.notMatch(await page.locator('main').innerText(), COMMAND, path);
-    const found = await page
-      .locator('td, .figure, .pays')
-      .evaluateAll((all) =>
-        all.map((one) => ({
-          text: (one.textContent ?? '').trim(),
-          align: getComputedStyle(one).textAlign,
-          isCell: one.tagName === 'TD',
-        })),
-      );
-    for (const { text, align, isCell } of found) {
-      t.notMatch(text, /^[+-]?[\d,]+\.\d\d\b/, `${path}: a bare amount`);
-      if (!/^-?\$/.test(text)) continue;
-      amounts.push(text);
-      t.match(text, /^-?\$\d{1,3}(,\d{3})*\.\d\d/, path);
-      if (isCell) t.equal(align, 'right', `${path}: ${text}`);
-    }
-  });
-  t.ok(amounts.some((text) => text.startsWith('$1,205.27')));
-  for (const kind of [
-    '/events/:id',
-    '/deductions/:id',
-    '/employees/:id',
-    '/runs/:id',
-    '/runs/:id/finalize',
-    '/settings',
-    '/changes/:id',
-  ])
-    t.ok(seen.includes(kind), `${kind} in ${seen.join(' ')}`);
 });

@@ -1,10 +1,11 @@
-/** Opens every page of the console in light, in dark, and on a phone. */
+/** Opens every page of the console. */
 import t, { type Test } from 'tap';
-import { transact } from '../../src/database/transaction.ts';
+import { LEDGER_CHECKS } from '../../src/readiness/report.ts';
+import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { deliver, eventOf } from '../api/deliver.ts';
 import { deduct, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 import { open, openPayroll } from './runs-stage.ts';
-import { assertGood } from './stage.ts';
+import { assertGood, openConsole, type Page } from './stage.ts';
 
 const RUN = '/runs/r';
 const FINAL = '/runs/before';
@@ -36,11 +37,13 @@ async function month(t: Test) {
   await finalized('before', '2026-07-03');
   const lines = [{ employee_id: 'emp-1', amount: '39.23' }];
   await call({ method: 'POST', url: '/v1/payroll-runs/before/taken', body: { lines } });
-  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-2' });
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-2', employer_contribution: '1205.27' });
   await deliver(db, [eventOf('evt-broken', 'employee.deduction-updated', {})], LATELY);
   await sync(db, { employer_id: 'new-employer' });
   await put('r', '2026-07-17');
-  return stage;
+  const left = { employee_id: 'emp-1', termination_date: '2026-12-31' };
+  const { json } = await call({ method: 'POST', url: '/v1/employee-changes/termination', body: left });
+  return { ...stage, changeId: json.id as string };
 }
 
 t.test('a run and an employee are printed in light colors without controls', async (t) => {
@@ -75,28 +78,76 @@ t.test('a part that cannot be loaded shows what to do, and the key / opens the s
   }
 });
 
-t.test('every page is accessible, in light and dark, and fits a phone', async (t) => {
-  const { signedIn } = await month(t);
+const COMMAND = /benefits-sidecar [a-z]/;
+
+t.test('no advice names a command', async (t) => {
+  for (const { id, advice } of [...LEDGER_CHECKS, ...RUN_CHECKS]) t.notMatch(advice, COMMAND, id);
+});
+
+/** Asserts that every amount is formatted, and right-aligned in tables. Returns the amounts. */
+async function assertAmounts(t: Test, page: Page, path: string): Promise<string[]> {
+  const figures = await page
+    .locator('td, .figure, .pays')
+    .evaluateAll((all) =>
+      all.map((figure) => ({
+        text: (figure.textContent ?? '').trim(),
+        align: figure.tagName === 'TD' ? getComputedStyle(figure).textAlign : 'right',
+      })),
+    );
+  const amounts = figures.filter(({ text }) => /^-?\$/.test(text));
+  for (const { text } of figures) t.notMatch(text, /^[+-]?[\d,]+\.\d\d\b/, `${path}: a bare amount`);
+  for (const { text, align } of amounts) {
+    t.match(text, /^-?\$\d{1,3}(,\d{3})*\.\d\d/, path);
+    t.equal(align, 'right', `${path}: ${text}`);
+  }
+  return amounts.map(({ text }) => text);
+}
+
+t.test('every page is accessible, fits a phone, formats amounts and names no command', async (t) => {
+  const { signedIn, changeId } = await month(t);
   const page = await signedIn({ refusals: true });
-  for (const path of PAGES) {
+  const amounts: string[] = [];
+  for (const path of [...PAGES, `/changes/${changeId}`]) {
     await open(page, path);
+    t.notMatch(await page.locator('main').innerText(), COMMAND, path);
+    amounts.push(...(await assertAmounts(t, page, path)));
     await assertGood(t, page, path);
+  }
+  t.ok(amounts.some((text) => text.startsWith('$1,205.27')));
+});
+
+const SCOPES_OF_ALL = ['public', 'any', 'self', 'metrics:read'];
+
+t.test('every route of the console refuses a token without its scope', async (t) => {
+  const { app, tokenWith } = await openConsole(t);
+  const headers = { authorization: `Bearer ${await tokenWith('metrics:read')}` };
+  const routes = app.routeTable.routes.filter(
+    ({ hidden, scope }) => hidden && !SCOPES_OF_ALL.includes(scope),
+  );
+  t.ok(routes.length > 40);
+  for (const { methods, url: pattern } of routes) {
+    const [method = '', url] = [methods[0], pattern.replace(/:[a-z_]+/g, 'unknown')];
+    const { statusCode } = await app.inject({ method: method as 'GET', url, headers });
+    t.equal(statusCode, 403, `${method} ${pattern}`);
   }
 });
 
-t.test('every page of the navigation opens with a token that is limited to employers', async (t) => {
-  const { signedIn, tokenFor, db } = await month(t);
-  const paused = { state: 'paused', next_probe_at: LATELY, paused_at: LATELY, reason: 'a secret' } as const;
-  await transact(db, (trx) => trx.updateTable('circuit_breaker').set(paused).execute());
-  const page = await signedIn({ token: await tokenFor([EMPLOYER], 'all') });
-  await open(page, '/');
-  const links = page.locator('header nav a');
-  const paths = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
-  t.ok(paths.includes('/census') && paths.includes('/changes'), paths.join(' '));
-  for (const path of paths) await open(page, path);
-  for (const path of ['/census', '/changes']) {
-    await open(page, path);
-    t.match(await page.locator('main').textContent(), /Sending is paused/);
-    t.notMatch(await page.locator('main').textContent(), 'a secret');
+t.test('a token that only reads sees no button, and no link to what it may not read', async (t) => {
+  const { opened, tokenWith, changeId } = await month(t);
+  for (const [scope, ...paths] of [
+    ['census:read', '/census', `/census/${EMPLOYER}`, '/census/unknown'],
+    ['events:read', '/events?state=quarantined', '/events/evt-broken'],
+    ['changes:read', `/changes/${changeId}?body=true`],
+  ]) {
+    const page = await opened('/operations', { token: await tokenWith(scope as string), refusals: true });
+    for (const path of paths) {
+      await page.goto(path);
+      const main = page.getByRole('main');
+      const buttons = (await main.getByRole('button').allTextContents()).join();
+      t.match(buttons, /^(Find,)?(Show)?$/, path);
+      t.equal(await main.getByRole('checkbox').count(), 0, path);
+      const ledger = page.locator('a[href^="/ledger"], a[href^="/deductions"], a[href^="/employees"]');
+      t.equal(await ledger.count(), 0, path);
+    }
   }
 });

@@ -38,8 +38,7 @@ async function posting(stage: Stage, page: Page) {
 
 async function opened(t: Test) {
   const stage = await openConsole(t);
-  const page = await stage.signedIn();
-  await page.goto('/');
+  const page = await stage.opened('/');
   return { stage, page, post: await posting(stage, page) };
 }
 
@@ -212,7 +211,7 @@ t.test('removing a row moves the focus to the next one, or to the button that ad
     page.evaluate(
       () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent,
     );
-  const now = (expected: string) => eventually('the focus', focused, (seen) => seen === expected);
+  const now = (expected: string) => eventually('the focus', focused, expected);
   await now('Pay date, row 1');
   for (const [row, next] of [
     [1, 'Remove row 1'],
@@ -243,19 +242,11 @@ t.test('a page whose stream is rejected retries less and less often', async (t) 
     [2, 20_000],
     [3, 40_000],
   ] as const) {
-    await eventually(
-      'asked',
-      () => asked,
-      (seen) => seen === times,
-    );
+    await eventually('asked', () => asked, times);
     await page.locator('#lost:not([hidden])').waitFor();
     await page.clock.runFor(waitMs - 1_000);
     t.equal(asked, times, `not yet ${waitMs} ms later`);
     await page.clock.runFor(1_000);
   }
-  await eventually(
-    'asked',
-    () => asked,
-    (seen) => seen === 4,
-  );
+  await eventually('asked', () => asked, 4);
 });

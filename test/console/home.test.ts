@@ -7,10 +7,9 @@ import { follow, HOSTILE } from './stage.ts';
 const TABLE = 'Payrolls by pay date';
 
 t.test('one click opens the run of a payroll, and the list shows what its computation found', async (t) => {
-  const { signedIn, db, run } = await openPayroll(t);
+  const { opened, db, run } = await openPayroll(t);
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
-  const page = await signedIn();
-  await page.goto('/');
+  const page = await opened('/');
   t.match(await cells(page, TABLE), [['acmebiweekly', 'Jul 17, 2026', 'Not started', '', '', '']]);
   await click(page, /^Start/);
   await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
@@ -41,23 +40,21 @@ t.test('one click starts every payroll, and the list shows what each needs', asy
 });
 
 t.test('a step of the whole employer is listed once', async (t) => {
-  const { signedIn, db } = await openPayroll(t);
+  const { opened, db } = await openPayroll(t);
   await setSchedules(
     db,
     ['north', 'south'].map((pay_group) => schedule({ pay_group })),
   );
-  const page = await signedIn();
-  await page.goto('/');
+  const page = await opened('/');
   await page.getByRole('row', { name: /south/ }).waitFor();
   t.equal(await page.getByRole('link', { name: 'Set the payroll policy' }).count(), 1);
 });
 
 t.test('an employer that needs a setup is led through its steps', async (t) => {
-  const { signedIn, db, tokenWith } = await openPayroll(t);
+  const { opened, db, tokenWith } = await openPayroll(t);
   await sync(db, { employer_id: HOSTILE });
   await setCode(db, 'medical');
-  const page = await signedIn();
-  await page.goto('/?state=needs_setup');
+  const page = await opened('/?state=needs_setup');
   const row = page.getByRole('row', { name: HOSTILE });
   t.strictSame(await row.getByRole('listitem').allTextContents(), [
     'Upload the census',
@@ -67,11 +64,9 @@ t.test('an employer that needs a setup is led through its steps', async (t) => {
   ]);
   await follow(page, row.getByRole('link', { name: 'Set the pay schedule' }));
   t.match(await page.locator('h1').textContent(), HOSTILE);
-  const reader = await signedIn({ token: await tokenWith('runs:read') });
-  await reader.goto('/');
+  const reader = await opened('/', { token: await tokenWith('runs:read') });
   await reader.getByRole('row', { name: /acme/ }).waitFor();
   t.equal(await reader.getByRole('button', { name: /Start/ }).count(), 0);
-  const other = await signedIn({ token: await tokenWith('events:read') });
-  await other.goto('/');
+  const other = await opened('/', { token: await tokenWith('events:read') });
   t.match(other.url(), /\/operations$/, 'home needs runs:read');
 });

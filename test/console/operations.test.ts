@@ -28,8 +28,7 @@ async function trouble({ db }: Stage): Promise<void> {
 t.test('the operations page shows readiness, what failed, and where to fix it', async (t) => {
   const stage = await openConsole(t);
   await trouble(stage);
-  const page = await stage.signedIn();
-  await page.goto('/operations');
+  const page = await stage.opened('/operations');
   const readiness = page.locator('section.readiness');
   await readiness.getByRole('heading', { name: 'Not ready' }).waitFor();
   t.match(await readiness.textContent(), 'Reprocess it after a fix, or dismiss it with a reason');
@@ -50,53 +49,42 @@ t.test('the operations page shows readiness, what failed, and where to fix it', 
   t.match(await page.locator('#events').textContent(), HOSTILE);
 });
 
-t.test('a fresh installation shows the first steps until an event arrives', async (t) => {
-  const { signedIn, db } = await openConsole(t);
-  const page = await signedIn();
-  await page.goto('/operations');
-  const first = page.locator('.first-steps');
+t.test('a fresh installation shows the first steps, and is not ready without data', async (t) => {
+  const { opened, db, call } = await openConsole(t);
+  const page = await opened('/operations');
+  const [first, readiness] = [page.locator('.first-steps'), page.locator('section.readiness')];
   t.match(await first.textContent(), '/webhooks');
   t.equal(await first.getByRole('link', { name: 'Census' }).count(), 1);
+  await readiness.getByRole('heading', { name: 'No data yet' }).waitFor();
+  t.equal(await page.locator('.readiness.good').count(), 0);
+  t.notMatch(await readiness.textContent(), 'can use the ledger');
   await assertAccessible(t, page, 'the operations page of a fresh installation');
+  const body = { organization, employees: [employee] };
+  await call({ method: 'PUT', url: '/v1/employers/acme/census', body });
+  await page.reload();
+  await readiness.getByRole('heading', { name: 'Ready', exact: true }).waitFor();
   await deliver(db, [deductionOf('evt_first', { id: 'd1' })]);
   await page.reload();
   t.equal(await first.count(), 0);
 });
 
-t.test('an installation without data is not reported as ready', async (t) => {
-  const { signedIn, call } = await openConsole(t);
-  const page = await signedIn();
-  await page.goto('/operations');
-  const readiness = page.locator('section.readiness');
-  await readiness.getByRole('heading', { name: 'No data yet' }).waitFor();
-  t.equal(await page.locator('.readiness.good').count(), 0);
-  t.notMatch(await readiness.textContent(), 'can use the ledger');
-  const url = '/v1/employers/acme/census';
-  await call({ method: 'PUT', url, body: { organization, employees: [employee] } });
-  await page.reload();
-  await readiness.getByRole('heading', { name: 'Ready', exact: true }).waitFor();
-});
-
 t.test('each part of the operations page needs its scope', async (t) => {
   const stage = await openConsole(t);
-  const { tokenWith, signedIn } = stage;
+  const { tokenWith, opened } = stage;
   await trouble(stage);
   const partsOf = async (...scopes: string[]) => {
-    const page = await signedIn({ token: await tokenWith(...scopes) });
-    await page.goto('/operations');
+    const page = await opened('/operations', { token: await tokenWith(...scopes) });
     const links = await page.getByRole('main').getByRole('link').count();
     return [await page.getByRole('main').getByRole('heading', { level: 2 }).allTextContents(), links > 0];
   };
-  t.strictSame(await partsOf('ledger:read'), [['Not ready'], true]);
-  t.strictSame(
-    await partsOf('metrics:read'),
-    [['Activity'], false],
-    'pages without permission are not linked',
-  );
-  t.strictSame(await partsOf('census:read'), [['Latest census sync by employer'], true]);
-  t.strictSame(await partsOf('changes:read'), [[], false]);
-  const page = await signedIn({ token: await tokenWith('ledger:read', 'census:read') });
-  await page.goto('/operations');
+  for (const [scope, parts, hasLinks] of [
+    ['ledger:read', ['Not ready'], true],
+    ['metrics:read', ['Activity'], false],
+    ['census:read', ['Latest census sync by employer'], true],
+    ['changes:read', [], false],
+  ] as const)
+    t.strictSame(await partsOf(scope), [parts, hasLinks], scope);
+  const page = await opened('/operations', { token: await tokenWith('ledger:read', 'census:read') });
   await page.getByText('lacks the scope: activity (metrics:read).').waitFor();
 });
 
@@ -105,9 +93,8 @@ t.test('the charts of the last hour have a summary and a table', async (t) => {
   const counts = createReceivingCounts(() => now, []);
   now = NOW;
   for (const ms of [1, 2, 3, 250]) counts.acknowledged(ms);
-  const { signedIn } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
-  const page = await signedIn();
-  await page.goto('/operations');
+  const { opened } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
+  const page = await opened('/operations');
   await page.getByRole('img', { name: '4 events in the last hour; at most 4 per minute.' }).waitFor();
   await page.getByRole('img', { name: 'The slowest took 250 ms.' }).waitFor();
   await page.getByText('Data of Acknowledgment time').click();
@@ -119,9 +106,8 @@ t.test('the charts of the last hour have a summary and a table', async (t) => {
 
 t.test('a part that cannot be read leaves the rest of the page visible', async (t) => {
   const receiving = () => Promise.reject(Object.assign(new Error('silent'), { code: 'MAIN_SILENT' }));
-  const { signedIn } = await openConsole(t, { receiving });
-  const page = await signedIn();
-  await page.goto('/operations');
+  const { opened } = await openConsole(t, { receiving });
+  const page = await opened('/operations');
   await page.locator('section.readiness').waitFor();
   t.match(await page.getByRole('main').textContent(), 'Unavailable');
 });
@@ -144,10 +130,8 @@ t.test('a page refreshes automatically and keeps open sections, focus and scroll
   await deliver(db, [eventOf('evt_2', 'employee.deduction-updated', {})]);
   await page.getByRole('link', { name: 'evt_2' }).waitFor();
   t.equal(await passed.getAttribute('open'), '');
-  t.ok(
-    await page.evaluate(() => (window as unknown as { mark?: boolean }).mark),
-    'the page was not reloaded',
-  );
+  const isSame = await page.evaluate(() => (window as unknown as { mark?: boolean }).mark);
+  t.ok(isSame, 'the page was not reloaded');
   t.equal(await page.evaluate(() => document.activeElement?.textContent?.includes('checks passed')), true);
   const after = await page.evaluate(() => window.scrollY);
   // The browser scrolls by the line that the new event adds above.
@@ -184,9 +168,8 @@ t.test('an open page does not delay the listener’s shutdown', async (t) => {
 });
 
 t.test('the stream of a session ends with the session; without one it is rejected', async (t) => {
-  const { signedIn, base } = await openConsole(t);
-  const page = await signedIn();
-  await page.goto('/operations');
+  const { opened, base } = await openConsole(t);
+  const page = await opened('/operations');
   const [cookie] = await page.context().cookies();
   const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
   t.equal(stream.headers.get('content-type'), 'text/event-stream');
@@ -304,16 +287,11 @@ t.test('subscribers are limited, and unread messages do not pile up', async (t) 
   const { world, notifier } = stage(t);
   const streams = Array.from({ length: LISTENERS_MAX }, () => notifier.subscribe(async () => true));
   t.notOk(streams.includes(null));
-  t.equal(
-    notifier.subscribe(async () => true),
-    null,
-  );
+  const subscribe = () => notifier.subscribe(async () => true);
+  t.equal(subscribe(), null);
   streams[0]?.destroy();
   await once(streams[0] as Readable, 'close');
-  t.not(
-    notifier.subscribe(async () => true),
-    null,
-  );
+  t.not(subscribe(), null);
   for (const mark of ['1', '2', '3']) await seen(world, mark);
   t.equal(unread(streams[1] as Readable), 'retry: 2000\n\nevent: news\ndata:\n\n');
 });

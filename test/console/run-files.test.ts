@@ -34,10 +34,7 @@ t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) =>
   t.match(all.rows[0], { employee_id: 'emp-1', member_amount: '69.23' });
   await open(page, '/runs/r?employee_id=many-0059');
   const some = await download(page, 'Download these lines (CSV)');
-  t.strictSame(
-    some.rows.map((row) => row.employee_id),
-    ['many-0059'],
-  );
+  t.equal(some.rows.map((row) => row.employee_id).join(), 'many-0059');
   await open(page, '/runs/r?sort=employee_id');
   t.equal(await page.locator('details.employee').count(), 50);
   await follow(page, page.getByRole('link', { name: 'Next page' }));
@@ -46,10 +43,9 @@ t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) =>
 });
 
 t.test('a file from payroll is compared by category', async (t) => {
-  const { signedIn, put } = await openPayroll(t);
+  const { opened, put } = await openPayroll(t);
   await put('r', '2026-07-17');
-  const page = await signedIn({ refusals: true });
-  await page.goto('/runs/r/audit');
+  const page = await opened('/runs/r/audit', { refusals: true });
   const file = page.getByLabel('File from payroll');
   await file.setInputFiles(
     csv(
@@ -105,18 +101,11 @@ t.test('deductions taken are saved with their arrears; a rejected file changes n
   await page.getByRole('heading', { name: 'The file contains invalid rows' }).waitFor();
   t.match(await cells(page, 'Problems by row and field'), [['2', 'employee_id', 'is not in the run']]);
   t.strictSame((await run('r')).taken_reports, []);
-  await file.setInputFiles({
-    name: 'taken.json',
-    mimeType: 'application/json',
-    buffer: Buffer.from(
-      JSON.stringify({
-        lines: [
-          { employee_id: 'emp-1', amount: '40.00' },
-          { employee_id: 'emp-2', amount: '69.23' },
-        ],
-      }),
-    ),
-  });
+  const lines = Object.entries({ 'emp-1': '40.00', 'emp-2': '69.23' });
+  const buffer = Buffer.from(
+    JSON.stringify({ lines: lines.map(([employee_id, amount]) => ({ employee_id, amount })) }),
+  );
+  await file.setInputFiles({ name: 'taken.json', mimeType: 'application/json', buffer });
   await click(page, 'Save');
   await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();
   t.strictSame(await cells(page, 'Arrears'), [['emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23']]);
@@ -125,42 +114,33 @@ t.test('deductions taken are saved with their arrears; a rejected file changes n
   t.match(await page.locator('main').textContent(), 'report 1, 2 lines');
 });
 
-t.test(
-  'the page for amounts taken shows each report, and which of its lines a later one replaced',
-  async (t) => {
-    const { signedIn, finalized, call, tokenWith } = await openPayroll(t);
-    await finalized('r', '2026-07-17');
-    const url = '/v1/payroll-runs/r/taken';
-    const report = (...rows: string[]) => {
-      const body = ['employee_id,amount', ...rows].join('\n');
-      return call({ method: 'POST', url, headers: { 'content-type': 'text/csv' }, body });
-    };
-    await report('emp-1,40.00', 'emp-2,60.00');
-    const page = await signedIn();
-    const listening = page.waitForResponse('**/live');
-    await page.goto('/runs/r/taken');
-    await listening;
-    await report('emp-2,69.23');
-    await page.getByText('replaced by report 2').waitFor();
-    await page.getByText('A later report replaces only the lines that it names.').waitFor();
-    t.strictSame(
-      (await cells(page, 'Reports, newest first')).map(([id, , lines]) => [id, lines]),
-      [
-        ['2', '1'],
-        ['1', '2'],
-      ],
-    );
-    t.strictSame(await cells(page, 'Reported lines'), [
-      ['1', 'emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23', 'counts'],
-      ['1', 'emp-2', 'dental', 'regular', '$69.23', '$60.00', '$9.23', 'replaced by report 2'],
-      ['2', 'emp-2', 'dental', 'regular', '$69.23', '$69.23', '$0.00', 'counts'],
-    ]);
-    await assertGood(t, page, 'the reports of amounts taken');
-    await follow(page, page.getByRole('link', { name: '2', exact: true }));
-    t.equal((await cells(page, 'Reported lines')).length, 1);
-    const reader = await signedIn({ token: await tokenWith('runs:read') });
-    await reader.goto('/runs/r/taken');
-    t.equal((await cells(reader, 'Reported lines')).length, 3);
-    t.equal(await reader.getByRole('button', { name: 'Save' }).count(), 0);
-  },
-);
+t.test('the page for amounts taken shows each report and the lines that later ones replaced', async (t) => {
+  const { signedIn, opened, finalized, call, tokenWith } = await openPayroll(t);
+  await finalized('r', '2026-07-17');
+  const url = '/v1/payroll-runs/r/taken';
+  const report = (...rows: string[]) => {
+    const body = ['employee_id,amount', ...rows].join('\n');
+    return call({ method: 'POST', url, headers: { 'content-type': 'text/csv' }, body });
+  };
+  await report('emp-1,40.00', 'emp-2,60.00');
+  const page = await signedIn();
+  const listening = page.waitForResponse('**/live');
+  await page.goto('/runs/r/taken');
+  await listening;
+  await report('emp-2,69.23');
+  await page.getByText('replaced by report 2').waitFor();
+  await page.getByText('A later report replaces only the lines that it names.').waitFor();
+  const reports = await cells(page, 'Reports, newest first');
+  t.equal(reports.map(([id, , lines]) => `${id}: ${lines}`).join(), '2: 1,1: 2');
+  t.strictSame(await cells(page, 'Reported lines'), [
+    ['1', 'emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23', 'counts'],
+    ['1', 'emp-2', 'dental', 'regular', '$69.23', '$60.00', '$9.23', 'replaced by report 2'],
+    ['2', 'emp-2', 'dental', 'regular', '$69.23', '$69.23', '$0.00', 'counts'],
+  ]);
+  await assertGood(t, page, 'the reports of amounts taken');
+  await follow(page, page.getByRole('link', { name: '2', exact: true }));
+  t.equal((await cells(page, 'Reported lines')).length, 1);
+  const reader = await opened('/runs/r/taken', { token: await tokenWith('runs:read') });
+  t.equal((await cells(reader, 'Reported lines')).length, 3);
+  t.equal(await reader.getByRole('button', { name: 'Save' }).count(), 0);
+});

@@ -5,56 +5,50 @@ import { BIWEEKLY, deduct, employ, schedule, setSchedules } from '../support/pay
 import { cells, click, lines, open, openLines, openPayroll } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
 
-t.test(
-  'a run that changed since it was reviewed is not finalized until the new totals are confirmed',
-  async (t) => {
-    const { signedIn, put, run, db } = await openPayroll(t);
-    await put('r', '2026-07-17');
-    const page = await signedIn();
-    const contribute = (member_contribution: string) =>
-      deduct(
-        db,
-        `evt-${member_contribution}`,
-        { id: 'ded-1', employee_id: 'emp-1', member_contribution },
-        `2026-07-09T00:00:00.${member_contribution.slice(0, 3)}Z`,
-      );
-    await open(page, '/runs/r');
-    const finalize = page.getByRole('link', { name: 'Finalize' });
-    await finalize.click();
-    await page.locator('#review').waitFor();
-    t.strictSame(await cells(page, 'Totals'), [
-      ['Lines', '2'],
-      ['Employees', '2'],
-      ['Employee amount', '$138.46'],
-      ['Employer amount', '$323.06'],
-    ]);
-    await open(page, '/runs/r');
-    await finalize.waitFor();
-    await contribute('175.00');
-    await finalize.click();
-    await page.getByText('The run changed since you opened it.').waitFor();
-    t.match((await cells(page, 'Totals'))[2], ['Employee amount', '$138.46', '$149.99']);
-    await assertGood(t, page, 'the finalize page');
-    await contribute('200.00');
-    await click(page, 'Finalize');
-    await page.getByText('The run changed since it was reviewed. Nothing was finalized.').waitFor();
-    t.equal((await run('r')).state, 'open');
-    t.strictSame(await cells(page, 'Totals'), [
-      ['Lines', '2', '2'],
-      ['Employees', '2', '2'],
-      ['Employee amount', '$149.99', '$161.53'],
-      ['Employer amount', '$323.06', '$323.06'],
-    ]);
-    await click(page, 'Finalize');
-    await page.waitForURL('**/runs/r?finalized=true');
-    t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, accept_reason: null });
-    t.match(await page.locator('main').textContent(), 'It is final.');
-    await click(page, 'Verify');
-    await page.getByText('All 2 lines match.').waitFor();
-    await open(page, '/runs/r/finalize');
-    t.match(await page.locator('main').textContent(), 'This run is already finalized');
-  },
-);
+t.test('a run that changed since its review is finalized only with the new totals', async (t) => {
+  const { signedIn, put, run, db } = await openPayroll(t);
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  const contribute = (member_contribution: string) => {
+    const sent = `2026-07-09T00:00:00.${member_contribution.slice(0, 3)}Z`;
+    return deduct(db, `evt-${member_contribution}`, { id: 'ded-1', member_contribution }, sent);
+  };
+  await open(page, '/runs/r');
+  const finalize = page.getByRole('link', { name: 'Finalize' });
+  await finalize.click();
+  await page.locator('#review').waitFor();
+  t.strictSame(await cells(page, 'Totals'), [
+    ['Lines', '2'],
+    ['Employees', '2'],
+    ['Employee amount', '$138.46'],
+    ['Employer amount', '$323.06'],
+  ]);
+  await open(page, '/runs/r');
+  await finalize.waitFor();
+  await contribute('175.00');
+  await finalize.click();
+  await page.getByText('The run changed since you opened it.').waitFor();
+  t.match((await cells(page, 'Totals'))[2], ['Employee amount', '$138.46', '$149.99']);
+  await assertGood(t, page, 'the finalize page');
+  await contribute('200.00');
+  await click(page, 'Finalize');
+  await page.getByText('The run changed since it was reviewed. Nothing was finalized.').waitFor();
+  t.equal((await run('r')).state, 'open');
+  t.strictSame(await cells(page, 'Totals'), [
+    ['Lines', '2', '2'],
+    ['Employees', '2', '2'],
+    ['Employee amount', '$149.99', '$161.53'],
+    ['Employer amount', '$323.06', '$323.06'],
+  ]);
+  await click(page, 'Finalize');
+  await page.waitForURL('**/runs/r?finalized=true');
+  t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, accept_reason: null });
+  t.match(await page.locator('main').textContent(), 'It is final.');
+  await click(page, 'Verify');
+  await page.getByText('All 2 lines match.').waitFor();
+  await open(page, '/runs/r/finalize');
+  t.match(await page.locator('main').textContent(), 'This run is already finalized');
+});
 
 t.test('a run that is not ready is finalized only with a reason', async (t) => {
   const { signedIn, put, run, db } = await openPayroll(t);
@@ -90,44 +84,36 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.match(await page.locator('.checks > li').textContent(), `: emp-1, ${HOSTILE}`, 'it stays visible');
 });
 
-t.test(
-  'a newer amount that is not applied is marked on its line, its employee and before finalizing',
-  async (t) => {
-    const { signedIn, put, db, tokenWith } = await openPayroll(t);
-    await put('r', '2026-07-17');
-    const newer = { member_contribution: '175.00', taxability: 'untaxed' };
-    await deduct(db, 'evt-3', newer, '2026-07-09T00:00:00Z');
-    const message = 'A newer amount for medical arrived on July 10 and is not applied';
-    const page = await signedIn();
-    await openLines(page, '/runs/r');
-    t.match((await lines(page))[0], `${message}: 150.00 → 175.00`);
-    t.notMatch((await lines(page))[1], 'not applied');
-    const notice = page.getByRole('region', { name: 'Amounts not applied' });
-    t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00 (event evt-3)`);
-    await page.getByText('evt-3: emp-1, medical').waitFor();
-    await assertGood(t, page, 'a run with an amount that is not applied');
-    await open(page, '/runs/r/finalize');
-    await page.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
-    t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00`);
-    await page.goto('/employees/emp-1');
-    t.match(await notice.textContent(), `${message}: 150.00 → 175.00`);
-    await assertGood(t, page, 'an employee with an amount that is not applied');
-    const reader = await signedIn({ token: await tokenWith('runs:read') });
-    await openLines(reader, '/runs/r');
-    await reader.getByRole('heading', { name: 'Not ready' }).waitFor();
-    t.match((await lines(reader))[0], message);
-    t.notMatch(await reader.locator('main').textContent(), '175');
-  },
-);
+t.test('a newer amount that is not applied is marked wherever its employee is shown', async (t) => {
+  const { signedIn, put, db, tokenWith } = await openPayroll(t);
+  await put('r', '2026-07-17');
+  const newer = { member_contribution: '175.00', taxability: 'untaxed' };
+  await deduct(db, 'evt-3', newer, '2026-07-09T00:00:00Z');
+  const message = 'A newer amount for medical arrived on July 10 and is not applied';
+  const page = await signedIn();
+  await openLines(page, '/runs/r');
+  t.match((await lines(page))[0], `${message}: 150.00 → 175.00`);
+  t.notMatch((await lines(page))[1], 'not applied');
+  const notice = page.getByRole('region', { name: 'Amounts not applied' });
+  t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00 (event evt-3)`);
+  await page.getByText('evt-3: emp-1, medical').waitFor();
+  await assertGood(t, page, 'a run with an amount that is not applied');
+  await open(page, '/runs/r/finalize');
+  await page.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
+  t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00`);
+  await page.goto('/employees/emp-1');
+  t.match(await notice.textContent(), `${message}: 150.00 → 175.00`);
+  await assertGood(t, page, 'an employee with an amount that is not applied');
+  const reader = await signedIn({ token: await tokenWith('runs:read') });
+  await openLines(reader, '/runs/r');
+  await reader.getByRole('heading', { name: 'Not ready' }).waitFor();
+  t.match((await lines(reader))[0], message);
+  t.notMatch(await reader.locator('main').textContent(), '175');
+});
 
 t.test('a moved start date is decided on the page that the readiness check links to', async (t) => {
   const { signedIn, put, db, call } = await openPayroll(t);
-  const moved = {
-    id: 'ded/3',
-    employee_id: 'emp-1',
-    line_of_coverage: 'vision',
-    effective_start: '2026-07-01',
-  };
+  const moved = { id: 'ded/3', line_of_coverage: 'vision', effective_start: '2026-07-01' };
   await deduct(db, 'evt-3', moved, '2026-06-01T00:00:00Z');
   const later = { ...moved, effective_start: '2026-08-01', member_contribution: '99.00' };
   await deduct(db, 'evt-4', later, '2026-06-20T00:00:00Z');
@@ -168,12 +154,8 @@ t.test('without runs:write, the page of a deduction names the scope that a decis
 t.test('a warning is accepted by name with a reason, and later runs remember it', async (t) => {
   const { signedIn, put, run, db } = await openPayroll(t);
   await deduct(db, 'evt-second', { period: 'biweekly' }, '2026-02-01T00:00:00Z');
-  await deduct(
-    db,
-    'evt-third',
-    { id: 'ded-2', employee_id: 'emp-2', period: 'weekly' },
-    '2026-02-01T00:00:00Z',
-  );
+  const weekly = { id: 'ded-2', employee_id: 'emp-2', period: 'weekly' };
+  await deduct(db, 'evt-third', weekly, '2026-02-01T00:00:00Z');
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r/finalize');
@@ -193,11 +175,7 @@ t.test('a warning is accepted by name with a reason, and later runs remember it'
 
 t.test('every link to fix a finding belongs to a check', async (t) => {
   const ids = RUN_CHECKS.map(({ id }) => id);
-  const linked = Object.keys(runFixes({ id: 'r', employer_id: 'acme' }));
-  t.strictSame(
-    linked.filter((id) => !ids.includes(id)),
-    [],
-  );
+  for (const id of Object.keys(runFixes({ id: 'r', employer_id: 'acme' }))) t.ok(ids.includes(id), id);
 });
 
 t.test('an open run can be deleted, a finalized run voided with a reason', async (t) => {
@@ -214,10 +192,8 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   page.once('dialog', (dialog) => dialog.accept());
   await click(page, 'Delete');
   await page.waitForURL('**/runs');
-  t.strictSame(
-    (await cells(page, 'Payroll runs, latest pay date first')).map(([id]) => id),
-    ['r'],
-  );
+  const left = await cells(page, 'Payroll runs, latest pay date first');
+  t.equal(left.map(([id]) => id).join(), 'r');
 
   await open(page, '/runs/r');
   t.equal(await page.getByRole('button', { name: 'Delete' }).count(), 0);
@@ -234,10 +210,9 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
 });
 
 t.test('a read-only token sees no button that changes anything and cannot open their pages', async (t) => {
-  const { signedIn, put, tokenWith } = await openPayroll(t);
+  const { opened, put, tokenWith } = await openPayroll(t);
   await put('r', '2026-07-17');
-  const page = await signedIn({ token: await tokenWith('runs:read'), refusals: true });
-  await page.goto('/runs');
+  const page = await opened('/runs', { token: await tokenWith('runs:read'), refusals: true });
   t.equal(await page.getByRole('link', { name: 'New off-cycle run' }).count(), 0);
   await open(page, '/runs/r');
   for (const name of [/Finalize/, /Delete/, /Copy to a new run/])
@@ -253,13 +228,7 @@ t.test('a read-only token sees no button that changes anything and cannot open t
 t.test('an open run that cannot be computed shows why', async (t) => {
   const { signedIn, put, db } = await openPayroll(t);
   await put('r', '2026-07-17', { pay_frequency: 'semimonthly', remainder: 'none' });
-  await setSchedules(db, [
-    {
-      pay_frequency: 'semimonthly',
-      pay_group: null,
-      pay_dates: [{ pay_date: '2026-07-15', period_start: '2026-07-01', period_end: '2026-07-15' }],
-    },
-  ]);
+  await setSchedules(db, [schedule({ pay_frequency: 'semimonthly', pay_dates: BIWEEKLY.slice(0, 1) })]);
   const page = await signedIn({ refusals: true });
   await open(page, '/runs/r');
   await page.getByRole('heading', { name: 'This run cannot be computed' }).waitFor();
@@ -279,12 +248,8 @@ t.test('a run is compared with the previous one, and every employee outside it h
     schedule({ pay_frequency: 'monthly', pay_dates: BIWEEKLY.slice(0, 1) }),
   ]);
   await finalized('before', '2026-07-03');
-  await deduct(
-    db,
-    'evt-5',
-    { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00', effective_start: '2026-07-10' },
-    '2026-07-05T00:00:00Z',
-  );
+  const raised = { id: 'ded-1', member_contribution: '200.00', effective_start: '2026-07-10' };
+  await deduct(db, 'evt-5', raised, '2026-07-05T00:00:00Z');
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');

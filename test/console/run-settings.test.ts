@@ -14,8 +14,7 @@ const codesOf = async ({ call }: PayrollConsole) =>
 
 t.test('payroll codes are edited as a table: pasted, changed, removed, and rejected by row', async (t) => {
   const stage = await openPayroll(t);
-  const page = await stage.signedIn();
-  await page.goto('/settings');
+  const page = await stage.opened('/settings');
   await page.getByLabel('Employer id').fill('acme');
   await click(page, 'Show');
   await page.getByText('No payroll codes').waitFor();
@@ -23,24 +22,18 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   const used = ['dental employee', 'dental employer', 'medical employee', 'medical employer'];
   for (const [place, line] of used.entries()) {
     const chosen = (column: string) => page.getByLabel(`${column}, row ${place + 1}`).inputValue();
-    t.equal(
-      `${await chosen('Line of coverage')} ${await chosen('Paid by')}`,
-      line,
-      'a line in use is suggested',
-    );
+    const suggested = `${await chosen('Line of coverage')} ${await chosen('Paid by')}`;
+    t.equal(suggested, line, 'a line in use is suggested');
   }
   await page.getByLabel('Code, row 1').fill(HOSTILE);
   await click(page, 'Add a row');
   const second = page.getByLabel('Line of coverage, row 5');
   await second.waitFor();
-  t.ok(
-    await second.evaluate((input) => input === document.activeElement),
-    'the focus moves to the next field',
-  );
+  const hasFocus = await second.evaluate((input) => input === document.activeElement);
+  t.ok(hasFocus, 'the focus moves to the next field');
   await page.getByText('Paste rows from a spreadsheet').click();
-  await page
-    .getByLabel('Rows to add')
-    .fill('line_of_coverage\ttaxability\nmedical\tpre_tax\temployee\tMED1\nhsa\t\temployer\tHSA9\tdeposit');
+  const pasted = 'medical\tpre_tax\temployee\tMED1\nhsa\t\temployer\tHSA9\tdeposit';
+  await page.getByLabel('Rows to add').fill(`line_of_coverage\ttaxability\n${pasted}`);
   await click(page, 'Add these rows');
   await page.getByLabel('Code, row 6').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'the input is kept');
@@ -68,8 +61,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
 t.test('a pay schedule is edited as a table, and the other schedules of the employer stay', async (t) => {
   const stage = await openPayroll(t);
   await setSchedules(stage.db, [schedule(), schedule({ pay_group: HOSTILE })]);
-  const page = await stage.signedIn();
-  await page.goto('/settings?employer_id=acme');
+  const page = await stage.opened('/settings?employer_id=acme');
   await page.getByRole('link', { name: 'Edit', exact: true }).last().click();
   t.match(await page.locator('h1').textContent(), HOSTILE);
   t.equal(await page.getByRole('row').count(), BIWEEKLY.length + 1);
@@ -116,17 +108,13 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
 
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
   await page.getByText('Paste rows from a spreadsheet').click();
-  await page
-    .getByLabel('Rows to add')
-    .fill(BIWEEKLY.map((date) => Object.values(date).map(slashed).join('\t')).join('\n'));
+  const rows = BIWEEKLY.map((date) => Object.values(date).map(slashed).join('\t'));
+  await page.getByLabel('Rows to add').fill(rows.join('\n'));
   await click(page, 'Save pay schedule');
   await page.getByLabel(`Pay date, row ${BIWEEKLY.length}`).waitFor();
   t.equal((await scheduleOf(stage)).length, 2, 'pasted rows are not saved yet');
   await click(page, 'Save pay schedule');
-  await page
-    .getByText('must not have the pay_frequency and pay_group of a schedule before it')
-    .first()
-    .waitFor();
+  await page.getByText('must not have the pay_frequency and pay_group').first().waitFor();
   await page.getByLabel('Pay group').fill('day');
   await click(page, 'Save pay schedule');
   await page.getByText('Saved.').waitFor();
@@ -136,16 +124,13 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   page.once('dialog', (dialog) => dialog.accept());
   await click(page, 'Delete pay schedule');
   await page.getByText('Saved.').waitFor();
-  t.match(
-    (await scheduleOf(stage)).map((known: { pay_group: string | null }) => known.pay_group),
-    [null, 'day'],
-  );
+  const left: { pay_group: string | null }[] = await scheduleOf(stage);
+  t.equal(left.map(({ pay_group }) => `${pay_group}`).join(), 'null,day');
 });
 
 t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   const stage = await openPayroll(t);
-  const page = await stage.signedIn();
-  await page.goto('/settings?employer_id=acme');
+  const page = await stage.opened('/settings?employer_id=acme');
   await page.getByText('No payroll policy').waitFor();
   await page.getByRole('link', { name: 'Edit payroll policy' }).click();
   await page.getByLabel('Pay dates from').fill('2026-07-01');

@@ -41,11 +41,8 @@ export async function openLines(page: Page, path: string): Promise<void> {
   await open(page, `${path}?all=true&sort=employee_id`);
   for (const employee of await page.locator('details.employee > summary').all()) {
     await employee.click();
-    await page
-      .locator('.lines-of')
-      .getByText('Loading the lines')
-      .filter({ visible: true })
-      .waitFor({ state: 'detached' });
+    const loading = page.locator('.lines-of').getByText('Loading the lines').filter({ visible: true });
+    await loading.waitFor({ state: 'detached' });
   }
 }
 

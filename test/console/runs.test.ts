@@ -6,9 +6,8 @@ import { cells, click, lines, open, openLines, openPayroll, type PayrollConsole 
 import { assertGood, HOSTILE, type Page } from './stage.ts';
 
 t.test('a run is previewed and saved, and each amount is explained', async (t) => {
-  const { signedIn, call } = await openPayroll(t);
-  const page = await signedIn();
-  await page.goto('/runs/new');
+  const { opened, call } = await openPayroll(t);
+  const page = await opened('/runs/new');
   await page.getByLabel('Run id').fill('acme-1');
   await page.getByLabel('Employer id').fill('acme');
   await page.getByLabel('Pay period start').fill('2026-06-29');
@@ -49,10 +48,9 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
 });
 
 t.test('problems are shown next to their fields and in a summary, and the input stays', async (t) => {
-  const { signedIn, put } = await openPayroll(t);
+  const { opened, put } = await openPayroll(t);
   await put('taken-id', '2026-07-17');
-  const page = await signedIn();
-  await page.goto('/runs/new');
+  const page = await opened('/runs/new');
   await page.getByLabel('Employer id').fill(HOSTILE);
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-18');
   await page.getByText('Pay dates of the year', { exact: true }).click();
@@ -68,27 +66,19 @@ t.test('problems are shown next to their fields and in a summary, and the input 
   ]);
   t.ok(await said.evaluate((element) => element === document.activeElement), 'it has the focus');
   t.equal(await page.getByLabel('Employer id').inputValue(), HOSTILE);
-  t.equal(
-    await page.getByLabel('Pay dates', { exact: true }).inputValue(),
-    '2026-07-17 no-day',
-    'its section is open',
-  );
+  const dates = await page.getByLabel('Pay dates', { exact: true }).inputValue();
+  t.equal(dates, '2026-07-17 no-day', 'its section is open');
   await said.getByRole('link', { name: 'Pay period end' }).click();
   const field = page.getByLabel('Pay period end');
   t.match(page.url(), /#period_end$/);
   t.equal(await field.getAttribute('aria-invalid'), 'true');
-  t.match(
-    await page.locator(`#${(await field.getAttribute('aria-describedby'))?.split(' ')[0]}`).textContent(),
-    'is required',
-  );
+  const [description] = (await field.getAttribute('aria-describedby'))?.split(' ') ?? [];
+  t.match(await page.locator(`#${description}`).textContent(), 'is required');
 
   await page.goto('/runs/new?like=taken-id');
   await page.getByLabel('Run id').fill('taken-id');
   await click(page, 'Save the run');
-  await page
-    .locator('.problem')
-    .filter({ hasText: 'A run with this ID and a different body exists' })
-    .waitFor();
+  await page.locator('.problem').getByText('A run with this ID and a different body exists').waitFor();
   await assertGood(t, page, 'a form with errors');
   t.equal(await page.getByLabel('Run id').getAttribute('aria-invalid'), 'true');
 });
@@ -114,12 +104,7 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   await finalized('r1', '2026-07-03');
   const taken = { url: '/v1/payroll-runs/r1/taken', headers: { 'content-type': 'text/csv' } };
   await call({ method: 'POST', ...taken, body: 'employee_id,amount\nemp-2,40.00\n' });
-  await deduct(
-    db,
-    'evt-late',
-    { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00' },
-    '2026-07-09T00:00:00Z',
-  );
+  await deduct(db, 'evt-late', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-09T00:00:00Z');
   await put('r2', '2026-07-17', { adjustments: 'include', arrears: 'include' });
   const page = await signedIn();
   await openLines(page, '/runs/r2');

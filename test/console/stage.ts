@@ -23,8 +23,11 @@ export type Stage = Running & {
   /** Opens a page without a session. Errors in the browser's console fail the test. */
   visit(options?: VisitOptions): Promise<Page>;
   /** Opens a page with a session; by default with the first token, which has all scopes. */
-  signedIn(options?: VisitOptions & { token?: string }): Promise<Page>;
+  signedIn(options?: SignedInOptions): Promise<Page>;
+  /** Opens a path with a session. */
+  opened(path: string, options?: SignedInOptions): Promise<Page>;
 };
+type SignedInOptions = VisitOptions & { token?: string };
 export type VisitOptions = {
   scheme?: 'light' | 'dark';
   width?: number;
@@ -68,23 +71,17 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, por
     listen(t, page, options);
     return page;
   };
-  return {
-    ...running,
-    base,
-    visit,
-    async signedIn({ token = FIRST_TOKEN, ...options } = {}) {
-      const page = await visit(options);
-      await page.context().addCookies([await session(base, token)]);
-      return page;
-    },
+  const signedIn: Stage['signedIn'] = async ({ token = FIRST_TOKEN, ...options } = {}) => {
+    const page = await visit(options);
+    await page.context().addCookies([await session(base, token)]);
+    return page;
   };
-}
-
-export async function signIn(page: Page, token: string): Promise<void> {
-  await page.goto('/sign-in');
-  await page.getByLabel('API token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL('**/');
+  const opened: Stage['opened'] = async (path, options) => {
+    const page = await signedIn(options);
+    await page.goto(path);
+    return page;
+  };
+  return { ...running, base, visit, signedIn, opened };
 }
 
 /** Creates a session by posting the sign-in form, without a browser. */

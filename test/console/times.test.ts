@@ -4,10 +4,9 @@ import { click } from './runs-stage.ts';
 import { openConsole } from './stage.ts';
 
 t.test('times are local to the browser with UTC on hover, in lists and in fields', async (t) => {
-  const { signedIn, db } = await openConsole(t);
+  const { opened, db } = await openConsole(t);
   await deliver(db, [deductionOf('evt_1', { id: 'd1' })], '2026-01-31T02:30:00Z');
-  const page = await signedIn({ zone: 'America/New_York' });
-  await page.goto('/events');
+  const page = await opened('/events', { zone: 'America/New_York' });
   const received = page.getByText('Jan 30, 2026, 9:30:00 PM', { exact: true });
   t.equal(await received.getAttribute('title'), 'Jan 31, 2026, 02:30:00 UTC');
   const from = page.getByLabel('Received from', { exact: true });
