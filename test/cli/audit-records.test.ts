@@ -12,14 +12,7 @@ import type { Action } from '../../src/security/audit.ts';
 import { readHead } from '../../src/security/audit-chain.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
-import {
-  census,
-  compensationChange,
-  deduction,
-  demographic,
-  newHire,
-  termination,
-} from '../contract/samples.ts';
+import * as samples from '../contract/samples.ts';
 import { report } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER } from '../support/payroll.ts';
@@ -50,10 +43,17 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const { record_id } = await readHead(db);
   const at = new Date().toISOString();
   const reason = ['--reason', 'a test'];
-  const settings = (name: string, value: object) => [
-    ...[name, 'put', file(`${name}.json`, JSON.stringify(value))],
-    ...['--employer', EMPLOYER],
-  ];
+  const employer = ['--employer', EMPLOYER];
+  const json = (name: string, value: object) => file(`${name}.json`, JSON.stringify(value));
+  const settings = (name: string, value: object) => [name, 'put', json(name, value), ...employer];
+  const imported = { ...samples.deduction, id: 'ded-before' };
+  const { newHire, termination, demographic, compensationChange } = samples;
+  const changes = {
+    'new-hire': newHire,
+    termination,
+    demographic,
+    'compensation-change': compensationChange,
+  };
   const overridden = ['r', '--employee', 'emp-1', '--deduction', 'ded-1'];
   const amounts = ['--employee-amount', '1.00', '--employer-amount', '0'];
   const taken = file('taken.csv', 'employee_id,amount\nemp-1,1.00\n');
@@ -81,12 +81,12 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['evidence', 'run', 'r', join(dirname(taken), 'evidence.tar')], action: 'run.read' },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
-    { argv: ['items', 'open', opening, '--employer', EMPLOYER], action: 'item.open' },
+    { argv: ['items', 'open', opening, ...employer], action: 'item.open' },
     {
-      argv: ['items', 'decide', '--employer', EMPLOYER, '--employee', 'emp-1', '--action', 'hold', ...reason],
+      argv: ['items', 'decide', ...employer, '--employee', 'emp-1', '--action', 'hold', ...reason],
       action: 'item.decide',
     },
-    { argv: ['approval', 'require', '--employer', EMPLOYER, ...reason], action: 'approval-setting.put' },
+    { argv: ['approval', 'require', ...employer, ...reason], action: 'approval-setting.put' },
     { argv: settings('codes', { codes }), action: 'codes.put' },
     { argv: settings('policy', { effective_from: '2026-01-01', remainder: 'spread' }), action: 'policy.put' },
     { argv: [...settings('schedule', { schedules: [] }), '--year', '2026'], action: 'schedule.put' },
@@ -100,16 +100,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
       action: 'deduction.decide-start',
     },
     {
-      argv: [
-        'deductions',
-        'assign',
-        'ded-m',
-        '--employer',
-        EMPLOYER,
-        '--effective-on',
-        '2027-01-01',
-        ...reason,
-      ],
+      argv: ['deductions', 'assign', 'ded-m', ...employer, '--effective-on', '2027-01-01', ...reason],
       action: 'deduction.assign',
     },
     () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], at),
@@ -122,35 +113,26 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['change', 'release', hire], action: 'change.release' },
     { argv: ['change', 'retry', hire], action: 'change.retry' },
     { argv: ['change', 'cancel', move, ...reason, '--yes'], action: 'change.cancel' },
-    { argv: ['census', 'sync', '--employer', EMPLOYER], action: 'census-sync.request' },
+    { argv: ['census', 'sync', ...employer], action: 'census-sync.request' },
     { argv: ['token', 'create', '--name', 'grafana', '--scope', 'metrics:read'], action: 'token.create' },
     { argv: ['token', 'revoke', 'grafana', '--yes'], action: 'token.revoke' },
     () => transact(db, (trx) => beginSession(trx, 'a token', new Date(at))),
     { argv: ['session', 'end', '--all', '--yes'], action: 'session.end' },
     () => transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute()),
     { argv: ['accept-loss', ...reason, '--yes'], action: 'loss.accept' },
-    ...Object.entries({
-      'new-hire': newHire,
-      termination,
-      demographic,
-      'compensation-change': compensationChange,
-    }).map(
+    ...Object.entries(changes).map(
       ([kind, fields]): Step => ({
-        argv: ['change', kind, file(`${kind}.json`, JSON.stringify({ ...fields, employee_id: 'zoe' }))],
+        argv: ['change', kind, json(kind, { ...fields, employee_id: 'zoe' })],
         action: 'change.report',
       }),
     ),
     {
-      argv: ['census', 'stage', file('census.json', JSON.stringify(census)), '--employer', EMPLOYER],
+      argv: ['census', 'stage', json('census', samples.census), ...employer],
       action: 'census.stage',
       records: 2,
     },
     {
-      argv: [
-        'import',
-        'deductions',
-        file('deductions.ndjson', JSON.stringify({ ...deduction, id: 'ded-before' })),
-      ],
+      argv: ['import', 'deductions', file('deductions.ndjson', JSON.stringify(imported))],
       action: 'deduction.import',
       records: 2,
     },

@@ -31,86 +31,69 @@ onEitherEngine('a CSV without its organization file is rejected, and the file is
   });
 });
 
-onEitherEngine(
-  'a staged census is shown without personal data, and a sync waits for its upload',
-  async (t) => {
-    const { env } = await withDatabase(t);
-    const employer = ['--employer', 'maple-bakery'];
-    t.match(await here(t, env, ['census', 'stage', CSV_FILE, ...employer]), {
-      code: 0,
-      stdout: /Staged 5 employees/,
-    });
-    const sync = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
-    t.match(sync, { employer_id: 'maple-bakery', state: 'requested', event_id: null, overdue: false });
-    t.notHas(sync, 'request_id');
+onEitherEngine('a staged census is shown without personal data', async (t) => {
+  const { env } = await withDatabase(t);
+  const employer = ['--employer', 'maple-bakery'];
+  const staged = await here(t, env, ['census', 'stage', CSV_FILE, ...employer]);
+  t.match(staged, { code: 0, stdout: /Staged 5 employees/ });
+  const sync = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
+  t.match(sync, { employer_id: 'maple-bakery', state: 'requested', event_id: null, overdue: false });
+  t.notHas(sync, 'request_id');
 
-    const shown = await here(t, env, ['census', 'show', ...employer, '--json']);
-    t.match(jsonOf(shown), {
-      census: { employer_id: 'maple-bakery', employees: 5, fresh: true },
-      syncs: [{ id: sync.id }],
-    });
-    const people = await here(t, env, ['census', 'show', ...employer]);
-    t.match(people.stdout, /employees +5\nstaged_at .+\nlast_upload +none\nfresh +yes/);
-    for (const { first_name, last_name, email } of JSON.parse(readFileSync(JSON_FILE, 'utf8')).employees) {
-      for (const value of [first_name, last_name, email]) t.notMatch(shown.stdout + people.stdout, value);
-    }
-  },
-);
+  const shown = await here(t, env, ['census', 'show', ...employer, '--json']);
+  t.match(jsonOf(shown), {
+    census: { employer_id: 'maple-bakery', employees: 5, fresh: true },
+    syncs: [{ id: sync.id }],
+  });
+  const people = await here(t, env, ['census', 'show', ...employer]);
+  t.match(people.stdout, /employees +5\nstaged_at .+\nlast_upload +none\nfresh +yes/);
+  for (const { first_name, last_name, email } of JSON.parse(readFileSync(JSON_FILE, 'utf8')).employees) {
+    for (const value of [first_name, last_name, email]) t.notMatch(shown.stdout + people.stdout, value);
+  }
+});
 
-onEitherEngine(
-  'an employer id that does not fit into a URL is rejected before the file is read',
-  async (t) => {
-    for (const id of ['', '.', '..', 'x'.repeat(256)]) {
-      const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
-      t.match(ran, { code: 2, stderr: /--employer must be an id/ });
-    }
-  },
-);
+onEitherEngine('an employer id that does not fit into a URL is rejected', async (t) => {
+  for (const id of ['', '.', '..', 'x'.repeat(256)]) {
+    const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
+    t.match(ran, { code: 2, stderr: /--employer must be an id/ });
+  }
+});
 
-onEitherEngine(
-  'census show --response shows the response that failed the latest upload, and records that it was read',
-  async (t) => {
-    const { env, db } = await withDatabase(t);
-    const employer = ['--employer', 'acme'];
-    const at = new Date().toISOString();
-    await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
-    const { sync_id } = await db.selectFrom('census_syncs').select('sync_id').executeTakeFirstOrThrow();
-    const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
-    const [row] = await db.selectFrom('outbox').select('request_id').execute();
-    const requestId = String(row?.request_id);
-    const encryptor = createEncryptor(readDataKeys(env));
-    const response = encryptor.encrypt(
-      Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`),
-      placeOf(requestId, 'response'),
-    );
-    await transact(db, async (trx) => {
-      await trx
-        .updateTable('outbox')
-        .set({ state: 'rejected', is_next: 0, finished_at: '2026-01-31T09:30:00.000Z', response })
-        .execute();
-      await failSyncs(trx, requestId, 'the service responded with 422');
-    });
-    const reads = () => readsOf(db);
+onEitherEngine('census show --response shows what failed the latest upload, and is recorded', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const employer = ['--employer', 'acme'];
+  const at = new Date().toISOString();
+  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
+  const { sync_id } = await db.selectFrom('census_syncs').select('sync_id').executeTakeFirstOrThrow();
+  const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
+  const [row] = await db.selectFrom('outbox').select('request_id').execute();
+  const requestId = String(row?.request_id);
+  const encryptor = createEncryptor(readDataKeys(env));
+  const response = encryptor.encrypt(
+    Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`),
+    placeOf(requestId, 'response'),
+  );
+  await transact(db, async (trx) => {
+    await trx
+      .updateTable('outbox')
+      .set({ state: 'rejected', is_next: 0, finished_at: '2026-01-31T09:30:00.000Z', response })
+      .execute();
+    await failSyncs(trx, requestId, 'the service responded with 422');
+  });
+  const reads = () => readsOf(db);
 
-    const people = await show();
-    t.match(people, { code: 0, stdout: /the service responded with 422/ });
-    t.notMatch(people.stdout + (await show('--json')).stdout, CANARY);
-    t.strictSame(await reads(), []);
-    t.match(await show('--response'), { code: 0, stdout: `\n{"error":"${CANARY}: ***-**-4321"}\\u001b\n` });
-    t.match(jsonOf(await show('--response', '--json')), {
-      response: `{"error":"${CANARY}: ***-**-4321"}\u001b`,
-    });
-    const name = userInfo().username;
-    const read = {
-      action: 'census-sync.read',
-      resource_id: sync_id,
-      employer_id: 'acme',
-      actor_kind: 'cli',
-      actor_name: name,
-    };
-    t.match(await reads(), [read, read]);
-  },
-);
+  const people = await show();
+  t.match(people, { code: 0, stdout: /the service responded with 422/ });
+  t.notMatch(people.stdout + (await show('--json')).stdout, CANARY);
+  t.strictSame(await reads(), []);
+  t.match(await show('--response'), { code: 0, stdout: `\n{"error":"${CANARY}: ***-**-4321"}\\u001b\n` });
+  t.match(jsonOf(await show('--response', '--json')), {
+    response: `{"error":"${CANARY}: ***-**-4321"}\u001b`,
+  });
+  const name = userInfo().username;
+  const read = { action: 'census-sync.read', resource_id: sync_id, employer_id: 'acme', actor_name: name };
+  t.match(await reads(), [read, read]);
+});
 
 onEitherEngine('a sync of an employer that no source has is refused', async (t) => {
   const { env } = await withDatabase(t);
@@ -129,21 +112,12 @@ onEitherEngine('a sync of an employer that no source has is refused', async (t) 
 
 onEitherEngine('a command that reads, filters by or protects an employer names an unknown id', async (t) => {
   const { env } = await withDatabase(t);
-  const commands = [
-    ['census', 'show'],
-    ['schedule', 'show'],
-    ['policy', 'show'],
-    ['codes', 'show'],
-    ['run', 'list'],
-    ['deductions', 'list'],
-    ['readiness'],
-    ['audit', 'list'],
-    ['approval', 'show'],
-    ['approval', 'require', '--reason', 'audit of 2026'],
-  ];
-  for (const command of commands) {
-    const ran = await here(t, env, [...command, '--employer', 'typo', '--json']);
-    t.match(ran, { code: 1, stdout: '', stderr: /nothing is known of the employer typo/ }, command.join(' '));
+  for (const command of [
+    ...['census show', 'schedule show', 'policy show', 'codes show', 'run list', 'deductions list'],
+    ...['readiness', 'audit list', 'approval show', 'approval require --reason audit'],
+  ]) {
+    const ran = await here(t, env, [...command.split(' '), '--employer', 'typo', '--json']);
+    t.match(ran, { code: 1, stdout: '', stderr: /nothing is known of the employer typo/ }, command);
   }
   const validated = await here(t, env, ['census', 'validate', JSON_FILE, '--employer', 'typo']);
   t.match(validated, { code: 0, stderr: /Nothing is known of the employer typo/ });

@@ -38,22 +38,19 @@ async function stage(t: Test, name: string, content: string) {
   return { env, db, path, add: (...more: string[]) => here(t, env, ['import', 'deductions', path, ...more]) };
 }
 
-onEitherEngine(
-  'imported deductions are in the ledger immediately, and the same file again changes nothing',
-  async (t) => {
-    const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
-    await employ(db, 'emp-1');
-    t.match(await add(), { code: 0, stdout: '2 rows: 2 imported, 0 already imported\n', stderr: '' });
-    const list = ['deductions', 'list', '--json'];
-    const first = jsonOf(await here(t, env, list));
-    t.match(first.data, [
-      { id: 'ded-1', member_contribution: '150.00', version: 1, employer_id: 'acme' },
-      { id: 'ded-2', member_contribution: '12.50', version: 1 },
-    ]);
-    t.match(jsonOf(await add('--json')), { rows: 2, imported: 0, applied: true });
-    t.strictSame(jsonOf(await here(t, env, list)), first);
-  },
-);
+onEitherEngine('imported deductions are applied, and the same file again changes nothing', async (t) => {
+  const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
+  await employ(db, 'emp-1');
+  t.match(await add(), { code: 0, stdout: '2 rows: 2 imported, 0 already imported\n', stderr: '' });
+  const list = ['deductions', 'list', '--json'];
+  const first = jsonOf(await here(t, env, list));
+  t.match(first.data, [
+    { id: 'ded-1', member_contribution: '150.00', version: 1, employer_id: 'acme' },
+    { id: 'ded-2', member_contribution: '12.50', version: 1 },
+  ]);
+  t.match(jsonOf(await add('--json')), { rows: 2, imported: 0, applied: true });
+  t.strictSame(jsonOf(await here(t, env, list)), first);
+});
 
 onEitherEngine('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
@@ -134,20 +131,14 @@ onEitherEngine('a deduction is assigned to one of the employers of its employee'
   await employ(db, 'emp-1');
   await employ(db, 'emp-1', { employer_id: 'globex' });
   await deliver(db, [deductionOf('e1', { id: 'ded-1', employee_id: 'emp-1' }, '2026-06-01T00:00:00Z')]);
-  const assign = (employer: string, id = 'ded-1') =>
+  const assign = (employer: string) =>
     here(t, env, [
-      ...['deductions', 'assign', id, '--employer', employer, '--effective-on', '2026-07-06'],
+      ...['deductions', 'assign', 'ded-1', '--employer', employer, '--effective-on', '2026-07-06'],
       ...['--reason', 'elected in this job'],
     ]);
   const stdout = 'Assigned ded-1 to globex from the pay period of 2026-07-06\n';
   t.match(await assign('globex'), { code: 0, stdout });
-  t.match(await assign('nobody'), {
-    code: 1,
-    stderr: /--employer must be an employer with whom the employee/,
-  });
-  t.match(await assign('globex', 'ded-9'), { code: 1, stderr: /ded-9/ });
-  const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json']));
-  t.match(data, [{ id: 'ded-1', employer_id: 'globex' }]);
+  t.match(await assign('nobody'), { code: 1, stderr: /--employer must be an employer with whom the/ });
   const list = (id: string) => here(t, env, ['deductions', 'assignments', id]);
   t.match((await list('ded-1')).stdout, /^globex +2026-07-06 +.+ +elected in this job$/m);
   t.match(await list('ded-9'), { code: 1, stderr: /ded-9/ });

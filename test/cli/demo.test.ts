@@ -64,10 +64,7 @@ t.test('demo --once plays every step, returns 0 and leaves nothing behind', asyn
 
   const text = running.stdout();
   const steps = text.match(/^\d\. /gm) ?? [];
-  t.strictSame(
-    steps,
-    Array.from({ length: STEPS }, (_, index) => `${index + 1}. `),
-  );
+  t.equal(steps.join(''), '1. 2. 3. 4. 5. 6. 7. 8. 9. ');
   t.match(text, `All ${STEPS} steps succeeded`);
   t.match(
     text,
@@ -93,16 +90,10 @@ t.test('demo --once plays every step, returns 0 and leaves nothing behind', asyn
   for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
     for (const { ssn, email, dob, phone_number } of employees) {
       const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
-      t.notOk(
-        personal.some((value) => ours.includes(value)),
-        'nothing personal',
-      );
+      for (const value of personal) t.notOk(ours.includes(value), 'nothing personal');
     }
   }
-  t.strictSame(
-    ours.split('\n').filter((line) => line.length > COLUMNS),
-    [],
-  );
+  for (const line of ours.split('\n')) t.ok(line.length <= COLUMNS, line);
 });
 
 t.test('the demo stays up, the printed commands work, and Ctrl-C ends it', async (t) => {
@@ -138,10 +129,7 @@ t.test('the demo stays up, the printed commands work, and Ctrl-C ends it', async
 t.test("the demo fails with the reason when it can't create its scratch folder", async (t) => {
   const running = start(t, '/nonexistent', '--once');
   t.equal(await exitCodeOf(running), 1);
-  t.match(
-    running.stderr(),
-    /^benefits-sidecar: cannot create a scratch folder in \/nonexistent \(ENOENT\): set TMPDIR/,
-  );
+  t.match(running.stderr(), /cannot create a scratch folder in \/nonexistent \(ENOENT\): set TMPDIR/);
 });
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });

@@ -132,63 +132,30 @@ t.test('no table of the commands cuts an id on a terminal', async (t) => {
   const changes = `employee_id,termination_date\n${LONG},2026-12-31\n`;
   const reported = await succeed('change', 'termination', file('leavers.csv', changes), '--json');
   const policy = { effective_from: '2026-01-01', scheme: 'first-checks', arrears: 'include' };
-  const code = {
-    line_of_coverage: 'voluntary_short_term_disability',
-    side: 'employee',
-    code: 'x'.repeat(60),
-  };
-  await succeed('policy', 'put', file('policy.json', JSON.stringify(policy)), '--employer', EMPLOYER);
-  await succeed(
-    'codes',
-    'put',
-    file('codes.json', JSON.stringify({ codes: [code] })),
-    '--employer',
-    EMPLOYER,
-  );
-  await succeed(
-    'token',
-    'create',
-    '--name',
-    'n'.repeat(64),
-    '--scope',
-    'ledger:read',
-    'runs:read',
-    'runs:write',
-  );
+  const line_of_coverage = 'voluntary_short_term_disability';
+  const codes = [{ line_of_coverage, side: 'employee', code: 'x'.repeat(60) }];
+  const ofEmployer = ['--employer', EMPLOYER];
+  await succeed('policy', 'put', file('policy.json', JSON.stringify(policy)), ...ofEmployer);
+  await succeed('codes', 'put', file('codes.json', JSON.stringify({ codes })), ...ofEmployer);
+  await succeed('token', 'create', '--name', 'n'.repeat(64), '--scope', 'ledger:read', 'runs:read');
   await run('create', LONG, ...optionsOn('2026-07-31'));
   await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   const audited = file('audit.csv', `employee_id,line_of_coverage,member_amount\n${LONG},dental,1.00\n`);
-  await succeed('census', 'sync', '--employer', EMPLOYER);
+  await succeed('census', 'sync', ...ofEmployer);
 
-  const ofEmployer = ['--employer', EMPLOYER];
-  const tables: string[][] = [
-    ['events', 'list'],
-    ['deductions', 'list'],
-    ['deductions', 'versions', LONG],
-    ['change', 'list'],
-    ['token', 'list'],
-    ['run', 'list'],
-    ['run', 'show', 'r1'],
-    ['run', 'audit', 'r1', audited],
-    ['schedule', 'show', ...ofEmployer],
-    ['policy', 'show', ...ofEmployer],
-    ['codes', 'show', ...ofEmployer],
-    ['census', 'show', ...ofEmployer],
-    ['retention', '--dry-run'],
-    ['keys', 'rotate'],
-    ['simulate', '--scenario', 'list'],
-  ];
+  const tables = [
+    ...['events list', 'deductions list', `deductions versions ${LONG}`, 'change list', 'token list'],
+    ...['run list', 'run show r1', `run audit r1 ${audited}`, 'retention --dry-run', 'keys rotate'],
+    ...['schedule', 'policy', 'codes', 'census'].map((noun) => `${noun} show ${ofEmployer.join(' ')}`),
+    'simulate --scenario list',
+  ].map((command) => command.split(' '));
   t.equal(jsonOf(reported).accepted, 1);
   for (const argv of tables) {
     const plain = await here(t, { ...env, NO_COLOR: '1' }, argv);
     t.not(plain.stdout, '', argv.join(' '));
     const { stdout } = await here(t, { ...env, NO_COLOR: '1' }, argv, { isTTY: true });
     const ids = stdout.split(/\s+/).filter((word) => word.startsWith('long-'));
-    t.strictSame(
-      [...new Set(ids)].filter((id) => id !== LONG),
-      [],
-      `${argv.join(' ')}: no id is cut`,
-    );
+    for (const id of ids) t.equal(id, LONG, `${argv.join(' ')}: no id is cut`);
   }
   for (const [noun = '', ...verb] of tables.slice(0, 4))
     t.match((await succeed(noun, ...verb)).stdout, LONG, `${noun} shows long values in full in a pipe`);
@@ -261,24 +228,21 @@ t.test('stored text is shown escaped, and JSON keeps its exact value', async (t)
   }
 });
 
-t.test(
-  'files and programs receive exact CSV and JSON, terminals receive no control characters',
-  async (t) => {
-    const { run, deduct, env, db } = await payrollStage(t);
-    // A payroll line shows the employee's id as the service wrote it.
-    const employee = 'emp\u007f\u009b2J\u202e-1';
-    await employ(db, employee);
-    await deduct('evt-3', { id: 'ded-3', employee_id: employee });
-    t.equal((await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', employee)).code, 0);
-    const lines = ['run', 'lines', 'r1'];
-    const csv = await here(t, env, [...lines, '--csv']);
-    const [{ employee_id } = {}] = parse(csv.stdout, { columns: true }) as Record<string, string>[];
-    t.equal(employee_id, employee);
-    t.match((await harmless(t, env, [...lines, '--csv'])).stdout, /^r1,.*,emp\\u007f\\u009b2J\\u202e-1,/m);
-    for (const isTTY of [true, false]) {
-      const ran = await harmless(t, env, [...lines, '--json'], isTTY);
-      t.equal(jsonOf(ran).employee_id, employee);
-      t.match((await harmless(t, env, lines, isTTY)).stdout, 'emp\\u007f\\u009b2J\\u202e-1');
-    }
-  },
-);
+t.test('programs receive exact CSV and JSON, terminals no control characters', async (t) => {
+  const { run, deduct, env, db } = await payrollStage(t);
+  // A payroll line shows the employee's id as the service wrote it.
+  const employee = 'emp\u007f\u009b2J\u202e-1';
+  await employ(db, employee);
+  await deduct('evt-3', { id: 'ded-3', employee_id: employee });
+  t.equal((await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', employee)).code, 0);
+  const lines = ['run', 'lines', 'r1'];
+  const csv = await here(t, env, [...lines, '--csv']);
+  const [{ employee_id } = {}] = parse(csv.stdout, { columns: true }) as Record<string, string>[];
+  t.equal(employee_id, employee);
+  t.match((await harmless(t, env, [...lines, '--csv'])).stdout, /^r1,.*,emp\\u007f\\u009b2J\\u202e-1,/m);
+  for (const isTTY of [true, false]) {
+    const ran = await harmless(t, env, [...lines, '--json'], isTTY);
+    t.equal(jsonOf(ran).employee_id, employee);
+    t.match((await harmless(t, env, lines, isTTY)).stdout, 'emp\\u007f\\u009b2J\\u202e-1');
+  }
+});

@@ -61,12 +61,8 @@ onSqlite('retention waits while the sidecar on the file notices a wrong clock', 
 onEitherEngine('a pay schedule is set from a file and shown as it was set', async (t) => {
   const { env, file } = await payrollStage(t);
   const body = { schedules: [schedule({ pay_group: 'north' })] };
-  const put = await here(t, env, [
-    'schedule',
-    'put',
-    file('s.json', JSON.stringify(body)),
-    ...['--employer', 'e', '--year', '2026'],
-  ]);
+  const options = ['--employer', 'e', '--year', '2026'];
+  const put = await here(t, env, ['schedule', 'put', file('s.json', JSON.stringify(body)), ...options]);
   t.equal(put.code, 0);
   t.match(put.stdout, /^biweekly +north +2026-07-17 +2026-06-29 +2026-07-12$/m);
   t.strictSame(jsonOf(await here(t, env, ['schedule', 'show', '--employer', 'e', '--json'])), {

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER, employ, taken } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, employ, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -24,30 +24,27 @@ async function answering({ env }: Stage, answer: string | null, ...argv: string[
   return { code, asked };
 }
 
-onEitherEngine(
-  'a run is created with its totals and ETag, and creating it again changes nothing',
-  async (t) => {
-    const { run } = await payrollStage(t);
-    const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
-    t.equal(created.code, 0);
-    t.equal(created.stderr, '');
-    t.match(created.stdout, /^state +open$/m);
-    t.match(created.stdout, /^pay dates of the year +26$/m);
-    t.match(created.stdout, /^medical +1 +1 +\$69\.23 +\$161\.53$/m);
-    t.match(created.stdout, /^all pre_tax +2 +2 +\$138\.46 +\$323\.06$/m);
-    t.match(created.stdout, /^total +2 +2 +\$138\.46 +\$323\.06$/m);
-    t.match(created.stdout, /^employees +2$/m);
+onEitherEngine('a run is created with its totals, and creating it again changes nothing', async (t) => {
+  const { run } = await payrollStage(t);
+  const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
+  t.equal(created.code, 0);
+  t.equal(created.stderr, '');
+  t.match(created.stdout, /^state +open$/m);
+  t.match(created.stdout, /^pay dates of the year +26$/m);
+  t.match(created.stdout, /^medical +1 +1 +\$69\.23 +\$161\.53$/m);
+  t.match(created.stdout, /^all pre_tax +2 +2 +\$138\.46 +\$323\.06$/m);
+  t.match(created.stdout, /^total +2 +2 +\$138\.46 +\$323\.06$/m);
+  t.match(created.stdout, /^employees +2$/m);
 
-    const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
-    t.match(again, { code: 0, stderr: /Nothing changed/ });
-    t.match(created.stdout, new RegExp(`^ETag +${jsonOf(again).etag}$`, 'm'));
-    t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {
-      code: 1,
-      stdout: '',
-      stderr: /another run has the id r1/,
-    });
-  },
-);
+  const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
+  t.match(again, { code: 0, stderr: /Nothing changed/ });
+  t.match(created.stdout, new RegExp(`^ETag +${jsonOf(again).etag}$`, 'm'));
+  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {
+    code: 1,
+    stdout: '',
+    stderr: /another run has the id r1/,
+  });
+});
 
 onEitherEngine('every field of a run has an option, and a file can set them all', async (t) => {
   const { db, run, file } = await payrollStage(t);
@@ -60,23 +57,10 @@ onEitherEngine('every field of a run has an option, and a file can set them all'
   ];
   const shown = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), ...options, '--json'));
   const body = {
-    employer_id: 'acme',
-    pay_frequency: 'biweekly',
-    period_start: '2026-06-29',
-    period_end: '2026-07-12',
-    pay_date: PAY_DATE,
-    kind: 'off_cycle',
-    pay_group: 'g',
-    employee_ids: ['emp-1', 'emp-2'],
-    deductions: ['ded-1'],
-    final_checks: [{ employee_id: 'emp-1', shares: 'all' }],
-    scheme: 'month-even',
-    applies_on: 'period_end',
-    remainder: 'spread',
-    extra_paycheck: 'skip',
-    adjustments: 'include',
-    arrears: 'include',
-    policy_reason: 'agreed',
+    ...bodyOn(PAY_DATE, { kind: 'off_cycle', pay_group: 'g', employee_ids: ['emp-1', 'emp-2'] }),
+    ...{ deductions: ['ded-1'], final_checks: [{ employee_id: 'emp-1', shares: 'all' }] },
+    ...{ scheme: 'month-even', applies_on: 'period_end', remainder: 'spread', extra_paycheck: 'skip' },
+    ...{ adjustments: 'include', arrears: 'include', policy_reason: 'agreed' },
   };
   t.match(shown, body);
   const again = await run('create', 'r1', file('run.json', JSON.stringify(body)));
@@ -88,35 +72,10 @@ onEitherEngine('every field of a run has an option, and a file can set them all'
 });
 
 const REJECTED = [
-  [
-    'an invalid date',
-    ['create', 'r', ...optionsOn(PAY_DATE), '--period-end', '2026-02-30'],
-    2,
-    /--period-end: /,
-  ],
-  [
-    'a date outside the schedule, with the nearest ones',
-    ['create', 'r', ...optionsOn(PAY_DATE), '--pay-date', '2026-07-18'],
-    1,
-    /--pay-date: .*2026-07-17 and 2026-07-31/,
-  ],
-  [
-    'an unknown employer',
-    ['create', 'r', ...optionsOn(PAY_DATE), '--employer', 'akme'],
-    1,
-    /--employer: is unknown/,
-  ],
   ['an id outside the pattern', ['create', 'r/1', ...optionsOn(PAY_DATE)], 2, /1 to 128 of A-Z/],
-  [
-    'an id that does not fit into a URL',
-    ['create', '..', ...optionsOn(PAY_DATE)],
-    2,
-    /not only one or two dots/,
-  ],
   ['a file and an option', ['create', 'r', 'x.json', '--kind', 'regular'], 2, /by a file or by options/],
   ['a missing file', ['create', 'r', '/no/such.json'], 1, /\/no\/such\.json does not exist/],
   ['an unknown run', ['show', 'r'], 1, /there is no run r: .*run list/],
-  ['lines of an unknown run', ['lines', 'r'], 1, /there is no run r/],
   ['finalizing an unknown run', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
   ['finalizing unseen', ['finalize', 'r'], 2, /--etag/],
   ['accept without a reason', ['finalize', 'r', '--yes', '--accept', 'overlap'], 2, /--reason/],
@@ -150,14 +109,9 @@ onEitherEngine('lines print as a table, as CSV, or as one JSON object per line',
   const csv = await run('lines', 'r1', '--csv');
   t.match(csv.stdout, /^run_id,period_start,.*,outstanding_after\r\nr1,2026-06-29,.*\r\nr1,.*\r\n$/);
   const json = await run('lines', 'r1', '--json');
-  const lines = json.stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  t.match(lines, [
-    { employee_id: 'emp-1', member_amount: '69.23' },
-    { employee_id: 'emp-2', member_amount: '69.23' },
-  ]);
+  const lines = json.stdout.trimEnd().split('\n');
+  for (const [index, employee_id] of ['emp-1', 'emp-2'].entries())
+    t.match(JSON.parse(lines[index] ?? ''), { employee_id, member_amount: '69.23' });
   const one = await run('lines', 'r1', '--employee', 'emp-2');
   t.match(one.stdout, /^emp-2\n/);
   t.notMatch(one.stdout, 'emp-1');
@@ -262,24 +216,21 @@ onEitherEngine('on a terminal finalizing shows the totals and asks for confirmat
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
 });
 
-onEitherEngine(
-  "an audit shows differences from payroll's file in four categories and ends with 1",
-  async (t) => {
-    const { run, file } = await payrollStage(t);
-    await run('create', 'r1', ...optionsOn(PAY_DATE));
-    const head = 'employee_id,line_of_coverage,member_amount\n';
-    const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);
-    t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +\$138\.46 +\$138\.46 /m });
-    const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
-    const { code, stdout } = await run('audit', 'r1', other);
-    t.equal(code, 1);
-    t.match(stdout, /^only here +1 +\$69\.23 +\$0\.00 /m);
-    t.match(stdout, /^only in payroll +1 +\$0\.00 +\$5\.00 /m);
-    t.match(stdout, /^amount differs +1 +\$69\.23 +\$60\.00 /m);
-    t.match(stdout, /^employee unknown +1 +\$0\.00 +\$7\.00 /m);
-    t.match(stdout, /^emp-2 +dental +\$69\.23 +- /m);
-    t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
-    const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
-    t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must name its deduction or code/ });
-  },
-);
+onEitherEngine('an audit shows differences in four categories and ends with 1', async (t) => {
+  const { run, file } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const head = 'employee_id,line_of_coverage,member_amount\n';
+  const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);
+  t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +\$138\.46 +\$138\.46 /m });
+  const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
+  const { code, stdout } = await run('audit', 'r1', other);
+  t.equal(code, 1);
+  t.match(stdout, /^only here +1 +\$69\.23 +\$0\.00 /m);
+  t.match(stdout, /^only in payroll +1 +\$0\.00 +\$5\.00 /m);
+  t.match(stdout, /^amount differs +1 +\$69\.23 +\$60\.00 /m);
+  t.match(stdout, /^employee unknown +1 +\$0\.00 +\$7\.00 /m);
+  t.match(stdout, /^emp-2 +dental +\$69\.23 +- /m);
+  t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
+  const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
+  t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must name its deduction or code/ });
+});

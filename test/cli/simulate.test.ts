@@ -41,12 +41,8 @@ t.test('the simulator prints the settings, requests each census and enrolls its 
     await arrived(1);
     const body = readFileSync(join(folder, 'acme.json'), 'utf8');
     const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-    const answer = await fetch(`${baseUrlOf(printed)}/employer/acme/census`, {
-      method: 'POST',
-      headers,
-      body,
-    });
-    t.equal(answer.status, 200);
+    const address = `${baseUrlOf(printed)}/employer/acme/census`;
+    t.equal((await fetch(address, { method: 'POST', headers, body })).status, 200);
     await arrived(4);
   });
   t.equal(ran.code, 0);
@@ -58,12 +54,8 @@ t.test('the simulator prints the settings, requests each census and enrolls its 
     /Enrolling 3 employees of acme: \d+ deduction events, each sent twice and out of order\n/,
   );
   t.match(ran.stdout, /Event msg_\w+ acknowledged \(204\)\n/);
-  const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
-  t.same(types.slice(0, 3), [
-    'employee-census.sync-request',
-    'employee-census.sync-complete',
-    'employee.deduction-updated',
-  ]);
+  const types = arrivals.map(({ text }) => JSON.parse(text).event_type).join(' ');
+  t.match(types, /^employee-census\.sync-request employee-census\.sync-complete employee\.deduction-updated/);
   const staged = JSON.parse(readFileSync(join(folder, 'acme.json'), 'utf8'));
   t.same(census.problems(staged), []);
   for (const { first_name, last_name, email, employee_id } of staged.employees) {
@@ -132,29 +124,25 @@ t.test('the simulator injects the faults in --fault and rejects an unknown one',
   t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
 });
 
-t.test(
-  'fixtures are signed with the first configured secret and posted in order of file names',
-  async (t) => {
-    const other = environment(t).WEBHOOK_SECRETS;
-    const { port, accepted, refused } = await startReceiver(t);
-    const env = {
-      WEBHOOK_SECRETS: `${SECRET} ${other}`,
-      RECEIVER_HOST: '0.0.0.0',
-      RECEIVER_PORT: String(port),
-    };
-    const ran = await here(t, env, ['replay', FIXTURES]);
-    t.match(ran, {
-      code: 0,
-      stdout: `16 of 16 events delivered to http://127.0.0.1:${port}/webhooks\n`,
-      stderr: '',
-    });
-    t.same(refused, []);
-    t.same(
-      accepted.map(({ eventId }) => eventId),
-      Array.from({ length: 16 }, (_, index) => `msg_fixture${String(index + 1).padStart(13, '0')}`),
-    );
-  },
-);
+t.test('fixtures are signed with the first secret and posted in order of file names', async (t) => {
+  const other = environment(t).WEBHOOK_SECRETS;
+  const { port, accepted, refused } = await startReceiver(t);
+  const env = {
+    WEBHOOK_SECRETS: `${SECRET} ${other}`,
+    RECEIVER_HOST: '0.0.0.0',
+    RECEIVER_PORT: String(port),
+  };
+  const ran = await here(t, env, ['replay', FIXTURES]);
+  t.match(ran, {
+    code: 0,
+    stdout: `16 of 16 events delivered to http://127.0.0.1:${port}/webhooks\n`,
+    stderr: '',
+  });
+  t.same(refused, []);
+  for (const [index, { eventId }] of accepted.entries())
+    t.equal(eventId, `msg_fixture${String(index + 1).padStart(13, '0')}`);
+  t.equal(accepted.length, 16);
+});
 
 t.test('a replay takes several paths, posts concurrently, and shows progress on a terminal', async (t) => {
   const { port, accepted } = await startReceiver(t, { verify: createVerify([SECRET], () => new Date()) });
