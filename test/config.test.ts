@@ -199,13 +199,8 @@ t.test('an OpenID Connect provider needs its variables and encrypted addresses',
   ] as [string, string, RegExp, Variables?][]) {
     refused(t, { ...provider, ...more, [variable]: value }, variable, rule, value);
   }
-  refused(
-    t,
-    { CONSOLE_TOKEN_SIGN_IN: 'off' },
-    'CONSOLE_TOKEN_SIGN_IN',
-    /only if OIDC_ISSUER is set/,
-    'alone',
-  );
+  const off = { CONSOLE_TOKEN_SIGN_IN: 'off' };
+  refused(t, off, 'CONSOLE_TOKEN_SIGN_IN', /only if OIDC_ISSUER is set/, 'alone');
   const { signIn } = readConfig({ ...REQUIRED, ...provider, OIDC_ISSUER: 'http://127.0.0.1:3000' });
   t.match(signIn.provider, { scopes: 'openid profile', roleClaim: 'groups', clientSecret: null });
 });
@@ -224,13 +219,8 @@ t.test('the listeners cannot share a port on the same address', async (t) => {
     ['localhost', '::1'],
     ['0.0.0.0', 'localhost'],
   ] as const) {
-    refused(
-      t,
-      both('8080', receiver, api),
-      'API_PORT',
-      /and RECEIVER_PORT are both 8080/,
-      `${receiver} ${api}`,
-    );
+    const same = /and RECEIVER_PORT are both 8080/;
+    refused(t, both('8080', receiver, api), 'API_PORT', same, `${receiver} ${api}`);
     t.ok(readConfig({ ...REQUIRED, ...both('0', receiver, api) }), 'port 0 gives each listener its own port');
   }
   for (const [receiver, api] of [
@@ -309,21 +299,10 @@ t.test('a webhook secret has 24 to 64 bytes', async (t) => {
     'separated by a comma': `${webhookSecret(24)},${webhookSecret(24)}`,
   };
   for (const [name, text] of Object.entries(malformed)) {
-    refused(
-      t,
-      { WEBHOOK_SECRETS: text },
-      'WEBHOOK_SECRETS',
-      /entry 1 must be whsec_ .* 24 to 64 bytes/,
-      name,
-    );
-    const second = `${webhookSecret(24)} ${text}`;
-    refused(
-      t,
-      { WEBHOOK_SECRETS: second },
-      'WEBHOOK_SECRETS',
-      /entry 2 must/,
-      `${name}, as the second entry`,
-    );
+    const rule = /entry 1 must be whsec_ .* 24 to 64 bytes/;
+    refused(t, { WEBHOOK_SECRETS: text }, 'WEBHOOK_SECRETS', rule, name);
+    const second = { WEBHOOK_SECRETS: `${webhookSecret(24)} ${text}` };
+    refused(t, second, 'WEBHOOK_SECRETS', /entry 2 must/, `${name}, as the second entry`);
   }
 });
 
@@ -340,11 +319,6 @@ t.test('a data key has an id and 32 bytes, and each id is used once', async (t) 
   for (const [name, text] of Object.entries(malformed)) {
     refused(t, { DATA_KEYS: text }, 'DATA_KEYS', /entry 1 must be an id.*keys generate/, name);
   }
-  refused(
-    t,
-    { DATA_KEYS: `${dataKey('a')} ${dataKey('a')}` },
-    'DATA_KEYS',
-    /two keys with the id a$/,
-    'twice',
-  );
+  const twice = { DATA_KEYS: `${dataKey('a')} ${dataKey('a')}` };
+  refused(t, twice, 'DATA_KEYS', /two keys with the id a$/, 'twice');
 });

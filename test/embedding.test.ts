@@ -14,17 +14,12 @@ type Given = { variables?: Variables; options?: Partial<SidecarOptions>; simulat
 
 async function embed(t: Test, given: Given) {
   const keys = makeKeys();
-  const simulator = await startSimulator({
-    apiKey: keys.apiKey,
-    secrets: [keys.webhookSecret],
-    employeesEach: 3,
-    ...given.simulator,
-  });
+  const secrets = [keys.webhookSecret];
+  const options = { apiKey: keys.apiKey, secrets, employeesEach: 3, ...given.simulator };
+  const simulator = await startSimulator(options);
   t.teardown(simulator.close);
-  const config = readConfig({
-    ...variablesFor(await newDatabaseUrl(t), simulator.url, keys),
-    ...given.variables,
-  });
+  const variables = variablesFor(await newDatabaseUrl(t), simulator.url, keys);
+  const config = readConfig({ ...variables, ...given.variables });
   const sidecar = await createSidecar(config, { log: silentLog, ...given.options });
   t.teardown(sidecar.stop);
   simulator.subscribe(`${sidecar.receiver}/webhooks`);
@@ -78,11 +73,8 @@ onEitherEngine('with a census function', async (t) => {
     t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
     t.strictSame(asked, ['maple-bakery']);
     t.equal((await api.get('/v1/censuses')).source, 'function', 'the source is shown in the API');
-    t.strictSame(
-      uploadsOf('maple-bakery').map(({ status, body }) => ({ status, body })),
-      [{ status: 200, body: { organization, employees } }],
-      'unchanged except for the pay group',
-    );
+    const [{ status, body } = {}, ...others] = uploadsOf('maple-bakery');
+    t.strictSame([status, body, others], [200, { organization, employees }, []], 'without the pay group');
   });
 
   await t.test('it may return chunks of any size from a shared buffer', async (t) => {
@@ -118,44 +110,37 @@ onEitherEngine('with a census function', async (t) => {
     t.strictSame(uploadsOf('acme'), []);
   });
 
-  await t.test(
-    "an error becomes the sync's reason, without its message, and the function is called again",
-    async (t) => {
-      const employerIds = [...CASES.keys()];
-      for (const [employerId, { error, given }] of CASES) {
-        functions.set(employerId, () => {
-          if (error !== undefined) throw error;
-          return given;
-        });
-      }
-      await Promise.all(employerIds.map(simulator.requestCensus));
-      // All employers at once, each fixed as soon as its reason is seen, because the backoff doubles with each
-      // attempt.
-      const waiting = new Set(employerIds);
-      await eventually(
-        'each sync has a reason and is completed later',
-        async () => {
-          for (const sync of await api.list('/v1/census-syncs')) {
-            const { employer_id, reason, state } = sync;
-            if (
-              state !== 'completed' &&
-              /census function/.test(reason ?? '') &&
-              waiting.delete(employer_id)
-            ) {
-              t.match(reason, CASES.get(employer_id)?.reason, employer_id);
-              t.notMatch(JSON.stringify(sync), 'Doe');
-              t.strictSame(uploadsOf(employer_id), []);
-              functions.set(employer_id, () => simulator.world.get(employer_id));
-            }
+  await t.test('an error becomes the reason of the sync, without its message', async (t) => {
+    const employerIds = [...CASES.keys()];
+    for (const [employerId, { error, given }] of CASES) {
+      functions.set(employerId, () => {
+        if (error !== undefined) throw error;
+        return given;
+      });
+    }
+    await Promise.all(employerIds.map(simulator.requestCensus));
+    // All employers at once, each fixed as soon as its reason is seen, because the backoff doubles with each
+    // attempt.
+    const waiting = new Set(employerIds);
+    await eventually(
+      'each sync has a reason and is completed later',
+      async () => {
+        for (const sync of await api.list('/v1/census-syncs')) {
+          const { employer_id, reason, state } = sync;
+          if (state !== 'completed' && /census function/.test(reason ?? '') && waiting.delete(employer_id)) {
+            t.match(reason, CASES.get(employer_id)?.reason, employer_id);
+            t.notMatch(JSON.stringify(sync), 'Doe');
+            t.strictSame(uploadsOf(employer_id), []);
+            functions.set(employer_id, () => simulator.world.get(employer_id));
           }
-          const { data } = await api.get('/v1/census-syncs?state=completed&limit=100');
-          return new Set(data.map(({ employer_id }: { employer_id: string }) => employer_id));
-        },
-        (completed) => waiting.size === 0 && employerIds.every((id) => completed.has(id)),
-      );
-      for (const employerId of employerIds) t.equal(uploadsOf(employerId).length, 1, employerId);
-    },
-  );
+        }
+        const { data } = await api.get('/v1/census-syncs?state=completed&limit=100');
+        return new Set(data.map(({ employer_id }: { employer_id: string }) => employer_id));
+      },
+      (completed) => waiting.size === 0 && employerIds.every((id) => completed.has(id)),
+    );
+    for (const employerId of employerIds) t.equal(uploadsOf(employerId).length, 1, employerId);
+  });
 });
 
 onEitherEngine('a stop aborts a running function and waits for it as for a request', async (t) => {

@@ -26,13 +26,8 @@ t.test('an error of the system keeps its code and address on the way to another 
 t.test('only errors of this program with one of the codes are recognized', async (t) => {
   t.ok(isAppError(new AppError('CONFIG', ''), 'RUN_REFUSED', 'CONFIG'));
   t.ok(isAppError(new AppError('CONFIG', '')));
-  const ofOthers = [
-    Object.assign(new Error(''), { code: 'CONFIG' }),
-    new Error(''),
-    'CONFIG',
-    null,
-    undefined,
-  ];
+  const coded = Object.assign(new Error(''), { code: 'CONFIG' });
+  const ofOthers = [coded, new Error(''), 'CONFIG', null, undefined];
   for (const error of ofOthers) {
     t.notOk(isAppError(error, 'CONFIG'), String(error));
     t.notOk(isCodedError(error), String(error));

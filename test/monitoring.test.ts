@@ -45,10 +45,7 @@ t.test('every metric in a panel or an alert is in /metrics', async (t) => {
   t.ok(panels.length > 20 && rules.length > 10);
   const asked = [...panels, ...rules].flatMap(({ expr }) => namesIn(expr));
   asked.push(...dashboard.templating.list.flatMap(({ query }) => namesIn(JSON.stringify(query))));
-  t.strictSame(
-    [...new Set(asked)].filter((name) => !names.has(name)),
-    [],
-  );
+  for (const name of asked) t.ok(names.has(name), name);
 });
 
 t.test('every label value in a panel or an alert is in /metrics', async (t) => {
@@ -56,10 +53,7 @@ t.test('every label value in a panel or an alert is in /metrics', async (t) => {
   const panels = dashboard.panels.flatMap((panel) => panel.targets ?? []);
   const asked = [...panels, ...rules].flatMap(({ expr }) => expr.match(/(?<=[{,])\w+="[^"]+"/g) ?? []);
   t.ok(asked.length > 0);
-  t.strictSame(
-    asked.filter((label) => !text.includes(label) && !label.startsWith('job=')),
-    [],
-  );
+  for (const label of asked) t.ok(text.includes(label) || label.startsWith('job='), label);
 });
 
 t.test('docs/monitoring.md lists every metric, and no other', async (t) => {
@@ -69,10 +63,7 @@ t.test('docs/monitoring.md lists every metric, and no other', async (t) => {
   t.ok(own.length > 25);
   for (const [, name = ''] of own) t.ok(page.includes(`\`${name}\``), name);
   const listed = [...page.matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => `benefits_sidecar_${name}`);
-  t.strictSame(
-    listed.filter((name) => !names.has(name) && !names.has(`${name}_count`)),
-    [],
-  );
+  for (const name of listed) t.ok(names.has(name) || names.has(`${name}_count`), name);
 });
 
 t.test('every alert has a unique name and a runbook in the docs', async (t) => {

@@ -34,11 +34,7 @@ t.test('the oldest supported Node runs every production package', async (t) => {
     satisfies(version: string, range: string): boolean;
   };
   const oldest = minVersion(manifest.engines.node).version;
-  const others = inProduction.filter(([, { engines }]) => !satisfies(oldest, engines?.node ?? '*'));
-  t.strictSame(
-    others.map(([path, { engines }]) => `${path} needs ${engines?.node}`),
-    [],
-  );
+  for (const [path, { engines }] of inProduction) t.ok(satisfies(oldest, engines?.node ?? '*'), path);
 });
 
 t.test('the pages state the Node versions that the manifest requires', async (t) => {

@@ -93,18 +93,12 @@ t.test('an operation with several types returns JSON unless another is requested
     body: census,
   });
   const path = { run_id: 'run-1' };
-  const run = await client.PUT('/v1/payroll-runs/{run_id}', {
-    params: { path },
-    body: {
-      employer_id: 'maple-bakery',
-      pay_frequency: 'monthly',
-      period_start: '2026-01-01',
-      period_end: '2026-01-31',
-      pay_date: '2026-01-31',
-      remainder: 'none',
-      policy_reason: 'agreed',
-    },
-  });
+  const body = {
+    ...({ employer_id: 'maple-bakery', pay_frequency: 'monthly' } as const),
+    ...{ period_start: '2026-01-01', period_end: '2026-01-31', pay_date: '2026-01-31' },
+    ...({ remainder: 'none', policy_reason: 'agreed' } as const),
+  };
+  const run = await client.PUT('/v1/payroll-runs/{run_id}', { params: { path }, body });
   t.match(run, { response: { status: 201 }, data: { id: 'run-1', state: 'open' } });
   const lines = await client.GET('/v1/payroll-runs/{run_id}/lines', { params: { path } });
   const rows: Schemas['Line'][] | undefined = lines.data?.data;

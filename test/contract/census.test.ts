@@ -146,12 +146,7 @@ t.test('every invalid field of every row is named, up to the limit', async (t) =
   const bad = { ...samples.employee, dob: 'x', email: 'x' };
   const body = { ...samples.census, employees: [bad, samples.employee, bad] };
   const fields = ['employees[0].dob', 'employees[0].email', 'employees[2].dob', 'employees[2].email'];
-  t.same(
-    census.problems(body).map((problem) => problem.path),
-    fields,
-  );
-  t.same(
-    census.problems(body, 3).map((problem) => problem.path),
-    fields.slice(0, 3),
-  );
+  const paths = (most?: number) => census.problems(body, most).map(({ path }) => path);
+  t.same(paths(), fields);
+  t.same(paths(3), fields.slice(0, 3));
 });

@@ -35,16 +35,8 @@ function fieldsOf(value: unknown, at = ''): string[] {
 }
 
 t.test('no problem contains the value of a field', async (t) => {
-  const wrong = [
-    CANARY,
-    CANARY.repeat(100),
-    `${CANARY}@`,
-    123456789,
-    [CANARY],
-    { line1: CANARY },
-    null,
-    true,
-  ];
+  const texts = [CANARY, CANARY.repeat(100), `${CANARY}@`];
+  const wrong = [...texts, 123456789, [CANARY], { line1: CANARY }, null, true];
   let seen = 0;
   for (const [name, checker, good] of resources) {
     for (const field of fieldsOf(good)) {
@@ -99,26 +91,15 @@ t.test('problems beyond the limit are dropped', async (t) => {
 });
 
 t.test('only the last four digits of an SSN are shown, however it is written', async (t) => {
-  for (const [ssn, shown] of [
-    ['123-45-6789', '***-**-6789'],
-    ['123456789', '***-**-6789'],
-    ['123 45 6789', '***-**-6789'],
-    ['XXX-XX-6789', '***-**-****'],
-    ['6789', '***-**-****'],
-    ['12345', '***-**-2345'],
-    ['', '***-**-****'],
-    ['none', '***-**-****'],
-  ] as const) {
-    t.equal(maskSsn(ssn), shown, ssn);
-  }
+  for (const ssn of ['123-45-6789', '123456789', '123 45 6789']) t.equal(maskSsn(ssn), '***-**-6789', ssn);
+  t.equal(maskSsn('12345'), '***-**-2345');
+  for (const ssn of ['XXX-XX-6789', '6789', '', 'none']) t.equal(maskSsn(ssn), '***-**-****', ssn);
 });
 
 t.test('every SSN in a text is masked, and no other number', async (t) => {
   t.equal(maskSsnsIn('123-45-6789, 987654321; 111 22 3333.'), '***-**-6789, ***-**-4321; ***-**-3333.');
-  t.equal(
-    maskSsnsIn('at 2026-03-31, zip 12207-1234, id 1234567890'),
-    'at 2026-03-31, zip 12207-1234, id 1234567890',
-  );
+  const other = 'at 2026-03-31, zip 12207-1234, id 1234567890';
+  t.equal(maskSsnsIn(other), other);
   t.equal(maskSsnsIn('known: 12.34.56.789', '12.34.56.789'), 'known: ***-**-6789');
   t.equal(maskSsnsIn('nothing', ''), 'nothing');
 });

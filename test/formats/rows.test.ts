@@ -139,10 +139,7 @@ t.test('problems of a file without a header do not quote its first row', async (
 t.test('a row with too many or too few cells is named by its line, and later rows are read', async (t) => {
   const text = 'employee_id,amount,note\ne-0,1,"two\nlines"\n\ne-1,1\ne-2,1,,\ne-3,1,\0\ne-4,1,\n';
   const { rows, problems } = await readAll(text, 'csv');
-  t.strictSame(
-    rows.map((row) => row.employee_id),
-    ['e-0', 'e-4'],
-  );
+  t.equal(rows.map((row) => row.employee_id).join(), 'e-0,e-4');
   t.strictSame(described(problems), [
     'lines[1]: must have as many cells as the header, 3: it has 2, at line 5',
     'lines[2]: must have as many cells as the header, 3: it has 4, at line 6',
@@ -153,10 +150,8 @@ t.test('a row with too many or too few cells is named by its line, and later row
 t.test('an escaped cell is unescaped, and other cells are unchanged', async (t) => {
   const cells = ["'=1+1", "''-x", "'quoted'", "'-12.34", '-12.34', "'"];
   const text = `employee_id,amount\n${cells.map((cell) => `e,${cell}\n`).join('')}`;
-  t.strictSame(
-    (await readAll(text, 'csv')).rows.map((row) => row.amount),
-    ['=1+1', "'-x", "'quoted'", '-12.34', '-12.34', "'"],
-  );
+  const read = (await readAll(text, 'csv')).rows.map((row) => row.amount);
+  t.strictSame(read, ['=1+1', "'-x", "'quoted'", '-12.34', '-12.34', "'"]);
 });
 
 const broken: [string, RowFormat, string | Uint8Array, string][] = [

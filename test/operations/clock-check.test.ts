@@ -176,11 +176,9 @@ onEachEngine('the newest stored time is of an event, request or probe, on SQLite
     [3, (time) => owe(db, 'r-1', 'emp-1', 'demographic', time)],
   ];
   for (const [minute, store] of stores) {
-    await store(after(minute * MINUTE_MS));
-    t.equal(
-      await readLatestStored(db),
-      engine === 'postgres' ? null : after(minute * MINUTE_MS).toISOString(),
-    );
+    const time = after(minute * MINUTE_MS);
+    await store(time);
+    t.equal(await readLatestStored(db), engine === 'postgres' ? null : time.toISOString());
   }
 });
 

@@ -81,11 +81,7 @@ onEitherEngine('old event bodies are dropped; ids, hashes and effects remain', a
   t.strictSame(body_hash, sha256(first.body));
   t.strictSame(await versions(), before);
   t.match(await due(db), { events: { count: 0, bytes: 0, oldest: null } });
-  t.strictSame(
-    await drop({ db, url }),
-    { events: 0, conflicts: 0, requests: 0 },
-    'a second run drops nothing',
-  );
+  t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0 }, 'a second run');
 });
 
 onEitherEngine('data without a retention period is kept', async (t) => {
@@ -180,13 +176,8 @@ onEitherEngine('an event is reprocessed only with its body, and loses it afterwa
   );
   t.strictSame(rest, { reprocessed: 0, withoutBody: 1, next: null });
   t.match(await drop({ db, url }), { events: 0 }, 'a pending event keeps its body');
-  await transact(db, (trx) =>
-    trx
-      .updateTable('inbox')
-      .set({ state: 'ignored', finished_at: NEW })
-      .where('event_id', '=', 'b')
-      .execute(),
-  );
+  const ignored = { state: 'ignored', finished_at: NEW } as const;
+  await transact(db, (trx) => trx.updateTable('inbox').set(ignored).where('event_id', '=', 'b').execute());
   t.match(await drop({ db, url }), { events: 1 }, 'although later events were checked before');
   t.strictSame(await withBody(db), []);
 });
@@ -217,11 +208,8 @@ onEitherEngine('old requests keep only their metadata', async (t) => {
     return checked.change;
   };
   const accept = async (employee: string, key = employee) => {
-    const accepted = await acceptChange(
-      { db, encryptor, sharedNow: async () => clock() },
-      change(employee),
-      key,
-    );
+    const accepting = { db, encryptor, sharedNow: async () => clock() };
+    const accepted = await acceptChange(accepting, change(employee), key);
     if (!('changeId' in accepted)) throw new Error(accepted.outcome);
     return accepted.changeId;
   };
@@ -242,10 +230,7 @@ onEitherEngine('old requests keep only their metadata', async (t) => {
   const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
   const left = rows.map(({ response, erased_at, body_hash }) => [response, erased_at, body_hash !== null]);
   const when = NOW.toISOString();
-  t.strictSame(left.slice(0, 2), [
-    [null, when, true],
-    [null, when, true],
-  ]);
+  t.strictSame(left.slice(0, 2), Array(2).fill([null, when, true]));
   t.match(rows[2], { state: 'rejected', response: Buffer, erased_at: null }, 'it may be retried manually');
   t.match(rows[3], { state: 'delivered', erased_at: null }, 'it is not old');
   t.equal(await accept('e1'), delivered, 'the same key returns the first result permanently');
@@ -277,11 +262,8 @@ onEitherEngine('two concurrent runs drop each body once while events are reproce
   const commits = await countedCommits(t);
   const { db } = commits;
   const ids = Array.from({ length: 600 }, (_, one) => `e${one}`);
-  await deliver(
-    db,
-    ids.map((id) => of(id)),
-    OLD,
-  );
+  const events = ids.map((id) => of(id));
+  await deliver(db, events, OLD);
   const again = ids.filter((_, one) => one % 50 === 0).reverse();
   const reprocessing = async (): Promise<string[]> => {
     const found: string[] = [];
@@ -327,11 +309,8 @@ onSqlite('a file created with retention returns free space to the disk; another 
     if (mayShrink) makeShrinkable(url);
     for (let day = 0; day < 10; day += 1) {
       const large = { description: 'x'.repeat(1_000) };
-      await deliver(
-        db,
-        Array.from({ length: 40 }, (_, index) => of(`${mayShrink}-${day}-${index}`, large)),
-        OLD,
-      );
+      const events = Array.from({ length: 40 }, (_, index) => of(`${mayShrink}-${day}-${index}`, large));
+      await deliver(db, events, OLD);
     }
     const before = pagesOf(url);
     await drop({ db, url });

@@ -22,10 +22,8 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
     reason: 'the employer left',
   } as const;
   t.equal(await transact(db, (trx) => record(trx, { actor, now: AT }, made)), 1);
-  t.equal(
-    await transact(db, (trx) => record(trx, acting(AT), { action: 'event.reprocess', resource: null })),
-    2,
-  );
+  const reprocessed = { action: 'event.reprocess', resource: null } as const;
+  t.equal(await transact(db, (trx) => record(trx, acting(AT), reprocessed)), 2);
   const page = await listRecords(db, { resourceType: 'census-sync', resourceId: 's/1' }, { limit: 1 });
   t.strictSame(page, {
     records: [
@@ -91,10 +89,8 @@ onEitherEngine('work of several transactions that fails ends with a record of it
     { code: 'DISK_FULL' },
   );
   const { records } = await listRecords(db, {}, { limit: 10, order: 'oldest_first' });
-  t.strictSame(
-    records.map(({ details }) => details),
-    [{ phase: 'start' }, { phase: 'end', failed: 'DISK_FULL' }],
-  );
+  const details = [{ phase: 'start' }, { phase: 'end', failed: 'DISK_FULL' }];
+  t.equal(JSON.stringify(records.map((entry) => entry.details)), JSON.stringify(details));
 });
 
 onEitherEngine('a transaction that fails leaves no record and no gap', async (t) => {
@@ -113,10 +109,8 @@ onEitherEngine('ids follow the order of commits without gaps, however many act a
   const made = { action: 'event.dismiss', resource: 'e' } as const;
   await Promise.all(Array.from({ length: 20 }, () => transact(db, (trx) => record(trx, ACTING, made))));
   const { records } = await listRecords(db, { resourceId: 'e' }, { limit: 100, order: 'oldest_first' });
-  t.strictSame(
-    records.map(({ id }) => Number(id)),
-    Array.from({ length: 20 }, (_, index) => index + 1),
-  );
+  for (const [index, { id }] of records.entries()) t.equal(Number(id), index + 1);
+  t.equal(records.length, 20);
 });
 
 onEitherEngine('audit records are append-only', async (t) => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { ENCRYPTED_CHUNKS } from '../../src/census/staged.ts';
 import { countRows } from '../../src/database/bulk.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
@@ -27,9 +26,8 @@ async function owe(db: Db, encryptor: Encryptor, requestId: string, text: string
     kind: 'demographic',
     subject_type: 'employee',
     subject_id: requestId,
-    encrypted,
   } as const;
-  await transact(db, (trx) => enqueue(trx, [request], NOW));
+  await transact(db, (trx) => enqueue(trx, [{ ...request, encrypted }], NOW));
 }
 
 const bodyOf = async (db: Db, encryptor: Encryptor, requestId: string): Promise<string> => {
@@ -44,14 +42,21 @@ const bodyOf = async (db: Db, encryptor: Encryptor, requestId: string): Promise<
 const asObject = (inUse: ReadonlyMap<string, ReadonlyMap<string, number>>) =>
   Object.fromEntries([...inUse].map(([id, counts]) => [id, Object.fromEntries(counts)]));
 
-/** The census whose chunks are encrypted. */
-async function stageEmpty(trx: Trx): Promise<void> {
+/** Stages a census of encrypted chunks. */
+async function stageChunks(trx: Trx, encryptor: Encryptor, chunks: readonly Buffer[]): Promise<void> {
   const staged = { staged_at: NOW, employee_count: 0, body_bytes: 0, fingerprint_key: 'k' };
   await trx
     .insertInto('staged_censuses')
     .values({ census_id: 'c', employer_id: 'acme', state: 'current', ...staged })
     .execute();
+  for (const [chunk, bytes] of chunks.entries()) {
+    const ciphertext = encryptor.encrypt(bytes, ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }));
+    await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
+  }
 }
+
+const filled = (count: number, bytes: number) =>
+  Array.from({ length: count }, (_, at) => Buffer.alloc(bytes, at));
 
 onEitherEngine('rotation encrypts everything again, and the old key is no longer used', async (t) => {
   const { db, url } = await scratch(t);
@@ -61,23 +66,12 @@ onEitherEngine('rotation encrypts everything again, and the old key is no longer
     const response = before.encrypt(Buffer.from('no'), placeOf('r-1', 'response'));
     const rejected = { state: 'rejected', is_next: 0, finished_at: NOW, response } as const;
     await trx.updateTable('outbox').set(rejected).where('request_id', '=', 'r-1').execute();
-    await stageEmpty(trx);
-    for (let chunk = 0; chunk < 50; chunk += 1) {
-      const ciphertext = before.encrypt(
-        Buffer.alloc(50_000, chunk),
-        ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
-      );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
-    }
+    await stageChunks(trx, before, filled(50, 50_000));
   });
   const hash = (await openHasher(db, before)).hash(Buffer.from('x'), placeOf('r-1', 'body'));
+  const counts = { 'hash_keys.ciphertext': 1, 'outbox.body': 2, 'outbox.response': 1 };
   t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
-    'k1-earlier': {
-      'hash_keys.ciphertext': 1,
-      'outbox.body': 2,
-      'outbox.response': 1,
-      'census_chunks.ciphertext': 50,
-    },
+    'k1-earlier': { ...counts, 'census_chunks.ciphertext': 50 },
   });
 
   let looked = 0;
@@ -146,17 +140,9 @@ onEitherEngine('a value that changed since it was read is not overwritten', asyn
 onEitherEngine('a row whose key is missing stays unchanged and is counted by key and column', async (t) => {
   const { db } = await scratch(t);
   const lost = createEncryptor([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
-  await openHasher(db, createEncryptor([k1]));
   const encrypted = lost.encrypt(Buffer.from('x'), placeOf('r-9', 'body'));
-  const request = {
-    requestId: 'r-9',
-    kind: 'demographic',
-    subject_type: 'employee',
-    subject_id: '9',
-  } as const;
-  await transact(db, (trx) =>
-    enqueue(trx, [{ ...request, encrypted: { body: encrypted, body_hash: encrypted } }], NOW),
-  );
+  await owe(db, createEncryptor([k1]), 'r-9', 'x');
+  await transact(db, (trx) => trx.updateTable('outbox').set({ body: encrypted }).execute());
   const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
   t.strictSame(rotated, { reencrypted: 1, broken: new Map() });
   t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
@@ -201,42 +187,22 @@ onEitherEngine('during rotation each request is still sent once, with its body',
 onEitherEngine('an interrupted rotation continues where it ended', async (t) => {
   const { db } = await scratch(t);
   const before = createEncryptor([k1]);
-  await transact(db, async (trx) => {
-    await stageEmpty(trx);
-    for (let chunk = 0; chunk < 60; chunk += 1) {
-      const ciphertext = before.encrypt(
-        Buffer.from(randomUUID()),
-        ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
-      );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
-    }
-  });
+  await transact(db, (trx) => stageChunks(trx, before, filled(60, 36)));
   const stopping = new AbortController();
   const encryptor = createEncryptor([k2, k1]);
   const on = { looked: () => stopping.abort(), signal: stopping.signal };
   await t.rejects(reencrypt(db, encryptor, ENCRYPTED_COLUMNS, on), { name: 'AbortError' });
   const done = (await keysInUse(db, ENCRYPTED_COLUMNS)).get('k2-latest')?.get('census_chunks.ciphertext');
   t.equal(done, ENCRYPTED_CHUNKS.rowsAtOnce);
-  t.equal(
-    (await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, quietly)).reencrypted,
-    60 - ENCRYPTED_CHUNKS.rowsAtOnce,
-  );
+  const { reencrypted } = await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, quietly);
+  t.equal(reencrypted, 60 - ENCRYPTED_CHUNKS.rowsAtOnce);
 });
 
 onEitherEngine('a rotation of any size holds the write lock for less than 50 ms at a time', async (t) => {
   const { db, url } = await scratch(t);
   const before = createEncryptor([k1]);
   // The chunks of a census fill a transaction by bytes, the bodies of changes by number.
-  await transact(db, async (trx) => {
-    await stageEmpty(trx);
-    for (let chunk = 0; chunk < 40; chunk += 1) {
-      const ciphertext = before.encrypt(
-        Buffer.alloc(256 * 1024, chunk),
-        ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
-      );
-      await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, ciphertext }).execute();
-    }
-  });
+  await transact(db, (trx) => stageChunks(trx, before, filled(40, 256 * 1024)));
   for (let n = 0; n < 400; n += 1) await owe(db, before, `r-${n}`, 'a body of a change');
 
   // Another writer waits for at most one transaction of the rotation. That one runs in this process, so the wait is CPU

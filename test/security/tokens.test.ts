@@ -22,16 +22,8 @@ const LATER = new Date('2026-02-28T09:30:00.000Z');
 const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
 
 function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string; token: string }> {
-  return transact(db, (trx) =>
-    createToken(trx, {
-      name: 'payroll',
-      scopes: ['ledger:read'],
-      expiresAt: null,
-      now: NOW,
-      actor: SYSTEM,
-      ...wish,
-    }),
-  );
+  const token = { name: 'payroll', scopes: ['ledger:read'], expiresAt: null, now: NOW, actor: SYSTEM };
+  return transact(db, (trx) => createToken(trx, { ...token, ...wish }));
 }
 
 onEachEngine('a token is bsc_ and 256 random bits, different each time', async (t) => {
@@ -142,43 +134,25 @@ onEachEngine('the list shows everything but the token, including expired and rev
   const { tokenId } = await create(db, { expiresAt: LATER });
   await create(db, { name: 'console', scopes: ['all'], now: LATER });
   await transact(db, (trx) => revokeToken(trx, tokenId, acting(LATER)));
+  const [now, later] = [NOW.toISOString(), LATER.toISOString()];
   t.match(await listTokens(db), [
-    {
-      tokenId,
-      name: 'payroll',
-      scopes: ['ledger:read'],
-      createdAt: NOW.toISOString(),
-      expiresAt: LATER.toISOString(),
-      revokedAt: LATER.toISOString(),
-    },
-    { name: 'console', scopes: ['all'], createdAt: LATER.toISOString(), expiresAt: null, revokedAt: null },
+    { tokenId, name: 'payroll', scopes: ['ledger:read'], createdAt: now, expiresAt: later, revokedAt: later },
+    { name: 'console', scopes: ['all'], createdAt: later, expiresAt: null, revokedAt: null },
   ]);
 });
 
 onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
-  t.strictSame(await authenticate(db, FIRST_TOKEN, at(NOW), FIRST_TOKEN), {
-    tokenId: 'API_TOKEN',
-    identity: null,
-    name: 'API_TOKEN',
-    scopes: ['all'],
-    person: null,
-    employers: null,
-  });
+  const first = { tokenId: 'API_TOKEN', name: 'API_TOKEN', scopes: ['all'], person: null, employers: null };
+  t.strictSame(await authenticate(db, FIRST_TOKEN, at(NOW), FIRST_TOKEN), { ...first, identity: null });
   t.equal(await authenticate(db, FIRST_TOKEN, at(NOW), null), null);
   t.equal(await authenticate(db, '', at(NOW), FIRST_TOKEN), null);
   t.equal(await authenticate(db, `${FIRST_TOKEN}0`, at(NOW), FIRST_TOKEN), null);
-  t.match(
-    await authenticate(db, token, at(NOW), FIRST_TOKEN),
-    { name: 'payroll' },
-    'other tokens still work',
-  );
-  t.equal(
-    await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', acting(NOW))),
-    0,
-    'only the environment revokes it',
-  );
+  const other = await authenticate(db, token, at(NOW), FIRST_TOKEN);
+  t.match(other, { name: 'payroll' }, 'other tokens still work');
+  const revoked = await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', acting(NOW)));
+  t.equal(revoked, 0, 'only the environment revokes it');
 });
 
 onEachEngine('a scope allows itself and nothing else; all allows each', async (t) => {

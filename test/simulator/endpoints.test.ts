@@ -83,17 +83,13 @@ t.test('an unknown employer or employee returns 404 with an error', async (t) =>
   const simulator = await start(t);
   const notFound = (error: string) => ({ status: 404, body: { error, details: {} } });
   t.strictSame(await post(simulator, '/employer/nobody/census', upload), notFound('employer not found'));
-  const elsewhere = { ...hire, employer_id: 'nobody' };
-  t.strictSame(
-    await post(simulator, '/employee-changes/new-hire', elsewhere),
-    notFound('employer not found'),
-  );
-  for (const { kind, good } of CHANGES.slice(1)) {
-    const stranger = { ...good, employee_id: 'nobody' };
-    t.strictSame(
-      await post(simulator, `/employee-changes/${kind}`, stranger),
-      notFound('employee not found'),
-    );
+  for (const { kind, good } of CHANGES) {
+    const whose = kind === 'new-hire' ? 'employer' : 'employee';
+    const refused = await post(simulator, `/employee-changes/${kind}`, {
+      ...good,
+      [`${whose}_id`]: 'nobody',
+    });
+    t.strictSame(refused, notFound(`${whose} not found`));
   }
 });
 
@@ -114,13 +110,8 @@ t.test('a repeated Idempotency-Key returns the first response and is not applied
   const other = { ...upload, employees: upload.employees.slice(2) };
   t.strictSame(await post(simulator, CENSUS_PATH, other, headers), { status: 200, body: {} });
   t.equal(simulator.employeesOf('maple-bakery').size, 3);
-  t.strictSame(
-    simulator.requests().map((request) => [request.idempotencyKey, request.repeated]),
-    [
-      ['k-1', false],
-      ['k-1', true],
-    ],
-  );
+  const shown = simulator.requests().map(({ idempotencyKey, repeated }) => `${idempotencyKey} ${repeated}`);
+  t.strictSame(shown, ['k-1 false', 'k-1 true']);
 });
 
 t.test('every request is recorded before its response is sent', async (t) => {
@@ -161,20 +152,11 @@ t.test('the control page shows the faults and received requests without bodies o
   await post(simulator, TERMINATIONS, termination, { 'idempotency-key': 'k-1' });
   const { status, json } = await order(simulator);
   t.equal(status, 200);
+  const request = { kind: 'termination', subject: 'employee:maple-bakery-001', idempotency_key: 'k-1' };
   t.match(json, {
     faults: [{ fault: 'latency=1ms:5', met: 1, left: 4 }],
-    endpoints: [],
-    scenario: null,
-    requests: [
-      {
-        kind: 'termination',
-        subject: 'employee:maple-bakery-001',
-        idempotency_key: 'k-1',
-        body_hash: /^[0-9a-f]{64}$/,
-        applied: true,
-      },
-    ],
-    deliveries: [],
+    requests: [{ ...request, body_hash: /^[0-9a-f]{64}$/, applied: true }],
+    ...{ endpoints: [], scenario: null, deliveries: [] },
   });
   t.notOk('body' in json.requests[0]);
   t.notMatch(JSON.stringify(json), SECRET);

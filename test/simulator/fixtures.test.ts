@@ -19,10 +19,7 @@ const readJson = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'ut
 
 t.test('a folder is read in order of file names, and fixtures/ means its events folder', async (t) => {
   const fixtures = loadFixtures(join(ROOT, 'events'));
-  t.strictSame(
-    fixtures.map(({ file }) => file),
-    readdirSync(join(ROOT, 'events')).sort(),
-  );
+  t.equal(fixtures.map(({ file }) => file).join(), readdirSync(join(ROOT, 'events')).sort().join());
   t.strictSame(loadFixtures(ROOT), fixtures);
   t.equal(new Set(fixtures.map(({ id }) => id)).size, fixtures.length);
 });
@@ -45,10 +42,7 @@ t.test('a file that is not an event is rejected with its path', async (t) => {
 });
 
 t.test('the censuses pass the contract and equal the censuses of seed 1', async (t) => {
-  t.strictSame(
-    readdirSync(join(ROOT, 'census/json')),
-    EMPLOYERS.map((id) => `${id}.json`),
-  );
+  t.equal(readdirSync(join(ROOT, 'census/json')).join(), `${EMPLOYERS.join('.json,')}.json`);
   for (const id of EMPLOYERS) {
     const body = readJson(`census/json/${id}.json`);
     t.strictSame(census.problems(body), []);
@@ -60,17 +54,12 @@ t.test('the CSV files contain the same censuses, with field paths as column name
   for (const id of EMPLOYERS) {
     const body = readJson(`census/json/${id}.json`);
     t.strictSame(readJson(`census/csv/${id}.organization.json`), body.organization);
-    const rows = parse(readFileSync(join(ROOT, `census/csv/${id}.csv`)), { columns: true }) as Record<
-      string,
-      string
-    >[];
-    const given = rows.map((row) =>
-      Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== '')),
-    );
-    t.strictSame(
-      given,
-      body.employees.map((employee: unknown) => Object.fromEntries(leavesOf(employee))),
-    );
+    const rows: object[] = parse(readFileSync(join(ROOT, `census/csv/${id}.csv`)), { columns: true });
+    for (const [index, row] of rows.entries()) {
+      const cells = Object.entries(row).filter(([, cell]) => cell !== '');
+      t.strictSame(cells.sort(), leavesOf(body.employees[index]).sort());
+    }
+    t.equal(rows.length, body.employees.length);
   }
 });
 

@@ -74,14 +74,8 @@ t.test('retries keep the id and the body and have new timestamps', async (t) => 
   }
   await simulator.settled();
   const start1 = Date.parse('2026-03-01T12:00:00Z') / 1_000;
-  t.strictSame(
-    receiver.arrivals.map(({ headers }) => [headers['svix-id'], Number(headers['svix-timestamp'])]),
-    [
-      ['msg_1', start1],
-      ['msg_1', start1 + 5],
-      ['msg_1', start1 + 305],
-    ],
-  );
+  const seen = receiver.arrivals.map(({ headers }) => `${headers['svix-id']} ${headers['svix-timestamp']}`);
+  t.strictSame(seen, [`msg_1 ${start1}`, `msg_1 ${start1 + 5}`, `msg_1 ${start1 + 305}`]);
   t.equal(new Set(receiver.arrivals.map(({ text }) => text)).size, 1);
   t.equal(new Set(receiver.arrivals.map(({ headers }) => headers['svix-signature'])).size, 3);
 });
