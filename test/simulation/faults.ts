@@ -184,7 +184,7 @@ export function createFaults({
         return;
       case 'stop':
         if (!machine.isUp()) return;
-        void machine.stop('first').then(() => machine.start('first', 0));
+        void machine.stop('first');
         return;
       case 'second':
         if (!machine.isUp()) return;

@@ -90,6 +90,7 @@ export function createMachine({
   };
 
   const start = (which: Which, offMs: number): void => {
+    if (crash !== null || instances.has(which)) return;
     const mine = generation;
     starting += 1;
     const started = startInstance({
@@ -123,9 +124,16 @@ export function createMachine({
         if (mine !== generation) return;
         starting -= 1;
         trace.add(`${which} could not start: ${error}`);
-        time.after(1_000, 'start', () => start(which, offMs));
+        startLater(which, offMs, 1_000);
       },
     );
+  };
+
+  const startLater = (which: Which, offMs: number, ms: number): void => {
+    const mine = generation;
+    time.after(ms, 'start', () => {
+      if (mine === generation) start(which, offMs);
+    });
   };
 
   const forget = async (old: string): Promise<void> => {
@@ -169,11 +177,15 @@ export function createMachine({
       return statement.all(...parameters);
     }) as Query,
     start,
+    /** Stops a sidecar in order, and starts the first one again. */
     async stop(which: Which): Promise<void> {
+      const mine = generation;
       const instance = instances.get(which);
       instances.delete(which);
       await instance?.stop();
       trace.add(`${which} stopped`);
+      // After a crash in the meantime, the machine starts it.
+      if (which === 'first' && mine === generation) start('first', 0);
     },
     /** Delivers a webhook to one of the sidecars. Null: no response. */
     async deliver(headers: Record<string, string>, payload: string): Promise<number | null> {
@@ -204,6 +216,10 @@ export function createMachine({
       if (crash !== null) return;
       crash = { why, downMs, old: path };
       generation += 1;
+      // Nothing reaches a sidecar from here on, so that only calls and starts of the next generation are counted.
+      instances.clear();
+      starting = 0;
+      calls = 0;
       path = crashFiles(path, join(folder, String(generation)));
       ended.resolve(null);
     },
@@ -213,13 +229,10 @@ export function createMachine({
       const { why, downMs, old } = crash;
       trace.add(`crash ${why}`);
       service.dropConnections();
-      instances.clear();
-      starting = 0;
-      calls = 0;
       await forget(old);
       ended = Promise.withResolvers<null>();
       crash = null;
-      time.after(downMs, 'start', () => start('first', 0));
+      startLater('first', 0, downMs);
     },
     /** Ends everything without a stop. */
     async end(): Promise<void> {
