@@ -2,12 +2,10 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { between, pick, type Random, seededRandom } from '../../src/simulator/random.ts';
 import { limitPages, openUnwatched, pagesOf } from './handles.ts';
-import type { Machine } from './machine.ts';
 import { DELIVERY_FAULTS, type DeliveryFault } from './provider.ts';
-import type { Service } from './service.ts';
 import { TROUBLES, type Trouble } from './service.ts';
-import type { Time } from './time.ts';
-import type { Trace } from './trace.ts';
+import type { Simulation } from './simulation.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './time.ts';
 
 /** Where a crash happens: around a statement, after a response, or while a sidecar starts. */
 export const CRASH_POINTS = [
@@ -16,22 +14,18 @@ export const CRASH_POINTS = [
 ];
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 
-const SECOND_MS = 1_000;
-
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-/** How many transactions wait for the write lock while the database is healthy. */
+/** The share of transactions that wait for the write lock: of one sidecar, and of two or in a busy database. */
 const WAITING_SHARE = 0.15;
-/** Longer than the pause between two attempts to take the write lock. */
+const BUSY_SHARE = 0.4;
+/** A transaction takes the write lock again after a shorter pause. */
 const RETRY_MS = 5;
-/** Longer than the time that an upload may take. */
+/** An upload may take less time. */
 const HANG_MS = 40 * MINUTE_MS;
 
 type Kind =
   | { kind: DeliveryFault | 'lost-message' | 'busy' | 'locked' | 'full-disk' }
   | { kind: 'service'; trouble: Trouble; path: string; thenHangs: boolean }
-  | { kind: 'clock'; byMs: number; inside: boolean; table: string | null; nth: number }
+  | { kind: 'clock'; byMs: number; isInside: boolean; table: string | null; nth: number }
   | { kind: 'second'; offMs: number }
   | { kind: 'stop' }
   | { kind: 'crash'; point: CrashPoint; table: string | null; nth: number };
@@ -67,85 +61,62 @@ const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = 
 export function planFaults(seed: number, days: number, without: ReadonlySet<string>): Fault[] {
   const faults: Fault[] = [];
   for (const [kind, count, longestMs] of PLAN) {
-    const draw = seededRandom(seed, 'faults', kind);
-    // Half of the seeds have no fault of a kind, so that rare combinations are not always disturbed.
-    if (draw() < 0.4) continue;
-    const number = Math.ceil(draw() * 2 * count * (days / 30));
+    const kindDraw = seededRandom(seed, 'faults', kind);
+    // Many seeds have no fault of a kind, so that rare combinations are not always disturbed.
+    if (kindDraw() < 0.4) continue;
+    const number = Math.ceil(kindDraw() * 2 * count * (days / 30));
     for (let index = 0; index < number; index += 1) {
-      const own = seededRandom(seed, 'fault', kind, index);
-      const isFirst = kind === 'crash' && index === 0 && own() < 0.3;
-      const at = isFirst ? 0 : Math.floor(own() * days * DAY_MS);
-      const forMs = Math.ceil(own() ** 2 * longestMs);
-      const details = detailsOf(kind, own);
+      const draw = seededRandom(seed, 'fault', kind, index);
+      const isFirst = kind === 'crash' && index === 0 && draw() < 0.3;
+      const at = isFirst ? 0 : draw() * days * DAY_MS;
+      const forMs = Math.ceil(draw() ** 2 * longestMs);
+      const details = detailsOf(kind, draw);
       if (isFirst)
-        Object.assign(details, { point: 'during-migration', table: null, nth: between(own, 1, 120) });
-      faults.push({ name: `${kind}-${index}`, at, forMs, ...details } as Fault);
+        Object.assign(details, { point: 'during-migration', table: null, nth: between(draw, 1, 120) });
+      faults.push({ name: `${kind}-${index}`, at: Math.floor(at), forMs, ...details } as Fault);
     }
   }
-  return faults.filter(({ name }) => !without.has(name)).sort((one, other) => one.at - other.at);
+  return faults.filter(({ name }) => !without.has(name)).sort((earlier, later) => earlier.at - later.at);
 }
 
-function detailsOf(kind: Kind['kind'], own: Random): Kind {
+function detailsOf(kind: Kind['kind'], draw: Random): Kind {
   switch (kind) {
     case 'service': {
       // An outage leaves one slot for sending, and then uploads hang.
-      if (own() < 0.3) return { kind, trouble: '503', path: '*', thenHangs: true };
-      const path = pick(own, ['*', '*', 'census', 'termination', 'new-hire']);
-      return { kind, trouble: pick(own, TROUBLES), path, thenHangs: false };
+      if (draw() < 0.3) return { kind, trouble: '503', path: '*', thenHangs: true };
+      const path = pick(draw, ['*', '*', 'census', 'termination', 'new-hire']);
+      return { kind, trouble: pick(draw, TROUBLES), path, thenHangs: false };
     }
     case 'clock': {
-      const byMs = pick(own, [2, 30, 90, 240, 26 * 60]) * MINUTE_MS * pick(own, [-1, 1]);
-      const [inside, table] = [own() < 0.8, own() < 0.7 ? pick(own, TABLES) : null];
-      return { kind, byMs, inside, table, nth: between(own, 1, table === null ? 60 : 6) };
+      const byMs = pick(draw, [2, 30, 90, 240, 26 * 60]) * MINUTE_MS * pick(draw, [-1, 1]);
+      const [isInside, table] = [draw() < 0.8, draw() < 0.7 ? pick(draw, TABLES) : null];
+      return { kind, byMs, isInside, table, nth: between(draw, 1, table === null ? 60 : 6) };
     }
     case 'second':
-      return { kind, offMs: between(own, -30, 30) * HOUR_MS };
+      return { kind, offMs: between(draw, -30, 30) * HOUR_MS };
     case 'crash': {
-      const point = pick(own, CRASH_POINTS.slice(0, 5));
-      const table = COMMITS.includes(point) && own() < 0.6 ? pick(own, TABLES) : null;
-      return { kind, point, table, nth: between(own, 1, table === null ? 40 : 6) };
+      const point = pick(draw, CRASH_POINTS.slice(0, 5));
+      const table = COMMITS.includes(point) && draw() < 0.6 ? pick(draw, TABLES) : null;
+      return { kind, point, table, nth: between(draw, 1, table === null ? 40 : 6) };
     }
     default:
       return { kind } as Kind;
   }
 }
 
-type FaultParts = {
-  time: Time;
-  trace: Trace;
-  service: Service;
-  machine: Machine;
-  random: (...name: (string | number)[]) => Random;
-  saw: (situation: string) => void;
-  count: (name: string) => void;
-  /** Makes the world send requests now. */
-  rush: () => void;
-  restFrom: number;
-};
-
-export function createFaults({
-  time,
-  trace,
-  service,
-  machine,
-  random,
-  saw,
-  count,
-  rush,
-  restFrom,
-}: FaultParts) {
+export function createFaults(simulation: Simulation) {
+  const { time, trace, service, machine, count, rush, restFrom } = simulation;
   const planned: Fault[] = [];
   const on = new Map<string, Fault>();
-  const busyDraw = random('busy');
+  const busyDraw = simulation.random('busy');
   /** A crash or clock step that waits for its statement. */
-  let armed: (Fault & { left: number })[] = [];
-
+  let armed: (Fault & { kind: 'clock' | 'crash'; left: number })[] = [];
   let isHeld = false;
   let waitsUntil = 0;
   /** The tables that the open transaction has written. */
   let written = new Set<string>();
 
-  const is = (kind: Kind['kind']): boolean => [...on.values()].some((fault) => fault.kind === kind);
+  const isOn = (kind: Kind['kind']): boolean => [...on.values()].some((fault) => fault.kind === kind);
 
   const end = (fault: Fault): void => {
     if (!on.delete(fault.name)) return;
@@ -179,7 +150,7 @@ export function createFaults({
         if (fault.point === 'during-start') machine.crash('before a start', SECOND_MS);
         return;
       case 'clock':
-        if (fault.inside) armed.push({ ...fault, left: fault.nth });
+        if (fault.isInside) armed.push({ ...fault, left: fault.nth });
         else step(fault);
         return;
       case 'stop':
@@ -206,15 +177,17 @@ export function createFaults({
         return;
       default:
     }
+    last(fault);
+  };
+
+  const last = (fault: Fault): void => {
     on.set(fault.name, fault);
     time.after(fault.forMs, 'fault', () => end(fault));
   };
 
-  const step = (fault: Fault): void => {
-    if (fault.kind !== 'clock') return;
+  const step = (fault: Fault & { kind: 'clock' }): void => {
     machine.skewMs += fault.byMs;
-    on.set(fault.name, fault);
-    time.after(fault.forMs, 'fault', () => end(fault));
+    last(fault);
   };
 
   /** Another process holds the write lock. */
@@ -231,18 +204,16 @@ export function createFaults({
 
   const fire = (point: CrashPoint | 'statement'): void => {
     for (const fault of armed) {
-      const isIts = fault.kind === 'crash' ? fault.point === point : point === 'statement';
-      if (!isIts) continue;
-      if (fault.kind !== 'crash' && fault.kind !== 'clock') continue;
+      if ((fault.kind === 'crash' ? fault.point : 'statement') !== point) continue;
       if (fault.table !== null && !written.has(fault.table)) continue;
       fault.left -= 1;
       if (fault.left > 0) continue;
-      armed = armed.filter((one) => one !== fault);
+      armed = armed.filter((waiting) => waiting !== fault);
       if (fault.kind === 'clock') {
         step(fault);
         continue;
       }
-      saw(`crash ${point}`);
+      simulation.saw(`crash ${point}`);
       machine.crash(`${point} (${fault.name})`, fault.forMs);
       throw new BetterSqlite3.SqliteError('the machine crashed', 'SQLITE_IOERR');
     }
@@ -260,7 +231,7 @@ export function createFaults({
     hold(held: boolean): void {
       isHeld = held;
     },
-    isOn: (kind: Kind['kind']): boolean => is(kind),
+    isOn,
     /** Whether a transaction waits for the write lock. */
     areWaiting: (): boolean => time.now() <= waitsUntil,
     afterResponse(): void {
@@ -270,27 +241,32 @@ export function createFaults({
         // The crash is noted. There is no statement that could fail.
       }
     },
-    onStatement(sql: string, isDone: boolean): void {
+    /** Returns whether a transaction that wrote rows has committed. */
+    onStatement(sql: string, isDone: boolean): boolean {
       const word = /^\w+/.exec(sql)?.[0].toLowerCase();
-      const isUp = machine.isUp();
-      if (!isUp && !isDone) fire('during-start');
-      if (!isUp && !isDone && word === 'create') fire('during-migration');
+      if (!machine.isUp() && !isDone) {
+        fire('during-start');
+        if (word === 'create') fire('during-migration');
+      }
       const [, table] = /^(?:insert into|update|delete from) "?(\w+)/i.exec(sql) ?? [];
       if (table !== undefined) written.add(table);
       if (word === 'begin' && !isDone) {
         written = new Set();
         fire('before-begin');
         // Even a healthy database makes a transaction wait, so that requests and sidecars take turns.
-        if (machine.isUp() && busyDraw() < (is('busy') ? 0.4 : WAITING_SHARE)) {
+        const share = isOn('busy') || isOn('second') ? BUSY_SHARE : WAITING_SHARE;
+        if (machine.isUp() && busyDraw() < share) {
           waitsUntil = time.now() + RETRY_MS;
           throw new BetterSqlite3.SqliteError('database is locked', 'SQLITE_BUSY');
         }
       } else if (word === 'commit') {
         fire(isDone ? 'after-commit' : 'before-commit');
-        if (!isDone) return;
+        if (!isDone || written.size === 0) return false;
         trace.add(`commit ${[...written].join(' ')}`);
         fire('statement');
+        return true;
       }
+      return false;
     },
     /** Ends all faults: what follows must come to rest. */
     endAll(): void {

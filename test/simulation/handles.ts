@@ -3,7 +3,7 @@
  * crash, a busy database, a full disk. After a crash, every handle on the old file throws.
  */
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { SUFFIX } from '../../src/database/files.ts';
 
@@ -99,8 +99,4 @@ export function pagesOf(path: string): number {
   const pages = handle.pragma('page_count', { simple: true }) as number;
   handle.close();
   return pages;
-}
-
-export function folderOf(path: string): string {
-  return dirname(path);
 }

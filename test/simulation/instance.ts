@@ -75,7 +75,7 @@ export async function startInstance(parts: InstanceParts): Promise<Instance> {
 
 type Downstream = Awaited<ReturnType<typeof startStoring>>['downstream'];
 
-/** What the receiver thread runs. Its messages to the main thread are never lost: they carry deliveries. */
+/** The parts of the receiver thread. Its messages to the main thread carry deliveries and are never lost. */
 function receiverOf({ webhookSecrets }: Config, { now }: Clocks, downstream: Downstream) {
   const counts = createReceivingCounts(now, REFUSAL_CAUSES);
   const channel = createIntakeChannel((batch) =>

@@ -1,31 +1,28 @@
-/** What must hold: after each step on its rows, at quiet points on everything, and at rest. */
+/** Checks of the invariants: after each step on its rows, at quiet points on everything, and at rest. */
 import { openDatabase } from '../../src/database/open.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { breaches } from '../support/oracle.ts';
 import { FEATURES, type Invariant } from './features/features.ts';
 import type { Simulation } from './simulation.ts';
 
-type Progress = { position: number; acknowledged: number };
-
-const progress = new WeakMap<Simulation, Progress>();
+/** How far the positions and the acknowledged deliveries are checked. */
+const progress = new WeakMap<Simulation, { position: number; acknowledged: number }>();
 
 /** Checks the rows of a step: contiguous positions, one request of a subject at a time, nothing acknowledged missing. */
 export function checkStep(simulation: Simulation): void {
-  const { machine, provider } = simulation;
+  const { machine, provider, breach } = simulation;
   const { query } = machine;
   const before = progress.get(simulation) ?? { position: 0, acknowledged: 0 };
+  const tables = ['deduction_versions', 'roster_facts', 'start_decisions', 'deduction_assignments'];
   const added = query<{ position: number }>(
-    `select position from deduction_versions where position > ?
-     union all select position from roster_facts where position > ?
-     union all select position from start_decisions where position > ?
-     union all select position from deduction_assignments where position > ? order by position`,
-    ...Array(4).fill(before.position),
+    `${tables.map((table) => `select position from ${table} where position > ?`).join(' union all ')} order by position`,
+    ...tables.map(() => before.position),
   );
   for (const [index, { position }] of added.entries()) {
-    if (position !== before.position + index + 1) {
-      simulation.breach(`position ${before.position + index + 1} is missing or taken twice`);
-      return;
-    }
+    const expected = before.position + index + 1;
+    if (position === expected) continue;
+    breach(`position ${expected} is missing or taken twice`);
+    return;
   }
   const overtaken = query(
     `select later.request_id from outbox as later join outbox as earlier
@@ -33,30 +30,38 @@ export function checkStep(simulation: Simulation): void {
          and earlier.seq < later.seq
      where later.state = 'sending' and earlier.finished_at is null limit 1`,
   );
-  for (const { request_id } of overtaken)
-    simulation.breach(`${request_id} is sent before an earlier request`);
+  for (const { request_id } of overtaken) breach(`${request_id} is sent before an earlier request`);
   for (const id of [...provider.acknowledged.keys()].slice(before.acknowledged)) {
-    if (query('select 1 from inbox where event_id = ?', id).length === 0) {
-      simulation.breach(`${id} was acknowledged and is not stored`);
-    }
+    if (query('select 1 from inbox where event_id = ?', id).length === 0)
+      breach(`${id} was acknowledged and is not stored`);
   }
   const position = before.position + added.length;
   progress.set(simulation, { position, acknowledged: provider.acknowledged.size });
 }
 
-/** Longer than an idle loop polls, than a claim is leased, and than the sender pauses. */
+/** An idle loop polls, a claim ends and the sender's pause is over within a shorter time. */
 const WAITS_MOST_MS = 150_000;
-
 const CHECKED_EVERY_MS = 5_000;
 
 /** When the waits were checked last, and since when an event or a request waits. */
-type Waits = { checkedAt: number; since: ReadonlyMap<string, number> };
-const waits = new WeakMap<Simulation, Waits>();
+const waits = new WeakMap<Simulation, { checkedAt: number; since: ReadonlyMap<string, number> }>();
+
+/** Due requests of a lane that nothing starts, although the service responds or another request is tried repeatedly. */
+const idleLane = (is: '=' | '<>'): string => `
+  select request_id, attempts from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
+    and (select state from circuit_breaker) = 'active' and not exists (
+      select 1 from delivery_attempts join outbox as tried using (request_id)
+      where started_at > ? and tried.kind ${is} 'census')
+    and (not exists (select 1 from delivery_attempts join outbox as tried using (request_id)
+        where delivery_attempts.finished_at > ? and tried.state <> 'delivered')
+      or exists (select 1 from delivery_attempts where started_at > outbox.due_at and started_at <= ?
+        group by request_id having count(*) > 2))
+  order by due_at, seq limit 1`;
+const LANES = { 'an upload': idleLane('='), 'a change': idleLane('<>') };
 
 /**
- * Checks that an event does not wait for long, and that a due request waits only while its lane starts attempts, or while
- * the service fails and no other request is started again and again. Nothing is expected while the database is locked or
- * full, or just after a start or a step of the clock.
+ * Checks that no event waits for long, and no due request of an idle lane. Nothing is expected while the database is locked
+ * or full, or just after a start or a step of the clock.
  */
 export function checkWaits(simulation: Simulation, pendingEvent: string | null): void {
   const { time, machine, faults } = simulation;
@@ -64,53 +69,32 @@ export function checkWaits(simulation: Simulation, pendingEvent: string | null):
   if (time.now() - before.checkedAt < CHECKED_EVERY_MS) return;
   const since = new Map<string, number>();
   waits.set(simulation, { checkedAt: time.now(), since });
-  const isDisturbed = ['busy', 'full-disk', 'clock', 'stop'].some((kind) => faults.isOn(kind as 'busy'));
+  const isDisturbed = (['busy', 'full-disk', 'clock', 'stop'] as const).some(faults.isOn);
   if (isDisturbed || time.now() - machine.startedAt() < WAITS_MOST_MS) return;
   const waiting = pendingEvent === null ? [] : [`the pending event ${pendingEvent}`];
   const now = new Date(time.now() + machine.skewMs).toISOString();
   const recently = new Date(time.now() + machine.skewMs - WAITS_MOST_MS).toISOString();
-  for (const [lane, is] of [
-    ['an upload', '='],
-    ['a change', '<>'],
-  ] as const) {
-    const rows = machine.query(
-      `select request_id, attempts from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
-       and (select state from circuit_breaker) = 'active' and not exists (
-         select 1 from delivery_attempts join outbox as tried using (request_id)
-         where started_at > ? and tried.kind ${is} 'census')
-       and (not exists (select 1 from delivery_attempts join outbox as tried using (request_id)
-           where delivery_attempts.finished_at > ? and tried.state <> 'delivered')
-         or exists (select 1 from delivery_attempts where started_at > outbox.due_at and started_at <= ?
-           group by request_id having count(*) > 2))
-       order by due_at, seq limit 1`,
-      ...[now, recently, recently, now],
-    );
-    waiting.push(
-      ...rows.map(({ request_id, attempts }) => `${lane} (${request_id}, attempted ${attempts} times)`),
-    );
+  for (const [lane, sql] of Object.entries(LANES)) {
+    for (const { request_id, attempts } of machine.query(sql, now, recently, recently, now))
+      waiting.push(`${lane} (${request_id}, attempted ${attempts} times)`);
   }
   for (const what of waiting) {
     since.set(what, before.since.get(what) ?? time.now());
-    if (time.now() - (since.get(what) ?? 0) > WAITS_MOST_MS) {
+    if (time.now() - (since.get(what) ?? 0) > WAITS_MOST_MS)
       simulation.breach(`${what} waits for ${WAITS_MOST_MS / 1_000} s, and nothing is done about it`);
-    }
   }
 }
 
 /** Checks everything, when nothing is under way. */
 export async function checkWhole(simulation: Simulation): Promise<void> {
-  const { provider, machine } = simulation;
+  const { provider, machine, confirmed, breach } = simulation;
   const { databaseUrl } = machine;
-  const found = await breaches({
-    databaseUrl,
-    acknowledged: provider.acknowledged.values(),
-    sent: provider.sent,
-  });
-  for (const what of found) simulation.breach(what);
-  for (const [query, ids] of simulation.confirmed) {
+  const { sent } = provider;
+  const broken = await breaches({ databaseUrl, acknowledged: provider.acknowledged.values(), sent });
+  for (const what of broken) breach(what);
+  for (const [query, ids] of confirmed) {
     const stored = new Set(machine.query<{ id: string }>(query).map(({ id }) => id));
-    for (const id of ids)
-      if (!stored.has(id)) simulation.breach(`${id} was confirmed and is not stored: ${query}`);
+    for (const id of ids) if (!stored.has(id)) breach(`${id} was confirmed and is not stored: ${query}`);
   }
   for (const { invariants = [] } of FEATURES) await check(simulation, invariants);
 }

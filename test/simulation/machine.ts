@@ -8,10 +8,8 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { closeHandles, crashFiles, openUnwatched } from './handles.ts';
 import { type Instance, startInstance } from './instance.ts';
-import type { Service } from './service.ts';
-import { type Time, timeoutSignal } from './time.ts';
-import type { Trace } from './trace.ts';
-import type { World } from './world.ts';
+import type { Simulation } from './simulation.ts';
+import { timeoutSignal } from './time.ts';
 
 export const API_KEY = 'simulated-key-of-the-service';
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 'webhook').toString('base64')}`;
@@ -20,45 +18,26 @@ const TOKEN = 'simulated-token-of-the-payroll-system-1';
 /** How long a crash waits for what was running. */
 const TURNS = 5;
 
-export type Which = 'first' | 'second';
+type Which = 'first' | 'second';
 export type Response = { status: number; body: unknown; headers: Record<string, unknown> };
 export type Query = <Row = Record<string, string | number | null>>(
   sql: string,
   ...parameters: unknown[]
 ) => Row[];
-export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
-
-export type MachineParts = {
-  seed: number;
-  folder: string;
-  time: Time;
-  trace: Trace;
-  world: World;
-  service: Service;
-  /** Whether a message between two threads is lost. */
-  losesMessage: () => boolean;
-  breach: (what: string) => void;
-};
+/** A request to the API: its method, URL, body and headers. */
+export type Call = [method: 'GET' | 'PUT' | 'POST' | 'DELETE', url: string, body?: unknown, headers?: object];
 
 export type Machine = ReturnType<typeof createMachine>;
 
-export function createMachine({
-  seed,
-  folder,
-  time,
-  trace,
-  world,
-  service,
-  losesMessage,
-  breach,
-}: MachineParts) {
+export function createMachine(simulation: Simulation) {
+  const { seed, folder, time, trace, world, service, breach } = simulation;
   const startedAt = time.now();
   let lastStart = startedAt;
   const instances = new Map<Which, Instance>();
   const choice = seededRandom(seed, 'instance');
   let path = join(folder, '0', 'sidecar.db');
   let skewMs = 0;
-  /** Counts the crashes. What belongs to an earlier generation has no effect. */
+  /** Counts the crashes. Work of an earlier generation has no effect. */
   let generation = 0;
   let starting = 0;
   let calls = 0;
@@ -68,12 +47,14 @@ export function createMachine({
   const statements = new Map<string, Statement>();
   mkdirSync(dirname(path), { recursive: true });
 
-  const chosen = (): Instance | null => {
+  /** Passes a request to one of the sidecars. Null: no response, because none runs or it ended. */
+  const inject = async (
+    which: 'receiver' | 'api',
+    request: InjectOptions & { headers: object },
+  ): Promise<Response | null> => {
     const running = [...instances.values()];
-    return running[Math.floor(choice() * running.length)] ?? null;
-  };
-
-  const inject = async (app: FastifyInstance, request: InjectOptions): Promise<Response | null> => {
+    const app: FastifyInstance | undefined = running[Math.floor(choice() * running.length)]?.[which];
+    if (app === undefined) return null;
     const mine = generation;
     calls += 1;
     try {
@@ -106,7 +87,7 @@ export function createMachine({
       transport: { dispatcher: service, timeout: timeoutSignal },
       census: world.hasFunction ? async (employerId) => world.census(employerId, time.now()) : null,
       message: (deliver) => {
-        if (!losesMessage()) setTimeout(deliver, 1);
+        if (!simulation.faults.isOn('lost-message')) setTimeout(deliver, 1);
       },
       failed: (error) => {
         if (mine === generation) breach(`the ${which} sidecar failed: ${(error as Error)?.stack ?? error}`);
@@ -137,7 +118,7 @@ export function createMachine({
   };
 
   const forget = async (old: string): Promise<void> => {
-    // What was running meets errors, and no timer calls it again.
+    // Running work meets errors, and no timer calls it again.
     for (let turn = 0; turn < TURNS; turn += 1) {
       await time.settle();
       time.clearTimers();
@@ -187,28 +168,25 @@ export function createMachine({
       // After a crash in the meantime, the machine starts it.
       if (which === 'first' && mine === generation) start('first', 0);
     },
-    /** Delivers a webhook to one of the sidecars. Null: no response. */
+    /** Delivers a webhook. Returns the status, or null without a response. */
     async deliver(headers: Record<string, string>, payload: string): Promise<number | null> {
-      const instance = chosen();
-      if (instance === null) return null;
-      const response = await inject(instance.receiver, {
+      const response = await inject('receiver', {
         ...{ method: 'POST', url: '/webhooks', payload },
         headers: { 'content-type': 'application/json', ...headers },
       });
+      simulation.count('deliveries');
+      simulation.faults.afterResponse();
       return response?.status ?? null;
     },
-    /** Calls the API of one of the sidecars. Null: no response, because none runs or it ended. */
-    async call(method: Method, url: string, body?: unknown, headers: object = {}): Promise<Response | null> {
-      const instance = chosen();
-      if (instance === null) return null;
-      const response = await inject(instance.api, {
+    /** Calls the API, as the payroll system unless the headers have another token. */
+    async call(...[method, url, body, headers = {}]: Call): Promise<Response | null> {
+      const response = await inject('api', {
         ...{ method, url, headers: { authorization: `Bearer ${TOKEN}`, ...headers } },
         ...(body !== undefined && { payload: body as object }),
       });
       trace.add(`${method} ${url} ${response?.status ?? 'none'}`);
-      if (response !== null && response.status >= 500 && response.status !== 503) {
+      if (response !== null && response.status >= 500 && response.status !== 503)
         breach(`${method} ${url} responded ${response.status}: ${JSON.stringify(response.body)}`);
-      }
       return response;
     },
     /** Ends all sidecars now. Called in the middle of a statement, which then throws. */

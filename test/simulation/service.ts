@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { Dispatcher } from 'undici';
 import { between, pick, type Random } from '../../src/simulator/random.ts';
-import type { Time } from './time.ts';
-import type { Trace } from './trace.ts';
+import { API_KEY } from './machine.ts';
+import type { Simulation } from './simulation.ts';
 
 /** How the service responds. `lost` applies the request and loses the response; `reset` applies nothing. */
 export const TROUBLES = [
@@ -15,49 +15,34 @@ export type Trouble = (typeof TROUBLES)[number];
 /** A request that the service applied. The same key again is not applied again. */
 export type Applied = { key: string; subject: string; path: string; body: string; at: number };
 
-export type ServiceOptions = {
-  time: Time;
-  random: Random;
-  apiKey: string;
-  /** Called once for each applied request. */
-  onApplied: (applied: Applied) => void;
-  /** Called with a sentence when a request breaks the contract of sending. */
-  breach: (what: string) => void;
-  trace: Trace;
-};
-
 type Handler = Dispatcher.DispatchHandler;
 
 export class Service extends Dispatcher {
-  /** What the requests with this segment in their path suffer now; `*`: all others. */
+  /** The trouble of requests with this segment in their path; `*`: of all other requests. */
   readonly troubles = new Map<string, Trouble>();
   readonly applied = new Map<string, Applied>();
   /** The ids of requests that it rejected. An operator may send them again after newer ones. */
   readonly rejected = new Set<string>();
-  /** Requests received and not responded to. */
-  inFlight = 0;
   readonly #bodies = new Map<string, string>();
-  readonly #options: ServiceOptions;
+  readonly #simulation: Simulation;
+  readonly #random: Random;
   /** Requests of an earlier generation belong to processes that ended. */
   #generation = 0;
 
-  constructor(options: ServiceOptions) {
+  constructor(simulation: Simulation) {
     super();
-    this.#options = options;
+    this.#simulation = simulation;
+    this.#random = simulation.random('service');
   }
 
   /** Drops the connections of processes that ended. */
   dropConnections(): void {
     this.#generation += 1;
-    this.inFlight = 0;
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Handler): boolean {
-    const exchange = createExchange(handler, () => {
-      if (generation === this.#generation) this.inFlight -= 1;
-    });
+    const exchange = createExchange(handler);
     const generation = this.#generation;
-    this.inFlight += 1;
     const isCurrent = () => generation === this.#generation && !exchange.controller.aborted;
     handler.onRequestStart?.(exchange.controller, {});
     this.#receive(options, exchange, isCurrent).catch((error) => exchange.fail(error as Error));
@@ -69,7 +54,6 @@ export class Service extends Dispatcher {
     exchange: Exchange,
     isCurrent: () => boolean,
   ) {
-    const { time, random } = this.#options;
     const text = await textOf(body);
     if (!isCurrent()) return;
     const sent = headers as Record<string, string>;
@@ -77,13 +61,14 @@ export class Service extends Dispatcher {
     this.#check(path, key, text, sent);
     const trouble = troubleOf(this.troubles, path);
     if (trouble === '422') this.rejected.add(idOf(key));
-    this.#options.trace.add(`service ${path} ${key} ${trouble ?? 'ok'}`);
-    time.after(between(random, 20, 900), 'service', () => {
+    const { time, trace } = this.#simulation;
+    trace.add(`service ${path} ${key} ${trouble ?? 'ok'}`);
+    time.after(between(this.#random, 20, 900), 'service', () => {
       if (!isCurrent() || trouble === 'hang') return;
       if (trouble === 'reset') return exchange.fail(socketError());
       if (trouble === null || trouble === 'lost') this.#apply({ key, path, body: text, at: time.now() });
       if (trouble === 'lost') return exchange.fail(socketError());
-      exchange.respond(...responseTo(trouble, random));
+      exchange.respond(...responseTo(trouble, this.#random));
     });
   }
 
@@ -93,13 +78,14 @@ export class Service extends Dispatcher {
     const subject = employer ?? (JSON.parse(request.body) as { employee_id: string }).employee_id;
     const applied = { ...request, subject };
     this.applied.set(request.key, applied);
-    this.#options.onApplied(applied);
+    this.#simulation.count('requests applied');
+    this.#simulation.applied(applied);
   }
 
   /** Checks a request: the key, the length, and that an idempotency key always has the same content. */
   #check(path: string, key: string, body: string, headers: Record<string, string>): void {
-    const { breach, apiKey } = this.#options;
-    if (headers.authorization !== `Bearer ${apiKey}`) breach(`a request to ${path} has the wrong API key`);
+    const { breach } = this.#simulation;
+    if (headers.authorization !== `Bearer ${API_KEY}`) breach(`a request to ${path} has the wrong API key`);
     if (key === '') breach(`a request to ${path} has no idempotency key`);
     if (Number(headers['content-length']) !== Buffer.byteLength(body)) {
       breach(`a request to ${path} has ${Buffer.byteLength(body)} bytes, not ${headers['content-length']}`);
@@ -121,18 +107,17 @@ export function idOf(key: string): string {
 
 /** Returns the trouble of an employer, of a kind of request, or of all. */
 function troubleOf(troubles: ReadonlyMap<string, Trouble>, path: string): Trouble | null {
-  const found = path.split('/').map((segment) => troubles.get(segment));
-  return found.find((trouble) => trouble !== undefined) ?? troubles.get('*') ?? null;
+  const segment = path.split('/').find((segment) => troubles.has(segment)) ?? '*';
+  return troubles.get(segment) ?? null;
 }
 
 type Exchange = ReturnType<typeof createExchange>;
 
-function createExchange(handler: Handler, ended: () => void) {
+function createExchange(handler: Handler) {
   let isOver = false;
   const end = (work: () => void): void => {
     if (isOver) return;
     isOver = true;
-    ended();
     work();
   };
   const controller = {

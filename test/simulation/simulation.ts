@@ -8,16 +8,14 @@ import { type ActiveFaults, createFaults, type Fault, planFaults } from './fault
 import { FEATURES } from './features/features.ts';
 import { watchStatements } from './handles.ts';
 import { checkRest, checkStep, checkWaits, checkWhole } from './invariants.ts';
-import { API_KEY, createMachine, type Machine, WEBHOOK_SECRET } from './machine.ts';
+import { createMachine, type Machine, type Response } from './machine.ts';
 import { createProvider, type Provider } from './provider.ts';
 import { seedProcess } from './randomness.ts';
-import { Service } from './service.ts';
-import { createTime, type Time } from './time.ts';
+import { type Applied, Service } from './service.ts';
+import { createTime, DAY_MS, HOUR_MS, type Time } from './time.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { createWorld, type World } from './world.ts';
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 /** Everything must be done so long after the last fault. */
 const REST_MS = 2 * HOUR_MS;
 /** Two steps are no longer than a claim's lease, so that a heartbeat is late and never missing. */
@@ -47,26 +45,31 @@ export type Result = {
   counts: ReadonlyMap<string, number>;
 };
 
-/** What features and faults see. */
-export type Simulation = {
-  readonly seed: number;
+type Parts = { service: Service; machine: Machine; provider: Provider; faults: ActiveFaults };
+
+/** The world of a seed, as its features, parts and faults use it. */
+export type Simulation = Readonly<Omit<Options, 'without'>> & Parts & Foundation;
+
+type Foundation = {
   readonly time: Time;
   readonly trace: Trace;
   readonly world: World;
-  readonly service: Service;
-  readonly machine: Machine;
-  readonly provider: Provider;
-  readonly faults: ActiveFaults;
-  /** How long the faults last. */
-  readonly days: number;
   /** The end of the last fault. */
   readonly restFrom: number;
   /** Adds what happens after a share of the days: 0 is the start, and 1 the end of the last fault. */
   schedule(share: number, name: string, work: () => unknown): void;
   /** Returns a stream of random numbers that other streams do not move. */
   random(...name: (string | number)[]): Random;
-  /** Repeats a request every few minutes until `work` returns true. */
-  persist(name: string, work: () => Promise<boolean>): void;
+  /**
+   * Repeats a request every few minutes until the response has one of these statuses, and passes it to `done`. Any other
+   * refusal of its content is a breach: the simulation sends correct requests.
+   */
+  persist(
+    name: string,
+    request: () => Promise<Response | null>,
+    statuses: readonly number[],
+    done?: (response: Response) => unknown,
+  ): void;
   /** Notes what a response confirmed: from then on this query returns the id, also after a crash. */
   confirm(query: string, id: string): void;
   readonly confirmed: ReadonlyMap<string, ReadonlySet<string>>;
@@ -75,20 +78,29 @@ export type Simulation = {
   /** Notes a situation that a campaign must have seen. */
   saw(situation: string): void;
   count(name: string): void;
+  /** Makes work that meets a fault which has just begun. */
+  rush(): void;
+  /** Called when the service has applied a request. */
+  applied(request: Applied): void;
 };
 
 export async function simulate({ seed, days, folder, without = new Set() }: Options): Promise<Result> {
   const restore = seedProcess(seed);
-  const start = startOf(seed);
   let broken: string | null = null;
   const breach = (what: string): void => {
     if (broken === null) trace.add(`BREACH ${what}`);
     broken ??= what;
   };
-  const time = createTime(start, (error) => breach(`the simulation threw ${stackOf(error)}`));
+  const time = createTime(startOf(seed), (error) => breach(`the simulation threw ${stackOf(error)}`));
   const trace = createTrace(time.now);
-  const simulation = createSimulation({ seed, days, folder, time, trace, breach });
-  const { machine, provider, faults, count } = simulation;
+  const counts = new Map<string, number>();
+  const situations = new Set<string>();
+  const simulation = createSimulation({ seed, days, folder }, time, {
+    ...{ trace, breach },
+    count: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1),
+    saw: (situation) => void situations.add(situation),
+  });
+  const { machine, provider, faults, count, restFrom } = simulation;
   for (const fault of planFaults(seed, days, without)) faults.plan(fault);
   let hasCommitted = false;
   let isChecking = false;
@@ -111,11 +123,10 @@ export async function simulate({ seed, days, folder, without = new Set() }: Opti
 
   watchStatements((sql, isDone, handle) => {
     if (handle.name !== machine.path || isChecking) return;
-    if (sql === 'commit' && isDone) hasCommitted = true;
-    faults.onStatement(sql, isDone);
+    if (faults.onStatement(sql, isDone)) hasCommitted = true;
   });
   const noteRejection = (error: unknown): void => {
-    // What a crash interrupts belongs to a process that ended.
+    // A crash interrupts work of a process that ended.
     if (!String(error).includes('the machine crashed'))
       breach(`a rejection was not handled: ${stackOf(error)}`);
   };
@@ -123,13 +134,13 @@ export async function simulate({ seed, days, folder, without = new Set() }: Opti
   try {
     machine.start('first', 0);
     for (const feature of FEATURES) feature.plan(simulation);
-    time.after(days * DAY_MS, 'rest', () => {
+    simulation.schedule(1, 'rest', () => {
       faults.endAll();
       for (const feature of FEATURES) feature.atRest?.(simulation);
       provider.replay();
     });
-    const end = start + days * DAY_MS + REST_MS;
-    let checkedAt = start;
+    const end = restFrom + REST_MS;
+    let checkedAt = time.now();
     while (time.now() < end && broken === null) {
       await time.step(end, () => nextDue(simulation));
       if (machine.hasCrashed()) {
@@ -158,66 +169,43 @@ export async function simulate({ seed, days, folder, without = new Set() }: Opti
     process.off('unhandledRejection', noteRejection);
     rmSync(folder, { recursive: true, force: true });
   }
-  const { situations, counts } = simulation;
-  const { planned } = faults;
-  return { seed, breach: broken, steps: trace.lines, faults: planned, situations, counts };
+  return { seed, breach: broken, steps: trace.lines, faults: faults.planned, situations, counts };
 }
 
-type Parts = Omit<Options, 'without'> & { time: Time; trace: Trace; breach: (what: string) => void };
-
-function createSimulation({ seed, days, folder, time, trace, breach }: Parts) {
-  const counts = new Map<string, number>();
-  const situations = new Set<string>();
+function createSimulation(
+  { seed, days, folder }: Options,
+  time: Time,
+  notes: Pick<Simulation, 'trace' | 'breach' | 'count' | 'saw'>,
+): Simulation {
   const confirmed = new Map<string, Set<string>>();
-  const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
-  const random = (...name: (string | number)[]): Random => seededRandom(seed, ...name);
-  const world = createWorld(seed);
-  const service: Service = new Service({
-    ...{ time, random: random('service'), apiKey: API_KEY, breach, trace },
-    onApplied: (applied) => {
-      count('requests applied');
-      for (const feature of FEATURES) feature.onApplied?.(simulation, applied);
-    },
-  });
-  const machine: Machine = createMachine({
-    ...{ seed, folder, time, trace, world, service, breach },
-    losesMessage: () => simulation.faults.isOn('lost-message'),
-  });
-  const provider = createProvider({
-    ...{ time, seed, secret: WEBHOOK_SECRET, trace },
-    suffers: (fault) => simulation.faults.isOn(fault),
-    post: async (headers, body) => {
-      const status = await machine.deliver(headers, body);
-      count('deliveries');
-      simulation.faults.afterResponse();
-      return status;
-    },
-  });
-  const simulation = {
-    ...{ seed, time, trace, world, service, machine, provider, random, breach, count, counts, situations },
+  const foundation: Omit<Simulation, keyof Parts> = {
+    ...{ seed, days, folder, time, confirmed, ...notes },
+    world: createWorld(seed),
     restFrom: time.now() + days * DAY_MS,
-    ...{ days, confirmed },
-    schedule: (share: number, name: string, work: () => unknown): void =>
-      time.after(share * days * DAY_MS, name, work),
-    confirm(query: string, id: string): void {
-      confirmed.set(query, (confirmed.get(query) ?? new Set()).add(id));
-    },
-    saw: (situation: string): void => void situations.add(situation),
-    persist(name: string, work: () => Promise<boolean>): void {
-      const again = async (): Promise<void> => {
-        if (!(await work())) time.after(random(name, time.now())() * 300_000, name, again);
+    random: (...name) => seededRandom(seed, ...name),
+    schedule: (share, name, work) => time.after(share * days * DAY_MS, name, work),
+    confirm: (query, id) => void confirmed.set(query, (confirmed.get(query) ?? new Set()).add(id)),
+    persist(name, request, statuses, done) {
+      const attempt = async (): Promise<void> => {
+        const response = await request();
+        if (response !== null && statuses.includes(response.status)) return void (await done?.(response));
+        if (response?.status === 422) simulation.breach(`${name}: refused: ${JSON.stringify(response.body)}`);
+        time.after(seededRandom(seed, name, time.now())() * 300_000, name, attempt);
       };
-      void again().catch((error: unknown) => breach(`${name}: ${stackOf(error)}`));
+      attempt().catch((error: unknown) => simulation.breach(`${name}: ${stackOf(error)}`));
     },
-    faults: createFaults({
-      ...{ time, trace, service, machine, random, count },
-      restFrom: time.now() + days * DAY_MS,
-      saw: (name) => void situations.add(name),
-      rush: () => {
-        for (const feature of FEATURES) feature.rush?.(simulation);
-      },
-    }),
+    rush() {
+      for (const feature of FEATURES) feature.rush?.(simulation);
+    },
+    applied(request) {
+      for (const feature of FEATURES) feature.onApplied?.(simulation, request);
+    },
   };
+  const simulation = foundation as Simulation;
+  simulation.service = new Service(simulation);
+  simulation.machine = createMachine(simulation);
+  simulation.provider = createProvider(simulation);
+  simulation.faults = createFaults(simulation);
   return simulation;
 }
 
@@ -227,13 +215,14 @@ function nextDue(simulation: Simulation): number | null {
   if (!machine.isIdle() || faults.areWaiting()) return null;
   if (!machine.isUp()) return Number.POSITIVE_INFINITY;
   const now = time.now();
-  const [work] = machine.query<{
+  type Work = {
     pending: string | null;
     received: string | null;
     sending: number;
     due: string | null;
     probe: string | null;
-  }>(
+  };
+  const [work] = machine.query<Work>(
     `select (select event_id || ', reprocessed ' || reprocessed from inbox where state = 'pending' order by seq limit 1) as pending,
       (select max(received_at) from inbox where state = 'pending') as received,
       exists (select 1 from outbox where state = 'sending') as sending,

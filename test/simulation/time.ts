@@ -5,6 +5,11 @@
 import { syncBuiltinESMExports } from 'node:module';
 import FakeTimers from '@sinonjs/fake-timers';
 
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 const realImmediate = globalThis.setImmediate;
 
 /** Work that reads files of the packages, and ends without virtual time. */
@@ -81,8 +86,10 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
       const index = agenda.findLastIndex(({ at }) => at <= appointment.at) + 1;
       agenda.splice(index, 0, appointment);
     },
-    /** Returns when the next appointment is. */
-    nextAppointment: (): number => agenda[0]?.at ?? Number.POSITIVE_INFINITY,
+    /** Resolves after `ms`. */
+    pass(ms: number): Promise<void> {
+      return new Promise((resolve) => this.after(ms, 'pass', () => resolve()));
+    },
     /** Forgets appointments, and with them what would have happened. */
     cancel(which: (name: string) => boolean): void {
       agenda = agenda.filter(({ name }) => !which(name));
@@ -108,7 +115,7 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
       const timer = nextTimer();
       if (first !== undefined && first.at <= clock.now && (timer === undefined || timer.callAt >= first.at)) {
         agenda.shift();
-        // What it waits for happens in later steps.
+        // It may wait for later steps.
         Promise.resolve().then(first.work).catch(failed);
       } else if (timer !== undefined && timer.callAt <= clock.now) clock.next();
       else {

@@ -3,14 +3,13 @@ import type { GivenCensus } from '../../src/census/source.ts';
 import type { Employee } from '../../src/contract/employee.ts';
 import { between, pick, seededRandom } from '../../src/simulator/random.ts';
 import { makeCensus } from '../../src/simulator/world.ts';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from './time.ts';
 
 export type Frequency = 'biweekly' | 'weekly';
 export type Person = { employee: Employee & { pay_frequency: Frequency }; terminated: string | null };
 export type Employer = {
   id: string;
-  /** The frequencies with a pay schedule, of which biweekly is the first. */
+  /** The frequencies with a pay schedule. The first is biweekly. */
   frequencies: readonly Frequency[];
   people: Person[];
 };
@@ -29,21 +28,18 @@ export function createWorld(seed: number) {
     }));
     return { id, frequencies, people };
   });
-  const organizations = new Map(employers.map(({ id }) => [id, makeCensus(seed, id, 1).organization]));
   return {
     employers,
     /** Whether censuses come from a function instead of uploads. */
     hasFunction: draw() < 0.5,
-    employerOf: (id: string): Employer => employers.find((one) => one.id === id) as Employer,
     everyone: (): { employer: Employer; person: Person }[] =>
       employers.flatMap((employer) => employer.people.map((person) => ({ employer, person }))),
     /** Returns an employer's census: everyone who is employed on the day. */
-    census(employerId: string, at: number): GivenCensus | null {
-      const employer = employers.find(({ id }) => id === employerId);
-      const organization = organizations.get(employerId);
-      if (employer === undefined || organization === undefined) return null;
+    census(employerId: string, at: number): GivenCensus {
+      const { people } = employers.find(({ id }) => id === employerId)!;
+      const { organization } = makeCensus(seed, employerId, 1);
       const today = dayOf(at);
-      const active = employer.people.filter(({ terminated }) => terminated === null || terminated >= today);
+      const active = people.filter(({ terminated }) => terminated === null || terminated >= today);
       return { organization, employees: active.map(({ employee }) => employee) };
     },
     /** Returns an employee who is not employed yet. */

@@ -2,7 +2,7 @@
 import type { Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
 import type { Feature } from './features.ts';
-import { callAs, hasPeople, type Person } from './people.ts';
+import { hasPeople, type Person, peopleOf } from './people.ts';
 
 /** The actions on runs while their employer required an approval, each with the person of the token. */
 const DONE = `
@@ -12,14 +12,16 @@ const DONE = `
     and (select required from approval_settings where employer_id = done.employer_id and record_id < done.record_id
       order by version desc limit 1) = 1`;
 
+const APPROVED = 'select cast(record_id as text) as id from run_approvals';
+
 export const APPROVALS: Feature = {
   plan(simulation) {
     const { world } = simulation;
     for (const { id } of world.employers) {
       const draw = simulation.random('approvals', id);
       if (draw() < 0.4) continue;
-      const set = (at: number, required: boolean, person: Person): void =>
-        simulation.schedule(at, 'approval', () => setApproval(simulation, id, required, person));
+      const set = (share: number, required: boolean, person: Person): void =>
+        simulation.schedule(share, 'approval', () => setApproval(simulation, id, required, person));
       set(draw() * 0.3, true, 'manager');
       if (draw() < 0.6) set(0.5 + draw() * 0.5, false, 'manager');
       if (draw() < 0.6) set(0.5 + draw() * 0.5, false, 'owner');
@@ -54,14 +56,12 @@ export const APPROVALS: Feature = {
 };
 
 function setApproval(simulation: Simulation, employerId: string, required: boolean, person: Person): void {
-  simulation.persist('approval', async () => {
-    // The payroll system is no person.
-    if (!hasPeople(simulation, employerId)) return true;
-    const body = { required, reason: 'set in the simulation' };
-    const url = `/v1/employers/${employerId}/second-approval`;
-    const response = await callAs(simulation, employerId, person, 'PUT', url, body);
-    return response?.status === 200;
-  });
+  // The payroll system is no person.
+  if (!hasPeople(simulation, employerId)) return;
+  const people = peopleOf(simulation, employerId);
+  const body = { required, reason: 'set in the simulation' };
+  const url = `/v1/employers/${employerId}/second-approval`;
+  simulation.persist('approval', () => people[person]('PUT', url, body), [200]);
 }
 
 /** A run of an employer. `body`: as it is created. */
@@ -79,10 +79,6 @@ export async function approve(
   const person = draw() < 0.9 ? 'owner' : 'manager';
   const body = { ...approval, reason: 'approved in the simulation' };
   const url = `/v1/payroll-runs/${runId}/approval`;
-  const response = await callAs(simulation, employerId, person, 'POST', url, body, headers);
-  if (response?.status === 201)
-    simulation.confirm(
-      'select cast(record_id as text) as id from run_approvals',
-      (response.body as { id: string }).id,
-    );
+  const response = await peopleOf(simulation, employerId)[person]('POST', url, body, headers);
+  if (response?.status === 201) simulation.confirm(APPROVED, (response.body as { id: string }).id);
 }

@@ -1,9 +1,8 @@
 /** Censuses: requested by the service, uploaded by payroll or fetched from its function, and completed by the service. */
 import type { Simulation } from '../simulation.ts';
+import { MINUTE_MS } from '../time.ts';
 import { sendSync } from './events.ts';
 import type { Feature } from './features.ts';
-
-const MINUTE_MS = 60_000;
 
 export const CENSUSES: Feature = {
   plan(simulation) {
@@ -61,13 +60,7 @@ export const CENSUSES: Feature = {
 };
 
 function push(simulation: Simulation, employerId: string): void {
-  simulation.persist('census push', async () => {
-    const census = simulation.world.census(employerId, simulation.time.now());
-    if (census === null || census.employees.length === 0) return true;
-    const url = `/v1/employers/${employerId}/census`;
-    const headers = { 'content-type': 'application/json' };
-    const response = await simulation.machine.call('PUT', url, JSON.stringify(census), headers);
-    if (response?.status === 422) simulation.breach(`a census was refused: ${JSON.stringify(response.body)}`);
-    return response?.status === 200;
-  });
+  const { world, machine, time, persist } = simulation;
+  const url = `/v1/employers/${employerId}/census`;
+  persist('census push', () => machine.call('PUT', url, world.census(employerId, time.now())), [200]);
 }

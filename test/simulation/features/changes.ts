@@ -1,8 +1,8 @@
 /** Employment changes: payroll reports each until it is accepted, with one idempotency key. */
-
+import { pick } from '../../../src/simulator/random.ts';
 import { idOf } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
-import { dayOf, daysAfter, type Employer, type Person } from '../world.ts';
+import { dayOf, daysAfter } from '../world.ts';
 import type { Feature } from './features.ts';
 
 export const CHANGES: Feature = {
@@ -81,13 +81,13 @@ function change(simulation: Simulation, index: number): void {
   const draw = simulation.random('change', index);
   const today = dayOf(time.now());
   const everyone = world.everyone().filter(({ person }) => person.terminated === null);
-  const one = everyone[Math.floor(draw() * everyone.length)];
-  if (one === undefined) return;
-  const { employer, person } = one;
+  const { employer, person } = pick(draw, everyone);
   const employee_id = person.employee.employee_id;
   const kind = draw();
   if (kind < 0.3) {
-    hire(simulation, employer, daysAfter(today, Math.floor(draw() * 20) - 10), index);
+    const hired = world.newPerson(employer, daysAfter(today, Math.floor(draw() * 20) - 10));
+    employer.people.push(hired);
+    report(simulation, 'new-hire', { ...hired.employee, employer_id: employer.id }, index);
     return;
   }
   const staying = employer.people.filter(({ terminated }) => terminated === null);
@@ -104,29 +104,17 @@ function change(simulation: Simulation, index: number): void {
     report(simulation, 'demographic', { employee_id, address }, index);
     return;
   }
-  const pay_frequency = employer.frequencies[Math.floor(draw() * employer.frequencies.length)] ?? 'biweekly';
+  const pay_frequency = pick(draw, employer.frequencies);
   person.employee.pay_frequency = pay_frequency;
   report(simulation, 'compensation-change', { employee_id, pay_frequency }, index);
 }
 
-function hire(simulation: Simulation, employer: Employer, hired: string, index: number): void {
-  const person: Person = simulation.world.newPerson(employer, hired);
-  employer.people.push(person);
-  report(simulation, 'new-hire', { ...person.employee, employer_id: employer.id }, index);
-}
-
 function report(simulation: Simulation, kind: string, body: object, index: number): void {
-  simulation.persist('change', async () => {
-    const headers = { 'idempotency-key': `change-${index}` };
-    const response = await simulation.machine.call('POST', `/v1/employee-changes/${kind}`, body, headers);
-    if (response?.status !== 202) {
-      if (response?.status === 422)
-        simulation.breach(`a change was refused: ${JSON.stringify(response.body)}`);
-      return false;
-    }
-    const { id } = response.body as { id: string };
-    simulation.confirm('select request_id as id from outbox', id);
-    simulation.count('changes');
-    return true;
+  const { machine, persist, confirm, count } = simulation;
+  const headers = { 'idempotency-key': `change-${index}` };
+  const request = () => machine.call('POST', `/v1/employee-changes/${kind}`, body, headers);
+  persist('change', request, [202], (response) => {
+    confirm('select request_id as id from outbox', (response.body as { id: string }).id);
+    count('changes');
   });
 }

@@ -4,7 +4,7 @@ import type { Simulation } from '../simulation.ts';
 import { dayOf, daysAfter } from '../world.ts';
 import type { SimulatedRun } from './approvals.ts';
 import type { Feature } from './features.ts';
-import { callAs } from './people.ts';
+import { peopleOf } from './people.ts';
 
 const OVERRIDES = "select run_id || '/' || employee_id || '/' || deduction_id as id from run_overrides";
 const DECISIONS = "select employer_id || '/' || decision_id as id from item_decisions";
@@ -47,31 +47,30 @@ export const DECISIONS_ABOUT_ITEMS: Feature = {
 };
 
 /** Overrides one line of an open run. */
-export async function overrideLine(
-  simulation: Simulation,
-  { runId, employerId }: SimulatedRun,
-  draw: Random,
-): Promise<void> {
-  type Lines = { data: { employee_id: string; deduction_id: string; kind: string }[] };
-  const url = `/v1/payroll-runs/${runId}`;
-  const response = await callAs(simulation, employerId, 'specialist', 'GET', `${url}/lines?limit=100`);
-  if (response?.status !== 200) return;
-  const lines = (response.body as Lines).data.filter(({ kind }) => kind === 'regular');
+export async function overrideLine(simulation: Simulation, run: SimulatedRun, draw: Random): Promise<void> {
+  const { runId, employerId } = run;
+  const lines = await regularLines(simulation, run);
   const line = lines[Math.floor(draw() * lines.length)];
   if (line === undefined) return;
   const path = `${line.employee_id}/${line.deduction_id}`;
   const amounts = { member_amount: pick(draw, ['0.00', '12.34']), employer_amount: '5.00' };
   const body = { ...amounts, reason: 'overridden in the simulation' };
-  const overridden = await callAs(
-    simulation,
-    employerId,
-    'specialist',
-    'PUT',
-    `${url}/overrides/${path}`,
-    body,
-  );
-  if (overridden?.status === 200 || overridden?.status === 201)
-    simulation.confirm(OVERRIDES, `${runId}/${path}`);
+  const { specialist } = peopleOf(simulation, employerId);
+  const response = await specialist('PUT', `/v1/payroll-runs/${runId}/overrides/${path}`, body);
+  if (response?.status === 200 || response?.status === 201) simulation.confirm(OVERRIDES, `${runId}/${path}`);
+}
+
+type Line = { employee_id: string; deduction_id: string; kind: string; member_amount: string };
+
+/** Returns the regular lines on the first page of a run. */
+export async function regularLines(
+  simulation: Simulation,
+  { runId, employerId }: SimulatedRun,
+): Promise<Line[]> {
+  const { specialist } = peopleOf(simulation, employerId);
+  const response = await specialist('GET', `/v1/payroll-runs/${runId}/lines?limit=100`);
+  if (response?.status !== 200) return [];
+  return (response.body as { data: Line[] }).data.filter(({ kind }) => kind === 'regular');
 }
 
 export type Item = {
@@ -85,10 +84,10 @@ export type Item = {
   outstanding_employer_amount: string;
 };
 
-/** Returns the open items of an employer, without those beyond the first page. */
+/** Returns the first page of an employer's open items. */
 export async function listItems(simulation: Simulation, employerId: string): Promise<readonly Item[]> {
   const url = `/v1/employers/${employerId}/open-items?limit=100`;
-  const response = await callAs(simulation, employerId, 'specialist', 'GET', url);
+  const response = await peopleOf(simulation, employerId).specialist('GET', url);
   return response?.status === 200 ? (response.body as { data: Item[] }).data : [];
 }
 
@@ -101,7 +100,7 @@ async function decide(simulation: Simulation, employerId: string, draw: Random):
   const decisions = decisionsAbout(item, items, draw, dayOf(time.now() + machine.skewMs));
   const body = { decisions, reason: 'decided in the simulation' };
   const url = `/v1/employers/${employerId}/open-items/decisions`;
-  const decided = await callAs(simulation, employerId, 'specialist', 'POST', url, body);
+  const decided = await peopleOf(simulation, employerId).specialist('POST', url, body);
   if (decided?.status === 422) simulation.breach(`a decision was refused: ${JSON.stringify(decided.body)}`);
   if (decided?.status !== 201) return;
   for (const id of (decided.body as { decision_ids: string[] }).decision_ids)
@@ -112,10 +111,7 @@ function decisionsAbout(item: Item, items: readonly Item[], draw: Random, today:
   const { employee_id, outstanding_member_amount } = item;
   if (draw() < 0.1) return [{ employee_id, action: 'hold', until: daysAfter(today, 10) }];
   const hasMemberAmount = Number(outstanding_member_amount) !== 0;
-  const action = pick(
-    draw,
-    hasMemberAmount ? ['take', 'hold', 'write_off', 'paid_directly'] : ['take', 'hold'],
-  );
+  const action = pick(draw, ['take', 'hold', ...(hasMemberAmount ? ['write_off', 'paid_directly'] : [])]);
   if (action === 'write_off') return [{ ...reviewed(item), action }];
   if (action === 'paid_directly') {
     const paid = { amount: outstanding_member_amount, paid_on: daysAfter(today, -3) };

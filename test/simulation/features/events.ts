@@ -1,30 +1,32 @@
 /** Elections: deduction events with later versions, ties, moved starts, ends, bad bodies and bodies that differ. */
 import { pick, type Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
+import { DAY_MS } from '../time.ts';
 import { dayOf, daysAfter } from '../world.ts';
 import type { Feature } from './features.ts';
 
-const DAY_MS = 86_400_000;
+const UPDATED = 'employee.deduction-updated';
 const LINES = ['medical', 'dental', 'vision', 'hsa', 'life'] as const;
 
 type Election = Record<string, string>;
+/** The elections by deduction id, with the time of their latest event. */
+type Elections = Map<string, { election: Election; createdAt: string }>;
 
 export const EVENTS: Feature = {
   plan(simulation) {
     const { time, world, days } = simulation;
-    const elections = new Map<string, { election: Election; createdAt: string }>();
+    const elections: Elections = new Map();
     for (const { person } of world.everyone()) enroll(simulation, elections, person.employee.employee_id);
     const draw = simulation.random('elections');
     const changes = Math.ceil(days * world.everyone().length * 0.2);
     for (let index = 0; index < changes; index += 1) {
-      const own = simulation.random('election', index);
+      const changeDraw = simulation.random('election', index);
       const at = draw() * days * DAY_MS;
-      time.after(at, 'election', () => change(simulation, elections, own, `${index}`));
+      time.after(at, 'election', () => change(simulation, elections, changeDraw, `${index}`));
       // The employee corrects it, so that the first event may be the late one.
       if (draw() > 0.4) continue;
-      time.after(at + draw() * 600_000, 'election', () =>
-        change(simulation, elections, own, `${index}-again`),
-      );
+      const again = `${index}-again`;
+      time.after(at + draw() * 600_000, 'election', () => change(simulation, elections, changeDraw, again));
     }
   },
   invariants: [
@@ -58,22 +60,14 @@ export const EVENTS: Feature = {
   },
 };
 
-function send(
-  simulation: Simulation,
-  id: string,
-  type: string,
-  data: object,
-  createdAt: string | null,
-): void {
+type Message = { id: string; type?: string; data: object; createdAt?: string | null };
+
+function send({ provider }: Simulation, { id, type = UPDATED, data, createdAt = null }: Message): void {
   const body = { id: `env-${id}`, event_type: type, data, ...(createdAt && { created_at: createdAt }) };
-  simulation.provider.send({ id, body: JSON.stringify(body) });
+  provider.send({ id, body: JSON.stringify(body) });
 }
 
-function enroll(
-  simulation: Simulation,
-  elections: Map<string, { election: Election; createdAt: string }>,
-  employeeId: string,
-): void {
+function enroll(simulation: Simulation, elections: Elections, employeeId: string): void {
   const draw = simulation.random('enroll', employeeId);
   for (const line of LINES.slice(0, 1 + Math.floor(draw() * 3))) {
     simulation.time.after(draw() * 3 * DAY_MS, 'election', () => {
@@ -88,17 +82,12 @@ function enroll(
       };
       const createdAt = new Date(simulation.time.now()).toISOString();
       elections.set(id, { election, createdAt });
-      send(simulation, `msg-${id}`, 'employee.deduction-updated', election, createdAt);
+      send(simulation, { id: `msg-${id}`, data: election, createdAt });
     });
   }
 }
 
-function change(
-  simulation: Simulation,
-  elections: Map<string, { election: Election; createdAt: string }>,
-  draw: Random,
-  index: string,
-): void {
+function change(simulation: Simulation, elections: Elections, draw: Random, index: string): void {
   const { time, provider } = simulation;
   const known = [...elections.values()];
   const latest = known.at(-1);
@@ -109,12 +98,12 @@ function change(
   const today = dayOf(time.now());
   const kind = draw();
   if (kind < 0.05) {
-    send(simulation, id, 'employee.unheard-of', { a: 1 }, null);
+    send(simulation, { id, type: 'employee.unheard-of', data: { a: 1 } });
     return;
   }
   if (kind < 0.1) {
-    const bad = pick(draw, [{ ...election, period: 'daily' }, { ...election, id: 7 }, { employee_id: 'x' }]);
-    send(simulation, id, 'employee.deduction-updated', bad, null);
+    const bad = [{ ...election, period: 'daily' }, { ...election, id: 7 }, { employee_id: 'x' }];
+    send(simulation, { id, data: pick(draw, bad) });
     return;
   }
   if (kind < 0.15) {
@@ -127,14 +116,14 @@ function change(
   }
   if (kind < 0.2) {
     const stranger = { ...election, id: `ded-stranger-${index}`, employee_id: `stranger-${index}` };
-    send(simulation, id, 'employee.deduction-updated', stranger, new Date(time.now()).toISOString());
+    send(simulation, { id, data: stranger, createdAt: new Date(time.now()).toISOString() });
     return;
   }
   elections.delete(election.id as string);
   const changed: Election = { ...election, ...changesOf(draw, today, election) };
   const createdAt = kind < 0.3 ? before.createdAt : kind < 0.35 ? null : new Date(time.now()).toISOString();
   elections.set(changed.id as string, { election: changed, createdAt: createdAt ?? before.createdAt });
-  send(simulation, id, 'employee.deduction-updated', changed, createdAt);
+  send(simulation, { id, data: changed, createdAt });
 }
 
 function changesOf(draw: Random, today: string, { effective_start: start }: Election): Election {
@@ -154,5 +143,5 @@ function changesOf(draw: Random, today: string, { effective_start: start }: Elec
 
 export function sendSync(simulation: Simulation, kind: 'request' | 'complete', employerId: string): void {
   const id = `msg-sync-${kind}-${employerId}-${simulation.time.now()}`;
-  send(simulation, id, `employee-census.sync-${kind}`, { employer_id: employerId }, null);
+  send(simulation, { id, type: `employee-census.sync-${kind}`, data: { employer_id: employerId } });
 }

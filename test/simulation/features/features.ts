@@ -1,5 +1,5 @@
 /**
- * What happens in a simulated world. To simulate a new feature, write one file like `events.ts` and add it to the list: `plan`
+ * The features of a simulated world. To simulate another one, write one file like `events.ts` and add it to the list: `plan`
  * puts its actions on the agenda, `invariants` are checked at quiet points and `rests` in the end, and each of its
  * `situations`, a query, must find a row in some seed of every campaign.
  */

@@ -1,9 +1,10 @@
 /** Opening items: what was owed before the first run is brought along, and repeated after a lost response. */
 import { pick, type Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
+import { HOUR_MS } from '../time.ts';
 import { dayOf, daysAfter } from '../world.ts';
 import type { Feature } from './features.ts';
-import { callAs } from './people.ts';
+import { peopleOf } from './people.ts';
 
 const ITEMS = "select employer_id || '/' || opening_id as id from opening_items";
 
@@ -52,13 +53,18 @@ function open(simulation: Simulation, employerId: string, index: number, draw: R
     employer_amount: '35.00',
     pay_date: daysAfter(dayOf(time.now()), -Math.floor(draw() * 60)),
   }));
-  simulation.persist('opening', async () => {
-    const url = `/v1/employers/${employerId}/opening-items`;
-    const response = await callAs(simulation, employerId, 'specialist', 'POST', url, { items });
-    if (response?.status === 422 || response?.status === 409)
-      simulation.breach(`opening items were refused: ${JSON.stringify(response.body)}`);
-    if (response?.status !== 200 && response?.status !== 201) return false;
-    for (const { id } of items) simulation.confirm(ITEMS, `${employerId}/${id}`);
-    return draw() < 0.5;
-  });
+  const { specialist } = peopleOf(simulation, employerId);
+  const url = `/v1/employers/${employerId}/opening-items`;
+  const send = (): void =>
+    simulation.persist(
+      'opening',
+      () => specialist('POST', url, { items }),
+      [200, 201],
+      () => {
+        for (const { id } of items) simulation.confirm(ITEMS, `${employerId}/${id}`);
+      },
+    );
+  send();
+  // Payroll did not see the response and repeats the request.
+  if (draw() < 0.5) time.after(draw() * HOUR_MS, 'opening', send);
 }

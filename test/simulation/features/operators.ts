@@ -1,8 +1,7 @@
 /** Operators: they dismiss, reprocess and decide, retry what was rejected, and read lists. */
 import type { Simulation } from '../simulation.ts';
+import { MINUTE_MS } from '../time.ts';
 import type { Feature } from './features.ts';
-
-const MINUTE_MS = 60_000;
 
 /** An action of an operator is drawn from 0 to 1. */
 const REPROCESSING = 0.35;
@@ -20,7 +19,7 @@ export const OPERATORS: Feature = {
     simulation.time.after(15 * MINUTE_MS, 'operator', () => act(simulation, REPROCESSING));
   },
   atRest(simulation) {
-    // What the service rejected is sent again until nothing waits for an operator.
+    // Rejected requests are sent again until none waits for an operator.
     for (let minutes = 1; minutes < 60; minutes += 9) {
       simulation.time.after(minutes * MINUTE_MS, 'operator', () => void retry(simulation));
     }
@@ -46,10 +45,8 @@ export const OPERATORS: Feature = {
   },
 };
 
-/** The checks that nobody needs to act on: they pass when everything that can continue has ended. */
-const RESTING = new Set([
-  ...['events-pending', 'circuit-breaker-paused', 'sending-stalled', 'requests-stuck'],
-]);
+/** The checks that pass without an operator when everything that can continue has ended. */
+const RESTING = new Set(['events-pending', 'circuit-breaker-paused', 'sending-stalled', 'requests-stuck']);
 
 async function act(simulation: Simulation, kind: number): Promise<void> {
   // The first start may have ended in the middle of the migration.
@@ -58,62 +55,44 @@ async function act(simulation: Simulation, kind: number): Promise<void> {
   if (kind <= REPROCESSING) return reprocess(simulation);
   if (kind < 0.5) return retry(simulation);
   if (kind < 0.7) return decide(simulation);
-  const lists = [
-    'deductions',
-    'events',
-    'employee-changes',
-    'census-syncs',
-    'payroll-runs',
-    'readiness',
-    'activity',
-  ];
-  await simulation.machine.call('GET', `/v1/${lists[Math.floor(kind * 1_000) % lists.length]}`);
-  for (const { run_id } of finalRuns(simulation).slice(-2)) {
-    await simulation.machine.call('GET', `/v1/payroll-runs/${run_id}`);
-  }
+  const { machine } = simulation;
+  await machine.call('GET', `/v1/${LISTS[Math.floor(kind * 1_000) % LISTS.length]}`);
+  const final = "select run_id from payroll_runs where state <> 'open' order by finalized_at";
+  for (const { run_id } of machine.query(final).slice(-2))
+    await machine.call('GET', `/v1/payroll-runs/${run_id}`);
 }
 
-function finalRuns({ machine }: Simulation): { run_id: string }[] {
-  return machine.query("select run_id from payroll_runs where state <> 'open' order by finalized_at");
-}
+const LISTS = [
+  ...['deductions', 'events', 'employee-changes', 'census-syncs', 'payroll-runs', 'readiness', 'activity'],
+];
 
-async function dismiss(simulation: Simulation): Promise<void> {
+async function dismiss({ machine }: Simulation): Promise<void> {
   const sql = "select event_id from inbox where state = 'quarantined' and dismissed_at is null limit 1";
-  for (const { event_id } of simulation.machine.query(sql)) {
-    await simulation.machine.call('POST', `/v1/events/${event_id}/dismiss`, {
-      reason: 'seen in the simulation',
-    });
-  }
+  const body = { reason: 'seen in the simulation' };
+  for (const { event_id } of machine.query(sql))
+    await machine.call('POST', `/v1/events/${event_id}/dismiss`, body);
 }
 
-async function reprocess(simulation: Simulation): Promise<void> {
+async function reprocess({ machine }: Simulation): Promise<void> {
   const sql =
     "select event_id from inbox where state in ('quarantined', 'ignored') order by seq desc limit 1";
-  for (const { event_id } of simulation.machine.query(sql)) {
-    await simulation.machine.call('POST', `/v1/events/${event_id}/reprocess`);
-  }
+  for (const { event_id } of machine.query(sql))
+    await machine.call('POST', `/v1/events/${event_id}/reprocess`);
 }
 
-async function retry(simulation: Simulation): Promise<void> {
+async function retry({ machine }: Simulation): Promise<void> {
   const sql =
     "select request_id from outbox where state = 'rejected' and subject_type = 'employee' order by seq";
-  for (const { request_id } of simulation.machine.query(sql)) {
-    await simulation.machine.call('POST', `/v1/employee-changes/${request_id}/retry`, { force: true });
-  }
+  for (const { request_id } of machine.query(sql))
+    await machine.call('POST', `/v1/employee-changes/${request_id}/retry`, { force: true });
 }
 
-async function decide(simulation: Simulation): Promise<void> {
-  const response = await simulation.machine.call('GET', '/v1/readiness');
-  if (response?.status !== 200) return;
-  const rows = simulation.machine.query<{ deduction_id: string; version: number }>(
-    'select deduction_id, version from deduction_versions order by position desc limit 40',
-  );
-  for (const { deduction_id, version } of rows.slice(0, 12)) {
-    const body = {
-      version,
-      decision: version % 2 === 0 ? 'keep' : 'drop',
-      reason: 'decided in the simulation',
-    };
-    await simulation.machine.call('POST', `/v1/deductions/${deduction_id}/start-decision`, body);
+async function decide({ machine }: Simulation): Promise<void> {
+  if ((await machine.call('GET', '/v1/readiness'))?.status !== 200) return;
+  const sql = 'select deduction_id, version from deduction_versions order by position desc limit 12';
+  for (const { deduction_id, version } of machine.query<{ deduction_id: string; version: number }>(sql)) {
+    const decision = version % 2 === 0 ? 'keep' : 'drop';
+    const body = { version, decision, reason: 'decided in the simulation' };
+    await machine.call('POST', `/v1/deductions/${deduction_id}/start-decision`, body);
   }
 }

@@ -1,20 +1,21 @@
 /** Payroll runs: specialists set schedules, finalize each pay date, void some runs, and report what was taken. */
 import { byYear } from '../../../src/payroll/settings/schedules.ts';
-import type { Random } from '../../../src/simulator/random.ts';
+import { between, pick, type Random } from '../../../src/simulator/random.ts';
 import type { Response } from '../machine.ts';
 import { agreesWithModel } from '../payroll-model.ts';
 import type { Simulation } from '../simulation.ts';
+import { DAY_MS, HOUR_MS } from '../time.ts';
 import { daysAfter, type Employer, type Frequency } from '../world.ts';
 import { approve, type SimulatedRun } from './approvals.ts';
-import { overrideLine } from './decisions.ts';
+import { overrideLine, regularLines } from './decisions.ts';
 import type { Feature } from './features.ts';
-import { callAs, hasPeople } from './people.ts';
+import { hasPeople, peopleOf } from './people.ts';
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 /** A run that cannot be finalized by then is left open. */
 const TRIES = 12;
 
+/** A finalization takes about as long. */
+const REPEAT_MS = 20;
 /** Pay dates before the start that are run, too. */
 const BACKFILLED = 3;
 
@@ -48,6 +49,12 @@ export const PAYROLL: Feature = {
   },
 };
 
+const RECOUPING = [
+  { method: 'all' },
+  { method: 'multiple', value: '1.5' },
+  { method: 'amount', value: '40.00' },
+];
+
 function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
   const url = `/v1/employers/${employer.id}`;
   const schedules = employer.frequencies.map((pay_frequency) => ({
@@ -58,33 +65,18 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
   const options = {
     adjustments: draw() < 0.7 ? 'include' : 'decided',
     arrears: draw() < 0.5 ? 'include' : 'decided',
-    recoup: [{ method: 'all' }, { method: 'multiple', value: '1.5' }, { method: 'amount', value: '40.00' }][
-      Math.floor(draw() * 3)
-    ],
-    remainder: ['last', 'spread', 'none'][Math.floor(draw() * 3)],
+    recoup: pick(draw, RECOUPING),
+    remainder: pick(draw, ['last', 'spread', 'none']),
     applies_on: draw() < 0.7 ? 'pay_date' : 'period_end',
-    scheme: ['annualized', 'annualized', 'month-even', 'first-checks'][Math.floor(draw() * 4)],
+    scheme: pick(draw, ['annualized', 'annualized', 'month-even', 'first-checks']),
   };
+  const { machine, persist } = simulation;
   for (const { year, schedules: ofYear } of byYear(schedules).years) {
-    simulation.persist('schedule', async () => {
-      const body = { schedules: ofYear };
-      return isDone(
-        simulation,
-        await simulation.machine.call('PUT', `${url}/pay-schedules/${year}`, body),
-        200,
-      );
-    });
+    const body = { schedules: ofYear };
+    persist('schedule', () => machine.call('PUT', `${url}/pay-schedules/${year}`, body), [200]);
   }
-  simulation.persist('policy', async () => {
-    const body = { effective_from: '2025-01-01', ...options };
-    return isDone(simulation, await simulation.machine.call('PUT', `${url}/payroll-policy`, body), 200);
-  });
-}
-
-/** Returns whether a request succeeded. A refusal of its content is a breach: the simulation sends correct requests. */
-function isDone(simulation: Simulation, response: Response | null, status: number): boolean {
-  if (response?.status === 422) simulation.breach(`refused: ${JSON.stringify(response.body)}`);
-  return response?.status === status;
+  const policy = { effective_from: '2025-01-01', ...options };
+  persist('policy', () => machine.call('PUT', `${url}/payroll-policy`, policy), [200]);
 }
 
 /** Returns the stepped pay dates of three whole years, which the model assumes, too. */
@@ -105,28 +97,27 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
     // All employers of a day work at once, as on a Wednesday before pay day.
     const at =
       Date.parse(`${daysAfter(date.pay_date, -2)}T15:00:00Z`) + draw() * (draw() < 0.5 ? 0 : HOUR_MS);
-    const own = simulation.random('run', employer.id, frequency, date.pay_date);
+    const runDraw = simulation.random('run', employer.id, frequency, date.pay_date);
     if (at < time.now() - BACKFILLED * STEPS[frequency] * DAY_MS || at > restFrom - HOUR_MS) continue;
     // Payroll brings its last dates along once the elections have arrived.
-    const wait = Math.max(at, time.now() + 3 * DAY_MS) - time.now();
+    const wait = Math.max(at - time.now(), 3 * DAY_MS);
     const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
     const run = { runId: `${employer.id}-${frequency}-${date.pay_date}`, employerId: employer.id, body };
-    time.after(wait, 'run', () => begin(simulation, run, own));
+    time.after(wait, 'run', () => begin(simulation, run, runDraw));
   }
 }
 
 /** Creates a run, perhaps overrides an amount, and finalizes it. An off-cycle run may be refused. */
 export function begin(simulation: Simulation, run: SimulatedRun, draw: Random): void {
   const { runId, employerId, body } = run;
-  simulation.persist('run', async () => {
-    const url = `/v1/payroll-runs/${runId}`;
-    const response = await callAs(simulation, employerId, 'specialist', 'PUT', url, body);
-    // An item may be taken or decided after it was listed, and the pay date may have another open run.
-    if ((response?.status === 422 && 'items' in body) || response?.status === 409) return true;
-    if (!isDone(simulation, response, 201) && !isDone(simulation, response, 200)) return false;
+  const { specialist } = peopleOf(simulation, employerId);
+  // An item may be taken or decided after it was listed, and the pay date may have another open run.
+  const refused = 'items' in body ? [409, 422] : [409];
+  const create = () => specialist('PUT', `/v1/payroll-runs/${runId}`, body);
+  simulation.persist('run', create, [200, 201, ...refused], async ({ status }) => {
+    if (refused.includes(status)) return;
     if (draw() < 0.15) await overrideLine(simulation, run, draw);
     finalize(simulation, run, draw, TRIES);
-    return true;
   });
 }
 
@@ -149,7 +140,8 @@ async function tryToFinalize(
 ): Promise<'final' | 'again' | 'over'> {
   const { runId, employerId } = run;
   const url = `/v1/payroll-runs/${runId}`;
-  const readiness = await callAs(simulation, employerId, 'manager', 'GET', `${url}/readiness`);
+  const { manager } = peopleOf(simulation, employerId);
+  const readiness = await manager('GET', `${url}/readiness`);
   if (readiness?.status === 409) return 'over';
   if (readiness?.status !== 200) return 'again';
   const { checks } = readiness.body as { checks: { id: string; result: string }[] };
@@ -158,12 +150,14 @@ async function tryToFinalize(
   const match = { 'if-match': String(readiness.headers.etag) };
   await approve(simulation, run, { action: 'finalize', accept }, match, draw);
   const headers = { ...match, 'idempotency-key': `finalize-${runId}` };
-  // A client repeats a request whose response is late, and another sidecar may get the second one.
-  const requests = Array.from({ length: draw() < 0.5 ? 2 : 1 }, () =>
-    callAs(simulation, employerId, 'manager', 'POST', `${url}/finalize`, accepting, headers),
-  );
-  const response = (await Promise.all(requests)).find((one) => one?.status === 200);
-  if (response === undefined) return 'again';
+  const post = () => manager('POST', `${url}/finalize`, accepting, headers);
+  // A client repeats a request whose response is late, and another sidecar may get the repeat.
+  const repeats = Array.from({ length: draw() < 0.5 ? between(draw, 1, 2) : 0 }, async () => {
+    await simulation.time.pass(draw() * REPEAT_MS);
+    return post();
+  });
+  const responses = await Promise.all([post(), ...repeats]);
+  if (!responses.some((response) => response?.status === 200)) return 'again';
   simulation.confirm(FINAL_RUNS, runId);
   simulation.count('runs finalized');
   return 'final';
@@ -179,49 +173,32 @@ function afterwards(simulation: Simulation, run: SimulatedRun, draw: Random): vo
 
 function voidRun(simulation: Simulation, run: SimulatedRun, draw: Random): void {
   const { runId, employerId } = run;
-  simulation.persist('void', async () => {
-    const url = `/v1/payroll-runs/${runId}/void`;
-    const body = { reason: 'a mistake in the simulation' };
+  const { specialist, manager } = peopleOf(simulation, employerId);
+  const url = `/v1/payroll-runs/${runId}/void`;
+  const body = { reason: 'a mistake in the simulation' };
+  const request = async (): Promise<Response | null> => {
     if (hasPeople(simulation, employerId)) {
-      const refused = await callAs(simulation, employerId, 'specialist', 'POST', url, body);
+      const refused = await specialist('POST', url, body);
       if (refused?.status === 200) simulation.breach(`a specialist voided ${runId}`);
       await approve(simulation, run, { action: 'void' }, {}, draw);
     }
-    const response = await callAs(simulation, employerId, 'manager', 'POST', url, body);
+    const response = await manager('POST', url, body);
     const isMissing = String((response?.body as { type?: string } | null)?.type).endsWith('approval-missing');
-    if (isMissing || (response?.status !== 200 && response?.status !== 409)) return false;
+    return isMissing ? null : response;
+  };
+  simulation.persist('void', request, [200, 409], () => {
     if (draw() < 0.9 && !('items' in run.body)) begin(simulation, { ...run, runId: `${runId}-again` }, draw);
-    return true;
   });
 }
 
-async function taken(
-  simulation: Simulation,
-  { runId, employerId }: SimulatedRun,
-  draw: Random,
-): Promise<void> {
-  type Lines = { data: { employee_id: string; deduction_id: string; kind: string; member_amount: string }[] };
-  const url = `/v1/payroll-runs/${runId}`;
-  const response = await callAs(simulation, employerId, 'specialist', 'GET', `${url}/lines?limit=100`);
-  if (response?.status !== 200) return;
-  const lines = (response.body as Lines).data.filter(({ kind }) => kind === 'regular' && draw() < 0.3);
+async function taken(simulation: Simulation, run: SimulatedRun, draw: Random): Promise<void> {
+  const lines = (await regularLines(simulation, run)).filter(() => draw() < 0.3);
   if (lines.length === 0) return;
   const rows = lines.map(({ employee_id, deduction_id, member_amount }) => ({
     ...{ employee_id, deduction_id, kind: 'regular' },
     amount: draw() < 0.5 ? '0.00' : member_amount,
   }));
-  const body = JSON.stringify({ lines: rows });
-  const headers = { 'content-type': 'application/json' };
-  simulation.persist('taken', async () => {
-    const reported = await callAs(
-      simulation,
-      employerId,
-      'specialist',
-      'POST',
-      `${url}/taken`,
-      body,
-      headers,
-    );
-    return reported?.status === 200 || reported?.status === 409;
-  });
+  const { specialist } = peopleOf(simulation, run.employerId);
+  const report = () => specialist('POST', `/v1/payroll-runs/${run.runId}/taken`, { lines: rows });
+  simulation.persist('taken', report, [200, 409]);
 }

@@ -5,11 +5,11 @@ import { cliActor } from '../../../src/security/audit.ts';
 import { ROLES } from '../../../src/security/scopes.ts';
 import { createToken } from '../../../src/security/tokens.ts';
 import { pick } from '../../../src/simulator/random.ts';
-import type { Method, Response } from '../machine.ts';
+import type { Call, Response } from '../machine.ts';
 import type { Simulation } from '../simulation.ts';
+import { HOUR_MS } from '../time.ts';
 import type { Feature } from './features.ts';
 
-const HOUR_MS = 3_600_000;
 /** The share of employers whose people have tokens of their own. The payroll system works for the other employers. */
 const WITH_PEOPLE = 0.7;
 
@@ -59,10 +59,8 @@ export const PEOPLE: Feature = {
             const listed = await allOf(simulation, id, `/v1/${list}?limit=100`);
             const rows = simulation.machine.query<{ id: string | number }>(sql, id);
             const missing = rows.filter((row) => !listed.has(String(row.id)));
-            if (missing.length > 0 || listed.size !== rows.length)
-              wrong.push(
-                `${list} of ${id}: ${listed.size} of ${rows.length} rows, without ${missing[0]?.id}`,
-              );
+            if (missing.length === 0 && listed.size === rows.length) continue;
+            wrong.push(`${list} of ${id}: ${listed.size} of ${rows.length} rows, without ${missing[0]?.id}`);
           }
         }
         return wrong;
@@ -79,24 +77,26 @@ export function hasPeople(simulation: Simulation, employerId: string): boolean {
   return tokensOf(simulation).has(`${employerId} owner`);
 }
 
-/** Calls the API with the token of a person, or else of the payroll system. The response must name no other employer. */
-export async function callAs(
-  simulation: Simulation,
-  employerId: string,
-  person: Person,
-  ...[method, url, body, headers]: [method: Method, url: string, body?: unknown, headers?: object]
-): Promise<Response | null> {
-  const token = tokensOf(simulation).get(`${employerId} ${person}`);
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const response = await simulation.machine.call(method, url, body, { ...headers, ...authorization });
-  if (token === undefined || response === null) return response;
-  const others = simulation.world.employers.map(({ id }) => id).filter((id) => id !== employerId);
-  const seen = [...others, 'stranger-'].find((id) => JSON.stringify(response.body).includes(id));
-  if (seen !== undefined)
-    simulation.breach(
-      `a token of ${employerId} saw ${seen} in ${method} ${url}: ${JSON.stringify(response.body)}`,
-    );
-  return response;
+/**
+ * Returns how an employer's people call the API: with their tokens, or as the payroll system without one. The response to a
+ * person must name no other employer.
+ */
+export function peopleOf(simulation: Simulation, employerId: string) {
+  const { machine, world, breach } = simulation;
+  const others = world.employers.map(({ id }) => id).filter((id) => id !== employerId);
+  const as =
+    (person: Person) =>
+    async (...[method, url, body, headers]: Call): Promise<Response | null> => {
+      const token = tokensOf(simulation).get(`${employerId} ${person}`);
+      if (token === undefined) return machine.call(method, url, body, headers);
+      const authorization = `Bearer ${token}`;
+      const response = await machine.call(method, url, body, { ...headers, authorization });
+      const text = JSON.stringify(response?.body ?? null);
+      const seen = [...others, 'stranger-'].find((id) => text.includes(id));
+      if (seen !== undefined) breach(`a token of ${employerId} saw ${seen} in ${method} ${url}: ${text}`);
+      return response;
+    };
+  return { specialist: as('specialist'), manager: as('manager'), owner: as('owner') };
 }
 
 /** Creates the tokens of an employer's people, as `benefits-sidecar token create` does in a process of its own. */
@@ -109,17 +109,8 @@ async function admit(simulation: Simulation, employerId: string): Promise<void> 
     for (const [person, scopes] of Object.entries(PERSONS)) {
       const now = new Date(time.now() + machine.skewMs);
       const name = `${person} of ${employerId}`;
-      const created = await transact(db, (trx) =>
-        createToken(trx, {
-          name,
-          scopes,
-          person: name,
-          employers: [employerId],
-          expiresAt: null,
-          now,
-          actor,
-        }),
-      );
+      const holder = { name, scopes, person: name, employers: [employerId], expiresAt: null };
+      const created = await transact(db, (trx) => createToken(trx, { ...holder, now, actor }));
       simulation.confirm('select token_id as id from tokens', created.tokenId);
       tokensOf(simulation).set(`${employerId} ${person}`, created.token);
     }
@@ -128,10 +119,11 @@ async function admit(simulation: Simulation, employerId: string): Promise<void> 
   }
 }
 
-/** Reads a list, and requests an id of another employer, which must look unknown. */
+/** Reads a list, and requests an id that belongs to another employer and must look unknown. */
 async function look(simulation: Simulation, employerId: string, draw: () => number): Promise<void> {
   if (!hasPeople(simulation, employerId)) return;
-  const get = (url: string) => callAs(simulation, employerId, 'manager', 'GET', url);
+  const { manager } = peopleOf(simulation, employerId);
+  const get = (url: string) => manager('GET', url);
   const lists = ['deductions', 'employee-changes', 'payroll-runs', 'census-syncs', 'censuses', 'audit'];
   await get(`/v1/${pick(draw, [...lists, `readiness?employer_id=${employerId}`])}`);
   const [sql, path] = pick(draw, OTHERS);
@@ -167,7 +159,7 @@ async function allOf(simulation: Simulation, employerId: string, url: string): P
   const ids = new Set<string>();
   for (let cursor: string | null = ''; cursor !== null; ) {
     const page: string = cursor === '' ? '' : `&cursor=${cursor}`;
-    const response = await callAs(simulation, employerId, 'manager', 'GET', `${url}${page}`);
+    const response = await peopleOf(simulation, employerId).manager('GET', `${url}${page}`);
     if (response?.status !== 200) throw new Error(`${url} responded ${response?.status}`);
     const { data, next_cursor } = response.body as Page;
     for (const { id } of data) ids.add(String(id));
