@@ -19,6 +19,8 @@ const WAITING_SHARE = 0.15;
 const BUSY_SHARE = 0.4;
 /** A transaction takes the write lock again after a shorter pause. */
 const RETRY_MS = 5;
+/** The first runs of all employers begin so long after the start. The first second sidecar finalizes some of them. */
+export const FIRST_RUNS_MS = 3 * DAY_MS;
 /** An upload may take less time. */
 const HANG_MS = 40 * MINUTE_MS;
 
@@ -68,7 +70,8 @@ export function planFaults(seed: number, days: number, without: ReadonlySet<stri
     for (let index = 0; index < number; index += 1) {
       const draw = seededRandom(seed, 'fault', kind, index);
       const isFirst = kind === 'crash' && index === 0 && draw() < 0.3;
-      const at = isFirst ? 0 : draw() * days * DAY_MS;
+      const isSimultaneous = kind === 'second' && index === 0;
+      const at = isFirst ? 0 : isSimultaneous ? FIRST_RUNS_MS - draw() * HOUR_MS : draw() * days * DAY_MS;
       const forMs = Math.ceil(draw() ** 2 * longestMs);
       const details = detailsOf(kind, draw);
       if (isFirst)

@@ -15,14 +15,6 @@ export const OFF_CYCLE_RUNS: Feature = {
         simulation.schedule(0.4 + draw() * 0.6, 'off-cycle', () => pay(simulation, id, index, draw));
     }
   },
-  rush(simulation) {
-    // All employers pay at the same moment, so that two sidecars finalize at once.
-    const { time, world } = simulation;
-    for (const { id } of world.employers) {
-      const draw = simulation.random('rush', 'off-cycle', id, time.now());
-      time.after(60_000, 'off-cycle', () => pay(simulation, id, time.now(), draw));
-    }
-  },
   invariants: [
     {
       promise: 8,

@@ -1,6 +1,7 @@
 /** Payroll runs: specialists set schedules, finalize each pay date, void some runs, and report what was taken. */
 import { byYear } from '../../../src/payroll/settings/schedules.ts';
 import { between, pick, type Random } from '../../../src/simulator/random.ts';
+import { FIRST_RUNS_MS } from '../faults.ts';
 import type { Response } from '../machine.ts';
 import { agreesWithModel } from '../payroll-model.ts';
 import type { Simulation } from '../simulation.ts';
@@ -100,7 +101,7 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
     const runDraw = simulation.random('run', employer.id, frequency, date.pay_date);
     if (at < time.now() - BACKFILLED * STEPS[frequency] * DAY_MS || at > restFrom - HOUR_MS) continue;
     // Payroll brings its last dates along once the elections have arrived.
-    const wait = Math.max(at - time.now(), 3 * DAY_MS);
+    const wait = Math.max(at - time.now(), FIRST_RUNS_MS);
     const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
     const run = { runId: `${employer.id}-${frequency}-${date.pay_date}`, employerId: employer.id, body };
     time.after(wait, 'run', () => begin(simulation, run, runDraw));
