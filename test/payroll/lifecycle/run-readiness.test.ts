@@ -112,7 +112,12 @@ const SPOILT: Spoilt[] = [
       ),
   ],
   ['events-pending', 'fail', 'evt-3', (db) => receive(db, [deductionOf('evt-3', {})], LATELY)],
-  ['events-quarantined', 'fail', 'evt-3: emp-1, medical', (db) => deduct(db, 'evt-3', { period: 'daily' })],
+  [
+    'events-quarantined',
+    'fail',
+    'evt-3: emp-1, medical',
+    (db) => deduct(db, 'evt-3', { period: 'daily' }, '2026-01-01T00:00:00Z'),
+  ],
   ['events-in-conflict', 'fail', 'evt-1', (db) => deduct(db, 'evt-1', { member_contribution: '1' })],
   ['ties-changed-content', 'fail', 'evt-3', (db) => deduct(db, 'evt-3', { member_contribution: '1' })],
   ['events-future-dated', 'fail', 'evt-3', (db) => deduct(db, 'evt-3', {}, '2027-01-01T00:00:00Z')],
