@@ -100,6 +100,20 @@ onEitherEngine('a run takes an override where it has no line, and the next run s
   ]);
 });
 
+onEitherEngine(
+  'an override of a deduction that is another employee’s now has its last content',
+  async (t) => {
+    const db = await staged(t);
+    await learn(db, employment('f'));
+    await send(db, election('2026-05-01', { employee_id: 'f', line_of_coverage: 'dental' }));
+    await override(db, '3', '0');
+    const shown = (await linesOf(db, 'r')).map(({ employee_id, line_of_coverage, member_amount }) =>
+      [employee_id, line_of_coverage, member_amount].join(' '),
+    );
+    t.strictSame(shown, ['e medical 3.00', 'f dental 10.00']);
+  },
+);
+
 onEitherEngine('an override is due, in the line of coverage and taxability of today', async (t) => {
   const db = await staged(t);
   await override(db, '3', '4');

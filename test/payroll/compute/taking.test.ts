@@ -144,6 +144,12 @@ onEitherEngine('an item is taken from a date on, and a part of it once over all 
   t.strictSame(await takes(db, {}, 3), ['arrears r0 a: 4.00, 6.00 left']);
   await finalized(db, 'r3', body(3));
   t.strictSame(await takes(db, INCLUDE, 4), ['arrears r1 a: 10.00, 0.00 left'], 'it needs a new decision');
+  await decideItem(db, await itemOf(db, 'r0'), { action: 'take', amount: 500n });
+  t.strictSame(await takes(db, {}, 4), ['arrears r0 a: 5.00, 1.00 left']);
+  await decideItem(db, await itemOf(db, 'r1'), { action: 'hold', until: '2026-03-13' });
+  t.strictSame(await takes(db, { arrears: 'include' }, 4), ['arrears r0 a: 5.00, 1.00 left']);
+  const all = ['arrears r0 a: 5.00, 1.00 left', 'arrears r1 a: 10.00, 0.00 left'];
+  t.strictSame(await takes(db, { arrears: 'include' }, 5), all, 'the hold has ended');
 });
 
 onEitherEngine('the limit takes items of a coverage in order, and refunds do not raise it', async (t) => {
@@ -163,6 +169,8 @@ onEitherEngine('the limit takes items of a coverage in order, and refunds do not
   t.strictSame((await takes(db, INCLUDE, 2)).slice(2), all, 'the sum owed of a run is no limit');
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
   t.strictSame((await takes(db, multiple, 2)).slice(2), all, 'the last check has no limit');
+  const later: Partial<RunBody> = { ...amount, kind: 'off_cycle', employee_ids: ['e'] };
+  t.strictSame((await takes(db, later, 3)).length, 3, 'a check after the last one has a limit');
 });
 
 onEitherEngine('the limit follows the last regular amount above zero, without overrides', async (t) => {
@@ -176,6 +184,8 @@ onEitherEngine('the limit follows the last regular amount above zero, without ov
     line?.explanation,
     /arrears 20\.00 from 2 paychecks; at most 0\.5 × 10\.00 a paycheck: 5\.00; 15\.00 left/,
   );
+  await finalized(db, 'r2', body(2));
+  t.strictSame(await takes(db, limited), capped, 'the deduction took 0.00 in between');
   const overridden = await owing(t);
   await put(overridden, 'r2', body(2));
   await override(overridden, 'r2', 'e', 'a', { member: '4.00' });
@@ -193,6 +203,15 @@ onEitherEngine('a pair is taken whole, or not at all', async (t) => {
     'adjustment r0 a: 11.00, 0.00 left recoup_capped',
     'adjustment r0 a: -10.00, 0.00 left recoup_capped',
   ]);
+});
+
+onEitherEngine('the sum of a pair counts in the taxability of its deduction today', async (t) => {
+  const db = await staged(t, { a: { taxability: 'post_tax' } }, [0]);
+  await send(db, election('2026-01-10', { taxability: 'pre_tax', member_contribution: '8.00' }));
+  const pair = ['adjustment r0 a: -10.00, 0.00 left', 'adjustment r0 a: 8.00, 0.00 left'];
+  t.strictSame(await takes(db, INCLUDE, 1), pair, 'it takes 2.00 back from 8.00 of pre-tax deductions');
+  await send(db, election('2026-01-11', { taxability: 'pre_tax', member_contribution: '1.00' }));
+  t.strictSame(await takes(db, INCLUDE, 1), [], '9.00 back from 1.00 is held whole');
 });
 
 onEitherEngine('the items of a pair are held together', async (t) => {
@@ -231,18 +250,29 @@ onEitherEngine('the employer’s amount of an item that was written off is settl
   await decideItem(db, await itemOf(db, 'r0'), { action: 'write_off', amount: 200n });
   const all = await lines(db, body(2, { adjustments: 'decided' }), 'adjustment');
   t.match(all, [{ adjustment_for: 'r0', member_amount: '0.00', employer_amount: '5.00' }]);
+  await decideItem(db, await itemOf(db, 'r1'), { action: 'take', amount: 50n });
+  await finalized(db, 'r2', body(2));
+  await decideItem(db, await itemOf(db, 'r1'), { action: 'take' });
+  const after = await lines(db, body(3), 'adjustment');
+  t.match(after, [{ member_amount: '1.50', employer_amount: '0.00' }], 'a part settled the employer’s');
 });
 
 onEitherEngine('a pre-tax difference is taken in its tax year, arrears in any', async (t) => {
-  const db = await staged(t, { a: {} }, [-1]);
+  const db = await staged(t, { a: {} }, [-1, 0]);
   await took(db, 'r-1', '4.00');
   await send(db, election('2025-12-02T00:00:00Z', { member_contribution: '12.00' }));
-  t.strictSame(await takes(db, INCLUDE, 0), ['arrears r-1 a: 6.00, 0.00 left']);
+  const ofThisYear = 'adjustment r0 a: 2.00, 0.00 left';
+  t.strictSame(await takes(db, INCLUDE, 1), [ofThisYear, 'arrears r-1 a: 6.00, 0.00 left']);
   const december: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], pay_date: '2025-12-31' };
   t.strictSame(await takes(db, { ...INCLUDE, ...december }, 0), [
     'adjustment r-1 a: 2.00, 0.00 left',
     'arrears r-1 a: 6.00, 0.00 left',
   ]);
+  await send(db, election('2025-12-03T00:00:00Z', { taxability: 'post_tax' }));
+  const pairs = (await itemsIn(db, body(1))).filter(({ identity }) => identity.kind === 'adjustment');
+  for (const item of pairs) await decideItem(db, item, { action: 'take' });
+  const sources = (await takes(db, {}, 1)).map((line) => line.split(':')[0]);
+  t.strictSame(sources, ['adjustment r0 a', 'adjustment r0 a'], 'one pre-tax item binds its pair');
 });
 
 onEitherEngine('an opening item with the id of a run does not limit the arrears of the run', async (t) => {
@@ -253,6 +283,18 @@ onEitherEngine('an opening item with the id of a run does not limit the arrears 
     'arrears r0 a: 10.00, 0.00 left',
     'arrears r1 a: 10.00, 0.00 left',
   ]);
+  await finalized(db, 'r2', body(2, INCLUDE));
+  t.strictSame(await takes(db), [], 'each is settled by its own line');
+});
+
+onEitherEngine('items of one pay date are taken in the order of their sources', async (t) => {
+  const db = await staged(t);
+  await opening(db, 'p', '7.00');
+  await opening(db, 'o', '7.00');
+  t.strictSame(await takes(db, { ...INCLUDE, recoup: { method: 'amount', value: '9.00' } }), [
+    'arrears o : 7.00, 0.00 left recoup_capped',
+    'arrears p : 2.00, 5.00 left recoup_capped',
+  ]);
 });
 
 onEitherEngine('arrears are taken up to the outstanding sum of their run and deduction', async (t) => {
@@ -260,6 +302,8 @@ onEitherEngine('arrears are taken up to the outstanding sum of their run and ded
   await took(db, 'r0', '4.00');
   await send(db, election('2026-01-31', { member_contribution: '8.00' }));
   t.strictSame(await takes(db, { arrears: 'include' }), ['arrears r0 a: 4.00, 2.00 left']);
+  await send(db, election('2026-02-01', { member_contribution: '2.00' }));
+  t.strictSame(await takes(db, { arrears: 'include' }), [], '2.00 in total are to be returned');
 });
 
 onEitherEngine('items that need a decision are not taken without one', async (t) => {

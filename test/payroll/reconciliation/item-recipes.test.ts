@@ -84,7 +84,7 @@ onEitherEngine('six unpaid checks are caught up at twice the regular amount', as
 
 onEitherEngine('a preview shows the next paycheck with decisions, and records nothing', async (t) => {
   const db = await staged(t);
-  await learn(db, employment('e', { pay_frequency: 'biweekly' }));
+  await learn(db, employment('e', { pay_frequency: 'biweekly', pay_group: 'north' }));
   for (const payDate of LEAVE.slice(0, 2)) await unpaid(db, payDate);
   await finalizedOn(db, '2026-07-17');
   const request = { decisions: (await items(db)).map(take), reason: 'agreed' };

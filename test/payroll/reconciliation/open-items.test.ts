@@ -187,6 +187,8 @@ onEitherEngine('an item with an employer amount only is taken or held', async (t
   const problems = [{ path: 'decisions[0].action', rule: /^must be take or hold/ }];
   t.match(await decided('write_off'), { outcome: 'refused', problems });
   t.match(await decided('hold'), { outcome: 'decided' });
+  t.match(await decided('take'), { outcome: 'decided' });
+  t.match(await briefs(db, { state: 'take' }), ['opening o2 0.00 take']);
 });
 
 /** The kind of item, the fields of the decision, and the field that is refused with its rule. */
@@ -302,10 +304,20 @@ onEitherEngine('opening items are stored once, and refused with other content', 
   const second = { ...OPENING, id: 'o2', employee_id: 'e', member_amount: '-3.00' };
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: ['o2'], known: 1 });
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: [], known: 2 });
-  t.strictSame(await bring(db, { ...second, pay_date: '2025-06-02' }, { ...OPENING, id: 'o3' }), {
-    outcome: 'different',
-    ids: ['o2'],
-  });
+  const others: Partial<Given>[] = [
+    ...[
+      { employee_id: 'f' },
+      { deduction_id: 'a' },
+      { line_of_coverage: 'vision' },
+      { taxability: 'pre_tax' },
+    ],
+    ...[{ member_amount: '-4.00' }, { employer_amount: '0.00' }, { pay_date: '2025-06-02' }],
+  ];
+  for (const content of others)
+    t.strictSame(await bring(db, { ...second, ...content } as Given, { ...OPENING, id: 'o3' }), {
+      outcome: 'different',
+      ids: ['o2'],
+    });
   const refused: [Partial<Given>, Problem][] = [
     [{ employee_id: 'other' }, { path: 'lines[0].employee_id', rule: 'must be an employee of the employer' }],
     ...['none', 'a'].map((deduction_id): [Partial<Given>, Problem] => [
