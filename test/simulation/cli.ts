@@ -8,10 +8,10 @@ import { temporaryFolder } from '../support/memory.ts';
 import { CRASH_POINTS } from './faults.ts';
 import { FEATURES } from './features/features.ts';
 import { neededFaults } from './shrink.ts';
-import { type Result, simulate } from './simulation.ts';
+import { type Options, type Result, simulate } from './simulation.ts';
 import { firstDifference } from './trace.ts';
 
-/** A seed. Longer ones find little more, and take longer to replay. */
+/** Longer seeds find little more, and take longer to replay. */
 const DAYS = 12;
 /** A smaller campaign may miss a situation by chance. */
 const SEEDS_FOR_ALL_SITUATIONS = 100;
@@ -25,7 +25,6 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     from: { type: 'string' },
     count: { type: 'string', default: '1' },
-    without: { type: 'string', default: '' },
   },
 });
 const days = Number(values.days);
@@ -33,18 +32,17 @@ const root = temporaryFolder('simulation', '/dev/shm');
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 
 let runs = 0;
-function run(seed: number, without: ReadonlySet<string>): Promise<Result> {
+function run(seed: number, options: Partial<Options> = {}): Promise<Result> {
   runs += 1;
-  return simulate({ seed, days, without, folder: `${root}/${runs}` });
+  return simulate({ seed, days, folder: `${root}/${runs}`, ...options });
 }
 
-const left = new Set(values.without.split(',').filter(Boolean));
 if (values.seed !== undefined) await replay(Number(values.seed));
 else await campaign();
 
 async function replay(seed: number): Promise<void> {
-  const result = await run(seed, left);
-  const again = await run(seed, left);
+  const result = await run(seed);
+  const again = await run(seed);
   const difference = firstDifference(result.steps, again.steps);
   if (difference !== null) fail(`Seed ${seed} is not deterministic. The first difference:\n${difference}`);
   if (result.breach === null) return console.log(`Seed ${seed}: nothing broken in ${days} days.`);
@@ -52,30 +50,39 @@ async function replay(seed: number): Promise<void> {
 }
 
 async function campaign(): Promise<void> {
-  // Real time: virtual time is installed only while a seed runs.
-  const began = Date.now();
+  // Virtual time replaces `Date`, and not this function.
+  const realNow = Date.now;
+  const began = realNow();
   const first = values.from === undefined ? began % DAY_SEEDS : Number(values.from);
   const most = values.seconds === undefined ? Number(values.count) : Number.POSITIVE_INFINITY;
-  const until =
-    values.seconds === undefined ? Number.POSITIVE_INFINITY : began + Number(values.seconds) * 1_000;
+  const forMs = values.seconds === undefined ? Number.POSITIVE_INFINITY : Number(values.seconds) * 1_000;
+  const isOver = (): boolean => realNow() - began >= forMs;
   const counts = new Map<string, number>();
   const situations = new Set<string>();
+  const slowest = { seed: first, seconds: 0 };
   console.log(`The first seed is ${first}.`);
   let seed = first;
-  for (; seed < first + most && Date.now() < until; seed += 1) {
-    const result = await run(seed, left);
+  for (; seed < first + most; seed += 1) {
+    const before = process.cpuUsage();
+    const result = await run(seed, { isOver });
     if (result.breach !== null) {
       printLast(result);
       console.log(`\nSeed ${seed}, number ${seed - first + 1} of this campaign: ${result.breach}`);
       return fail(replayOf(seed));
     }
+    const { user, system } = process.cpuUsage(before);
+    const seconds = (user + system) / 1e6;
+    if (seconds > slowest.seconds) Object.assign(slowest, { seed, seconds });
+    // The last seed ends with the time.
+    if (isOver()) break;
     for (const situation of result.situations) situations.add(situation);
     for (const [name, count] of result.counts) counts.set(name, (counts.get(name) ?? 0) + count);
   }
-  const minutes = (Date.now() - began) / 60_000;
+  const minutes = (realNow() - began) / 60_000;
   const seeds = seed - first;
-  console.log(`Seeds ${first} to ${seed - 1}: nothing broken in ${seeds * days} virtual days.`);
+  console.log(`${seeds} seeds from ${first} on: nothing broken in ${seeds * days} virtual days.`);
   console.log(`${Math.round((seeds * days) / minutes)} virtual days per minute.`);
+  console.log(`The slowest seed was ${slowest.seed}, with ${slowest.seconds.toFixed(1)} s of CPU.`);
   for (const [name, count] of [...counts].sort()) console.log(`  ${name}: ${count}`);
   const missing = expected().filter((name) => !situations.has(name));
   if (missing.length === 0) return;
@@ -95,8 +102,7 @@ async function report(result: Result): Promise<void> {
   console.log(`\nSeed ${seed}: ${breach}`);
   const needed = await neededFaults(
     faults.map(({ name }) => name),
-    left,
-    async (without) => (await run(seed, without)).breach === breach,
+    async (without) => (await run(seed, { without })).breach === breach,
   );
   const shown = faults.filter(({ name }) => needed.includes(name)).map((fault) => JSON.stringify(fault));
   console.log(`Faults that it needs: ${shown.length === 0 ? 'none' : `\n  ${shown.join('\n  ')}`}`);

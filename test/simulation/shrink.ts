@@ -7,7 +7,6 @@ const TRIES = 24;
  */
 export async function neededFaults(
   names: readonly string[],
-  without: ReadonlySet<string>,
   stillBreaks: (without: ReadonlySet<string>) => Promise<boolean>,
 ): Promise<string[]> {
   let needed = [...names];
@@ -18,7 +17,7 @@ export async function neededFaults(
       tries += 1;
       const kept = needed.filter((name) => !group.includes(name));
       const left = names.filter((name) => !kept.includes(name));
-      if (await stillBreaks(new Set([...without, ...left]))) needed = kept;
+      if (await stillBreaks(new Set(left))) needed = kept;
       else from += size;
     }
   }

@@ -33,6 +33,8 @@ export type Options = {
   folder: string;
   /** Names of faults that do not happen. */
   without?: ReadonlySet<string>;
+  /** Ends the seed early, without its last checks. */
+  isOver?: () => boolean;
 };
 
 export type Result = {
@@ -48,7 +50,7 @@ export type Result = {
 type Parts = { service: Service; machine: Machine; provider: Provider; faults: ActiveFaults };
 
 /** The world of a seed, as its features, parts and faults use it. */
-export type Simulation = Readonly<Omit<Options, 'without'>> & Parts & Foundation;
+export type Simulation = Readonly<Pick<Options, 'seed' | 'days' | 'folder'>> & Parts & Foundation;
 
 type Foundation = {
   readonly time: Time;
@@ -84,7 +86,8 @@ type Foundation = {
   applied(request: Applied): void;
 };
 
-export async function simulate({ seed, days, folder, without = new Set() }: Options): Promise<Result> {
+export async function simulate(options: Options): Promise<Result> {
+  const { seed, days, folder, without = new Set(), isOver = () => false } = options;
   const restore = seedProcess(seed);
   let broken: string | null = null;
   const breach = (what: string): void => {
@@ -141,7 +144,7 @@ export async function simulate({ seed, days, folder, without = new Set() }: Opti
     });
     const end = restFrom + REST_MS;
     let checkedAt = time.now();
-    while (time.now() < end && broken === null) {
+    while (time.now() < end && broken === null && !isOver()) {
       await time.step(end, () => nextDue(simulation));
       if (machine.hasCrashed()) {
         count('crashes');
@@ -157,8 +160,8 @@ export async function simulate({ seed, days, folder, without = new Set() }: Opti
         count('whole checks');
       }
     }
-    for (const check of [checkWhole, checkRest]) if (broken === null) await checked(check);
-    if (broken === null) conclude(simulation);
+    for (const check of [checkWhole, checkRest]) if (broken === null && !isOver()) await checked(check);
+    if (broken === null && !isOver()) conclude(simulation);
   } catch (error) {
     breach(`the simulation threw ${stackOf(error)}`);
   } finally {

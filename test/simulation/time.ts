@@ -30,7 +30,7 @@ type Clock = Omit<FakeTimers.Clock, 'timers' | 'timerHeap'> & {
   timers?: Map<number, Timer>;
   timerHeap?: { peek(): Timer | undefined };
 };
-type Appointment = { at: number; order: number; name: string; work: () => unknown };
+type Appointment = { at: number; name: string; work: () => unknown };
 
 export type Time = ReturnType<typeof createTime>;
 
@@ -51,7 +51,6 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
   syncBuiltinESMExports();
   let agenda: Appointment[] = [];
   let isHeld = false;
-  let order = 0;
 
   const timers = (): Timer[] => [...(clock.timers?.values() ?? [])];
   const nextTimer = (): Timer | undefined => clock.timerHeap?.peek() ?? undefined;
@@ -82,9 +81,9 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
     settle,
     /** Adds what happens after `ms`. */
     after(ms: number, name: string, work: () => unknown): void {
-      const appointment = { at: clock.now + Math.max(0, Math.round(ms)), order: order++, name, work };
-      const index = agenda.findLastIndex(({ at }) => at <= appointment.at) + 1;
-      agenda.splice(index, 0, appointment);
+      const at = clock.now + Math.max(0, Math.round(ms));
+      const index = agenda.findLastIndex((appointment) => appointment.at <= at) + 1;
+      agenda.splice(index, 0, { at, name, work });
     },
     /** Resolves after `ms`. */
     pass(ms: number): Promise<void> {

@@ -20,13 +20,8 @@ export function createTrace(now: () => number) {
     log(which: string): Log {
       const at = (level: string) => (fields: object, message: string) =>
         add(`${which} ${level} ${message} ${JSON.stringify(fields)}`);
-      return {
-        debug: at('debug'),
-        info: at('info'),
-        warn: at('warn'),
-        error: at('error'),
-        fatal: at('fatal'),
-      };
+      const [debug, info, warn] = [at('debug'), at('info'), at('warn')];
+      return { debug, info, warn, error: at('error'), fatal: at('fatal') };
     },
     /** Adds all rows in the order of their keys, with decrypted values. Throws if one cannot be decrypted. */
     addRows(query: Query, encryptor: Encryptor): void {
