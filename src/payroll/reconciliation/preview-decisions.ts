@@ -104,7 +104,10 @@ async function proposedOf(
   return Map.groupBy(numbered, ({ employeeId }) => employeeId);
 }
 
-/** Groups employees by the pay schedule that has their frequency and group. Employees without one are left out. */
+/**
+ * Groups employees by the pay schedule that has their frequency and group. Employees without one are left out. The run decides
+ * whether it includes an employee of unknown frequency.
+ */
 async function employeesBySchedule(
   db: Db,
   employerId: string,
@@ -120,7 +123,7 @@ async function employeesBySchedule(
     const group = valueOn(employment, 'pay_group', today);
     const schedule = schedules.find(
       ({ pay_frequency, pay_group }) =>
-        pay_frequency === frequency && (pay_group === null || pay_group === group),
+        (frequency === null || pay_frequency === frequency) && (pay_group === null || pay_group === group),
     );
     if (schedule !== undefined) groups.set(schedule, [...(groups.get(schedule) ?? []), employeeId]);
   }
