@@ -50,7 +50,7 @@ t.test('a run that changed since its review is finalized only with the new total
   t.match(await page.locator('main').textContent(), 'This run is already finalized');
 });
 
-t.test('a run that is not ready is finalized only with a reason', async (t) => {
+t.test('each failed check is accepted by its own checkbox, with a reason', async (t) => {
   const { signedIn, put, run, db } = await openPayroll(t);
   await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
   await put('r', '2026-07-17');
@@ -64,6 +64,13 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.equal((await lines(page)).length, 2, 'of emp-1 only');
   await open(page, '/runs/r/finalize');
   await click(page, 'Accept findings and finalize');
+  await page
+    .getByRole('alert')
+    .getByRole('link', { name: 'Two deductions for one line of coverage' })
+    .waitFor();
+  const box = page.getByLabel('Two deductions for one line of coverage', { exact: true });
+  await box.check();
+  await click(page, 'Accept findings and finalize');
   await page.locator('.field-problem').filter({ hasText: 'is required to accept findings' }).waitFor();
   t.match(await page.getByRole('alert').allTextContents(), [
     '',
@@ -72,7 +79,8 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.equal((await run('r')).state, 'open');
   const finding = ['Two deductions for one line of coverage', 'emp-1'];
   t.match(await cells(page, 'Findings by check'), [[...finding, '', 'must be accepted']]);
-  await page.getByLabel('Reason to accept: Two deductions for one line of coverage').fill(HOSTILE);
+  t.ok(await box.isChecked(), 'an error keeps what was selected');
+  await page.getByLabel('Reason').fill(HOSTILE);
   await click(page, 'Accept findings and finalize');
   await page.waitForURL('**/runs/r?finalized=true');
   t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });

@@ -1,13 +1,13 @@
 /** Approves finalizing or voiding a run, for an employer that requires a second person. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { attempt } from '../../api-client.ts';
-import { checkNames, readinessOf } from '../../elements/checks.ts';
+import { readinessOf } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
-import { approvalTable, totals } from './finalize.ts';
+import { acceptedIn, approvalTable, failureChoices, placeOf, totals } from './finalize.ts';
 import { findingsOf } from './findings.ts';
 import { nameOf } from './labels.ts';
 import { outlineOf } from './run.ts';
@@ -33,8 +33,8 @@ export function approvalPages({ page, part, action }: Console): void {
 
   action('/runs/:run_id/approve', scope, async (act) => {
     const { api, form, params } = act;
-    const { action: approved = '', failed = '', reason = '', etag } = form;
-    const accept = failed.split(' ').filter((id) => id !== '');
+    const { action: approved = '', reason = '', etag } = form;
+    const accept = acceptedIn(form);
     const body = { action: approved, ...(accept.length > 0 && { accept }), reason };
     const headers: Record<string, string> = etag === undefined ? {} : { 'if-match': `"${etag}"` };
     const call = api.send('post', '/v1/payroll-runs/{run_id}/approval', {}, body, headers);
@@ -51,7 +51,7 @@ async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: Pro
   const run = await api.get('/v1/payroll-runs/{run_id}');
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
   const failed = readiness.checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
-  const fields = { reason: typed.reason ?? '', action: 'finalize', etag: readiness.etag };
+  const fields = { ...typed, action: 'finalize', etag: readiness.etag };
   return html`
     <div id="approval">
       ${totals(run, {}, visit)}
@@ -69,19 +69,19 @@ function approvalForm(
   problem?: ProblemDetails,
 ): Html {
   const { action = '', etag } = typed;
-  const label = failed.length === 0 ? 'Reason' : `Reason to accept: ${checkNames(failed)}`;
   const hint = 'Kept in the audit record. At most 500 characters.';
-  const { summary, fieldOf } = filledForm(
-    { reason: { rows: 3, label, hint, required: true } },
+  const { fieldOf } = filledForm(
+    { reason: { rows: 3, label: 'Reason', hint, required: true } },
     typed,
     problem,
   );
   const target = action === 'void' ? 'this' : '#approval';
   return html`
     <form class="card" novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
-      ${summary}
-      ${hiddenFields({ action, etag, failed: failed.join(' ') || undefined })}
+      ${problem !== undefined && problemSummary(problem, placeOf)}
+      ${hiddenFields({ action, etag })}
       <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
+      ${failed.length > 0 && failureChoices(failed, typed)}
       ${fieldOf('reason')}
       <div class="actions">
         <button type="submit" class="while-unchanged">${action === 'void' ? 'Approve voiding' : 'Approve finalizing'}</button>

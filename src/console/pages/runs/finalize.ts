@@ -5,7 +5,7 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
 import { actorName, dayOf, dayText, instant, lacksScope, money } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
@@ -37,8 +37,8 @@ export function finalizePages({ page, part, action }: Console): void {
   part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
 
   action('/runs/:run_id/finalize', scope, async (act) => {
-    const { failed = '', reason, etag = '' } = act.form;
-    const accept = [...failed.split(' '), ...warningsIn(act.form)].filter((id) => id !== '');
+    const { reason, etag = '' } = act.form;
+    const accept = acceptedIn(act.form);
     const body = { ...(accept.length > 0 && { accept }), ...(reason && { reason }) };
     const headers = { 'if-match': `"${etag}"` };
     const call = act.api.send('post', '/v1/payroll-runs/{run_id}/finalize', {}, body, headers);
@@ -101,7 +101,6 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#lines`}>Review the current lines</a>${', then finalize.'}</p>
     </div>
   `;
-  const placeOf = (name: string) => (name === 'reason' ? { id: name, label: 'Reason' } : null);
   return html`
     <div id="review">
       ${hasChanged && changedNotice}
@@ -146,12 +145,12 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
   `;
 }
 
-/** Prefix of a warning's checkbox, followed by the ID of its check. */
-const WARNING = 'warning-';
+/** Prefix of a check's checkbox, followed by the ID of the check. */
+const ACCEPT = 'accept-';
 
-/** Returns the IDs of the warnings that a user selected. */
-function warningsIn(form: Visit['query']): string[] {
-  return Object.keys(form).flatMap((name) => (name.startsWith(WARNING) ? [name.slice(WARNING.length)] : []));
+/** Returns the IDs of the checks whose findings a user accepts. */
+export function acceptedIn(form: Visit['query']): string[] {
+  return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
 }
 
 function confirmation(
@@ -165,15 +164,16 @@ function confirmation(
   const idsOf = (result: string) => checks.filter((check) => check.result === result).map(({ id }) => id);
   const failed = idsOf('fail');
   const warned = may('runs:approve') ? idsOf('warn') : [];
-  const label = isReady ? 'Reason to accept warnings' : `Reason to accept: ${checkNames(failed)}`;
+  const label = isReady ? 'Reason to accept warnings' : 'Reason';
   const hint =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
-      ${hiddenFields({ ...reviewedOf(run), etag, failed: failed.join(' ') })}
+      ${hiddenFields({ ...reviewedOf(run), etag })}
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
-      ${warned.length > 0 && warningChoices(warned, warningsIn(reviewed))}
+      ${failed.length > 0 && failureChoices(failed, reviewed)}
+      ${warned.length > 0 && acceptChoices(warned, reviewed, ['Warnings to accept (optional)', 'Later runs show an accepted warning as accepted until its data changes.'])}
       ${(!isReady || warned.length > 0) && fieldOf('reason')}
       <div class="actions">
         <button type="submit" class=${isReady ? 'while-unchanged' : 'while-unchanged danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
@@ -184,9 +184,28 @@ function confirmation(
   `;
 }
 
-function warningChoices(warned: readonly string[], selected: readonly string[]): Html {
-  const choices = warned.map((id) => {
-    const name = WARNING + id;
+/** Returns what a problem of the form is about: the reason, or a check that is not accepted. */
+export function placeOf(name: string): Place {
+  return name === 'reason' ? { id: name, label: 'Reason' } : { id: ACCEPT + name, label: titleOfCheck(name) };
+}
+
+/** The failed checks, each to be accepted by its own checkbox, so that nobody accepts one unseen. */
+export function failureChoices(failed: readonly string[], form: Visit['query']): Html {
+  const words = [
+    'Failed checks to accept',
+    'Select each one that the reason below covers. The run is final only if all are accepted.',
+  ] as const;
+  return acceptChoices(failed, form, words);
+}
+
+function acceptChoices(
+  checks: readonly string[],
+  form: Visit['query'],
+  [legend, hint]: readonly [string, string],
+): Html {
+  const selected = acceptedIn(form);
+  const choices = checks.map((id) => {
+    const name = ACCEPT + id;
     return html`
       <div class="one">
         <input type="checkbox" name=${name} id=${name} value="yes" checked=${selected.includes(id)} />
@@ -195,9 +214,9 @@ function warningChoices(warned: readonly string[], selected: readonly string[]):
     `;
   });
   return html`
-    <fieldset class="field choice" aria-describedby="warnings-hint">
-      <legend>Warnings to accept (optional)</legend>
-      <p class="hint" id="warnings-hint">Later runs show an accepted warning as accepted until its data changes.</p>
+    <fieldset class="field choice">
+      <legend>${legend}</legend>
+      <p class="hint">${hint}</p>
       ${choices}
     </fieldset>
   `;
