@@ -19,12 +19,11 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   await click(page, 'Show');
   await page.getByText('No payroll codes').waitFor();
   await page.getByRole('link', { name: 'Edit payroll codes' }).click();
+  const chosen = (column: string, row: number) => page.getByLabel(`${column}, row ${row}`).inputValue();
+  const line = async (row: number) =>
+    `${await chosen('Line of coverage', row)} ${await chosen('Paid by', row)}`;
   const used = ['dental employee', 'dental employer', 'medical employee', 'medical employer'];
-  for (const [place, line] of used.entries()) {
-    const chosen = (column: string) => page.getByLabel(`${column}, row ${place + 1}`).inputValue();
-    const suggested = `${await chosen('Line of coverage')} ${await chosen('Paid by')}`;
-    t.equal(suggested, line, 'a line in use is suggested');
-  }
+  t.strictSame(await Promise.all([1, 2, 3, 4].map(line)), used, 'lines in use are suggested');
   await page.getByLabel('Code, row 1').fill(HOSTILE);
   await click(page, 'Add a row');
   const second = page.getByLabel('Line of coverage, row 5');
@@ -56,6 +55,12 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
     ['medical', 'pre-tax', 'employee', 'MED1', 'not set'],
     ['HSA', 'Any', 'employer', 'HSA9', 'deposit'],
   ]);
+  await page.getByRole('link', { name: 'Edit payroll codes' }).click();
+  t.strictSame(
+    await Promise.all([3, 4, 5].map(line)),
+    used.filter((name) => name !== 'medical employee'),
+    'lines in use without a code are suggested again',
+  );
 });
 
 t.test('a pay schedule is edited as a table, and the other schedules of the employer stay', async (t) => {
@@ -104,6 +109,7 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   await page.goto('/settings/pay-schedule?employer_id=acme&year=2027&pay_frequency=biweekly');
   const continued = page.getByLabel('Weekly or biweekly: one pay date');
   t.equal(await continued.inputValue(), BIWEEKLY.at(-1)?.pay_date, 'a new year continues the year before');
+  t.equal(await page.getByLabel('Days from period end to pay date').inputValue(), '5');
   await page.goto('/settings?employer_id=acme');
 
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();

@@ -1,5 +1,5 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
-
+import { Temporal } from 'temporal-polyfill';
 import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
 import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
@@ -83,7 +83,7 @@ export function editorPages({ page, action }: Console): void {
       frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
-      rule: { from: pay_dates.at(-1)?.pay_date ?? '' },
+      rule: ruleOf(pay_dates.at(-1)),
       loaded: hashOf(schedule ?? null),
     };
     return { title, body: scheduleForm({ employer_id, today, known: schedule ? key : null }, edited) };
@@ -92,8 +92,8 @@ export function editorPages({ page, action }: Console): void {
 
   page(CODES.path, 'runs:write', async ({ api, query: { employer_id = '' } }) => {
     const codes = await settings.codesOf(api, employer_id);
-    const rows = codes.length === 0 ? await firstRows(api, employer_id) : codes;
-    const body = codeForm(employer_id, { rows, loaded: hashOf(codes) });
+    const rows = [...codes, ...(await rowsWithoutCode(api, employer_id, codes))];
+    const body = codeForm(employer_id, { rows: rows.length > 0 ? rows : [{}], loaded: hashOf(codes) });
     return { title: `Payroll codes of ${employer_id}`, body };
   });
   action(CODES.path, 'runs:write', saveCodes);
@@ -113,6 +113,13 @@ export function editorPages({ page, action }: Console): void {
     if (problem !== undefined) return policyForm(employer_id, typed, problem);
     return { go: address('/settings', { employer_id, saved: 'policy' }) };
   });
+}
+
+/** Returns what the fields that generate pay dates contain: the last known pay date, and its days after the period. */
+function ruleOf(last: settings.Schedule['pay_dates'][number] | undefined): EditedSchedule['rule'] {
+  if (last === undefined) return { from: '' };
+  const lag = Temporal.PlainDate.from(last.period_end).until(last.pay_date).days;
+  return { from: last.pay_date, lag_days: String(Math.max(0, lag)) };
 }
 
 async function schedulesOf(api: Api, employer_id: string, year: string): Promise<settings.Schedule[]> {
@@ -210,13 +217,15 @@ function placeOfRest(rest: string): Place {
   return { id: 'schedule', label: 'Pay dates' };
 }
 
-/** Returns rows without codes for the lines of coverage in use. */
-async function firstRows(api: Api, employer_id: string) {
+/** Returns rows for the lines of coverage in use that have no code yet. */
+async function rowsWithoutCode(api: Api, employer_id: string, codes: readonly settings.Code[]) {
   const path = '/v1/employers/{employer_id}/lines-of-coverage';
   const { lines_of_coverage } = await api.get(path, { employer_id });
-  if (lines_of_coverage.length === 0) return [{}];
-  return lines_of_coverage.flatMap((line_of_coverage) =>
+  const used = lines_of_coverage.flatMap((line_of_coverage) =>
     ['employee', 'employer'].map((side) => ({ line_of_coverage, side })),
+  );
+  return used.filter(
+    (row) => !codes.some((code) => code.line_of_coverage === row.line_of_coverage && code.side === row.side),
   );
 }
 

@@ -21,7 +21,7 @@ export type Schedule = Schemas['PaySchedules']['schedules'][number];
 /** The key of a schedule among its employer's schedules of a year. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
 type ScheduleYear = Schemas['PaySchedulesByYear']['years'][number];
-type Code = Schemas['PayrollCodes']['codes'][number];
+export type Code = Schemas['PayrollCodes']['codes'][number];
 type Policy = Schemas['PayrollPolicy']['versions'][number];
 
 /** Dates on one page: about 20 weekly schedules. An employer may have 100 schedules a year. */
@@ -61,7 +61,7 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
   const years = await scheduleYearsOf(api, employer_id);
   const codes = await codesOf(api, employer_id);
   const policies = await policiesOf(api, employer_id);
-  const noCodes = html`<p>Lines have no payroll code. Once you add one, readiness reports lines that have none.</p>`;
+  const noCodes = html`<p>Lines have no payroll code. Once you add one, a payroll run names the lines that have none.</p>`;
   const codeList =
     codes.length > 0 ? codeTable(codes, 'Payroll codes', true) : empty('No payroll codes', noCodes);
   const section = async (
