@@ -198,7 +198,7 @@ t.test('report one short paycheck: four interactions from the first page', async
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Paycheck of emp-1' }).waitFor();
   await assertGood(t, page, 'the form of one paycheck');
-  await fill('medical, pre-tax', '50.00');
+  await fill('medical, pre-tax', '$50.00');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();
   t.equal(used(), 4);

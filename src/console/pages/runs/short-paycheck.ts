@@ -66,7 +66,8 @@ export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
   const lines = await linesOf(act, employee_id);
   return {
     lines: lines.flatMap((line, index) => {
-      const amount = fields[AMOUNT + index]?.trim() ?? '';
+      // People write $1,205.27.
+      const amount = fields[AMOUNT + index]?.trim().replace(/^\$|,/g, '') ?? '';
       return amount === '' ? [] : [{ employee_id, amount, ...namesOf(line) }];
     }),
   };
