@@ -4,7 +4,7 @@ import { titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
 import { field, hiddenFields } from '../elements/fields.ts';
-import { age, count, counted, dayOf, difference, lacksScope, money } from '../elements/format.ts';
+import { age, count, counted, dayOf, dayText, difference, lacksScope, money } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -236,13 +236,16 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }:
 export async function nextStepOf(visit: Visit, employer_id: string): Promise<Html | null> {
   if (!visit.may('runs:write')) return null;
   const payrolls = (await visit.api.get('/v1/payrolls-due', { employer_id })).data;
-  const payroll = payrolls.find(({ missing }) => missing.length > 0) ?? payrolls[0];
+  const stepsOf = ({ missing, pay_date }: Payroll) =>
+    missing.filter((what) => what !== 'next_pay_dates' || pay_date === null);
+  const payroll = payrolls.find((candidate) => stepsOf(candidate).length > 0) ?? payrolls[0];
   if (payroll === undefined) return null;
-  const [what] = payroll.missing;
+  const [what] = stepsOf(payroll);
   const step = what && STEPS[what];
+  const start = `Start the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
   return html`
     <div class="actions">
-      ${step === undefined ? payrollAction(payroll, visit, 'Start the payroll') : html`<a class="button" href=${step[1](payroll)}>${`Next: ${step[0]}`}</a>`}
+      ${step === undefined ? payrollAction(payroll, visit, start) : html`<a class="button" href=${step[1](payroll)}>${`Next: ${step[0]}`}</a>`}
     </div>
   `;
 }
@@ -255,7 +258,8 @@ export function payrollAction(
 ): Html | null {
   const { employer_id, pay_frequency, pay_group, pay_date, run_id, state: now } = payroll;
   if (pay_date === null) return null;
-  const hidden = html`<span class="hidden-label">${` the payroll of ${nameOfPayroll(payroll)}`}</span>`;
+  const named = label === undefined ? ' the payroll of ' : ': ';
+  const hidden = html`<span class="hidden-label">${named + nameOfPayroll(payroll)}</span>`;
   if (run_id !== null) {
     const isDone = now === 'finalized';
     if (label === undefined && now === 'waiting_for_approval' && mayApprove({ may, caller }))
