@@ -68,7 +68,8 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
 function nothing({ employees }: Employees, isFolded: boolean): Html {
   if (!isFolded)
     return empty('No matching employees', html`<p>Change the filters, or show all differences.</p>`);
-  if (employees > 0) return empty('No differences', html`<p>Every employee pays what they paid before.</p>`);
+  if (employees > 0)
+    return empty('No differences', html`<p>No employee pays another amount than before.</p>`);
   const advice = html`<p>No employee has a deduction in effect. Events may be pending, or the census may be missing.</p>`;
   return empty('No employees in this run', advice);
 }

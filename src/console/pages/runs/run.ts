@@ -85,6 +85,8 @@ export function runPages({ page, part }: Console): void {
     return html`
       <section aria-labelledby="changes">
         <h2 id="changes">${run.comparison === null ? 'Totals' : 'Changes since the previous run'}</h2>
+        ${run.comparison === null && html`<p>This is the first payroll of this pay frequency and pay group, so there is no previous run to compare it with.</p>`}
+        ${run.totals.lines === 0 && html`<p class="notice">No employee has a deduction in effect on this pay date.</p>`}
         ${reasonLinks(run.id, reasons)}
         ${breakdown(run, visit)}
         <details class="hint">
