@@ -247,7 +247,7 @@ CREATE TRIGGER run_approvals_are_never_emptied BEFORE TRUNCATE ON run_approvals 
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
--- accepted for its run only.
+-- accepted for its run only. `example` describes the finding as it was accepted.
 CREATE TABLE accepted_findings (
   run_id      TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
   ordinal     INTEGER NOT NULL,
@@ -255,6 +255,7 @@ CREATE TABLE accepted_findings (
   check_id    TEXT COLLATE "C" NOT NULL,
   employee_id TEXT COLLATE "C",
   ids         TEXT COLLATE "C" NOT NULL,
+  example     TEXT COLLATE "C" NOT NULL,
   reason      TEXT COLLATE "C" NOT NULL,
   record_id   BIGINT NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (run_id, ordinal)

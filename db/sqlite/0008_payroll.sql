@@ -244,7 +244,7 @@ CREATE TRIGGER final_approvals_are_never_removed BEFORE DELETE ON run_approvals 
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
--- accepted for its run only.
+-- accepted for its run only. `example` describes the finding as it was accepted.
 CREATE TABLE accepted_findings (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   ordinal     INTEGER NOT NULL,
@@ -252,6 +252,7 @@ CREATE TABLE accepted_findings (
   check_id    TEXT NOT NULL,
   employee_id TEXT,
   ids         TEXT NOT NULL,
+  example     TEXT NOT NULL,
   reason      TEXT NOT NULL,
   record_id   INTEGER NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (run_id, ordinal)

@@ -150,6 +150,7 @@ export interface Tables {
     check_id: string;
     employee_id: string | null;
     ids: string;
+    example: string;
     reason: string;
     record_id: number;
   };

@@ -75,7 +75,7 @@ onEitherEngine('an empty list of checks accepts none', async (t) => {
 });
 
 onEitherEngine('each finding is listed before it is accepted and afterward', async (t) => {
-  const { put, accept, get, db } = await startPayroll(t);
+  const { put, accept, get, db, call, tokenFor } = await startPayroll(t);
   await put('r');
   for (const id of ['ded-8', 'ded-9']) await deduct(db, `evt-${id}`, { id, employee_id: 'emp-1' }, LATER);
   await deduct(db, 'evt-bad', { member_contribution: '175.00', taxability: 'untaxed' }, LATER);
@@ -89,9 +89,12 @@ onEitherEngine('each finding is listed before it is accepted and afterward', asy
   await accept('r');
   const accepted = (await get('/r/findings')).json.findings;
   t.match(accepted, [
-    { check_id: 'events-quarantined', result: 'accepted', example: null, ids: ['evt-bad'] },
+    { check_id: 'events-quarantined', result: 'accepted', example: 'evt-bad: emp-1, medical' },
     { check_id: 'overlap', result: 'accepted', employee_id: 'emp-1' },
   ]);
+  const authorization = `Bearer ${await tokenFor(['acme'], 'all')}`;
+  const limited = await call({ url: '/v1/payroll-runs/r/findings', headers: { authorization } });
+  t.equal(limited.json.findings[0].example, null, 'it may name another employer');
 });
 
 onEitherEngine('an acceptance of a check that does not exist is rejected by name', async (t) => {

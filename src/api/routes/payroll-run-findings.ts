@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
-import { viewerOf } from '../employers.ts';
+import { employersOf, viewerOf } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { storedRun } from './payroll-runs.ts';
@@ -17,7 +17,9 @@ const Finding = field.closed({
     description:
       'A `fail` must be accepted to finalize, and a `warn` can be. Final runs have `accepted` ones.',
   }),
-  example: field.nullableText('The finding. Null for a final run.'),
+  example: field.nullableText(
+    'The finding, as it was when it was accepted. Null for a final run if the token is limited to employers, because it may name another employer.',
+  ),
   employee_id: field.nullableText('The employee. Null if the finding names none.'),
   ids: Type.Array(Type.String(), { description: 'The events, versions or dates of the finding.' }),
 });
@@ -50,9 +52,11 @@ export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
       const stored = await storedRun(db, request.params.run_id);
       if (stored.state !== 'open') {
         const { rows } = await acceptancesOf(db, stored.run_id);
+        const isLimited = employersOf(request) !== null;
         const findings = rows.slice(0, FINDINGS_MAX).map((row) => {
-          const { check_id, employee_id } = row;
-          return { check_id, result: 'accepted' as const, example: null, employee_id, ids: idsOf(row) };
+          const { check_id, employee_id, example } = row;
+          const shown = isLimited ? null : example;
+          return { check_id, result: 'accepted' as const, example: shown, employee_id, ids: idsOf(row) };
         });
         return { count: rows.length, findings };
       }

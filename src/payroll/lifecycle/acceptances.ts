@@ -27,13 +27,14 @@ export function acceptanceRows(
   { reason }: Pick<Acceptance, 'reason'>,
   recordId: number,
 ): AcceptanceRow[] {
-  return findings.map(({ checkId, employeeId, ids }, ordinal) => ({
+  return findings.map(({ checkId, employeeId, ids, example }, ordinal) => ({
     run_id: runId,
     ordinal,
     employer_id: employerId,
     check_id: checkId,
     employee_id: employeeId,
     ids: idsText(ids),
+    example,
     reason,
     record_id: recordId,
   }));

@@ -48,11 +48,10 @@ function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Ru
   `;
 }
 
-/** A finding that only names its employee has nothing to add. */
+/** Shows the events or versions of a finding that only names its employee. */
 function described({ check_id, example, employee_id, ids }: Finding, run: Run, { may }: Visit): Content {
   const { scope, example: linked } = runFixes(run)[check_id] ?? {};
-  if (example === employee_id) return null;
-  if (example !== null)
+  if (example !== null && example !== employee_id)
     return linked !== undefined && (scope === undefined || may(scope)) ? linked(example) : example;
   return html`<ul class="examples">${ids.map((id) => html`<li>${linkOf(id, scope, may)}</li>`)}</ul>`;
 }
