@@ -10,6 +10,7 @@ import { rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
 import { onEachEngine, onEitherEngine, rawBytes } from '../support/engine.ts';
+import { afterReads } from '../support/reads.ts';
 import { age, censusOf, organization, person, stage, uploadText } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -136,13 +137,9 @@ onEitherEngine('a clean-up removes nothing of a census that became current after
   const { db, url } = await scratch(t);
   const looked = Promise.withResolvers<void>();
   const isCurrent = Promise.withResolvers<void>();
-  const other = open(t, url).withPlugin({
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      looked.resolve();
-      await isCurrent.promise;
-      return result;
-    },
+  const other = afterReads(open(t, url), () => {
+    looked.resolve();
+    return isCurrent.promise;
   });
   let cleanUp: Promise<number> | undefined;
   const pause = async () => {
@@ -215,13 +212,9 @@ onEitherEngine('a roster update stops if its census is replaced', async (t) => {
   const replaced = { state: 'replaced', replaced_at: 'now' } as const;
   let raced = false;
   // Another process writes after the update has read that the census is current.
-  const racing = db.withPlugin({
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      if (!raced) await transact(other, (trx) => trx.updateTable('staged_censuses').set(replaced).execute());
-      raced = true;
-      return result;
-    },
+  const racing = afterReads(db, async () => {
+    if (!raced) await transact(other, (trx) => trx.updateTable('staged_censuses').set(replaced).execute());
+    raced = true;
   });
   await updateRoster({ db: racing, encryptor, sharedNow: async () => clock() }, censusId);
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ roster_updated_at: null }]);

@@ -1,12 +1,13 @@
 /** An apply loop with its own database, and helpers that read its results. */
 import type { Test } from 'tap';
-import { createDifferences, type Difference } from '../../src/database/difference.ts';
+import type { Difference } from '../../src/database/difference.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbox/apply.ts';
 import { newestSeq, storeArrivals } from '../../src/inbox/inbox.ts';
 import { verifyEventsWithoutVersion } from '../../src/inbox/verify-inbox.ts';
 import type { Log } from '../../src/telemetry/log.ts';
+import { differencesOf } from '../support/differences.ts';
 import { type Commits, countedCommits } from './commits.ts';
 
 export const NOW = new Date('2026-03-01T12:00:00.000Z');
@@ -68,9 +69,8 @@ export async function startApplying(
     },
     states: () => statesOf(db),
     differences: async () => {
-      const { report, named } = createDifferences(1_000);
-      const on = { report, looked: () => {}, signal: new AbortController().signal };
-      await verifyEventsWithoutVersion(db, await newestSeq(db), on);
+      const newest = await newestSeq(db);
+      const named = await differencesOf((on) => verifyEventsWithoutVersion(db, newest, on));
       // The effects are stubs, so no sync was requested.
       return named.filter(({ table }) => table === 'inbox');
     },

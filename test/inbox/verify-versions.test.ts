@@ -2,12 +2,11 @@ import { deepStrictEqual } from 'node:assert/strict';
 import t from 'tap';
 import { verifyVersions } from '../../src/inbox/verify-versions.ts';
 import { readPosition } from '../../src/ledger/position.ts';
+import { differencesOf } from '../support/differences.ts';
 import { countingReads } from '../support/reads.ts';
 import fc from '../support/seeded.ts';
 import { type Body, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';
-
-const { signal } = new AbortController();
 
 const someEvents = fc.array(
   fc.record({
@@ -29,18 +28,13 @@ t.test('versions from events in any order are verified without reading their his
     });
     await store(...bodies);
     await loop.runOnce();
-    const reported: unknown[] = [];
-    await verifyVersions(db, await readPosition(db), {
-      report: (one) => reported.push(one),
-      looked: () => {},
-      signal,
-    });
-    deepStrictEqual(reported, []);
+    const position = await readPosition(db);
+    deepStrictEqual(await differencesOf((on) => verifyVersions(db, position, on)), []);
   });
   await fc.assert(property, { numRuns: 30 });
   const versions = await readPosition(db);
   const counted = countingReads(db);
-  await verifyVersions(counted.db, versions, { report: () => {}, looked: () => {}, signal });
+  await differencesOf((on) => verifyVersions(counted.db, versions, on));
   const pages = Math.ceil(versions / 500) + 1;
   t.ok(counted.reads.rows <= 2 * versions, `${counted.reads.rows} rows for ${versions} versions`);
   t.ok(counted.reads.statements <= 4 * pages, `${counted.reads.statements} statements`);

@@ -1,5 +1,4 @@
 import { type Kysely, sql } from 'kysely';
-import { createDifferences } from '../../src/database/difference.ts';
 import type { Db, Tables, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
@@ -7,8 +6,9 @@ import { historyOf } from '../../src/ledger/history.ts';
 import { eventsInLedger, recordDeductions } from '../../src/ledger/record.ts';
 import { verifyDeductions } from '../../src/ledger/verify-ledger.ts';
 import { scratch } from '../database/scratch.ts';
+import { differencesOf } from '../support/differences.ts';
 import { notUnique, onEachEngine } from '../support/engine.ts';
-import { countingReads } from '../support/reads.ts';
+import { afterReads, countingReads } from '../support/reads.ts';
 import { incoming, RECEIVED, record } from './incoming.ts';
 
 const TIME = '2026-03-01T12:00:00Z';
@@ -154,16 +154,10 @@ onEachEngine('a version that is recorded while latest states are verified is no 
   const { db } = await scratch(t);
   await record(db, [incoming('new', '2026-03-01T12:00:00Z'), incoming('late', '2026-03-01T11:00:00Z')]);
   let statements = 0;
-  const recording = db.withPlugin({
-    transformQuery: ({ node }) => node,
-    async transformResult({ result }) {
-      statements += 1;
-      if (statements === 1) await record(db, [incoming('newer', '2026-03-01T13:00:00Z')]);
-      return result;
-    },
+  const recording = afterReads(db, async () => {
+    statements += 1;
+    if (statements === 1) await record(db, [incoming('newer', '2026-03-01T13:00:00Z')]);
   });
-  const { report, named } = createDifferences(10);
-  await verifyDeductions(recording, { report, looked: () => {}, signal: new AbortController().signal });
-  t.strictSame(named, []);
+  t.strictSame(await differencesOf((on) => verifyDeductions(recording, on)), []);
   t.ok(statements > 1, 'the history was read after the latest states');
 });
