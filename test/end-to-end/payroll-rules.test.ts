@@ -5,18 +5,8 @@
 import { compensationChange, newHire, payRate } from '../contract/samples.ts';
 import { every } from '../payroll/calendars.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { daysAfter } from '../support/payroll.ts';
-import {
-  adjustmentsIn,
-  BIWEEKLY,
-  begin,
-  brief,
-  dateOf,
-  EMPLOYER,
-  INCLUDE,
-  type Json,
-  stated,
-} from './payroll-world.ts';
+import { dateOf, daysAfter, EMPLOYER } from '../support/payroll.ts';
+import { adjustmentsIn, BIWEEKLY, begin, brief, INCLUDE, type Json, stated } from './payroll-world.ts';
 
 onEitherEngine('1. a hire reported after two runs pays both missed checks', async (t) => {
   const { schedule, census, deduct, paid, on, report, put, lines, check } = await begin(t);
@@ -216,11 +206,7 @@ onEitherEngine('27.3 a schedule replaces its year only, and keeps the dates of f
   await paid('r1', '2026-06-12');
   const url = (year: number) => `/v1/employers/${EMPLOYER}/pay-schedules/${year}`;
   const friday = (index: number) => daysAfter('2027-01-08', 14 * index);
-  const dates = Array.from({ length: 26 }, (_, index) => ({
-    pay_date: friday(index),
-    period_start: daysAfter(friday(index), -14),
-    period_end: daysAfter(friday(index), -1),
-  }));
+  const dates = Array.from({ length: 26 }, (_, index) => dateOf(friday(index), 14, 1));
   const next = { schedules: [{ pay_frequency: 'biweekly', pay_dates: dates }] };
   t.equal((await call({ method: 'PUT', url: url(2027), body: next })).status, 200);
   const wrong = await call({ method: 'PUT', url: url(2028), body: next });

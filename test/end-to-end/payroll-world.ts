@@ -8,29 +8,20 @@ import { organization, person } from '../census/parts.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
+import { dateOf, EMPLOYER } from '../support/payroll.ts';
 
 export type Fields = Record<string, unknown>;
 // biome-ignore lint/suspicious/noExplicitAny: call() checks every response against the reference.
 export type Json = any;
 
-export const EMPLOYER = 'acme';
-const DAY_MS = 86_400_000;
 /** No census sync is completed in these worlds; each finalize accepts this failure by name. */
 const NO_SYNC = 'census-completed';
 /** Options that differ from the employer's policy need a reason. */
 export const stated = (options: Fields): Fields => ({ ...options, policy_reason: 'a test' });
 export const INCLUDE = stated({ adjustments: 'include' });
 
-const moved = (day: string, days: number) =>
-  new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
-/** The body of a run, or a date of a schedule, whose period ends `lag` days before the pay date. */
-export const dateOf = (pay_date: string, days = 14, lag = 5) => ({
-  pay_date,
-  period_start: moved(pay_date, 1 - days - lag),
-  period_end: moved(pay_date, -lag),
-});
 /** 26 Fridays: January 9 to December 25. */
-export const FRIDAYS = every(14, '2026-01-09', 26).map((date) => dateOf(date));
+const FRIDAYS = every(14, '2026-01-09', 26).map((date) => dateOf(date));
 export const BIWEEKLY = { pay_frequency: 'biweekly', pay_dates: FRIDAYS };
 
 export async function begin(t: Test, now = '2026-05-25') {

@@ -2,7 +2,8 @@
 import { compensationChange, payRate } from '../contract/samples.ts';
 import { every } from '../payroll/calendars.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { begin, brief, dateOf } from './payroll-world.ts';
+import { dateOf } from '../support/payroll.ts';
+import { begin, brief } from './payroll-world.ts';
 
 /** The second period of each two weeks ends with a biweekly one. */
 const TWO_FREQUENCIES = [

@@ -162,12 +162,15 @@ export async function decide(
 
 // Settings
 
-/** The pay dates of 2026, each for the two weeks that end five days before. */
-export const BIWEEKLY: PayDate[] = every(14, '2026-01-02', 26).map((pay_date) => ({
+/** A pay date for a period of these days, which ends `lag` days before it. */
+export const dateOf = (pay_date: string, days = 14, lag = 5): PayDate => ({
   pay_date,
-  period_start: daysAfter(pay_date, -18),
-  period_end: daysAfter(pay_date, -5),
-}));
+  period_start: daysAfter(pay_date, 1 - days - lag),
+  period_end: daysAfter(pay_date, -lag),
+});
+
+/** The pay dates of 2026. */
+export const BIWEEKLY: PayDate[] = every(14, '2026-01-02', 26).map((date) => dateOf(date));
 
 export function schedule(fields: Partial<Schedule> = {}): Schedule {
   return { pay_frequency: 'biweekly', pay_group: null, pay_dates: BIWEEKLY, ...fields };
@@ -199,15 +202,8 @@ export function withReason<Fields extends Partial<RunBody>>(fields: Fields): Fie
 
 /** The run of a biweekly pay date by its index: 2026-01-02, -16, -30, …; -1 is 2025-12-19. The period ends the day before. */
 export function body(index: number, fields: Partial<RunBody> = {}): RunBody {
-  const pay_date = daysAfter('2026-01-02', 14 * index);
-  return {
-    employer_id: EMPLOYER,
-    pay_frequency: 'biweekly',
-    period_start: daysAfter(pay_date, -14),
-    period_end: daysAfter(pay_date, -1),
-    pay_date,
-    ...withReason(fields),
-  };
+  const date = dateOf(daysAfter('2026-01-02', 14 * index), 14, 1);
+  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
 }
 
 /** The run of a pay date of `BIWEEKLY`. The API's tests also pass fields that it rejects. */

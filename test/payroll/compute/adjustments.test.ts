@@ -11,6 +11,7 @@ import { scratch } from '../../database/scratch.ts';
 import {
   BIWEEKLY,
   body,
+  dateOf,
   decide,
   election,
   employment,
@@ -31,6 +32,7 @@ import {
   voided,
   withReason,
 } from '../../support/payroll.ts';
+import { afterReads } from '../../support/reads.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -224,10 +226,7 @@ t.test("an earlier run is adjusted by its own options and calendar, with today's
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(db, election('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
-  const longer = [
-    ...BIWEEKLY,
-    { pay_date: '2026-12-31', period_start: '2026-12-14', period_end: '2026-12-26' },
-  ];
+  const longer = [...BIWEEKLY, dateOf('2026-12-31', 13)];
   await setSchedules(db, [schedule({ pay_dates: longer })]);
   await setCode(db, 'dental');
   await finalized(db, 'r1', body(1, { remainder: 'none' }));
@@ -501,12 +500,8 @@ t.test('lines of an earlier run are read only for employees with changes since',
   await finalized(db, 'later', body(5));
   await send(db, election('2026-01-30', { employee_id: 'e7', member_contribution: '12' }, 'd-e7'));
   const read: unknown[] = [];
-  const reading = db.withPlugin({
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      read.push(...result.rows.filter((row) => 'roster_position' in row).map((row) => row.employee_id));
-      return result;
-    },
+  const reading = afterReads(db, (rows) => {
+    read.push(...rows.filter((row) => 'roster_position' in row).map((row) => row.employee_id));
   });
   const { totals } = await previewRun(reading, null, run(3, { adjustments: 'include' }));
   t.strictSame(read, ['e7']);

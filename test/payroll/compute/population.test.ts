@@ -10,12 +10,11 @@ import {
   finalized,
   learn,
   lines,
-  linesOf,
+  schedule,
   send,
   setSchedules,
   view,
 } from '../../support/payroll.ts';
-import { every } from '../calendars.ts';
 
 /** The run of 2026-01-30. Its period is 2026-01-16 to 2026-01-29; its reference day is the last day. */
 const JANUARY = 2;
@@ -102,15 +101,8 @@ for (const [cases, is, expected] of [
     });
 }
 
-const of = (pay_frequency: Schedule['pay_frequency'], pay_group: string | null = null): Schedule => ({
-  pay_frequency,
-  pay_group,
-  pay_dates: every(
-    pay_frequency === 'weekly' ? 7 : 14,
-    '2026-01-02',
-    pay_frequency === 'weekly' ? 52 : 26,
-  ).map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
-});
+const of = (pay_frequency: Schedule['pay_frequency'], pay_group: string | null = null): Schedule =>
+  schedule({ pay_frequency, pay_group });
 
 t.test("an employee without a frequency is in the run of an employer's only schedule", async (t) => {
   const facts = [one({ pay_frequency: null })];
@@ -177,12 +169,3 @@ t.test(
     t.equal(outcome.not_in_run_count, 3);
   },
 );
-
-t.test('the head count includes employees without lines', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, one(), employment('f'), employment('g', { employer_id: 'other' }));
-  await send(db, event('a', '2025-12-01', { employee_id: 'e' }));
-  await finalized(db, 'r', body(2));
-  t.match(await view(db, 'r'), { outcome: { employees: 2 }, totals: { employees: 1, lines: 1 } });
-  t.equal((await linesOf(db, 'r')).length, 1);
-});

@@ -4,19 +4,20 @@ import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import {
+  BIWEEKLY,
   body,
-  daysAfter,
+  dateOf,
   employment,
   event,
   finalized,
   learn,
   lines,
+  schedule,
   send,
   setSchedules,
   verified,
   voided,
 } from '../../support/payroll.ts';
-import { every } from '../calendars.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -27,12 +28,8 @@ const each = (changes: Changes = {}, sent = '2025-12-01', id = 'a') =>
 /** An employee who left on June 10, with a deduction. Check 13 of June 19 is the last regular one. */
 async function staged(t: Test, changes: Changes = {}): Promise<Db> {
   const { db } = await scratch(t);
-  const dates = every(14, '2026-01-02', 26).map((pay_date) => ({
-    pay_date,
-    period_start: daysAfter(pay_date, -14),
-    period_end: daysAfter(pay_date, -1),
-  }));
-  await setSchedules(db, [{ pay_frequency: 'biweekly', pay_group: null, pay_dates: dates }]);
+  const pay_dates = BIWEEKLY.map(({ pay_date }) => dateOf(pay_date, 14, 1));
+  await setSchedules(db, [schedule({ pay_dates })]);
   await learn(db, employment('e', { termination_date: '2026-06-10' }));
   await send(db, each(changes));
   return db;

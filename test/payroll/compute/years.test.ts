@@ -2,25 +2,26 @@ import t from 'tap';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import {
+  BIWEEKLY,
   body,
-  daysAfter,
+  dateOf,
   employment,
   event,
   finalized,
   itemsIn,
   learn,
   lines,
+  schedule,
   send,
   setSchedules,
 } from '../../support/payroll.ts';
-import { every } from '../calendars.ts';
 
 type Changes = Parameters<typeof event>[2];
 
 const each = (id: string, changes: Changes = {}, sent = '2025-12-01') =>
   event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
 
-const PAY_DATES = [...every(14, '2026-01-02', 26), '2026-12-31'];
+const PAY_DATES = [...BIWEEKLY.map(({ pay_date }) => pay_date), '2026-12-31'];
 /** The days of check 27 of 27. */
 const LAST = { pay_date: '2026-12-31', period_end: '2026-12-30' };
 
@@ -58,12 +59,7 @@ t.test('an FSA began with the year if the day of the first check that decides is
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(db, each('a', { line_of_coverage: 'dependent_care_fsa', effective_start: '2026-01-01' }));
-  const pay_dates = PAY_DATES.map((pay_date) => ({
-    pay_date,
-    period_start: daysAfter(pay_date, pay_date === '2026-12-31' ? -11 : -18),
-    period_end: daysAfter(pay_date, -5),
-  }));
-  await setSchedules(db, [{ pay_frequency: 'biweekly', pay_group: null, pay_dates }]);
+  await setSchedules(db, [schedule({ pay_dates: [...BIWEEKLY, dateOf('2026-12-31', 7)] })]);
   t.strictSame(await taken(db, body(25, LAST)), ['a 0.00 0.00']);
   t.strictSame(await taken(db, body(25, { ...LAST, applies_on: 'period_end' })), ['a 10.00 0.00']);
 });

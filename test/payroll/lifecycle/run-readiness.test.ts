@@ -14,7 +14,7 @@ import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   BIWEEKLY,
-  daysAfter,
+  dateOf,
   deduct,
   employ,
   finalize,
@@ -30,6 +30,7 @@ import {
   setSchedules,
   sync,
 } from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
 
 const RUN = runOn('2026-07-17');
 
@@ -86,7 +87,7 @@ type Spoilt = [
   asked?: { run?: StatedRun; question?: Question },
 ];
 
-const LAST_DAY = { pay_date: '2026-12-31', period_start: '2026-12-14', period_end: '2026-12-26' };
+const LAST_DAY = dateOf('2026-12-31', 13);
 
 const SPOILT: Spoilt[] = [
   [
@@ -98,15 +99,9 @@ const SPOILT: Spoilt[] = [
         trx
           .insertInto('data_losses')
           .values({
-            found_at: LATELY,
-            position: 2,
-            seq: 1,
-            received_at: LATELY,
-            saved_position: 3,
-            saved_seq: 2,
-            saved_received_at: null,
-            accepted_at: null,
-            accepted_reason: null,
+            ...{ found_at: LATELY, position: 2, seq: 1, received_at: LATELY },
+            ...{ saved_position: 3, saved_seq: 2, saved_received_at: null },
+            ...{ accepted_at: null, accepted_reason: null },
           })
           .execute(),
       ),
@@ -406,10 +401,7 @@ const SPOILT: Spoilt[] = [
     'warn',
     'emp-1: 51/52 of the year',
     async (db) => {
-      const weekly = [...BIWEEKLY, ...BIWEEKLY].map((_, week) => {
-        const [pay_date, period_end] = [daysAfter('2026-01-02', 7 * week), daysAfter('2025-12-28', 7 * week)];
-        return { pay_date, period_start: daysAfter(period_end, -6), period_end };
-      });
+      const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7));
       await setSchedules(db, [schedule(), schedule({ pay_frequency: 'weekly', pay_dates: weekly })]);
       await employ(db, 'emp-1', { pay_frequency: 'weekly', effective_on: '2025-12-01' });
       await employ(db, 'emp-1', { effective_on: '2026-06-29' });
