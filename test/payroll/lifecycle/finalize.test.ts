@@ -27,10 +27,12 @@ import {
   send,
   setCodes,
   storedRun,
+  taken,
   verified,
   view,
   voided,
 } from '../../support/payroll.ts';
+import { afterReads } from '../../support/reads.ts';
 
 async function stagedAt(t: Test): Promise<{ db: Db; url: string }> {
   const { db, url } = await scratch(t);
@@ -199,7 +201,11 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
   ],
   ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
   ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
-  ['deductions taken of an earlier run are reported', (db) => report(db, 'r0'), 'changed'],
+  [
+    'deductions taken of an earlier run are reported',
+    (db) => taken(db, 'r0', { employee_id: 'e', amount: '1.00' }),
+    'changed',
+  ],
   ["the employer's codes change", (db) => setCodes(db, [CODE]), 'changed'],
   ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r', ACTING)), 'unknown'],
   [
@@ -230,15 +236,6 @@ const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome:
   ],
   ["another employer's codes change", (db) => setCodes(db, [CODE], 'other'), 'finalized'],
 ];
-
-function report(db: Db, run_id: string): Promise<unknown> {
-  return transact(db, (trx) =>
-    trx
-      .insertInto('taken_reports')
-      .values({ run_id, report: 1, recorded_at: LATELY, line_count: 0 })
-      .execute(),
-  );
-}
 
 for (const [what, work, outcome] of interferences) {
   onEitherEngine(`if ${what} during finalizing, the result is ${outcome}`, async (t) => {
@@ -331,13 +328,9 @@ onEitherEngine('a clean-up removes nothing of a run that became final after it l
   await put(db, 'r', body(2));
   const looked = Promise.withResolvers<void>();
   const isFinal = Promise.withResolvers<void>();
-  const other = open(t, url).withPlugin({
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      looked.resolve();
-      await isFinal.promise;
-      return result;
-    },
+  const other = afterReads(open(t, url), () => {
+    looked.resolve();
+    return isFinal.promise;
   });
   let cleanUp: Promise<void> | undefined;
   const finalizing = during(db, 'r', async () => {
