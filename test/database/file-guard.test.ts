@@ -17,16 +17,22 @@ const LOG_HEADER = 32;
 const FRAME = 24 + 4096;
 const COMMITS = 200;
 
-/** A database with commits that are only in its log, opened with `openDatabase`. */
-async function stage(t: Test) {
-  const { url } = await scratch(t);
+/** Opens a database as the sidecar does. */
+function opened(t: Test, url: string) {
   const fatal: unknown[] = [];
   const db = openDatabase(url, (error) => fatal.push(error));
   t.teardown(() => db.destroy());
+  return { db, fatal };
+}
+
+/** A database with commits that are only in its log. */
+async function stage(t: Test) {
+  const { url } = await scratch(t);
+  const { db, fatal } = opened(t, url);
   let sent = 0;
   const commit = () => receive(db, [deductionOf(`e-${sent++}`, {})]);
   for (const _ of Array(5)) await commit();
-  return { db, url, path: sqlitePath(url), fatal, commit };
+  return { url, path: sqlitePath(url), fatal, commit };
 }
 
 for (const [how, size] of [
@@ -36,7 +42,7 @@ for (const [how, size] of [
   ['cut by one byte', -1],
 ] as const) {
   t.test(`after a log is ${how} the next commit fails, and none follows`, async (t) => {
-    const { db, path, fatal, commit } = await stage(t);
+    const { path, fatal, commit } = await stage(t);
     const log = `${path}-wal`;
     truncateSync(log, size < 0 ? statSync(log).size + size : size);
     await t.rejects(commit(), { code: 'DATABASE_DAMAGED' });
@@ -45,7 +51,6 @@ for (const [how, size] of [
     await t.rejects(commit(), { code: 'DATABASE_DAMAGED' });
     t.equal(statSync(log).size, after, 'nothing more is written');
     t.match(fatal, [{ code: 'DATABASE_DAMAGED' }]);
-    t.ok(db);
   });
 }
 
@@ -115,9 +120,7 @@ t.test('a truncated database file is detected before the next checkpoint', async
 t.test('any statement that reads a damaged page is reported, wherever its error is caught', async (t) => {
   const { url } = await scratch(t);
   const path = sqlitePath(url);
-  const fatal: unknown[] = [];
-  const db = openDatabase(url, (error) => fatal.push(error));
-  t.teardown(() => db.destroy());
+  const { db, fatal } = opened(t, url);
   const bytes = readFileSync(path);
   writeFileSync(path, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 0xff)]));
   await db
@@ -133,9 +136,7 @@ t.test('a log invalidated by a crash is overwritten', async (t) => {
   const { url } = await scratch(t);
   const log = `${sqlitePath(url)}-wal`;
   writeFileSync(log, Buffer.alloc(LOG_HEADER + 3 * FRAME));
-  const fatal: unknown[] = [];
-  const db = openDatabase(url, (error) => fatal.push(error));
-  t.teardown(() => db.destroy());
+  const { db, fatal } = opened(t, url);
   t.teardown(startCheckpoints(url, (error) => fatal.push(error)));
   for (const nth of [1, 2]) await receive(db, [deductionOf(`e-${nth}`, {})]);
   t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 2);
@@ -149,9 +150,7 @@ t.test('checkpoints, vacuums and backups are not reported', async (t) => {
   setShrinkable(shrinkable);
   shrinkable.exec('VACUUM');
   shrinkable.close();
-  const fatal: unknown[] = [];
-  const db = openDatabase(url, (error) => fatal.push(error));
-  t.teardown(() => db.destroy());
+  const { db, fatal } = opened(t, url);
   const handle = openReader(path);
   const guard = createFileGuard(path, handle);
   t.teardown(() => {

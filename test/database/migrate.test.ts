@@ -164,25 +164,11 @@ onSqlite('CHECK constraints build no temporary tree', async (t) => {
   t.strictSame(tables.filter(builds), []);
 });
 
-onEitherEngine('a row without its parent, and deleting a parent with rows, is rejected', async (t) => {
+onEitherEngine('a row without its parent is rejected', async (t) => {
   const { db } = await scratch(t);
-  const refused = { code: engineOf(t) === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' };
-  const chunk = (census_id: string) => ({ census_id, chunk: 0, ciphertext: Buffer.alloc(1) });
-  const add = (id: string) =>
-    transact(db, (trx) => trx.insertInto('census_chunks').values(chunk(id)).execute());
-  await t.rejects(add('none'), refused);
-  await transact(db, (trx) =>
-    trx
-      .insertInto('staged_censuses')
-      .values({
-        ...{ census_id: 'one', employer_id: 'acme', state: 'current' },
-        ...{ staged_at: NOW.toISOString(), employee_count: 0, body_bytes: 0, fingerprint_key: 'k' },
-      })
-      .execute(),
-  );
-  await t.resolves(add('one'));
+  const chunk = { census_id: 'none', chunk: 0, ciphertext: Buffer.alloc(1) };
   await t.rejects(
-    transact(db, (trx) => trx.deleteFrom('staged_censuses').execute()),
-    refused,
+    transact(db, (trx) => trx.insertInto('census_chunks').values(chunk).execute()),
+    { code: engineOf(t) === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' },
   );
 });

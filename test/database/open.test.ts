@@ -44,11 +44,6 @@ t.test('the folder of a new database is created for its owner only', async (t) =
   t.equal(statSync(folder).mode & 0o777, 0o700);
 });
 
-t.test('a file that is not a database is rejected', async (t) => {
-  const folder = t.testdir({ 'sidecar.db': 'employee,ssn\n'.repeat(100) });
-  t.throws(() => openDatabase(`sqlite:${folder}/sidecar.db`), { code: 'SQLITE_NOTADB' });
-});
-
 t.test('a second serve of the same file is rejected in one line that names it', async (t) => {
   const url = scratchUrl(t);
   const child = startChild(t, 'child-serves.ts', url);

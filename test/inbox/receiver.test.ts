@@ -132,20 +132,3 @@ t.test('livez passes while the storing thread responds, readyz while it can comm
     t.match({ status, body }, { status: ready ? 200 : 503, body: '' });
   }
 });
-
-t.test('200 deliveries in one write on one connection are all acknowledged in order', async (t) => {
-  const { port, accepted } = await startReceiver(t);
-  const { socket, answers } = await rawSocket(t, port);
-  const texts = Array.from({ length: 200 }, (_, index) => {
-    const headers = signed(BODY, `msg_${index}`);
-    if (index % 10 === 9) headers['svix-signature'] = 'v1,x';
-    return requestText('/webhooks', { ...headers, 'content-length': String(BODY.length) }, BODY);
-  });
-  socket.write(texts.join(''));
-  const statuses = (await answers(200)).map(statusOf);
-  t.strictSame(
-    statuses,
-    texts.map((_, index) => (index % 10 === 9 ? 401 : 204)),
-  );
-  t.equal(accepted.length, 180);
-});
