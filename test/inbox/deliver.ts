@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { createReceiver, type ReceiverParts } from '../../src/inbox/receiver.ts';
 import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
+import { closeListener } from '../../src/security/listener.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 
@@ -30,7 +31,7 @@ export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {})
     isReady: async () => true,
     ...parts,
   });
-  t.teardown(() => app.close());
+  t.teardown(() => closeListener(app));
   await app.listen({ host: '127.0.0.1', port: 0 });
   return { port: (app.server.address() as AddressInfo).port, accepted, refused };
 }

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { BODY_LIMIT_BYTES, createReceiver } from '../../src/inbox/receiver.ts';
-import { closeListener } from '../../src/security/listener.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { eventually } from '../support/eventually.ts';
@@ -174,25 +173,13 @@ t.test('a client that does not read its responses is disconnected', async (t) =>
 /** The maximum number of connections of the receiver. */
 const CROWD = 512;
 
-async function listening(t: Test, dropped = () => {}): Promise<number> {
-  const app = createReceiver({
-    verify: () => ({ eventId: 'msg_1' }),
-    accept: async () => {},
-    refuse: () => {},
-    dropped,
-    counts: createReceivingCounts(() => new Date(), []),
-    isAlive: async () => true,
-    isReady: async () => true,
-  });
-  t.teardown(() => closeListener(app));
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  return (app.server.address() as { port: number }).port;
-}
-
 t.test('idle connections are dropped for a delivery', async (t) => {
   let dropped = 0;
-  const port = await listening(t, () => {
-    dropped += 1;
+  const { port } = await startReceiver(t, {
+    verify: () => ({ eventId: 'msg_1' }),
+    dropped: () => {
+      dropped += 1;
+    },
   });
   const crowd: Socket[] = [];
   t.teardown(() => {
@@ -215,7 +202,7 @@ t.test('idle connections are dropped for a delivery', async (t) => {
 });
 
 t.test('bytes that are not HTTP get a status, the security headers and nothing else', async (t) => {
-  const port = await listening(t);
+  const { port } = await startReceiver(t);
   const socket = connect(port, '127.0.0.1');
   socket.write('GET / HTTP/9.9\r\n\r\n');
   const [answer] = await once(socket, 'data');

@@ -3,6 +3,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { readEventAge } from '../../src/inbox/arrivals.ts';
 import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { scratch } from '../database/scratch.ts';
+import { setClock } from '../outbox/parts.ts';
 import { at } from '../support/clocks.ts';
 import { diskFull, onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { countedCommits } from './commits.ts';
@@ -11,27 +12,17 @@ const START = new Date('2026-03-01T12:00:30.000Z');
 const MINUTE_MS = 60_000;
 const LONG_AGO = new Date(0);
 
-function clock(): { now: () => Date; pass(ms: number): void } {
-  let at = START.getTime();
-  return {
-    now: () => new Date(at),
-    pass: (ms) => {
-      at += ms;
-    },
-  };
-}
-
 onEachEngine('rejected deliveries are counted by minute and cause', async (t) => {
   const { db } = await countedCommits(t);
-  const { now, pass } = clock();
-  const refusals = createRefusals(async () => now());
+  const clock = setClock(START);
+  const refusals = createRefusals(async () => clock());
   refusals.count('signature');
   refusals.count('signature');
   refusals.count('headers');
   await refusals.flush(db);
   refusals.count('signature');
   await refusals.flush(db);
-  pass(MINUTE_MS);
+  clock.advance(MINUTE_MS);
   refusals.count('signature');
   await refusals.flush(db);
   const counts = db.selectFrom('refused_signatures').selectAll().orderBy('minute').orderBy('cause');
@@ -44,7 +35,7 @@ onEachEngine('rejected deliveries are counted by minute and cause', async (t) =>
     { cause: 'headers', refused: 1 },
     { cause: 'signature', refused: 4 },
   ]);
-  t.strictSame(await refusedSince(db, now()), [{ cause: 'signature', refused: 1 }]);
+  t.strictSame(await refusedSince(db, clock()), [{ cause: 'signature', refused: 1 }]);
 });
 
 onEachEngine('without rejections nothing is written', async (t) => {

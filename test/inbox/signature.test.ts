@@ -16,8 +16,13 @@ const BODY = '{"event_type":"employee.deduction-updated","note":"Zoë"}';
 
 /** A receiver at a fixed time. The library reads the clock itself, so the clock is set to the same instant. */
 function frozen(t: Test, secrets: readonly string[] = [SECRET]): Promise<Started> {
+  return startReceiver(t, { verify: frozenVerify(t, secrets) });
+}
+
+/** The verification at the same time. */
+function frozenVerify(t: Test, secrets: readonly string[] = [SECRET]) {
   t.intercept(Date, 'now', { value: () => NOW.getTime() });
-  return startReceiver(t, { verify: createVerify(secrets, () => NOW) });
+  return createVerify(secrets, () => NOW);
 }
 
 /** Headers of a valid delivery, `seconds` from now. */
@@ -164,8 +169,7 @@ t.test('during a rotation both secrets are accepted, afterward only the new one'
 });
 
 t.test('only the first ten entries that have the form of a signature are compared', async (t) => {
-  t.intercept(Date, 'now', { value: () => NOW.getTime() });
-  const verify = createVerify([SECRET], () => NOW);
+  const verify = frozenVerify(t);
   const wrong = signatureOf(secretOf('w'));
   const lists: [entries: string[], isAccepted: boolean][] = [
     [[...Array(9).fill(wrong), `v1,${digest}`], true],
@@ -180,8 +184,7 @@ t.test('only the first ten entries that have the form of a signature are compare
 });
 
 t.test('what the native HMAC lets through is verified by the library, whose verdict counts', async (t) => {
-  t.intercept(Date, 'now', { value: () => NOW.getTime() });
-  const verify = createVerify([SECRET, secretOf('b')], () => NOW);
+  const verify = frozenVerify(t, [SECRET, secretOf('b')]);
   const calls = t.capture(Webhook.prototype, 'verify', () => {
     throw new Error('not verified');
   });
@@ -203,8 +206,7 @@ const expensive: Record<string, [headers: OutgoingHttpHeaders, body: Buffer]> = 
 };
 for (const [name, [headers, body]] of Object.entries(expensive)) {
   t.test(`refusing costs at most a few native HMACs of 256 KiB: ${name}`, async (t) => {
-    t.intercept(Date, 'now', { value: () => NOW.getTime() });
-    const verify = createVerify([SECRET], () => NOW);
+    const verify = frozenVerify(t);
     t.strictSame(verify(headers as IncomingHttpHeaders, body), { refused: 'signature' });
     const repeat = (work: () => unknown) =>
       cpuTime(() => {
@@ -245,8 +247,7 @@ function hasValidHmac(headers: Record<string, string>, body: string): boolean {
 }
 
 t.test('a signature is accepted if and only if an independent HMAC matches', async (t) => {
-  t.intercept(Date, 'now', { value: () => NOW.getTime() });
-  const verify = createVerify([SECRET], () => NOW);
+  const verify = frozenVerify(t);
   let passed = 0;
   const agrees = (headers: Record<string, string>, body: string): void => {
     const expected = hasValidHmac(headers, body);
