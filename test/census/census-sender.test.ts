@@ -48,8 +48,8 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
   return {
     db,
     clock,
+    census,
     received,
-    loop,
     fetches: () => fetched,
     send: () => sendAll(loop),
     ask: (eventId: string, employerId = 'a') =>
@@ -137,19 +137,12 @@ onEitherEngine('push: a census without a sync is not uploaded', async (t) => {
 });
 
 onEitherEngine('push: a census staged while the send loop looks for one is not missed', async (t) => {
-  const { db, clock, ask } = await setUp(t);
-  const sender = createCensusSender({
-    db,
-    encryptor,
-    sharedNow: async () => clock(),
-    source: null,
-    maxAgeMs: HOUR_MS,
-  });
+  const { db, clock, census, ask } = await setUp(t);
   await ask('event-1');
   const [request] = await db.selectFrom('outbox').selectAll().execute();
   const { request_id: requestId, kind, subject_type, subject_id } = request!;
   const claim = { requestId, kind, subject_type, subject_id, attempt: 1, body: null, probe: false };
-  const prepared = await sender.prepare(claim, new AbortController().signal);
+  const prepared = await census.prepare(claim, new AbortController().signal);
   await stage(db, clock, good);
   if (prepared.kind !== 'decision') throw new Error('a census was found');
   t.match(await transact(db, prepared.decide), { outcome: 'later', delayMs: 0 });

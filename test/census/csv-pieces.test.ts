@@ -4,7 +4,8 @@ import { checkCensus } from '../../src/census/check.ts';
 import { CENSUS_ROWS } from '../../src/census/reading.ts';
 import { Employee } from '../../src/contract/employee.ts';
 import { readHeader } from '../../src/formats/csv.ts';
-import { organization, parts } from './parts.ts';
+import { parts } from '../formats/read.ts';
+import { organization } from './parts.ts';
 
 const CELLS: Readonly<Record<string, string>> = {
   employee_id: '',

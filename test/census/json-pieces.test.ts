@@ -2,8 +2,9 @@ import t from 'tap';
 import { checkCensus } from '../../src/census/check.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { slices } from '../../src/formats/bytes.ts';
+import { parts } from '../formats/read.ts';
 import fc from '../support/seeded.ts';
-import { censusOf, contentOf, organization, parts, person } from './parts.ts';
+import { censusOf, contentOf, organization, person } from './parts.ts';
 
 async function read(...all: (string | Uint8Array)[]) {
   const ids: string[] = [];

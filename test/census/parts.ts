@@ -6,6 +6,7 @@ import type { Clock } from '../../src/clock.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { employee, organization } from '../contract/samples.ts';
+import { parts } from '../formats/read.ts';
 import { encryptor } from '../outbox/parts.ts';
 
 export { organization };
@@ -21,11 +22,6 @@ export const person = (employee_id: string, fields: Fields = {}): Fields => ({
 
 export const censusOf = (employees: readonly unknown[], fields: Fields = {}): string =>
   JSON.stringify({ organization, employees, ...fields });
-
-/** A stream of text and byte chunks. */
-export async function* parts(...all: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
-  for (const part of all) yield Buffer.from(part as string);
-}
 
 export const contentOf = (text: string | Uint8Array, format: CensusFormat = 'json'): CensusContent => ({
   format,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
 import { piecesOf } from '../../src/database/bulk.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -17,7 +16,7 @@ import { deduction } from '../inbox/bodies.ts';
 import { setClock } from '../outbox/parts.ts';
 import { ACTING } from '../support/audit.ts';
 import { cpuTime } from '../support/cpu-time.ts';
-import { liftTimeLimits, onEachEngine, onPostgres } from '../support/engine.ts';
+import { liftTimeLimits, lockWaits, onEachEngine, onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { employment } from '../support/payroll.ts';
 
@@ -247,12 +246,7 @@ onPostgres('a process has at most one connection that waits for the ledger', asy
     stage(db, setClock(), censusOf([person('emp-3')])),
     transactOnLedger(db, (trx) => decideStart(trx, decision, ACTING)),
   ]);
-  const waiting = async () => {
-    const { rows } = await sql`
-      select 1 from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
-    return rows.length;
-  };
+  const waiting = () => lockWaits(db);
   await eventually('the first one waits', waiting, (count) => count > 0);
   for (let looks = 0; looks < LOOKS; looks += 1) t.equal(await waiting(), 1);
   release.resolve();

@@ -29,18 +29,6 @@ async function service(t: Test, rejected: Set<string>, status = 422) {
   return { db, loop, sent: () => received.map(({ headers }) => headers['idempotency-key']) };
 }
 
-onEitherEngine('the requests of a subject are sent in turn, in order', async (t) => {
-  const { db, sent, loop } = await service(t, new Set());
-  for (const id of ['a-1', 'b-1', 'a-2', 'a-3', 'b-2']) await owe(db, id, id[0] as string);
-  t.equal((await loop.runOnce()).delivered, 2);
-  t.strictSame(new Set(sent()), new Set(['a-1', 'b-1']));
-  await sendAll(loop);
-  t.strictSame(
-    sent().filter((id) => String(id).startsWith('a')),
-    ['a-1', 'a-2', 'a-3'],
-  );
-});
-
 onEitherEngine("a rejected new hire blocks the employee's later changes", async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');

@@ -17,7 +17,7 @@ import { type Applying, type Body, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
 import { claimAs, owe, START } from '../outbox/parts.ts';
 import { ACTING, acting } from '../support/audit.ts';
-import { liftTimeLimits, usePostgres } from '../support/engine.ts';
+import { liftTimeLimits, lockWaits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
 usePostgres();
@@ -46,7 +46,8 @@ async function whileClaiming<R>(
     });
     // Both are awaited from here on, because an unhandled rejection would end the test file.
     const both = Promise.all([claiming, working]);
-    await Promise.race([both, untilLockWait(other)]);
+    const waits = () => lockWaits(other);
+    await Promise.race([both, eventually('one transaction waits', waits, (count) => count > 0)]);
     mayEnd.resolve();
     const [claims, ended] = await both;
     return { claims, ended };
@@ -54,19 +55,6 @@ async function whileClaiming<R>(
     mayEnd.resolve();
     await other.destroy();
   }
-}
-
-function untilLockWait(db: Db): Promise<unknown> {
-  return eventually(
-    'one transaction waits until its rival ends',
-    async () => {
-      const { rows } = await sql`
-        select 1 from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
-      return rows.length;
-    },
-    (waiting) => waiting > 0,
-  );
 }
 
 t.test('a change retried while a newer one of its employee is being claimed waits for it', async (t) => {

@@ -96,6 +96,14 @@ export async function liftTimeLimits(trx: Trx): Promise<void> {
   );
 }
 
+/** Returns how many sessions of this database on PostgreSQL wait for a lock. */
+export async function lockWaits(db: Db): Promise<number> {
+  const { rows } = await sql`
+    select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+  return rows.length;
+}
+
 /** Returns the engine's error for a duplicate key. */
 export function notUnique(t: Test): { code: string } {
   return { code: engineOf(t) === 'sqlite' ? 'SQLITE_CONSTRAINT_UNIQUE' : '23505' };
