@@ -106,7 +106,10 @@ async function viewChanges(
 
 /** Returns whether a limited caller may see a change. */
 export async function isVisibleChange(db: Db, changeId: string, viewer: ChangeViewer): Promise<boolean> {
-  const rows = await selectChanges(db).where('request_id', '=', changeId).execute();
+  const rows = await selectChanges(db)
+    .where('request_id', '=', changeId)
+    .where(isEmployedByOneOf(viewer.employers, sql.ref('outbox.subject_id')))
+    .execute();
   return (await visibleChanges(db, rows, viewer)).length > 0;
 }
 

@@ -92,6 +92,20 @@ function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]
   return row;
 }
 
+/** Returns the reports of the employees whom one of the employers has ever reported. */
+export async function rosterKnownAt(
+  db: Db | Trx,
+  employeeIds: readonly string[],
+  employers: readonly string[],
+): Promise<Map<string, RosterFact[]>> {
+  if (employeeIds.length === 0) return new Map();
+  const isKnown = isEmployedByOneOf(employers, sql.ref('roster_facts.employee_id'));
+  return Map.groupBy(
+    await reports(db, employeeIds).where(isKnown).execute(),
+    ({ employee_id }) => employee_id,
+  );
+}
+
 /** The reports of employees by position. */
 export type Roster = ReadonlyMap<string, RosterFact[]>;
 

@@ -3,7 +3,7 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { effectiveOn, employmentsOf, isActive, leftLast, type RosterFact, receivedOn } from './employment.ts';
 import type { Version } from './fold.ts';
-import { type Roster, rosterOf } from './roster.ts';
+import { type Roster, rosterKnownAt } from './roster.ts';
 import { dayBefore } from './state.ts';
 
 /**
@@ -122,7 +122,7 @@ export async function sightsOf(
   employees: readonly string[],
   viewer: Pick<Viewer, 'employers' | 'today'>,
 ): Promise<Map<string, Sight>> {
-  return sightsIn(await rosterOf(db, [...new Set(employees)]), viewer);
+  return sightsIn(await rosterKnownAt(db, [...new Set(employees)], viewer.employers), viewer);
 }
 
 /** Returns what the employers see of each employee of a roster whom one of them reported. */

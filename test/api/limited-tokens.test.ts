@@ -5,7 +5,7 @@ import { census, employee, newHire } from '../contract/samples.ts';
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, employ, LATELY, schedule, setSchedules, sync } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { PAY_DATE, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
+import { listenerObserving, PAY_DATE, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Answer, Request } from './start.ts';
 
 const FOREIGN = 'globex';
@@ -151,6 +151,22 @@ onEitherEngine(
     }
   },
 );
+
+onEitherEngine("another employer's change takes no more reads than an unknown one", async (t) => {
+  const world = await startWorld(t);
+  const token = await world.tokenFor([EMPLOYER], 'changes:read');
+  let reads = 0;
+  const { call } = listenerObserving(t, world, 'roster_facts', () => {
+    reads += 1;
+  });
+  const readsFor = async (whose: keyof Ids) => {
+    reads = 0;
+    await call({ url: `/v1/employee-changes/${world.ids.change_id?.[whose]}`, token });
+    return reads;
+  };
+  t.ok((await readsFor('own')) > 0);
+  t.equal(await readsFor('foreign'), await readsFor('unknown'));
+});
 
 onEachEngine('the id of a deleted run stays with its employer, so no checked id changes hands', async (t) => {
   const { call, put, tokenFor } = await startWorld(t);
