@@ -1,5 +1,5 @@
 /** Bearer tokens of the API: 256 random bits, shown once, stored and found as their SHA-256. */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Elapsed } from '../clock.ts';
 import { parseJson } from '../contract/json.ts';
@@ -272,7 +272,7 @@ export function personHash(identity: Identity): Buffer {
 }
 
 export function tokenHash(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** Maximum number of failed attempts. Typing errors stay below it; a program that repeats a revoked token does not. */
