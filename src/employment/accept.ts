@@ -60,7 +60,7 @@ export async function acceptChanges(
   const received = await sharedNow(db);
   const prepared = submissions.map((submission) => prepare(encryptor, hasher, received, submission));
   // One caller at a time, so that what is read about keys and employees stays true.
-  return transactOnLedger(db, async (trx) => {
+  return transactOnLedger(db, async (trx, position) => {
     const at = (await sharedNow(trx)).toISOString();
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];
@@ -85,7 +85,7 @@ export async function acceptChanges(
     await enqueue(trx, requests, at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
-    const employers = await recordChangeFacts(trx, fresh, roster, at);
+    const employers = await recordChangeFacts(trx, fresh, { roster, position }, at);
     await recordAll(
       trx,
       fresh.flatMap((submission) => {

@@ -13,7 +13,6 @@ import {
   isInSpell,
   leftLast,
 } from '../ledger/employment.ts';
-import { lockLedger } from '../ledger/position.ts';
 import { appendReports, factSources, type NewFact, type Roster, reportOf } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Change } from './change.ts';
@@ -71,19 +70,19 @@ type Recordable = {
 };
 
 /**
- * Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. `roster`: the
- * reports of their employees, read under the lock of the ledger. Returns the employers that each change is about, by its id.
+ * Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. `ledger`: its newest
+ * position, and the reports of the employees, read under its lock. Returns the employers that each change is about, by its id.
  */
 export async function recordChangeFacts(
   trx: Trx,
   changes: readonly Recordable[],
-  roster: Roster,
+  ledger: { readonly roster: Roster; readonly position: number },
   now: string,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  let position = await lockLedger(trx);
+  let { position } = ledger;
   const today = utcDay(now);
   const employers = new Map<string, readonly string[]>();
-  const known = new Map(roster);
+  const known = new Map(ledger.roster);
   const reports: RosterFactTable[] = [];
   for (const { changeId, change, limits } of changes) {
     const { employee_id } = change.body;

@@ -24,20 +24,16 @@ const WAIT_MS = 8_000;
 const newest = new WeakMap<Db, Promise<void>>();
 
 /**
- * Runs `work` in a transaction that locks the ledger first, as every writer must. On PostgreSQL, one such transaction of
+ * Runs `work` in a transaction that locks the ledger first, as every writer must, at its newest position. On PostgreSQL, one such transaction of
  * this process follows the other without a connection that waits: a process that is stopped while it has the lock loses it
  * after 5 s, and its next connection in the queue for the lock would then keep it as long again. Throws LOCK_TIMEOUT.
  */
 export async function transactOnLedger<R>(
   db: Db,
-  work: (trx: Trx) => Promise<R>,
+  work: (trx: Trx, position: number) => Promise<R>,
   waitMs = WAIT_MS,
 ): Promise<R> {
-  const run = () =>
-    transact(db, async (trx) => {
-      await lockLedger(trx);
-      return work(trx);
-    });
+  const run = () => transact(db, async (trx) => work(trx, await lockLedger(trx)));
   if (engineOf(db) === 'sqlite') return run();
   const ended = Promise.withResolvers<void>();
   const before = newest.get(db);
