@@ -1,8 +1,5 @@
 /** A command that is killed at any call leaves no change without its audit record, and no record without its change. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Engine } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -13,17 +10,15 @@ import { setApproval } from '../../src/payroll/settings/approval.ts';
 import { readinessOfRun } from '../../src/readiness/run-report.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { verifyAudit } from '../../src/security/verify-audit.ts';
-import type { Variables } from '../cli/harness.ts';
 import { filesOf, PAY_DATE, payrollStage } from '../cli/payroll-stage.ts';
 import { termination } from '../contract/samples.ts';
 import { ACTING } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { bodyOn, daysAfter, EMPLOYER, put, QUESTION } from '../support/payroll.ts';
-import { straceMissing } from '../support/strace.ts';
+import { executeKilled, straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** The calls that write to a database file and make writes durable, or that write to the connection of a server. */
 const CALLS: Readonly<Record<Engine, readonly string[]>> = {
   sqlite: ['pwrite64', 'fsync', 'fdatasync'],
@@ -38,27 +33,10 @@ type Command = {
   readonly action: Action;
   /** Returns the arguments of the nth run of the command. Each run changes something else. */
   readonly argv: (nth: number) => readonly string[] | Promise<readonly string[]>;
-  /** Returns the ids that the audit records of the action must name. */
-  readonly written: () => Promise<readonly (string | number | null)[]>;
+  /** What it writes: the audit records of the action must name these ids. */
+  readonly written: RawBuilder<{ id: string | number }>;
   readonly namedBy: 'record_id' | 'resource_id';
 };
-
-/** Runs a command, and kills the process at the nth of these calls. Returns whether it was killed. */
-async function runKilled(
-  env: Variables,
-  argv: readonly string[],
-  calls: readonly string[],
-  nth: number,
-): Promise<boolean> {
-  const inject = `inject=${calls.join(',')}:signal=SIGKILL:when=${nth}`;
-  const traced = ['-f', '-o', '/dev/null', '-e', `trace=${calls.join(',')}`, '-e', inject];
-  const child = spawn('strace', [...traced, process.execPath, MAIN, ...argv], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: 'ignore',
-  });
-  const [, signal] = await once(child, 'exit');
-  return signal === 'SIGKILL';
-}
 
 /** Commands of different kinds, and the database on which they run. */
 async function startCommands(t: Test) {
@@ -73,10 +51,7 @@ async function startCommands(t: Test) {
     {
       action: 'change.report',
       argv: (nth) => ['change', 'termination', changes, '--key-prefix', `n${nth}`],
-      written: async () =>
-        (await db.selectFrom('outbox').select('request_id').where('kind', '=', 'termination').execute()).map(
-          ({ request_id }) => request_id,
-        ),
+      written: sql`select request_id as id from outbox where kind = 'termination'`,
       namedBy: 'resource_id',
     },
     {
@@ -85,17 +60,13 @@ async function startCommands(t: Test) {
         const version = { effective_from: daysAfter('2027-01-01', nth), scheme: 'month-even' };
         return ['policy', 'put', file(`policy-${nth}.json`, JSON.stringify(version)), '--employer', EMPLOYER];
       },
-      written: async () =>
-        (await db.selectFrom('payroll_policies').select('record_id').execute()).map(
-          ({ record_id }) => record_id,
-        ),
+      written: sql`select record_id as id from payroll_policies`,
       namedBy: 'record_id',
     },
     {
       action: 'token.create',
       argv: (nth) => ['token', 'create', '--name', `n${nth}`, '--scope', 'runs:read'],
-      written: async () =>
-        (await db.selectFrom('tokens').select('token_id').execute()).map(({ token_id }) => token_id),
+      written: sql`select token_id as id from tokens`,
       namedBy: 'resource_id',
     },
     {
@@ -104,10 +75,7 @@ async function startCommands(t: Test) {
         ...['items', 'decide', '--employer', EMPLOYER, '--employee', 'emp-1', '--action', 'hold'],
         ...['--until', daysAfter('2027-01-01', nth), '--reason', 'a test'],
       ],
-      written: async () =>
-        (await db.selectFrom('item_decisions').select('record_id').execute()).map(
-          ({ record_id }) => record_id,
-        ),
+      written: sql`select record_id as id from item_decisions`,
       namedBy: 'record_id',
     },
     {
@@ -116,10 +84,7 @@ async function startCommands(t: Test) {
         await approvedRun(db, `n${nth}`);
         return ['run', 'finalize', `n${nth}`, '--yes'];
       },
-      written: async () =>
-        (await db.selectFrom('payroll_runs').select('run_id').where('state', '=', 'finalized').execute()).map(
-          ({ run_id }) => run_id,
-        ),
+      written: sql`select run_id as id from payroll_runs where state = 'finalized'`,
       namedBy: 'resource_id',
     },
   ];
@@ -150,23 +115,17 @@ async function othersEnded(db: Db, engine: Engine): Promise<void> {
 onEachEngine('a killed command leaves exactly the records of its changes', { skip }, async (t, engine) => {
   const { env, db, commands } = await startCommands(t);
   for (const { action, argv, written, namedBy } of commands) {
+    const writtenIds = async () => (await written.execute(db)).rows.map(({ id }) => String(id)).sort();
     const outcomes = new Set<number>();
     let [nth, next] = [1, 2];
     for (let killed = true; killed; [nth, next] = [next, nth + next]) {
-      const before = (await written()).length;
-      killed = await runKilled(env, await argv(nth), CALLS[engine], nth);
+      const before = (await writtenIds()).length;
+      killed = await executeKilled(env, await argv(nth), CALLS[engine], nth);
       await othersEnded(db, engine);
-      const ids = await written();
-      const records = await db
-        .selectFrom('audit_records')
-        .select(namedBy)
-        .where('action', '=', action)
-        .execute();
-      t.strictSame(
-        records.map((record) => String(record[namedBy as 'record_id'])).sort(),
-        ids.map(String).sort(),
-        `${action}, killed at call ${nth}`,
-      );
+      const ids = await writtenIds();
+      const records = db.selectFrom('audit_records').select(namedBy).where('action', '=', action);
+      const named = (await records.execute()).map((record) => String(record[namedBy as 'record_id']));
+      t.strictSame(named.sort(), ids, `${action}, killed at call ${nth}`);
       outcomes.add(ids.length - before);
     }
     const all = action === 'change.report' ? CHANGES : 1;

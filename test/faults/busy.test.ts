@@ -3,7 +3,7 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { startChild } from '../database/child.ts';
 import { engineOf, onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import { deliver, eventOf, startLoad } from '../support/load.ts';
+import { eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
@@ -17,16 +17,15 @@ const STILL_MS = 1_000;
 
 onEachEngine('under load from other users of the database', async (t) => {
   const stage = await setStage(t);
-  const { api, databaseUrl, keys } = stage;
-  const { port, receiver } = stage.sidecar;
-  const secret = keys.webhookSecret;
-  const seeding = startLoad({ port, secret, series: 'seed', events: SEEDED_EVENTS });
+  const { api, databaseUrl, send } = stage;
+  const { receiver } = stage.sidecar;
+  const seeding = stage.load('seed', { events: SEEDED_EVENTS });
   await seeding.ended;
   t.equal(seeding.acknowledged.size, SEEDED_EVENTS);
   await stage.settled();
 
   await t.test('ledger queries in a loop do not delay acknowledgements', async (t) => {
-    const load = startLoad({ port, secret, series: 'queried', connections: 8 });
+    const load = stage.load('queried', { connections: 8 });
     let queries = 0;
     while (load.acknowledged.size < 1_000) {
       const paths = [
@@ -39,9 +38,8 @@ onEachEngine('under load from other users of the database', async (t) => {
     }
     await load.stop();
     t.strictSame([...load.refusals], []);
-    const p99 = Math.round(
-      load.times.toSorted((a, b) => a - b)[Math.floor(load.times.length * 0.99)] as number,
-    );
+    const times = load.times.toSorted((a, b) => a - b);
+    const p99 = Math.round(times[Math.floor(times.length * 0.99)] as number);
     t.ok(p99 < stretched(P99_MS), `p99 ${p99} ms during ${queries} queries`);
   });
 
@@ -64,7 +62,7 @@ onEachEngine('under load from other users of the database', async (t) => {
       }
     })();
     const [answers, written, read, ready] = await Promise.all([
-      Promise.all(events.map((event) => deliver(port, secret, event))),
+      Promise.all(events.map(send)),
       api.call('PUT', '/v1/employers/employer-1/pay-schedules/2026', { schedules: [] }),
       api.call('GET', '/v1/deductions/ded-1'),
       fetch(`${receiver}/readyz`),
@@ -87,7 +85,7 @@ onEachEngine('under load from other users of the database', async (t) => {
     holder.process.stdin?.end();
     t.equal(await holder.end(), 0);
     await eventually('it is ready again', async () => (await fetch(`${receiver}/readyz`)).status, 200);
-    for (const event of events) t.equal((await deliver(port, secret, event)).status, 204);
+    for (const event of events) t.equal((await send(event)).status, 204);
     await stage.settled();
     const acknowledged = [...seeding.acknowledged.values(), ...events];
     t.strictSame(await breaches({ databaseUrl, acknowledged }), []);

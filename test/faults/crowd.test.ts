@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { eventually } from '../support/eventually.ts';
-import { deliver, eventOf } from '../support/load.ts';
+import { eventOf } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 
@@ -26,7 +26,7 @@ const TRICKS: Record<string, { first: string; drip: string }> = {
 };
 
 t.test('a signed delivery is accepted within 10 s of 520 connections that', async (t) => {
-  const { sidecar, keys } = await setStage(t);
+  const { sidecar, send } = await setStage(t);
   let number = 0;
   for (const [name, { first, drip }] of Object.entries(TRICKS)) {
     await t.test(name, async (t) => {
@@ -38,7 +38,7 @@ t.test('a signed delivery is accepted within 10 s of 520 connections that', asyn
       });
       const began = performance.now();
       const event = eventOf('crowd', number++);
-      const accepted = () => deliver(sidecar.port, keys.webhookSecret, event).catch(() => null);
+      const accepted = () => send(event).catch(() => null);
       await eventually('the delivery is accepted', accepted, { status: 204 });
       const tookMs = Math.round(performance.now() - began);
       t.comment(`accepted after ${tookMs} ms`);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { deliver, type Event, eventOf } from '../support/load.ts';
+import { type Event, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { callsIn, isWriteToLog, SYNCS, strace, straceMissing } from '../support/strace.ts';
@@ -21,7 +21,7 @@ const faults = {
 for (const [fault, inject] of Object.entries(faults)) {
   t.test(`${fault}: 503, nothing more is written, and the process ends`, { skip }, async (t) => {
     const stage = await setStage(t);
-    const { sidecar, keys, databaseUrl } = stage;
+    const { sidecar, databaseUrl } = stage;
     const trace = join(stage.folder, 'trace');
     const log = `${databaseUrl.replace(/^sqlite:/, '')}-wal`;
     await strace(t, sidecar.pid, trace, [...SYNCS, 'pwrite64'], [inject], [log]);
@@ -29,7 +29,7 @@ for (const [fault, inject] of Object.entries(faults)) {
     let refused: Event | undefined;
     for (let index = 0; refused === undefined && index < 500; index += 1) {
       const event = eventOf('failing', index);
-      const answer = await deliver(sidecar.port, keys.webhookSecret, event).catch(() => null);
+      const answer = await stage.send(event).catch(() => null);
       if (answer?.status === 204) acknowledged.push(event);
       else {
         refused = event;
@@ -38,30 +38,23 @@ for (const [fault, inject] of Object.entries(faults)) {
       }
     }
     const began = performance.now();
-    const later = await deliver(sidecar.port, keys.webhookSecret, eventOf('later', 0)).catch(() => null);
+    const later = await stage.send(eventOf('later', 0)).catch(() => null);
     t.not(later?.status, 204, 'nothing is acknowledged after the fault');
     t.equal(await sidecar.ended, 1);
     const tookMs = Math.round(performance.now() - began);
     t.ok(tookMs < stretched(ENDS_WITHIN_MS), `it ended after ${tookMs} ms`);
-    t.match(
-      sidecar.logged().filter(({ level }) => level === 'fatal'),
-      [{ code: /^SQLITE_IOERR_(FSYNC|WRITE)$/ }],
-    );
+    t.match(sidecar.logged('fatal'), [{ code: /^SQLITE_IOERR_(FSYNC|WRITE)$/ }]);
 
     const calls = callsIn(trace);
     const failed = calls.findIndex(({ answer }) => answer?.startsWith('-1 EIO'));
     t.ok(failed >= 0, 'the fault hit the log');
-    t.strictSame(
-      calls.slice(failed + 1).filter(isWriteToLog),
-      [],
-      'nothing was written to the log after the fault',
-    );
+    const written = calls.slice(failed + 1).filter(isWriteToLog);
+    t.strictSame(written, [], 'nothing was written to the log after the fault');
 
     await stage.start();
-    for (const event of [refused as Event, ...acknowledged]) {
-      t.equal((await deliver(stage.sidecar.port, keys.webhookSecret, event)).status, 204);
-    }
+    const all = [refused as Event, ...acknowledged];
+    for (const event of all) t.equal((await stage.send(event)).status, 204);
     await stage.settled();
-    t.strictSame(await breaches({ databaseUrl, acknowledged: [refused as Event, ...acknowledged] }), []);
+    t.strictSame(await breaches({ databaseUrl, acknowledged: all }), []);
   });
 }

@@ -3,7 +3,7 @@ import { appendFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { eventually } from '../support/eventually.ts';
-import { deliver, type Event, startLoad } from '../support/load.ts';
+import type { Event } from '../support/load.ts';
 import { temporaryFolder } from '../support/memory.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
@@ -42,19 +42,13 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
   const disk = smallDisk(t);
   const databaseUrl = `sqlite:${join(disk, 'sidecar.db')}`;
   const stage = await setStage(t, { variables: { DATABASE_URL: databaseUrl } });
-  const { api, keys, sidecar } = stage;
-  const send = (event: Event) => deliver(sidecar.port, keys.webhookSecret, event);
+  const { api, send, sidecar } = stage;
   const ready = async () => (await fetch(`${sidecar.receiver}/readyz`)).status;
   const acknowledged: Event[] = [];
 
   for (const round of [1, 2]) {
     await t.test(`time ${round}`, async (t) => {
-      const load = startLoad({
-        port: sidecar.port,
-        secret: keys.webhookSecret,
-        series: `disk-${round}`,
-        events: 200,
-      });
+      const load = stage.load(`disk-${round}`, { events: 200 });
       await load.ended;
       t.equal(load.acknowledged.size, 200);
       acknowledged.push(...load.acknowledged.values());
@@ -63,7 +57,7 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
       const filler = join(disk, 'filler');
       fill(filler);
       // The log still has free space. It is used up once the file cannot take the log's contents.
-      const until = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: `full-${round}` });
+      const until = stage.load(`full-${round}`);
       await until.ended;
       t.strictSame([...until.refusals.keys()], [503]);
       acknowledged.push(...until.acknowledged.values());
@@ -73,10 +67,8 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
       for (const { status, headers } of await Promise.all(refused.map(send))) {
         t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
       }
-      t.equal(
-        (await api.call('PUT', '/v1/employers/employer-0/pay-schedules/2026', { schedules: [] })).status,
-        503,
-      );
+      const schedules = '/v1/employers/employer-0/pay-schedules/2026';
+      t.equal((await api.call('PUT', schedules, { schedules: [] })).status, 503);
       t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');
       const { data } = await api.get('/v1/deductions?limit=1000');
       t.equal(data.length, 97, 'reading works');
@@ -90,10 +82,7 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
     });
   }
 
-  t.strictSame(
-    sidecar.logged().filter(({ level }) => level === 'fatal'),
-    [],
-  );
+  t.strictSame(sidecar.logged('fatal'), []);
   t.equal(await sidecar.end('SIGTERM'), 0, 'the same process ran all the time');
 });
 
@@ -110,10 +99,8 @@ t.test('readiness reports a filling disk before it is full', { skip }, async (t)
     resize(disk, mib);
     const { ready, checks } = await stage.api.get('/v1/readiness');
     const check = checks.find(({ id }: { id: string }) => id === 'disk-space');
-    t.match(check, {
-      result,
-      examples: result === 'pass' ? [] : [/^\d+ MiB free, the database has \d+ MiB$/],
-    });
+    const examples = result === 'pass' ? [] : [/^\d+ MiB free, the database has \d+ MiB$/];
+    t.match(check, { result, examples });
     if (result === 'fail') t.equal(ready, false);
   }
   t.equal(await stage.sidecar.end('SIGTERM'), 0);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { deliver, type Event, startLoad } from '../support/load.ts';
+import type { Event } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { callsIn, SYNCS, strace, straceMissing } from '../support/strace.ts';
@@ -21,16 +21,16 @@ const FATES = [
 
 t.test('acknowledged events survive SIGKILL at any call', { skip }, async (t) => {
   const stage = await setStage(t);
-  const { keys, databaseUrl } = stage;
+  const { databaseUrl } = stage;
   const acknowledged = new Map<string, Event>();
   let storedUnanswered = 0;
   for (const [round, { calls, nth }] of FATES.entries()) {
     const what = `the ${nth}. ${calls.join(' or ')}`;
-    const { port, pid, ended } = stage.sidecar;
+    const { pid, ended } = stage.sidecar;
     const trace = join(stage.folder, `trace-${round}`);
     const inject = `${calls.join(',')}:signal=SIGKILL:when=${nth}`;
     const traced = await strace(t, pid, trace, [...SYNCS, 'pwrite64', 'write', 'writev'], [inject]);
-    const load = startLoad({ port, secret: keys.webhookSecret, series: `fate-${round}`, connections: 8 });
+    const load = stage.load(`fate-${round}`, { connections: 8 });
     t.equal(await ended, 'SIGKILL', what);
     await Promise.all([load.ended, traced.ended]);
     const last = callsIn(trace).filter(({ answer }) => answer === null || answer === '?');
@@ -43,8 +43,7 @@ t.test('acknowledged events survive SIGKILL at any call', { skip }, async (t) =>
     t.strictSame(await breaches({ databaseUrl, acknowledged: acknowledged.values() }), [], `after ${what}`);
     for (const event of load.inDoubt.values()) {
       if ((await stage.api.call('GET', `/v1/events/${event.id}`)).status === 200) storedUnanswered += 1;
-      const { status } = await deliver(stage.sidecar.port, keys.webhookSecret, event);
-      t.equal(status, 204, 'the retry is accepted');
+      t.equal((await stage.send(event)).status, 204, 'the retry is accepted');
       acknowledged.set(event.id, event);
     }
     await stage.settled();

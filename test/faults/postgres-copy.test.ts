@@ -91,12 +91,9 @@ async function copy(
   t: Test,
   from: string,
   to: string,
-  more: { env?: Variables; argv?: string[]; isTTY?: boolean } = {},
+  { env = {}, argv = [] }: { env?: Variables; argv?: string[] } = {},
 ): Promise<Ran> {
-  const { env = {}, argv = [], isTTY = false } = more;
-  const ran = await here(t, { ...ENVIRONMENT, ...env }, ['copy', '--from', from, '--to', to, ...argv], {
-    isTTY,
-  });
+  const ran = await here(t, { ...ENVIRONMENT, ...env }, ['copy', '--from', from, '--to', to, ...argv]);
   t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD), 'the password is not shown');
   return ran;
 }
@@ -146,22 +143,12 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
   t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
 
   await t.test('numbers continue after the highest', async (t) => {
-    const highestOf = async (
-      table: 'inbox' | 'outbox' | 'event_conflicts' | 'ledger_head',
-      column: string,
-    ) => {
-      const rows = await db
-        .selectFrom(table)
-        .select(sql<number>`max(${sql.ref(column)})`.as('n'))
-        .execute();
-      return rows[0]!.n;
+    const highest = async () => {
+      const { rows } = await sql<Record<'seq' | 'request' | 'conflict' | 'position', number>>`
+        select (select max(seq) from inbox) as seq, (select max(seq) from outbox) as request,
+          (select max(conflict_id) from event_conflicts) as conflict, position from ledger_head`.execute(db);
+      return rows[0]!;
     };
-    const highest = async () => ({
-      seq: await highestOf('inbox', 'seq'),
-      request: await highestOf('outbox', 'seq'),
-      conflict: await highestOf('event_conflicts', 'conflict_id'),
-      position: await highestOf('ledger_head', 'position'),
-    });
     const last = await highest();
     await receive(db, [deductionOf('evt-apple-1', { id: 'ded-apple', description: 'a third body' })]);
     await owe(db, 'r-next', 'e-next');
@@ -176,37 +163,24 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues fro
     const keys = { ...makeKeys(), dataKey: DATA_KEY };
     const variables = { ...variablesFor(url, 'http://127.0.0.1:9', keys), API_TOKEN: undefined };
     const sidecar = await serve(t, variables);
-    const body = deductionOf(
-      'evt-served',
-      { id: 'ded-apple', employee_id: 'apple' },
-      '2026-05-01T00:00:00Z',
-    ).body.toString();
-    t.equal((await post(sidecar.port, keys.webhookSecret, { id: 'evt-served', body })).status, 204);
-    const known = await post(sidecar.port, keys.webhookSecret, { id: 'evt-served', body });
-    t.equal(known.status, 204, 'the same again');
-    const ask = async (path: string) => {
-      const answer = await fetch(`${sidecar.api}${path}`, {
-        headers: { authorization: `Bearer ${source.token}` },
-      });
-      return (await answer.json()) as { data: Record<string, unknown>[] };
+    const fields = { id: 'ded-apple', employee_id: 'apple' };
+    const body = deductionOf('evt-served', fields, '2026-05-01T00:00:00Z').body.toString();
+    for (const what of ['received', 'the same again'])
+      t.equal((await post(sidecar.port, keys.webhookSecret, { id: 'evt-served', body })).status, 204, what);
+    const feed = `${sidecar.api}/v1/deduction-versions?cursor=${source.position}`;
+    const ask = async () => {
+      const answer = await fetch(feed, { headers: { authorization: `Bearer ${source.token}` } });
+      return ((await answer.json()) as { data: Record<string, unknown>[] }).data;
     };
-    const { data } = await eventually(
-      'it is applied',
-      () => ask(`/v1/deduction-versions?cursor=${source.position}`),
-      (page) => page.data.length === 3,
-    );
+    const data = await eventually('it is applied', ask, { length: 3 });
     const positions = data.map(({ position }) => position).join();
     t.equal(positions, [1, 2, 3].map((nth) => source.position + nth).join(), 'the feed continues');
     t.match(data[2], { deduction_id: 'ded-apple', version: 5 }, 'the history of a deduction continues');
   });
 
   await t.test('copying again is rejected', async (t) => {
-    const again = await copy(t, source.url, url);
-    t.match(again, {
-      code: 1,
-      stdout: '',
-      stderr: /the target is not empty: its table audit_records has rows/,
-    });
+    const stderr = /the target is not empty: its table audit_records has rows/;
+    t.match(await copy(t, source.url, url), { code: 1, stdout: '', stderr });
   });
 });
 
@@ -215,14 +189,10 @@ t.test('on a terminal a copy shows its progress and the next steps', async (t) =
   const counted = await contentOfTables(source.db, source.tables);
   const rows = [...counted.values()].reduce((sum, { length }) => sum + length, 0);
   const url = await target();
-  const env = { DATABASE_URL: url };
-  const ran = await here(t, { ...ENVIRONMENT, ...env }, ['copy', '--from', source.url], { isTTY: true });
-  t.match(
-    ran.stdout,
-    new RegExp(
-      `^Copied ${rows} rows of ${source.tables.length} tables to test_[\\d_]+ at .* and compared them\\n$`,
-    ),
-  );
+  const env = { ...ENVIRONMENT, DATABASE_URL: url };
+  const ran = await here(t, env, ['copy', '--from', source.url], { isTTY: true });
+  const copied = `Copied ${rows} rows of ${source.tables.length} tables to test_[\\d_]+ at .*`;
+  t.match(ran.stdout, new RegExp(`^${copied} and compared them\\n$`));
   t.match(ran.stderr, new RegExp(`rows #+ ${rows}/${rows}`));
   t.match(ran.stderr, /Set DATABASE_URL to the new database and start/);
   t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
@@ -248,13 +218,9 @@ t.test('a target with rows in any table is rejected', async (t) => {
       const places = Object.keys(row).map((_, index) => `$${index + 1}`);
       await client.query(`insert into ${name} (${Object.keys(row)}) values (${places})`, Object.values(row));
       const stays = await contentOfTables(db, source.tables);
-      await t.rejects(
-        copyDatabase(source.db, db, ACTING, () => t.fail('nothing is written')),
-        {
-          code: 'COPY_REFUSED',
-          message: `the target is not empty: its table ${name} has rows. Copy into a database that has never been served`,
-        },
-      );
+      const copying = copyDatabase(source.db, db, ACTING, () => t.fail('nothing is written'));
+      const message = `the target is not empty: its table ${name} has rows. Copy into a database that has never been served`;
+      await t.rejects(copying, { code: 'COPY_REFUSED', message });
       t.strictSame(await contentOfTables(db, source.tables), stays);
       await client.query(`delete from ${name}`);
     }
@@ -358,22 +324,16 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
         create or replace trigger interfere before insert on tokens for each row execute function interfere()`),
     );
 
-  const FAILURES: [statements: string, stderr: RegExp][] = [
-    ['perform pg_terminate_backend(pg_backend_pid());', /terminating connection/],
-    [
-      "if new.revoked_at is null then raise exception 'no % here', new.name; end if;",
+  const failures = {
+    'perform pg_terminate_backend(pg_backend_pid());': /terminating connection/,
+    "if new.revoked_at is null then raise exception 'no % here', new.name; end if;":
       /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
-    ],
-    [
-      "new.name := new.name || ' ';",
+    "new.name := new.name || ' ';":
       /table tokens does not contain what was written \(2 of 2 rows\): nothing was copied/,
-    ],
-    [
-      'if new.revoked_at is null then return null; end if;',
+    'if new.revoked_at is null then return null; end if;':
       /does not contain what was written \(1 of 2 rows\)/,
-    ],
-  ];
-  for (const [statements, stderr] of FAILURES) {
+  };
+  for (const [statements, stderr] of Object.entries(failures)) {
     await interfere(statements);
     t.match(await copy(t, source.url, url), { code: 1, stdout: '', stderr }, statements);
     await isEmpty(t, url);
@@ -384,10 +344,8 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
     await within(url, async (client) => {
       await client.query('select pg_advisory_lock(4711)');
       const { child, ended } = startExecutable(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
-      const waiting = async () =>
-        (await client.query("select pid from pg_locks where locktype = 'advisory' and not granted")).rows
-          .length;
-      await eventually('the copy is in progress', waiting, 1);
+      const waiting = "select pid from pg_locks where locktype = 'advisory' and not granted";
+      await eventually('the copy is in progress', () => client.query(waiting), { rowCount: 1 });
       child.kill('SIGKILL');
       t.match(await ended, { signal: 'SIGKILL', stdout: '' });
     });

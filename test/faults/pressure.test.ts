@@ -3,7 +3,6 @@ import { Agent, request } from 'node:http';
 import t, { type Test } from 'tap';
 import { SECONDS } from '../../src/telemetry/metric.ts';
 import { eventually } from '../support/eventually.ts';
-import { startLoad } from '../support/load.ts';
 import { scrape } from '../support/scrape.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
@@ -18,13 +17,7 @@ const ACKNOWLEDGED_WITHIN_MS = 1_000;
 t.test('the API sheds requests under overload, and the receiver is not affected', async (t) => {
   const stage = await setStage(t);
   const { keys, sidecar } = stage;
-  const seeding = startLoad({
-    port: sidecar.port,
-    secret: keys.webhookSecret,
-    series: 'seed',
-    events: SEEDED_EVENTS,
-  });
-  await seeding.ended;
+  await stage.load('seed', { events: SEEDED_EVENTS }).ended;
   await stage.settled();
 
   const statuses = new Map<number, number>();
@@ -33,9 +26,8 @@ t.test('the API sheds requests under overload, and the receiver is not affected'
   );
   const ask = (path: string) =>
     fetch(sidecar.api + path, { headers: { authorization: `Bearer ${keys.token}` } });
-  const refused = await eventually('requests are refused', () => ask('/v1/deductions?limit=1'), {
-    status: 503,
-  });
+  const asking = () => ask('/v1/deductions?limit=1');
+  const refused = await eventually('requests are refused', asking, { status: 503 });
   t.equal(refused.headers.get('content-type')?.split(';')[0], 'application/problem+json');
   t.match(refused.headers.get('retry-after'), /^\d+$/);
   t.match(await refused.json(), { status: 503, detail: /Too many requests at once/ });
@@ -44,12 +36,7 @@ t.test('the API sheds requests under overload, and the receiver is not affected'
   }
 
   const before = await scrape(sidecar.api, keys);
-  const load = startLoad({
-    port: sidecar.port,
-    secret: keys.webhookSecret,
-    series: 'flooded',
-    connections: 2,
-  });
+  const load = stage.load('flooded', { connections: 2 });
   await load.reached(100);
   await load.stop();
   const after = await scrape(sidecar.api, keys);

@@ -1,34 +1,18 @@
 /** A killed restore leaves the old or the new database, complete. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { here, jsonOf, type Variables, withFixtures } from '../cli/harness.ts';
-import { straceMissing } from '../support/strace.ts';
+import { here, jsonOf, withFixtures } from '../cli/harness.ts';
+import { executeKilled, straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Every call that renames a file or makes it durable. */
 const CALLS = ['rename', 'link', 'unlink', 'fsync', 'fdatasync', 'ftruncate'];
 
 t.setTimeout(900_000);
-
-/** Restores, and kills the process at the nth of these calls. Returns whether it was killed. */
-async function restoreKilled(env: Variables, file: string, nth: number): Promise<boolean> {
-  const inject = `inject=${CALLS.join(',')}:signal=SIGKILL:when=${nth}`;
-  const argv = ['-f', '-o', '/dev/null', '-e', `trace=${CALLS.join(',')}`, '-e', inject];
-  const child = spawn('strace', [...argv, process.execPath, MAIN, 'restore', file, '--yes'], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: 'ignore',
-  });
-  const [code] = await once(child, 'exit');
-  return code !== 0;
-}
 
 /** Returns the number of events in a database. Throws if it is missing or damaged. */
 function eventsIn(path: string): number {
@@ -59,7 +43,7 @@ t.test('a restore killed at any call leaves the old or the new database', { skip
     for (const name of readdirSync(folder)) if (name !== 'backup.db') rmSync(join(folder, name));
     // As after a crash: the newest commit is only in the log.
     for (const end of ['', '-wal']) copyFileSync(`${source}${end}`, `${path}${end}`);
-    killed = await restoreKilled(given, file, nth);
+    killed = await executeKilled(given, ['restore', file, '--yes'], CALLS, nth);
     const events = eventsIn(path);
     t.ok(events === least || events === least + 1, `${events} events, killed at call ${nth}`);
     seen.add(events);

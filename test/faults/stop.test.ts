@@ -7,7 +7,6 @@ import { open } from '../database/scratch.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
-import { deliver, startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { start } from '../support/sidecar.ts';
 import { setStage, syncIn } from '../support/stage.ts';
@@ -38,7 +37,7 @@ onEachEngine('a stopped sidecar', async (t) => {
     drip(t, stage.sidecar.port, '');
     const put = `PUT /v1/employers/${EMPLOYER}/census HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${keys.token}\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n`;
     drip(t, Number(new URL(stage.sidecar.api).port), put);
-    const load = startLoad({ port: stage.sidecar.port, secret: keys.webhookSecret, series: 'stop' });
+    const load = stage.load('stop');
     await load.reached(300);
     const began = performance.now();
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
@@ -64,9 +63,7 @@ onEachEngine('a stopped sidecar', async (t) => {
 
     front.mode = 'pass';
     await stage.start();
-    for (const event of load.inDoubt.values()) {
-      t.equal((await deliver(stage.sidecar.port, keys.webhookSecret, event)).status, 204);
-    }
+    for (const event of load.inDoubt.values()) t.equal((await stage.send(event)).status, 204);
     await syncIn(api, EMPLOYER, 'completed');
     await stage.settled();
     const [upload, ...others] = simulator.requests();
@@ -81,11 +78,8 @@ onEachEngine('a stopped sidecar', async (t) => {
     await api.call('POST', `/v1/employers/${EMPLOYER}/census/sync`);
     await uploadHangs(2);
     const ended = stage.sidecar.end('SIGTERM');
-    await eventually(
-      'it is stopping',
-      () => stage.sidecar.logged().some(({ msg }) => msg === 'stopping'),
-      Boolean,
-    );
+    const isStopping = () => stage.sidecar.logged().some(({ msg }) => msg === 'stopping');
+    await eventually('it is stopping', isStopping, true);
     front.letThrough();
     t.equal(await ended, 0);
     const requests = await open(t, databaseUrl)
@@ -100,11 +94,7 @@ onEachEngine('a stopped sidecar', async (t) => {
 onEachEngine('SIGTERM during startup ends it cleanly', async (t) => {
   const stage = await setStage(t, { start: false });
   const starting = start(t, stage.variables);
-  await eventually(
-    'it has begun',
-    () => starting.logged(),
-    (lines) => lines.length > 0,
-  );
+  await eventually('it has begun', () => starting.logged().length > 0, true);
   t.equal(await starting.end('SIGTERM'), 0);
   t.match(starting.logged().at(-1), { msg: 'stopped' });
 });

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { startLoad } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
 import { callsIn, isSyncOfLog, isWriteToLog, SYNCS, strace, straceMissing } from '../support/strace.ts';
 
@@ -8,13 +7,12 @@ const skip = await straceMissing();
 
 t.test('the log is written and synced before an event is acknowledged', { skip }, async (t) => {
   const stage = await setStage(t);
-  const { port, pid, end } = stage.sidecar;
+  const { pid, end } = stage.sidecar;
   const trace = join(stage.folder, 'trace');
   const { ended } = await strace(t, pid, trace, [...SYNCS, 'pwrite64', 'read', 'write', 'writev']);
-  const secret = stage.keys.webhookSecret;
-  const single = startLoad({ port, secret, series: 'single', connections: 1, events: 20 });
+  const single = stage.load('single', { connections: 1, events: 20 });
   await single.ended;
-  const many = startLoad({ port, secret, series: 'many', connections: 32, events: 400 });
+  const many = stage.load('many', { connections: 32, events: 400 });
   await many.ended;
   t.equal(await end('SIGTERM'), 0);
   await ended;

@@ -7,8 +7,8 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
-import { deliver, eventOf } from '../support/load.ts';
-import { setStage } from '../support/stage.ts';
+import { eventOf } from '../support/load.ts';
+import { setStage, syncIn } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 
 const EMPLOYER = 'maple-bakery';
@@ -41,19 +41,11 @@ t.test('a claim whose owner was killed is taken over within 60 s, under the same
   t.equal(await stage.sidecar.end('SIGKILL'), 'SIGKILL');
   front.mode = 'pass';
   await stage.start();
-  await eventually(
-    'the upload is sent again',
-    () => stage.simulator.requests().length,
-    1,
-    stretched(TAKEN_OVER_WITHIN_MS),
-  );
+  const sent = () => stage.simulator.requests().length;
+  await eventually('the upload is sent again', sent, 1, stretched(TAKEN_OVER_WITHIN_MS));
   t.comment(`taken over after ${Math.round((performance.now() - began) / 1_000)} s`);
   t.ok(stage.simulator.requests()[0]?.idempotencyKey?.startsWith(`${requestId}:`));
-  await eventually(
-    'the sync is completed',
-    () => stage.api.list('/v1/census-syncs'),
-    ([sync]) => sync?.state === 'completed',
-  );
+  await syncIn(stage.api, EMPLOYER, 'completed');
 });
 
 t.test('a sender that continues after its claim was taken over changes nothing', async (t) => {
@@ -73,12 +65,8 @@ t.test('a sender that continues after its claim was taken over changes nothing',
     other.kill('SIGKILL');
     if (other.exitCode === null && other.signalCode === null) await once(other, 'close');
   });
-  await eventually(
-    'the other sender has sent it',
-    outbox,
-    ([row]) => row?.state === 'delivered',
-    stretched(TAKEN_OVER_WITHIN_MS),
-  );
+  const state = () => outbox()[0]?.state;
+  await eventually('the other sender has sent it', state, 'delivered', stretched(TAKEN_OVER_WITHIN_MS));
   t.equal(stage.simulator.requests().length, 1);
   t.match(attempts(), [{ reason: 'the sender stopped during the attempt' }, { status: 200 }]);
   const before = { outbox: outbox(), attempts: attempts() };
@@ -87,15 +75,13 @@ t.test('a sender that continues after its claim was taken over changes nothing',
   front.letThrough();
   // The process is alive, and its stale attempt ends before it does.
   const event = eventOf('continued', 0);
-  t.equal((await deliver(stage.sidecar.port, stage.keys.webhookSecret, event)).status, 204);
+  t.equal((await stage.send(event)).status, 204);
   await stage.settled();
   t.equal(await stage.sidecar.end('SIGTERM'), 0);
   t.strictSame({ outbox: outbox(), attempts: attempts() }, before);
   const later = stage.simulator.requests().slice(1);
-  t.ok(
-    later.every(({ repeated }) => repeated),
-    'the service applied it once',
-  );
+  const areRepeated = later.every(({ repeated }) => repeated);
+  t.ok(areRepeated, 'the service applied it once');
 });
 
 /**

@@ -6,13 +6,14 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { readMark } from '../../src/inbox/data-loss.ts';
 import { here } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
-import { deliver, eventOf, startLoad } from '../support/load.ts';
+import { eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
 const LOG_HEADER = 32;
 const PAGE = 4_096;
 const FRAME = 24 + PAGE;
+const ADVICE = /check the disk.*start again.*verify.*restore.* only if/;
 
 /** Resolves when the whole log is copied into the file. */
 async function copied(path: string): Promise<void> {
@@ -22,36 +23,34 @@ async function copied(path: string): Promise<void> {
   handle.close();
 }
 
-for (const [how, bytes] of [
-  ['emptied', 0],
-  ['cut', LOG_HEADER + FRAME],
-] as const) {
+/** Keeps the log from starting over, so its current contents are needed. */
+function startReading(path: string): BetterSqlite3.Database {
+  const reader = new BetterSqlite3(path, { readonly: true });
+  reader.exec('begin');
+  reader.prepare('select count(*) from inbox').get();
+  return reader;
+}
+
+for (const [how, bytes] of Object.entries({ emptied: 0, cut: LOG_HEADER + FRAME })) {
   t.test(`a sidecar whose log is ${how} under load acknowledges nothing more and ends`, async (t) => {
     const stage = await setStage(t);
-    const { sidecar, keys, databaseUrl } = stage;
+    const { sidecar, databaseUrl } = stage;
     const log = `${sqlitePath(databaseUrl)}-wal`;
-    const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
+    const load = stage.load('load');
     await load.reached(100);
-    // Keeps the log from starting over, so its current contents are needed.
-    const reader = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
-    reader.exec('begin');
-    reader.prepare('select count(*) from inbox').get();
+    const reader = startReading(sqlitePath(databaseUrl));
     await load.reached(400);
     truncateSync(log, bytes);
     // Closed before the sidecar ends: the last connection to close copies the log into the file.
     reader.close();
-    const later = await deliver(sidecar.port, keys.webhookSecret, eventOf('later', 0)).catch(() => null);
+    const later = await stage.send(eventOf('later', 0)).catch(() => null);
     t.not(later?.status, 204, 'later events are not acknowledged');
     t.equal(await sidecar.ended, 1);
     await load.ended;
-    t.match(
-      sidecar.logged().filter(({ level }) => level === 'fatal'),
-      [{ code: /^(DATABASE_DAMAGED|SQLITE_(IOERR_SHORT_READ|CORRUPT|NOTADB)$)/ }],
-    );
-    t.match(
-      sidecar.output().trimEnd().split('\n').at(-1),
-      /check the disk.*start again.*verify.*restore.* only if/,
-    );
+    t.match(sidecar.logged('fatal'), [
+      { code: /^(DATABASE_DAMAGED|SQLITE_(IOERR_SHORT_READ|CORRUPT|NOTADB)$)/ },
+    ]);
+    t.match(sidecar.output().trimEnd().split('\n').at(-1), ADVICE);
 
     // Data and pages that were only in the log are lost. Both are reported.
     t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
@@ -64,26 +63,21 @@ for (const [how, bytes] of [
 
 t.test('the process ends when the database file loses its end', async (t) => {
   const stage = await setStage(t);
-  const { sidecar, keys, databaseUrl } = stage;
+  const { sidecar, databaseUrl } = stage;
   const path = sqlitePath(databaseUrl);
-  const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load', events: 300 });
-  await load.ended;
+  await stage.load('load', { events: 300 }).ended;
   await stage.settled();
   await copied(path);
   truncateSync(path, Math.floor(statSync(path).size / PAGE / 2) * PAGE);
   t.equal(await sidecar.ended, 1);
-  t.match(
-    sidecar.logged().filter(({ level }) => level === 'fatal'),
-    [{ code: /^(DATABASE_DAMAGED|SQLITE_CORRUPT)/ }],
-  );
+  t.match(sidecar.logged('fatal'), [{ code: /^(DATABASE_DAMAGED|SQLITE_CORRUPT)/ }]);
 });
 
 t.test('a request that reads a damaged page ends the process, which logs advice', async (t) => {
   const stage = await setStage(t);
-  const { sidecar, keys, databaseUrl, api } = stage;
+  const { sidecar, databaseUrl, api } = stage;
   const path = sqlitePath(databaseUrl);
-  const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load', events: 300 });
-  await load.ended;
+  await stage.load('load', { events: 300 }).ended;
   await stage.settled();
   await copied(path);
   const { size } = statSync(path);
@@ -95,25 +89,17 @@ t.test('a request that reads a damaged page ends the process, which logs advice'
     await api.get(route).catch(() => {});
   }
   t.equal(await sidecar.ended, 1);
-  t.match(
-    sidecar.logged().filter(({ level }) => level === 'fatal'),
-    [{ code: /^SQLITE_(CORRUPT|NOTADB)/ }],
-  );
-  t.match(
-    sidecar.output().trimEnd().split('\n').at(-1),
-    /check the disk.*start again.*verify.*restore.* only if/,
-  );
+  t.match(sidecar.logged('fatal'), [{ code: /^SQLITE_(CORRUPT|NOTADB)/ }]);
+  t.match(sidecar.output().trimEnd().split('\n').at(-1), ADVICE);
 });
 
 t.test('after a kill and a damaged log the start reports the lost acknowledged events', async (t) => {
   const stage = await setStage(t);
-  const { sidecar, keys, databaseUrl } = stage;
+  const { sidecar, databaseUrl } = stage;
   const path = sqlitePath(databaseUrl);
-  const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
+  const load = stage.load('load');
   await load.reached(100);
-  const reader = new BetterSqlite3(path, { readonly: true });
-  reader.exec('begin');
-  reader.prepare('select count(*) from inbox').get();
+  const reader = startReading(path);
   await load.reached(300);
   t.equal(await sidecar.end('SIGKILL'), 'SIGKILL');
   await load.ended;
@@ -139,14 +125,13 @@ for (const [name, end, result] of [
 ]) {
   t.test(`a sidecar whose ${name} is replaced ends, and the next start reports the loss`, async (t) => {
     const stage = await setStage(t);
-    const kept = await deliver(stage.sidecar.port, stage.keys.webhookSecret, eventOf('kept', 1));
+    const kept = await stage.send(eventOf('kept', 1));
     t.equal(kept.status, 204);
     await stage.settled();
     const path = `${sqlitePath(stage.databaseUrl)}${end}`;
     renameSync(path, `${path}.away`);
     t.equal(await stage.sidecar.ended, 1);
-    const fatal = stage.sidecar.logged().filter(({ level }) => level === 'fatal');
-    t.match(fatal, [{ code: 'DATABASE_REPLACED' }]);
+    t.match(stage.sidecar.logged('fatal'), [{ code: 'DATABASE_REPLACED' }]);
     t.match(stage.sidecar.output(), /was replaced or removed while it was in use/);
     await stage.start();
     t.match(await stage.api.check('data-loss'), { result });

@@ -2,7 +2,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { Test } from 'tap';
 import { between, seededRandom } from '../../src/simulator/random.ts';
-import { type Event, redeliver, startLoad } from './load.ts';
+import { type Event, redeliver } from './load.ts';
 import { breaches } from './oracle.ts';
 import { SEED } from './seeded.ts';
 import { setStage } from './stage.ts';
@@ -24,18 +24,16 @@ function readyWithinMs(): number {
 export async function killRounds(t: Test, rounds: number): Promise<void> {
   t.comment(`seed ${SEED}`);
   const random = seededRandom('kills', SEED);
-  const stage = await setStage(t, { start: false });
-  await stage.start();
-  const { databaseUrl, keys } = stage;
+  const stage = await setStage(t);
+  const { databaseUrl } = stage;
   const acknowledged = new Map<string, Event>();
   const readyAfterMs: number[] = [];
   let inDoubt: Event[] = [];
-  const receiver = () => ({ port: stage.sidecar.port, secret: keys.webhookSecret });
 
   for (let round = 1; round <= rounds; round += 1) {
-    const load = startLoad({ ...receiver(), series: `round-${round}` });
+    const load = stage.load(`round-${round}`);
     // Events without a known outcome are delivered again, as the provider does, even during the next kill.
-    const again = redeliver(receiver(), inDoubt, acknowledged);
+    const again = redeliver(stage.send, inDoubt, acknowledged);
     await load.reached(between(random, KILLED_AFTER.least, KILLED_AFTER.most));
     t.equal(await stage.sidecar.end('SIGKILL'), 'SIGKILL');
     await load.ended;
@@ -56,11 +54,8 @@ export async function killRounds(t: Test, rounds: number): Promise<void> {
 
   const median = readyAfterMs.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] as number;
   t.ok(median < readyWithinMs(), `median ${median} ms until ready again`);
-  t.strictSame(
-    await redeliver(receiver(), inDoubt, acknowledged),
-    [],
-    'events in doubt are accepted at the end',
-  );
+  const left = await redeliver(stage.send, inDoubt, acknowledged);
+  t.strictSame(left, [], 'events in doubt are accepted at the end');
   await stage.settled();
   t.strictSame(await breaches({ databaseUrl, acknowledged: acknowledged.values() }), []);
 }

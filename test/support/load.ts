@@ -37,13 +37,13 @@ export async function deliver(port: number, secret: string, { id, body }: Event,
 
 /** Delivers events without a known outcome again, in turn. Returns the events that still have none. */
 export async function redeliver(
-  { port, secret }: { port: number; secret: string },
+  send: (event: Event) => ReturnType<typeof deliver>,
   events: Iterable<Event>,
   acknowledged: Map<string, Event>,
 ): Promise<Event[]> {
   const left: Event[] = [];
   for (const event of events) {
-    const answer = await deliver(port, secret, event).catch(() => null);
+    const answer = await send(event).catch(() => null);
     if (answer?.status === 204) acknowledged.set(event.id, event);
     else left.push(event);
   }

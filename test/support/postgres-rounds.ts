@@ -1,7 +1,7 @@
 /** Faults of a PostgreSQL server and of its sidecars under load, once each, followed by the checks of oracle.ts. */
 import type { Test } from 'tap';
 import { eventually } from './eventually.ts';
-import { deliver, eventOf } from './load.ts';
+import { eventOf } from './load.ts';
 import type { PostgresServer } from './postgres.ts';
 import type { Instance } from './stage.ts';
 import { nothingPending, type Three } from './three.ts';
@@ -16,6 +16,8 @@ export function readyz({ sidecar }: Instance): Promise<number> {
   return fetch(`${sidecar.receiver}/readyz`).then(({ status }) => status);
 }
 
+const pidsOf = (all: readonly Instance[]) => all.map(({ sidecar }) => sidecar.pid);
+
 /** Stops and starts the server: deliveries get only 503, and then the same processes continue. */
 export async function restartRound(
   t: Test,
@@ -25,8 +27,7 @@ export async function restartRound(
   series: string,
 ): Promise<void> {
   const { stage, all } = three;
-  const secret = stage.keys.webhookSecret;
-  const pids = all.map(({ sidecar }) => sidecar.pid);
+  const pids = pidsOf(all);
   const loads = three.load(series);
   await Promise.all(loads.map((load) => load.reached(100)));
   await server[how]();
@@ -36,9 +37,7 @@ export async function restartRound(
   const said = all.map(({ sidecar }) => sidecar.logged().length);
   const began = performance.now();
   for (let index = 0; performance.now() - began < AWAY_MS; index += 1) {
-    const answers = await Promise.all(
-      all.map(({ sidecar }) => deliver(sidecar.port, secret, eventOf(`${series}-away`, index))),
-    );
+    const answers = await Promise.all(all.map(({ send }) => send(eventOf(`${series}-away`, index))));
     for (const { status, headers } of answers) {
       if (status !== 503 || !/^\d+$/.test(headers['retry-after'] ?? '')) t.fail(`responded with ${status}`);
     }
@@ -63,15 +62,9 @@ export async function restartRound(
   t.comment(`ready ${Math.round(performance.now() - started)} ms after the server was`);
   const inDoubt = await three.settle(loads, stage);
   t.ok(inDoubt.length > 0);
-  t.strictSame(
-    await three.judge(),
-    [],
-    `${three.acknowledged.size} acknowledged, ${inDoubt.length} were in doubt`,
-  );
-  t.strictSame(
-    all.map(({ sidecar }) => sidecar.pid),
-    pids,
-  );
+  const message = `${three.acknowledged.size} acknowledged, ${inDoubt.length} were in doubt`;
+  t.strictSame(await three.judge(), [], message);
+  t.strictSame(pidsOf(all), pids);
 }
 
 /**

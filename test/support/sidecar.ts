@@ -21,7 +21,8 @@ export type Sidecar = {
   readonly pid: number;
   /** All output of both streams. */
   output(): string;
-  logged(): LogLine[];
+  /** The lines of its log, of all levels or only of these. */
+  logged(...levels: string[]): LogLine[];
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   /** Sends a signal and waits for the end. */
@@ -73,7 +74,8 @@ export function start(t: Test, variables: Variables, { preload }: StartOptions =
   const started = {
     pid: child.pid as number,
     output: said.both,
-    logged: said.lines,
+    logged: (...levels: string[]) =>
+      said.lines().filter(({ level }) => levels.length === 0 || levels.includes(level)),
     ended,
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
     end(signal: NodeJS.Signals) {

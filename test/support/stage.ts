@@ -7,6 +7,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from '../../src
 import { type Api, apiAt } from './api.ts';
 import { newDatabaseUrl } from './engine.ts';
 import { eventually } from './eventually.ts';
+import { deliver, type Event, type Load, type LoadOptions, startLoad } from './load.ts';
 import { type Keys, lastingPort, makeKeys, type Variables, variablesFor } from './settings.ts';
 import { type Sidecar, type StartOptions, serve } from './sidecar.ts';
 
@@ -21,6 +22,10 @@ export type Instance = {
   start(options?: StartOptions): Promise<Sidecar>;
   /** Resolves when the simulator has no work in flight and the database has no pending event. */
   settled(): Promise<void>;
+  /** Starts delivering events to it. */
+  load(series: string, options?: Pick<LoadOptions, 'connections' | 'events'>): Load;
+  /** Delivers one event. Rejects without a response. */
+  send(event: Event): ReturnType<typeof deliver>;
 };
 
 export type Stage = Instance & {
@@ -74,6 +79,8 @@ export async function setStage(t: Test, options: StageOptions = {}): Promise<Sta
     api: first.api,
     start: first.start,
     settled: first.settled,
+    load: first.load,
+    send: first.send,
     get sidecar() {
       return first.sidecar;
     },
@@ -105,6 +112,9 @@ function instanceOf(t: Test, simulator: Simulator, keys: Keys, variables: Variab
         ({ data }) => data.length === 0,
       );
     },
+    load: (series, options) =>
+      startLoad({ port: current().port, secret: keys.webhookSecret, series, ...options }),
+    send: (event) => deliver(current().port, keys.webhookSecret, event),
   };
 }
 

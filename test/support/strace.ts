@@ -2,7 +2,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
+import type { Variables } from './settings.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** The calls that make writes durable. The engine uses one of them. */
 export const SYNCS = ['fsync', 'fdatasync'] as const;
@@ -49,6 +53,23 @@ export async function strace(
   const { attached, said } = await hasAttached(child);
   if (!attached) throw new Error(`strace did not begin: ${said}`);
   return { ended };
+}
+
+/** Runs the executable, and kills it at the nth of these calls. Returns whether it was killed. */
+export async function executeKilled(
+  env: Variables,
+  argv: readonly string[],
+  calls: readonly string[],
+  nth: number,
+): Promise<boolean> {
+  const inject = `inject=${calls.join(',')}:signal=SIGKILL:when=${nth}`;
+  const traced = ['-f', '-o', '/dev/null', '-e', `trace=${calls.join(',')}`, '-e', inject];
+  const child = spawn('strace', [...traced, process.execPath, MAIN, ...argv], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: 'ignore',
+  });
+  const [, signal] = await once(child, 'exit');
+  return signal === 'SIGKILL';
 }
 
 /** Waits until it has attached, or has ended. */

@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { open } from '../database/scratch.ts';
 import { eventually } from './eventually.ts';
-import { type Event, type Load, redeliver, startLoad } from './load.ts';
+import { type Event, type Load, redeliver } from './load.ts';
 import { breaches } from './oracle.ts';
 import { type Instance, type Stage, type StageOptions, setStage } from './stage.ts';
 import { startWire, type Wire } from './wire.ts';
@@ -36,7 +36,7 @@ export function nameOf(index: number): string {
 /** Creates them. The test starts them. */
 export async function setThree(t: Test, options: StageOptions = {}): Promise<Three> {
   const stage = await setStage(t, { ...options, start: false });
-  const { databaseUrl, keys } = stage;
+  const { databaseUrl } = stage;
   const wire = await startWire(t, databaseUrl);
   const named = (url: string, index: number) => ({
     DATABASE_URL: `${url}?application_name=${nameOf(index)}`,
@@ -47,7 +47,6 @@ export async function setThree(t: Test, options: StageOptions = {}): Promise<Thr
   const all = [stage, second, third] as const;
   const db = open(t, databaseUrl);
   const acknowledged = new Map<string, Event>();
-  const secret = keys.webhookSecret;
 
   return {
     stage,
@@ -55,19 +54,13 @@ export async function setThree(t: Test, options: StageOptions = {}): Promise<Thr
     wire,
     db,
     acknowledged,
-    load: (series, on = all, options = {}) =>
-      on.map(({ sidecar }, index) =>
-        startLoad({ port: sidecar.port, secret, series: `${series}-${index}`, ...options }),
-      ),
+    load: (series, on = all, options = {}) => on.map((one, index) => one.load(`${series}-${index}`, options)),
     async settle(loads, to) {
       const inDoubt = loads.flatMap((load) => [...load.inDoubt.values()]);
       for (const load of loads)
         for (const event of load.acknowledged.values()) acknowledged.set(event.id, event);
-      await eventually(
-        'events in doubt are accepted',
-        async () => (await redeliver({ port: to.sidecar.port, secret }, inDoubt, acknowledged)).length,
-        0,
-      );
+      const left = async () => (await redeliver(to.send, inDoubt, acknowledged)).length;
+      await eventually('events in doubt are accepted', left, 0);
       return inDoubt;
     },
     async judge() {
