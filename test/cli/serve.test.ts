@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { signEvent } from '../../src/simulator/sign.ts';
@@ -100,9 +101,9 @@ t.test('plain http to another machine prevents the start in live', async (t) => 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const page =
   readFileSync(join(ROOT, 'README.md'), 'utf8').split('## Finalize your first payroll run')[1] ?? '';
-const blocks = [...page.matchAll(/^```(sh|text)\n(.*?)^```$/gms)].map(([, language, text = '']) => ({
+const blocks = [...page.matchAll(/^```(sh|text)\n(.*?)^```$/gms)].map(([, language, script = '']) => ({
   language,
-  text,
+  script,
 }));
 
 /** Deductions of maple-bakery in the world that the simulator generates. */
@@ -114,8 +115,8 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   const folder = mkdtempSync(join(tmpdir(), 'readme-'));
   const [service, receiver, api] = [await lastingPort(), await lastingPort(), await lastingPort()];
   /** The same commands on free ports, with the database in a folder of this test. */
-  const adapted = (text: string) =>
-    text
+  const adapted = (script: string) =>
+    script
       .replaceAll('data/sandbox', folder)
       .replace('. fixtures/sandbox.sh', sandbox)
       .replace(
@@ -129,8 +130,8 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const shell = (script: string) =>
     spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME, NODE_COMPILE_CACHE } });
-  const [simulate = '', serve = '', ...rest] = blocks.map(({ language, text }) =>
-    language === 'sh' ? adapted(text) : text,
+  const [simulate = '', serve = '', ...rest] = blocks.map(({ language, script }) =>
+    language === 'sh' ? adapted(script) : script,
   );
 
   const running: ChildProcess[] = [];
@@ -146,44 +147,28 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
     const child = shell(script.replace(/^benefits-sidecar /m, 'exec node src/main.ts '));
     running.push(child);
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (part: string) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (part: Buffer) => {
         output += part;
       });
-    }
-    await eventually(
-      String(isUp),
-      () => output,
-      (text) => isUp.test(text),
-    );
+    await eventually(String(isUp), () => isUp.test(output), true);
   };
   await start(simulate, /Waiting for/);
   await start(serve, /private listener ready/);
 
   const run = async (script: string) => {
     const child = shell(script);
-    let [output, errors] = ['', ''];
-    child.stdout?.setEncoding('utf8').on('data', (part: string) => {
-      output += part;
-    });
-    child.stderr?.setEncoding('utf8').on('data', (part: string) => {
-      errors += part;
-    });
+    const [output, errors] = [text(child.stdout), text(child.stderr)];
     const [code] = await once(child, 'close');
-    return { code, output, errors };
+    return { code, output: await output, errors: await errors };
   };
   const list = `${sandbox}benefits-sidecar deductions list --employer maple-bakery --json`;
-  await eventually(
-    'every employee has enrolled',
-    () => run(list),
-    ({ output }) => {
-      return output.split('"ded_').length > ENROLLED;
-    },
-  );
+  const enrolled = async () => (await run(list)).output.split('"ded_').length > ENROLLED;
+  await eventually('every employee has enrolled', enrolled, true);
   const commands = rest.filter((_, index) => blocks[index + 2]?.language === 'sh');
   const { code, output, errors } = await run(commands.join(''));
   t.equal(code, 0, errors);
   const shown = rest.filter((_, index) => blocks[index + 2]?.language === 'text');
   t.equal(shown.length, 3);
-  for (const text of shown) t.ok(output.includes(text.trimEnd()), text);
+  for (const lines of shown) t.ok(output.includes(lines.trimEnd()), lines);
 });
