@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { loadFixtures } from '../../src/simulator/events.ts';
@@ -41,10 +42,8 @@ type Block = { language: string; text: string };
 
 function blocksOf(page: string): Block[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
-  return [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({
-    language,
-    text,
-  }));
+  const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)];
+  return blocks.map(([, language = '', text = '']) => ({ language, text }));
 }
 
 /** A shell that keeps exported variables from one block to the next, like an interactive one. */
@@ -60,15 +59,9 @@ function createShell(folder: string, variables: Variables) {
     const known = existsSync(exported) ? `. ${exported}\n` : '';
     const script = `set -eu\n${known}${block}\nexport -p >${exported}`;
     const child = spawn('sh', ['-c', script], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    let [said, complained] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (part: string) => {
-      said += part;
-    });
-    child.stderr.setEncoding('utf8').on('data', (part: string) => {
-      complained += part;
-    });
+    const [said, complained] = [textOf(child.stdout), textOf(child.stderr)];
     const [code] = await once(child, 'close');
-    if (code !== 0) throw new Error(`${block}\nended with ${code}: ${complained}`);
+    if (code !== 0) throw new Error(`${block}\nended with ${code}: ${await complained}`);
     return said;
   };
 }
@@ -119,10 +112,8 @@ const LATER = '2026-07-27T09:00:00.000Z';
 /** Returns the words of a command as a shell splits them. */
 function words(command: string, variables: Record<string, string>): string[] {
   const known = command.replace(/\\\n/g, ' ').replace(/\$([A-Z]+)/g, (_, name) => variables[name] ?? '');
-  const found = known.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g);
-  return [...found].map(
-    ([, single, double, bare]) => single ?? double?.replace(/\\(.)/g, '$1') ?? bare ?? '',
-  );
+  const found = [...known.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g)];
+  return found.map(([, single, double, bare = '']) => single ?? double?.replace(/\\(.)/g, '$1') ?? bare);
 }
 
 /** Returns the request of a curl command. */

@@ -77,20 +77,20 @@ onEitherEngine('the same lines are available as CSV and as newline-delimited JSO
     const lines = (await pages(payroll, '')).flat();
     const ndjson = await get('/r/lines', NDJSON);
     t.match(ndjson.headers['content-type'], /^application\/x-ndjson/, state);
-    const texts = ndjson.text.trimEnd().split('\n');
-    t.strictSame(
-      texts.map((text) => JSON.parse(text)),
-      lines,
-      state,
-    );
+    const parsed = JSON.parse(`[${ndjson.text.trimEnd().replaceAll('\n', ',')}]`);
+    t.strictSame(parsed, lines, state);
     const csv = await get('/r/lines', CSV);
     t.match(csv.headers['content-type'], /^text\/csv/, state);
     const rows = parse(csv.text, { columns: true }) as Record<string, string>[];
-    t.match(
-      rows,
-      lines.map(({ deduction_id, member_amount }) => ({ run_id: 'r', deduction_id, member_amount })),
+    const picked = rows.map(({ run_id, deduction_id, member_amount }) => [
+      run_id,
+      deduction_id,
+      member_amount,
+    ]);
+    t.strictSame(
+      picked,
+      lines.map((line) => ['r', line.deduction_id, line.member_amount]),
     );
-    t.equal(rows.length, lines.length);
     t.equal(csv.headers.vary, 'accept');
     await post('/r/finalize');
   }

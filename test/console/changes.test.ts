@@ -54,9 +54,8 @@ t.test('changes are listed newest first and filtered by state, kind, employee an
     return names(page);
   };
   t.strictSame(await found('state=rejected'), ['New hire']);
-  t.strictSame(await found(`employee_id=${encodeURIComponent(HOSTILE)}&kind=demographic`), [
-    'Address change',
-  ]);
+  const moves = `employee_id=${encodeURIComponent(HOSTILE)}&kind=demographic`;
+  t.strictSame(await found(moves), ['Address change']);
   await page.goto('/changes');
   await page.getByLabel('Accepted from').fill('2026-01-31T09:31');
   await click(page, 'Show');
@@ -153,9 +152,8 @@ t.test('paused sending is shown with its reason and time to users who may see it
   const stage = await staged(t);
   await transact(stage.db, (trx) => pauseSending(trx, `the service responded with 401 ${HOSTILE}`, START));
   const notices = async (...scopes: string[]) => {
-    const page = await stage.signedIn({
-      token: await stage.tokenWith('changes:read', 'census:read', ...scopes),
-    });
+    const token = await stage.tokenWith('changes:read', 'census:read', ...scopes);
+    const page = await stage.signedIn({ token });
     const texts: string[] = [];
     for (const path of ['/changes', '/census', '/census/maple']) {
       await page.goto(path);

@@ -9,20 +9,13 @@ const SOON = '2026-01-31T00:00:00.000Z';
 
 /** One event of every state, and a conflict. */
 async function oneOfEach({ db }: Stage): Promise<void> {
-  await deliver(db, [
-    deductionOf('evt_applied', { id: 'd1', employee_name: 'Jo Public', ssn: '123-45-6789' }),
-  ]);
+  const applied = (employee_name: string) =>
+    deductionOf('evt_applied', { id: 'd1', employee_name, ssn: '123-45-6789' });
+  await deliver(db, [applied('Jo Public')]);
   await deliver(db, [eventOf('evt_ignored', 'moon.landed', {})]);
-  await deliver(
-    db,
-    [eventOf(HOSTILE, 'employee.deduction-updated', { '<b>x</b>': '<script>alert(3)</script>' })],
-    SOON,
-  );
-  await receive(
-    db,
-    [deductionOf('evt_applied', { id: 'd1', employee_name: 'Jo Other', ssn: '123-45-6789' })],
-    SOON,
-  );
+  const hostile = { '<b>x</b>': '<script>alert(3)</script>' };
+  await deliver(db, [eventOf(HOSTILE, 'employee.deduction-updated', hostile)], SOON);
+  await receive(db, [applied('Jo Other')], SOON);
   await receive(db, [deductionOf('evt_pending', { id: 'd2' })], SOON);
 }
 
@@ -55,104 +48,75 @@ t.test('events are listed newest first, and the filters are kept in the address'
 t.test('a row shows employee, line of coverage, amount and effect', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
-  await deliver(
-    stage.db,
-    [
-      deductionOf(
-        'evt_late',
-        { id: 'd1', employee_id: 'emp-1', member_contribution: '99' },
-        '2025-01-01T00:00:00Z',
-      ),
-      eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'acme' }),
-      deductionOf('evt_number', { employee_id: 'emp-2', member_contribution: 12.5 }),
-    ],
-    SOON,
-  );
+  const late = { id: 'd1', employee_id: 'emp-1', member_contribution: '99' };
+  const events = [
+    deductionOf('evt_late', late, '2025-01-01T00:00:00Z'),
+    eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'acme' }),
+    deductionOf('evt_number', { employee_id: 'emp-2', member_contribution: 12.5 }),
+  ];
+  await deliver(stage.db, events, SOON);
   await receive(stage.db, [deductionOf('evt_waits', { id: 'd3', employee_id: 'emp-3' })], SOON);
   const page = await stage.opened('/events');
-  const rows = await cells(page, 'Events, newest first');
-  t.match(
-    rows.map(([, id, , ...row]) => [id, ...row]),
-    [
-      ['evt_waits', 'not read yet', 'emp-3', 'medical', '$150.00monthly', 'pending: not applied yet'],
-      [
-        'evt_number',
-        'deduction',
-        'emp-2',
-        'medical',
-        '$12.50monthly',
-        /^quarantined: not applied.*member_contribution/,
-      ],
-      ['evt_asks', 'census request', 'employer acme', '', '', 'applied: census requested'],
-      ['evt_late', 'deduction', 'emp-1', 'medical', '$99.00monthly', 'late: no effect'],
-      ['evt_pending', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
-      [HOSTILE, 'deduction', '', '', '', /^quarantined: not applied/],
-      ['evt_ignored', 'moon.landed', '', '', '', /^ignored: no effect.*not handled/],
-      ['evt_applied', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
-    ],
-  );
+  const rows = (await cells(page, 'Events, newest first')).map(([, id, , ...row]) => [id, ...row]);
+  const rejected = /^quarantined: not applied.*member_contribution/;
+  t.match(rows, [
+    ['evt_waits', 'not read yet', 'emp-3', 'medical', '$150.00monthly', 'pending: not applied yet'],
+    ['evt_number', 'deduction', 'emp-2', 'medical', '$12.50monthly', rejected],
+    ['evt_asks', 'census request', 'employer acme', '', '', 'applied: census requested'],
+    ['evt_late', 'deduction', 'emp-1', 'medical', '$99.00monthly', 'late: no effect'],
+    ['evt_pending', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
+    [HOSTILE, 'deduction', '', '', '', /^quarantined: not applied/],
+    ['evt_ignored', 'moon.landed', '', '', '', /^ignored: no effect.*not handled/],
+    ['evt_applied', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],
+  ]);
   const other = await stage.opened('/events', { token: await stage.tokenWith('events:read') });
   const [hidden] = await cells(other, 'Events, newest first');
   t.strictSame(hidden?.slice(2), ['not read yet', 'pending: not applied yet'], 'without ledger:read');
 });
 
-/** The sentence of an event's page, and the action that it offers first. */
-const CONSEQUENCES: readonly (readonly [event: string, sentence: RegExp, action: string | null])[] = [
-  [
-    'evt_first',
+/** The sentence of an event's page. */
+const CONSEQUENCES = {
+  evt_first:
     /replaced Payroll deducted \$150\.00 monthly from emp-1 for medical through Jul 9, 2026\. A newer/,
-    null,
-  ],
-  [
-    'evt_raise',
-    /applied Payroll deducts \$200\.00 monthly from emp-1 for medical from Jul 10, 2026 on\./,
-    null,
-  ],
-  ['evt_late', /late: no effect No paycheck changes: a newer event/, null],
-  ['evt_old', /quarantined: not applied No paycheck depends on this event: a newer event/, 'Dismiss'],
-  [
-    'evt_number',
+  evt_raise: /applied Payroll deducts \$200\.00 monthly from emp-1 for medical from Jul 10, 2026 on\./,
+  evt_late: /late: no effect No paycheck changes: a newer event/,
+  evt_old: /quarantined: not applied No paycheck depends on this event: a newer event/,
+  evt_number:
     /Paychecks of emp-1 are still computed from \$200\.00 for medical: the change to \$210\.50 monthly in/,
-    null,
-  ],
-  [
-    'evt_upgrade',
+  evt_upgrade:
     /Paychecks of emp-1 are still computed from \$200\.00 for medical: the change to \$220\.00 monthly/,
-    'Reprocess',
-  ],
-  ['evt_asks', /No paycheck changes: the benefits service requested the census of acme\./, null],
-  ['evt_done', /No paycheck changes: the benefits service has read the census of acme\./, null],
-  ['evt_moon', /No paycheck changes: this event type is not handled\./, null],
-  ['evt_text', /Paychecks may miss a change: this event could not be applied\./, null],
-];
+  evt_asks: /No paycheck changes: the benefits service requested the census of acme\./,
+  evt_done: /No paycheck changes: the benefits service has read the census of acme\./,
+  evt_moon: /No paycheck changes: this event type is not handled\./,
+  evt_text: /Paychecks may miss a change: this event could not be applied\./,
+};
+/** The action that a page offers first. */
+const ACTIONS: Record<string, string> = { evt_old: 'Dismiss', evt_upgrade: 'Reprocess' };
 
 t.test('an event starts with its consequence for paychecks and the action that helps', async (t) => {
   const { db, signedIn, opened, tokenWith } = await openPayroll(t);
-  const deduction = (id: string, fields: object, sent: string) =>
-    deductionOf(id, { id: 'ded-1', employee_id: 'emp-1', ...fields }, sent);
+  const deduction = (id: string, sent: string, fields: object = {}) =>
+    deductionOf(id, { id: 'ded-1', employee_id: 'emp-1', ...fields }, `${sent}T00:00:00Z`);
+  const effective_start = '2026-07-10';
   await deliver(db, [
-    deduction('evt_first', {}, '2026-06-02T00:00:00Z'),
-    deduction(
-      'evt_raise',
-      { member_contribution: '200.00', effective_start: '2026-07-10' },
-      '2026-07-05T00:00:00Z',
-    ),
-    deduction('evt_late', { member_contribution: '1.00' }, '2026-05-01T00:00:00Z'),
-    deduction('evt_old', { member_contribution: 1, effective_start: '2026-07-10' }, '2026-05-02T00:00:00Z'),
-    deduction('evt_number', { member_contribution: 210.5 }, '2026-07-06T00:00:00Z'),
+    deduction('evt_first', '2026-06-02'),
+    deduction('evt_raise', '2026-07-05', { member_contribution: '200.00', effective_start }),
+    deduction('evt_late', '2026-05-01', { member_contribution: '1.00' }),
+    deduction('evt_old', '2026-05-02', { member_contribution: 1, effective_start }),
+    deduction('evt_number', '2026-07-06', { member_contribution: 210.5 }),
     eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'acme' }),
     eventOf('evt_done', 'employee-census.sync-complete', { employer_id: 'acme' }),
     eventOf('evt_moon', 'moon.landed', {}),
     { eventId: 'evt_text', body: Buffer.from('not JSON') },
   ]);
-  await quarantine(db, deduction('evt_upgrade', { member_contribution: '220.00' }, '2026-07-06T00:00:00Z'));
+  await quarantine(db, deduction('evt_upgrade', '2026-07-06', { member_contribution: '220.00' }));
   const page = await signedIn();
-  for (const [id, sentence, action] of CONSEQUENCES) {
+  for (const [id, sentence] of Object.entries(CONSEQUENCES)) {
     await page.goto(`/events/${id}`);
     const lead = (await page.locator('main .lead').textContent()) ?? '';
     t.match(lead.replace(/\s+/g, ' ').trim(), sentence, id);
     const first = page.getByRole('region', { name: 'What helps' }).getByRole('button').first();
-    if (action !== null) t.equal(await first.textContent(), action, id);
+    if (id in ACTIONS) t.equal(await first.textContent(), ACTIONS[id], id);
   }
   await assertAccessible(t, page, 'an event that needs a correction');
   const specialist = await opened('/events/evt_number', { token: await tokenWith('events:read') });
@@ -244,14 +208,14 @@ t.test('selected events are reprocessed, and the list does not refresh during a 
   await page.getByLabel('Select evt_ignored').check();
   await page.getByLabel('Select evt_applied').check();
   const refreshes = page.evaluate(async () => {
-    const heard = { body: 0 };
+    let heard = 0;
     document.body.addEventListener('news', () => {
-      heard.body += 1;
+      heard += 1;
     });
     const own = new EventSource('/live');
     await new Promise((resolve) => own.addEventListener('news', resolve));
     own.close();
-    return heard.body;
+    return heard;
   });
   await deliver(stage.db, [eventOf('evt_new', 'x', {})]);
   t.equal(await refreshes, 0, 'the stream sent news, but the list did not refresh');
@@ -283,9 +247,8 @@ t.test('all matching events are reprocessed after a confirmation', async (t) => 
   }
   await page.goto('/events?state=quarantined&from=2026-01-31T00:00');
   await button.click();
-  t.strictSame(asked, [
-    'Reprocess all events in state quarantined, received at 2026-01-31 00:00 UTC or later?\n\nNothing takes effect twice. Dismissed events are skipped.',
-  ]);
+  const question = 'Reprocess all events in state quarantined, received at 2026-01-31 00:00 UTC or later?';
+  t.strictSame(asked, [`${question}\n\nNothing takes effect twice. Dismissed events are skipped.`]);
   confirms = true;
   await button.click();
   await page.getByText('Reprocessing 1 event.').waitFor();
@@ -296,12 +259,8 @@ t.test('all matching events are reprocessed after a confirmation', async (t) => 
 t.test('an event whose body was deleted shows that and cannot be reprocessed', async (t) => {
   const { opened, db } = await openConsole(t);
   await deliver(db, [deductionOf('evt_old', { id: 'd1' })]);
-  await transact(db, (trx) =>
-    trx
-      .updateTable('inbox')
-      .set({ body: null, body_hash: Buffer.alloc(32, 1) })
-      .execute(),
-  );
+  const deleted = { body: null, body_hash: Buffer.alloc(32, 1) };
+  await transact(db, (trx) => trx.updateTable('inbox').set(deleted).execute());
   const page = await opened('/events/evt_old');
   t.match(await page.getByRole('main').textContent(), 'Its SHA-256 was 0101');
   t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');

@@ -58,12 +58,11 @@ t.test('a row shows coverage, amounts, dates and the state on the day', async (t
     effective_end: '2026-12-31',
   });
   const page = await opened('/ledger');
-  t.strictSame(await cells(page, 'Deductions by employee'), [
-    [
-      ...['d1', 'emp-1', 'acme', 'medicalmember family', 'pre-tax', '$150.00', '$350.00', 'monthly'],
-      ...['from Mar 1, 2026to Dec 31, 2026', 'starts Mar 1, 2026', '1'],
-    ],
-  ]);
+  const row = [
+    ...['d1', 'emp-1', 'acme', 'medicalmember family', 'pre-tax', '$150.00', '$350.00', 'monthly'],
+    ...['from Mar 1, 2026to Dec 31, 2026', 'starts Mar 1, 2026', '1'],
+  ];
+  t.strictSame(await cells(page, 'Deductions by employee'), [row]);
   await page.goto('/ledger?on=2026-03-01');
   t.equal((await cells(page, 'Deductions by employee'))[0]?.[9], 'in effect');
 });
@@ -77,10 +76,8 @@ t.test('an employee with no employer or two is marked, with advice', async (t) =
   const page = await opened('/ledger');
   const employers = (await cells(page, 'Deductions by employee')).map((row) => row[2]);
   t.strictSame(employers, ['unmatched', 'two employers']);
-  t.match(
-    await page.getByRole('main').textContent(),
-    /unmatched .*Upload a census.*two employers .*report the termination/s,
-  );
+  const advice = /unmatched .*Upload a census.*two employers .*report the termination/s;
+  t.match(await page.getByRole('main').textContent(), advice);
   await page.goto('/employees/lost');
   t.match(await page.getByRole('main').textContent(), 'contact the benefits service');
 });
@@ -88,10 +85,8 @@ t.test('an employee with no employer or two is marked, with advice', async (t) =
 t.test('the next page of a list keeps its filters', async (t) => {
   const { db, opened } = await openConsole(t);
   const many = Array.from({ length: 120 }, (_, index) => `d${String(index).padStart(3, '0')}`);
-  await deliver(
-    db,
-    many.map((id) => deductionOf(`evt-${id}`, { id, employee_id: 'emp-1' })),
-  );
+  const events = many.map((id) => deductionOf(`evt-${id}`, { id, employee_id: 'emp-1' }));
+  await deliver(db, events);
   const page = await opened('/ledger?employee_id=emp-1');
   const seen = await listed(page);
   while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
@@ -111,27 +106,14 @@ t.test('everything can be reached with the keyboard', async (t) => {
   const reached = new Set<string>();
   for (let presses = 0; presses < 40; presses += 1) {
     await page.keyboard.press('Tab');
-    reached.add(
-      await page.evaluate(
-        () =>
-          document.activeElement?.getAttribute('name') ??
-          document.activeElement?.getAttribute('aria-label') ??
-          document.activeElement?.textContent ??
-          '',
-      ),
-    );
+    const name = await page.evaluate(() => {
+      const focused = document.activeElement;
+      return focused?.getAttribute('name') ?? focused?.getAttribute('aria-label') ?? focused?.textContent;
+    });
+    reached.add(name ?? '');
   }
-  for (const name of [
-    'employer_id',
-    'matched',
-    'known_at',
-    'Show',
-    'Deductions by employee',
-    'd1',
-    'emp-1',
-  ]) {
-    t.ok(reached.has(name), `${name} is reached`);
-  }
+  const names = ['employer_id', 'matched', 'known_at', 'Show', 'Deductions by employee', 'd1', 'emp-1'];
+  for (const name of names) t.ok(reached.has(name), `${name} is reached`);
 });
 
 /** Ids that could break a path, a query or a page. */
@@ -139,9 +121,7 @@ const IDS = ['a/b ..x Zoë 🙂 50% %2F', HOSTILE];
 
 t.test('any id opens its deduction or employee', async (t) => {
   const { db, signedIn } = await openConsole(t);
-  for (const id of IDS) {
-    await put(db, `ded ${id}`, id);
-  }
+  for (const id of IDS) await put(db, `ded ${id}`, id);
   await put(db, 'both', 'both');
   await put(db, '.', '..');
   const page = await signedIn({ refusals: true });
@@ -161,10 +141,8 @@ t.test('any id opens its deduction or employee', async (t) => {
   }
   t.equal(await find(' both '), 'Employee and deduction', 'spaces around it are ignored');
   t.equal(await find('stranger'), 'Not in the ledger');
-  t.match(
-    await page.getByRole('main').textContent(),
-    'There is no employee or deduction with the ID stranger',
-  );
+  const none = 'There is no employee or deduction with the ID stranger';
+  t.match(await page.getByRole('main').textContent(), none);
   t.equal(await find('..'), 'Ledger', 'an id that does not fit into a URL opens the list of deductions');
   t.strictSame(await listed(page), ['.']);
   t.equal(await page.getByRole('link', { name: '.', exact: true }).count(), 0);
@@ -173,11 +151,8 @@ t.test('any id opens its deduction or employee', async (t) => {
 t.test('an employee page shows employment, deductions, changes, open items and their sources', async (t) => {
   const { db, opened, tokenWith } = await openConsole(t, { encryptor });
   await employ(db, 'emp-1', { pay_group: HOSTILE });
-  await employ(db, 'emp-1', {
-    employer_id: 'before',
-    hire_date: '2015-01-01',
-    termination_date: '2019-12-31',
-  });
+  const earlier = { hire_date: '2015-01-01', termination_date: '2019-12-31' };
+  await employ(db, 'emp-1', { employer_id: 'before', ...earlier });
   await put(db, 'd1', 'emp-1', { description: HOSTILE });
   const change = await report(db, 'termination', 'emp-1', {
     clock: () => new Date('2026-01-15T00:00:00Z'),
@@ -189,13 +164,8 @@ t.test('an employee page shows employment, deductions, changes, open items and t
     ['before', 'ended', 'Jan 1, 2015', 'Dec 31, 2019', 'full time', 'biweekly', 'none'],
   ]);
   const history = await cells(page, 'Roster reports, newest first');
-  t.match(history[0], [
-    '4',
-    'acme',
-    'Jan 15, 2026',
-    'termination date: Feb 28, 2026',
-    `termination ${change}`,
-  ]);
+  const reported = ['4', 'acme', 'Jan 15, 2026', 'termination date: Feb 28, 2026'];
+  t.match(history[0], [...reported, `termination ${change}`]);
   t.match(history[2]?.[3], `pay group: ${HOSTILE}`);
   t.equal(await page.getByRole('link', { name: 'Termination' }).getAttribute('href'), `/changes/${change}`);
   t.match(await page.getByRole('main').textContent(), 'No open items');

@@ -33,13 +33,9 @@ t.test('the operations page shows readiness, what failed, and where to fix it', 
   await readiness.getByRole('heading', { name: 'Not ready' }).waitFor();
   t.match(await readiness.textContent(), 'Reprocess it after a fix, or dismiss it with a reason');
   t.strictSame(await readiness.getByRole('link', { name: HOSTILE }).count(), 1, 'the id is shown as text');
-  for (const [card, figure] of [
-    ['Quarantined events', '1'],
-    ['Event conflicts', '1'],
-    ['Pending events', '1'],
-  ] as const) {
+  for (const card of ['Quarantined events', 'Event conflicts', 'Pending events']) {
     const found = page.locator('.numbers .card', { has: page.getByRole('heading', { name: card }) });
-    t.equal(await found.locator('.figure').textContent(), figure, card);
+    t.equal(await found.locator('.figure').textContent(), '1', card);
   }
   t.match(await page.getByRole('row', { name: /maple-bakery/ }).textContent(), 'requested');
   t.equal(await page.getByRole('link', { name: 'maple-bakery' }).count(), 1);
