@@ -59,11 +59,8 @@ t.test('every operation has a summary, its scope and its responses', async (t) =
   for (const route of app.routeTable.routes.filter(({ hidden }) => !hidden)) {
     const operation = reference.paths[pathOf(route)][(route.methods[0] as string).toLowerCase()];
     const name = `${route.methods[0]} ${route.url}`;
-    t.match(
-      operation,
-      { operationId: /^[a-z][A-Za-z]+$/, summary: /^[A-Z].*[^.]$/, description: /\.$/ },
-      name,
-    );
+    const texts = { operationId: /^[a-z][A-Za-z]+$/, summary: /^[A-Z].*[^.]$/, description: /\.$/ };
+    t.match(operation, texts, name);
     t.ok(operation.tags.length === 1 && tags.includes(operation.tags[0]), `${name}: a known tag`);
     t.notOk(ids.has(operation.operationId), `${name}: a unique id`);
     ids.add(operation.operationId);

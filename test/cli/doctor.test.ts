@@ -356,9 +356,8 @@ onEitherEngine('a data folder that other users can write to warns', async (t) =>
   const linked = { DATABASE_URL: `sqlite:${folder}/link.db` };
   t.match(await at(0o777, linked), { result: 'warn', message: /\/data \(mode 777\)/ });
 
-  t.notOk(
-    (await diagnose(t, { ...env, DATABASE_URL: `sqlite:${folder}/none/sidecar.db` })).found['data-folder'],
-  );
+  const none = { ...env, DATABASE_URL: `sqlite:${folder}/none/sidecar.db` };
+  t.notOk((await diagnose(t, none)).found['data-folder']);
 });
 
 onEitherEngine('a missing data key fails with its id', async (t) => {

@@ -234,11 +234,9 @@ t.test('after a disk failure the last line advises verify before a restore', asy
   ];
   for (const failure of failures) {
     const line = describeFailure(failure);
-    t.match(
-      line,
-      /check the disk.*start again and run "benefits-sidecar verify", which names lost events.*restore a backup only if/,
-      line,
-    );
+    const advice =
+      /check the disk.*start again and run "benefits-sidecar verify", which names lost events.*restore a backup only if/;
+    t.match(line, advice, line);
     t.notMatch(line, /is damaged/);
   }
 });
@@ -248,10 +246,8 @@ t.test('a summary counts what did not pass', async (t) => {
     summaryOf(results.map((result) => ({ result })));
   t.equal(of('pass', 'pass'), 'all 2 checks passed');
   t.equal(of('pass', 'warn'), '1 warning of 2 checks');
-  t.equal(
-    of('fail', 'fail', 'warn', 'accepted', 'unknown', 'pass'),
-    '2 failures, 1 warning, 1 accepted, and 1 not checked of 6 checks',
-  );
+  const all = of('fail', 'fail', 'warn', 'accepted', 'unknown', 'pass');
+  t.equal(all, '2 failures, 1 warning, 1 accepted, and 1 not checked of 6 checks');
 });
 
 for (const [command, id] of [

@@ -26,13 +26,11 @@ t.test('items are listed with filters in the address and totals', async (t) => {
   const { signedIn } = await staged(t);
   const page = await signedIn();
   await open(page, ITEMS);
-  t.strictSame(
-    (await cells(page, 'Open items')).map((row) => row.slice(1, 7)),
-    [
-      ['emp-1', 'Arrears', 'Jul 3, 2026', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
-      ['emp-2', 'Opening item', 'Jun 1, 2025', 'dental, post-tax', '$12.50', '$0.00'],
-    ],
-  );
+  const items = (await cells(page, 'Open items')).map((row) => row.slice(1, 7));
+  t.strictSame(items, [
+    ['emp-1', 'Arrears', 'Jul 3, 2026', 'medical, pre-tax ded-1', '$30.00', '$0.00'],
+    ['emp-2', 'Opening item', 'Jun 1, 2025', 'dental, post-tax', '$12.50', '$0.00'],
+  ]);
   t.strictSame(await cells(page, 'Totals of open items'), [
     ['Arrears', '1', '1', '$30.00', '$0.00'],
     ['Opening item', '1', '1', '$12.50', '$0.00'],
@@ -89,13 +87,11 @@ t.test('selected items are decided together, and a changed item is not', async (
   await page.locator('.state').filter({ hasText: 'On hold' }).first().waitFor();
   t.match((await items())[0], { state: 'hold', decision: { covers: 'employee' } });
   await page.getByRole('link', { name: 'All decisions' }).click();
-  t.strictSame(
-    (await cells(page, 'Decisions')).map((row) => [row[0], ...row.slice(3, 6), row.at(-1)]),
-    [
-      ['emp-1', 'Hold, all items', '–', '–', 'leave of absence'],
-      ['emp-1', 'Take with paychecks', '–', 'Aug 1, 2026', HOSTILE],
-    ],
-  );
+  const decided = (await cells(page, 'Decisions')).map((row) => [row[0], ...row.slice(3, 6), row.at(-1)]);
+  t.strictSame(decided, [
+    ['emp-1', 'Hold, all items', '–', '–', 'leave of absence'],
+    ['emp-1', 'Take with paychecks', '–', 'Aug 1, 2026', HOSTILE],
+  ]);
   await assertGood(t, page, 'the decisions about an item');
   await open(page, ITEMS);
   await page.getByRole('link', { name: 'Decisions about open items' }).click();

@@ -25,11 +25,8 @@ t.test('a person signs in at the provider, opens the requested page, and signs o
   const runs = page.locator('nav').getByRole('link', { name: 'Payroll runs' });
   t.equal(await runs.count(), 1, 'the role permits it');
   const cookies = await page.context().cookies(provider.config.consoleUrl);
-  t.match(
-    cookies.map(({ name, sameSite, httpOnly }) => ({ name, sameSite, httpOnly })),
-    [{ name: /^benefits_sidecar_session_\d+$/, sameSite: 'Strict', httpOnly: true }],
-    'the sign-in cookie is gone',
-  );
+  t.equal(cookies.length, 1, 'the sign-in cookie is gone');
+  t.match(cookies, [{ name: /^benefits_sidecar_session_\d+$/, sameSite: 'Strict', httpOnly: true }]);
 
   await page.goto('/sessions');
   t.match(await page.getByRole('main').textContent(), 'payroll-specialist');
@@ -97,10 +94,8 @@ t.test('a sign-in sets Secure cookies, and never opens another site', async (t) 
     headers: { host: 'sidecar.example' },
   });
   const [cookie = ''] = [begun.headers['set-cookie']].flat();
-  t.match(
-    cookie,
-    /^__Host-benefits_sidecar_session_default_attempt=.*; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
-  );
+  const attempt = '__Host-benefits_sidecar_session_default_attempt';
+  t.match(cookie, new RegExp(`^${attempt}=.*; Path=/; HttpOnly; Secure; SameSite=Lax$`));
   const { next } = JSON.parse(Buffer.from(cookie.split(/[=;]/)[1] ?? '', 'base64url').toString());
   t.equal(next, '/');
 });

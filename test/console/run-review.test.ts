@@ -139,10 +139,8 @@ t.test('a moved start date is decided on the page that the readiness check links
   await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
   await click(page, 'Save the decision');
   await page.waitForURL('**/deductions/ded%2F3');
-  t.match(
-    await page.locator('main').textContent(),
-    `Moved start: it never applies. Decided by API_TOKEN: ${HOSTILE}`,
-  );
+  const decided = `Moved start: it never applies. Decided by API_TOKEN: ${HOSTILE}`;
+  t.match(await page.locator('main').textContent(), decided);
   const { json } = await call({ url: '/v1/deductions/ded%2F3/versions' });
   t.match(json.data[0].start_decision, { version: 1, decision: 'drop', reason: HOSTILE });
   await page.getByRole('link', { name: 'Change the decision' }).click();

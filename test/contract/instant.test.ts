@@ -68,11 +68,8 @@ t.test('instants sort as text in order of time', async () => {
     fc.property(moment, moment, (one, other) => {
       const [a, b] = [toInstant(written(one)), toInstant(written(other))];
       t.equal(a?.length, 30);
-      t.equal(
-        sign(a!, b!),
-        sign(nanoseconds(one), nanoseconds(other)),
-        `${written(one)} | ${written(other)}`,
-      );
+      const what = `${written(one)} | ${written(other)}`;
+      t.equal(sign(a!, b!), sign(nanoseconds(one), nanoseconds(other)), what);
     }),
     { numRuns: 300 },
   );

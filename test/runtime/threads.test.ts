@@ -96,10 +96,8 @@ t.test('the receiver is neither alive nor ready while the main thread does not r
 
 t.test('a request to a thread that does not respond, or is gone, is rejected', async (t) => {
   const ports: MessagePort[] = [];
-  await t.rejects(
-    request((port) => ports.push(port)),
-    { code: 'THREAD_SILENT' },
-  );
+  const silent = request((port) => ports.push(port));
+  await t.rejects(silent, { code: 'THREAD_SILENT' });
   t.equal(ports.length, 1);
   await t.rejects(
     request(() => {

@@ -84,10 +84,8 @@ onEitherEngine('work of several transactions that fails ends with a record of it
   const by = { actor: ACTING.actor, time: async () => new Date(AT) };
   const made = { action: 'key.rotate', resource: null } as const;
   const failing = () => Promise.reject(Object.assign(new Error('the disk is full'), { code: 'DISK_FULL' }));
-  await t.rejects(
-    recordStartAndEnd(db, by, made, failing, () => ({})),
-    { code: 'DISK_FULL' },
-  );
+  const recording = recordStartAndEnd(db, by, made, failing, () => ({}));
+  await t.rejects(recording, { code: 'DISK_FULL' });
   const { records } = await listRecords(db, {}, { limit: 10, order: 'oldest_first' });
   const details = [{ phase: 'start' }, { phase: 'end', failed: 'DISK_FULL' }];
   t.equal(JSON.stringify(records.map((entry) => entry.details)), JSON.stringify(details));

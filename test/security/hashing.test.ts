@@ -56,10 +56,8 @@ onEitherEngine('the key is encrypted and bound to its place, or reported as miss
 onEitherEngine('a failed first use is retried at the next one', async (t) => {
   const { db } = await scratch(t);
   const encryptor = createEncryptor([old]);
-  await t.rejects(
-    transact(db, () => openHasher(db, encryptor)),
-    { code: 'USED_OUTSIDE_TRANSACTION' },
-  );
+  const opening = transact(db, () => openHasher(db, encryptor));
+  await t.rejects(opening, { code: 'USED_OUTSIDE_TRANSACTION' });
   t.ok(await openHasher(db, encryptor));
 });
 

@@ -211,10 +211,8 @@ t.test('scenarios are played on request, one at a time', async (t) => {
     status: 409,
     json: { error: /wait until it ends/ },
   });
-  await t.rejects(
-    simulator.playScenario('ties', () => {}),
-    /deprecated is already playing/,
-  );
+  const ties = simulator.playScenario('ties', () => {});
+  await t.rejects(ties, /deprecated is already playing/);
   await arrived(2);
   await simulator.settled();
   await new Promise(setImmediate);
