@@ -99,10 +99,8 @@ onEitherEngine('with a census function', async (t) => {
   });
 
   await t.test('a census that breaks the contract fails its sync by row and field', async (t) => {
-    functions.set('acme', () => ({
-      ...simulator.world.get('acme'),
-      employees: [{ employee_id: 'one' }, undefined],
-    }));
+    const employees = [{ employee_id: 'one' }, undefined];
+    functions.set('acme', () => ({ ...simulator.world.get('acme'), employees }));
     await simulator.requestCensus('acme');
     const { problems } = await syncIn(api, 'acme', 'failed');
     const paths = problems.map(({ path }: { path: string }) => path);
@@ -160,10 +158,8 @@ onEitherEngine('a stop aborts a running function and waits for it as for a reque
 onEitherEngine('a function together with a configured source is rejected', async (t) => {
   const census: CensusFunction = async () => null;
   const embedding = embed(t, { variables: { CENSUS_SOURCE: 'dir:/tmp' }, options: { census } });
-  await t.rejects(embedding, {
-    code: 'CONFIG',
-    message: /^CENSUS_SOURCE must be push when a function provides the census$/,
-  });
+  const message = /^CENSUS_SOURCE must be push when a function provides the census$/;
+  await t.rejects(embedding, { code: 'CONFIG', message });
 });
 
 async function* textStream(): AsyncGenerator<string> {

@@ -34,10 +34,8 @@ export async function altering(t: Test, databaseUrl: string): Promise<Altering> 
       return `${name} = $${values.length}`;
     });
     try {
-      const { changed } = await execute(
-        `update ${table} set ${column} = $1 where ${conditions.join(' and ')}`,
-        values,
-      );
+      const where = conditions.join(' and ');
+      const { changed } = await execute(`update ${table} set ${column} = $1 where ${where}`, values);
       if (changed !== 1) throw new Error(`${changed} rows of ${table} were altered in ${column}`);
       return true;
     } catch (error) {
@@ -77,15 +75,13 @@ function onSqlite(t: Test, databaseUrl: string): Execute {
   t.teardown(() => handle.close());
   handle.pragma('ignore_check_constraints = ON');
   handle.pragma('foreign_keys = OFF');
-  const triggers = handle
-    .prepare<[], { name: string; sql: string }>("select name, sql from sqlite_schema where type = 'trigger'")
-    .all();
+  const listed = "select name, sql from sqlite_schema where type = 'trigger'";
+  const triggers = handle.prepare<[], { name: string; sql: string }>(listed).all();
   // `verify` compares the schema, so the triggers are restored after each statement.
   const untriggered = handle.transaction((text: string, values: Value[]) => {
     for (const { name } of triggers) handle.exec(`drop trigger ${name}`);
-    const { changes } = handle
-      .prepare(text)
-      .run(Object.fromEntries(values.map((value, index) => [index + 1, value])));
+    const numbered = Object.fromEntries(values.map((value, index) => [index + 1, value]));
+    const { changes } = handle.prepare(text).run(numbered);
     for (const { sql } of triggers) handle.exec(sql);
     return changes;
   });

@@ -1,10 +1,11 @@
 /** Runs a sidecar and a simulator as processes, and writes down every request, command and response as text. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { eventually } from '../support/eventually.ts';
@@ -67,11 +68,8 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
   const folder = temporaryFolder('recordings');
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const keys = makeKeys();
-  const [servicePort, receiverPort, apiPort] = [
-    await lastingPort(),
-    await lastingPort(),
-    await lastingPort(),
-  ];
+  const ports = [await lastingPort(), await lastingPort(), await lastingPort()] as const;
+  const [servicePort, receiverPort, apiPort] = ports;
   const service = `http://127.0.0.1:${servicePort}`;
   const receiver = `http://127.0.0.1:${receiverPort}/webhooks`;
   const api = `http://127.0.0.1:${apiPort}`;
@@ -88,8 +86,8 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
   stayUp(t, folder, env, ['serve']);
   const { host, pathname, protocol } = new URL(env.DATABASE_URL as string);
   const database = protocol === 'sqlite:' ? pathname : `${pathname.slice(1)} at ${host}`;
-  const ports = [servicePort, receiverPort, apiPort].map((port) => [String(port), '<port>'] as const);
-  const normalize = normalizer([[database, '<database>'], [folder, '<folder>'], ...ports, ...OF_ENGINE]);
+  const numbers = ports.map((port) => [String(port), '<port>'] as const);
+  const normalize = normalizer([[database, '<database>'], [folder, '<folder>'], ...numbers, ...OF_ENGINE]);
   let recorded: string[] = [];
   const write = (title: string, ...parts: string[]): void => {
     const shown = parts.map((part) => normalize.output(part).trimEnd()).filter((part) => part !== '');
@@ -110,22 +108,13 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     return { status: response.status, headers: response.headers, text, json: isJson && JSON.parse(text) };
   };
   await eventually('the sidecar listens', () => call('GET', '/readyz'), { status: 200 });
-  await eventually(
-    'the simulator listens',
-    () => fetch(`${service}/__control`),
-    ({ ok }) => ok,
-  );
+  await eventually('the simulator listens', () => fetch(`${service}/__control`), { ok: true });
 
   const run = async (...argv: string[]): Promise<Ran> => {
     const child = start(folder, env, argv);
-    const texts = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name]?.setEncoding('utf8').on('data', (part) => {
-        texts[name] += part;
-      });
-    }
+    const [stdout, stderr] = [readAll(child.stdout), readAll(child.stderr)];
     const [code] = await once(child, 'close');
-    return { code, ...texts };
+    return { code, stdout: await stdout, stderr: await stderr };
   };
 
   const recorder: Recorder = {
@@ -140,12 +129,8 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
       const { show, note, body, sent = textOf(body) } = request;
       const shown = show?.(response.text) ?? response.text;
       const title = `${method} ${path}${note === undefined ? '' : ` (${note})`}`;
-      write(
-        title,
-        ...(sent === undefined ? [] : ['>', sent, '<']),
-        [response.status, ...headers].join('\n'),
-        shown,
-      );
+      const asked = sent === undefined ? [] : ['>', sent, '<'];
+      write(title, ...asked, [response.status, ...headers].join('\n'), shown);
       return response;
     },
     run,
@@ -190,7 +175,7 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
   return recorder;
 }
 
-function start(folder: string, env: NodeJS.ProcessEnv, argv: string[]): ChildProcess {
+function start(folder: string, env: NodeJS.ProcessEnv, argv: string[]) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   return spawn(process.execPath, [join(PROJECT, 'src/main.ts'), ...argv], {
     cwd: folder,
@@ -203,11 +188,10 @@ function start(folder: string, env: NodeJS.ProcessEnv, argv: string[]): ChildPro
 function stayUp(t: Test, folder: string, env: NodeJS.ProcessEnv, argv: string[]): void {
   const child = start(folder, env, argv);
   let logged = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (part) => {
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (part) => {
       logged += part;
     });
-  }
   const ended = once(child, 'close');
   process.once('exit', () => child.kill('SIGKILL'));
   t.teardown(async () => {
@@ -257,14 +241,10 @@ function compareWithGolden(t: Test, name: string, text: string): void {
 }
 
 function differenceOf(expected: string, actual: string): string {
-  const { stdout } = spawnSync(
-    'diff',
-    ['-U4', '--label', 'golden', '--label', 'recorded', expected, actual],
-    { encoding: 'utf8' },
-  );
+  const options = ['-U4', '--label', 'golden', '--label', 'recorded'];
+  const { stdout } = spawnSync('diff', [...options, expected, actual], { encoding: 'utf8' });
   const lines = stdout.split('\n');
   const more = lines.length - DIFFERENCE_LINES;
-  return [...lines.slice(0, DIFFERENCE_LINES), ...(more > 0 ? [`… ${more} more lines: ${actual}`] : [])].join(
-    '\n',
-  );
+  const left = more > 0 ? [`… ${more} more lines: ${actual}`] : [];
+  return [...lines.slice(0, DIFFERENCE_LINES), ...left].join('\n');
 }
