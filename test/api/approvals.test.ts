@@ -32,14 +32,11 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
     set,
     readiness,
     /** Approves the current lines and findings. */
-    approve: async (who: Who, body: object = {}, etag?: string) =>
-      call({
-        method: 'POST',
-        url: `${RUNS}/r/approval`,
-        body: { action: 'finalize', ...REASON, ...body },
-        token: tokens[who],
-        headers: { 'if-match': etag ?? (await readiness()) },
-      }),
+    approve: async (who: Who, fields: object = {}, etag?: string) => {
+      const body = { action: 'finalize', ...REASON, ...fields };
+      const headers = { 'if-match': etag ?? (await readiness()) };
+      return call({ method: 'POST', url: `${RUNS}/r/approval`, body, token: tokens[who], headers });
+    },
     finalize: (who: Who, body: object = {}) =>
       call({ method: 'POST', url: `${RUNS}/r/finalize`, body, token: tokens[who] }),
     voidRun: (who: Who) => call({ method: 'POST', url: `${RUNS}/r/void`, body: REASON, token: tokens[who] }),
@@ -109,10 +106,8 @@ onEitherEngine('an approval covers the findings that it names, and no other', as
   const { approve, finalize, overlap, readiness, db } = await startApproving(t);
   await overlap();
   t.match(await approve('bob'), { status: 409, json: { type: `${PROBLEM}readiness-failed` } });
-  t.match(await approve('bob', { accept: ['bogus'] }), {
-    status: 400,
-    json: { errors: [{ path: 'accept' }] },
-  });
+  const bogus = { status: 400, json: { errors: [{ path: 'accept' }] } };
+  t.match(await approve('bob', { accept: ['bogus'] }), bogus);
   t.match(await approve('bob', { accept: ['overlap'] }, '"another"'), { status: 412 });
   t.equal((await approve('bob', { accept: ['overlap'] })).status, 201);
   const wrong = { id: 'ded-2', employee_id: 'emp-2', member_contribution: 'much' };
@@ -151,14 +146,11 @@ onEitherEngine('voiding needs its own approval', async (t) => {
 
 onEitherEngine('only a person approves, and a forged name of a user is no person', async (t) => {
   const { call, readiness, tokenWith, personWith } = await startApproving(t);
-  const approve = async (token: string) =>
-    call({
-      method: 'POST',
-      url: `${RUNS}/r/approval`,
-      body: { action: 'finalize', ...REASON },
-      token,
-      headers: { 'if-match': await readiness(), 'x-acting-user': 'bob@example.com' },
-    });
+  const approve = async (token: string) => {
+    const headers = { 'if-match': await readiness(), 'x-acting-user': 'bob@example.com' };
+    const body = { action: 'finalize', ...REASON };
+    return call({ method: 'POST', url: `${RUNS}/r/approval`, body, token, headers });
+  };
   t.match(await approve(await tokenWith('all')), { status: 403, json: { detail: /token of a person/ } });
   const specialist = await personWith('cy@example.com', 'runs:read', 'runs:write');
   t.match(await approve(specialist), { status: 403, json: { detail: /runs:approve/ } });
@@ -175,20 +167,16 @@ onEitherEngine('a new run with the id of a deleted one is not approved', async (
 onEitherEngine('one person switches second approval on, and two switch it off', async (t) => {
   const { set, finalize, call } = await startApproving(t);
   t.match(await set('program', false), { status: 403 });
-  t.match((await set('ann', false)).json, {
-    required: true,
-    switching_off: { requested_by: { kind: 'token' } },
-  });
+  const asked = { required: true, switching_off: { requested_by: { kind: 'token' } } };
+  t.match((await set('ann', false)).json, asked);
   t.match((await set('ann', false)).json, { required: true }, 'the same person again');
   t.match(await finalize('ann'), MISSING);
   t.match((await set('program', true)).json, { required: true, switching_off: null }, 'withdrawn');
   await set('ann', false);
   t.match((await set('bob', false)).json, { required: false, switching_off: null });
   t.equal((await finalize('program')).status, 200);
-  t.match((await call({ url: '/v1/employers/unknown/second-approval' })).json, {
-    required: false,
-    set_by: null,
-  });
+  const { json } = await call({ url: '/v1/employers/unknown/second-approval' });
+  t.match(json, { required: false, set_by: null });
 });
 
 onEitherEngine('the command line finalizes and voids only what a person approved', async (t) => {

@@ -58,25 +58,16 @@ async function requests(db: Db): Promise<void> {
   const states = ['delivered', 'pending', 'sending', 'rejected', 'canceled'] as const;
   await transact(db, async (trx) => {
     for (const [index, state] of states.entries()) {
-      const request = {
-        requestId: `r-${state}`,
-        kind: 'termination',
-        subject_type: 'employee',
-        subject_id: String(index),
-        encrypted: null,
-      } as const;
+      const subject = { subject_type: 'employee', subject_id: String(index) } as const;
+      const request = { requestId: `r-${state}`, kind: 'termination', ...subject, encrypted: null } as const;
       await enqueue(trx, [request], `2026-01-${19 + index}T00:00:00.000Z`);
-      const finished = state === 'pending' || state === 'sending' ? null : NOW.toISOString();
-      await trx
-        .updateTable('outbox')
-        .set({
-          state,
-          finished_at: finished,
-          is_next: finished === null ? 1 : 0,
-          ...(state === 'sending' && { claimed_by: 'me', lease_expires_at: NOW.toISOString() }),
-        })
-        .where('request_id', '=', request.requestId)
-        .execute();
+      const finished_at = state === 'pending' || state === 'sending' ? null : NOW.toISOString();
+      const changed = {
+        ...({ state, finished_at, is_next: finished_at === null ? 1 : 0 } as const),
+        ...(state === 'sending' && { claimed_by: 'me', lease_expires_at: NOW.toISOString() }),
+      };
+      const row = trx.updateTable('outbox').where('request_id', '=', request.requestId);
+      await row.set(changed).execute();
     }
   });
 }
@@ -111,16 +102,11 @@ onEitherEngine('requests are counted by declared route, never by id', async (t) 
 
 onEitherEngine('work on runs is counted by kind, and each kind is a declared route', async (t) => {
   const running = await start(t);
-  const routes = running.app.routeTable.routes.flatMap(({ methods, url }) =>
-    methods.map((one) => `${one} ${url}`),
-  );
+  const { routes: all } = running.app.routeTable;
+  const routes = all.flatMap(({ methods, url }) => methods.map((one) => `${one} ${url}`));
   for (const route of Object.keys(RUN_ROUTES)) t.ok(routes.includes(route), route);
-  const body = {
-    employer_id: 'e1',
-    pay_frequency: 'weekly',
-    period_start: '2026-01-01',
-    period_end: '2026-01-07',
-  };
+  const period = { period_start: '2026-01-01', period_end: '2026-01-07' };
+  const body = { employer_id: 'e1', pay_frequency: 'weekly', ...period };
   await running.call({ url: '/v1/employers/e1/payroll-codes', method: 'PUT', body: { codes: [] } });
   const preview = (more: object) =>
     running.call({ url: '/v1/payroll-runs/preview', method: 'POST', body: { ...body, ...more } });
@@ -199,22 +185,16 @@ t.test('an unknown error is 500; the log has its class and place, not its messag
   const { status, json, text } = await call({ url: '/readyz' });
   t.equal(status, 500);
   t.strictSame(Object.keys(json).sort(), ['status', 'title', 'type']);
-  t.match(logged, [
-    {
-      level: 'error',
-      fields: { status: 500, code: 'INTERNAL', cause: /^RangeError at .*monitoring\.test\.ts:\d+$/ },
-    },
-  ]);
+  const cause = /^RangeError at .*monitoring\.test\.ts:\d+$/;
+  t.match(logged, [{ level: 'error', fields: { status: 500, code: 'INTERNAL', cause } }]);
   t.notMatch(text + JSON.stringify(logged), SSN);
 });
 
 t.test('a permanent storage failure ends the process', async (t) => {
   const fatal: unknown[] = [];
   const corrupt = Object.assign(new Error('disk image is malformed'), { code: 'SQLITE_CORRUPT' });
-  const { call } = await start(t, {
-    whyNotReady: () => Promise.reject(corrupt),
-    onFatal: (error) => fatal.push(error),
-  });
+  const whyNotReady = () => Promise.reject(corrupt);
+  const { call } = await start(t, { whyNotReady, onFatal: (error) => fatal.push(error) });
   t.equal((await call({ url: '/readyz' })).status, 503);
   t.strictSame(fatal, [corrupt]);
 });
@@ -245,8 +225,7 @@ t.test('damaged stored JSON is 500; the log names its place, never its content',
   });
   const { status, text } = await call({ url: '/v1/employers/acme/pay-schedules' });
   t.equal(status, 500);
-  t.match(logged, [
-    { fields: { code: 'STORED_JSON_DAMAGED', reason: /^pay_schedules\.schedules of acme is damaged/ } },
-  ]);
+  const reason = /^pay_schedules\.schedules of acme is damaged/;
+  t.match(logged, [{ fields: { code: 'STORED_JSON_DAMAGED', reason } }]);
   t.notMatch(text + JSON.stringify(logged), SSN);
 });
