@@ -82,15 +82,9 @@ onEitherEngine('the same lines are available as CSV and as newline-delimited JSO
     const csv = await get('/r/lines', CSV);
     t.match(csv.headers['content-type'], /^text\/csv/, state);
     const rows = parse(csv.text, { columns: true }) as Record<string, string>[];
-    const picked = rows.map(({ run_id, deduction_id, member_amount }) => [
-      run_id,
-      deduction_id,
-      member_amount,
-    ]);
-    t.strictSame(
-      picked,
-      lines.map((line) => ['r', line.deduction_id, line.member_amount]),
-    );
+    const picked = rows.map((row) => [row.run_id, row.deduction_id, row.member_amount]);
+    const expected = lines.map((line) => ['r', line.deduction_id, line.member_amount]);
+    t.strictSame(picked, expected);
     t.equal(csv.headers.vary, 'accept');
     await post('/r/finalize');
   }

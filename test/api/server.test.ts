@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
 import { createApi } from '../../src/api/server.ts';
@@ -23,44 +24,32 @@ async function listen(
   return { ...running, port, base: `http://127.0.0.1:${port}` };
 }
 
+/** Begins an upload of a census. */
+function putCensus(port: number, bytes: number, body: string) {
+  const headers = { authorization, 'content-type': 'application/json', 'content-length': bytes };
+  const put = request({ port, method: 'PUT', path: '/v1/employers/acme/census', headers });
+  put.on('error', () => {}).write(body);
+  return put;
+}
+
+/** Waits for the response to an upload that continues, and ends it. */
+async function answerTo(put: ClientRequest): Promise<[status: number | undefined, text: string]> {
+  const [response] = (await once(put, 'response')) as [IncomingMessage];
+  const answered = await text(response);
+  put.destroy();
+  return [response.statusCode, answered];
+}
+
 onEitherEngine('a census with too large a content length is rejected before it is read', async (t) => {
   const { port } = await listen(t);
-  const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
-    const put = request({
-      port,
-      method: 'PUT',
-      path: '/v1/employers/acme/census',
-      headers: { authorization, 'content-type': 'application/json', 'content-length': CENSUS_BYTES_MAX + 1 },
-    });
-    put.on('error', reject);
-    put.on('response', async (response) => {
-      let text = '';
-      for await (const part of response) text += part;
-      resolve({ status: response.statusCode, text });
-      put.destroy();
-    });
-    put.write('{');
-  });
-  t.equal(answer.status, 413);
-  t.match(answer.text, '256 MiB');
+  const answer = await answerTo(putCensus(port, CENSUS_BYTES_MAX + 1, '{'));
+  t.match(answer, [413, /256 MiB/]);
 });
 
 onEitherEngine('a census rejected while it is being sent gets the problem', async (t) => {
   const { port } = await listen(t);
-  const put = request({
-    port,
-    method: 'PUT',
-    path: '/v1/employers/acme/census',
-    headers: { authorization, 'content-type': 'application/json', 'content-length': 10_000_000 },
-  });
-  put.on('error', () => {});
-  put.write('this is not JSON');
-  const [response] = (await once(put, 'response')) as [IncomingMessage];
-  let text = '';
-  for await (const part of response) text += part;
-  put.destroy();
-  t.equal(response.statusCode, 422);
-  t.match(text, 'census-refused');
+  const answer = await answerTo(putCensus(port, 10_000_000, 'this is not JSON'));
+  t.match(answer, [422, /census-refused/]);
 });
 
 onEitherEngine('a response to a request with an unread body closes the connection', async (t) => {
@@ -97,24 +86,14 @@ onEitherEngine('an aborted upload leaves nothing behind and is not logged as an 
   app.server.on('request', (incoming) => incoming.once('data', () => reached.resolve()));
   const answered = Promise.withResolvers<void>();
   app.server.on('request', (_incoming, response) => response.once('close', () => answered.resolve()));
-  const put = request({
-    port,
-    method: 'PUT',
-    path: '/v1/employers/acme/census',
-    headers: { authorization, 'content-type': 'application/json', 'content-length': 1_000 },
-  });
-  put.on('error', () => {});
-  put.write('{"organization":');
+  const put = putCensus(port, 1_000, '{"organization":');
   await reached.promise;
   put.destroy();
   await answered.promise;
   await app.close();
   // The client is gone and does not see the end of the request.
-  await eventually(
-    'the partial census is deleted',
-    () => db.selectFrom('staged_censuses').select('state').execute(),
-    { length: 0 },
-  );
+  const partial = () => db.selectFrom('staged_censuses').select('state').execute();
+  await eventually('the partial census is deleted', partial, { length: 0 });
   t.strictSame(logged, []);
 });
 

@@ -21,12 +21,11 @@ t.test('one click opens the run of a payroll, and the list shows what its comput
   await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
 });
 
+const TWO = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
+
 t.test('one click starts every payroll, and the list shows what each needs', async (t) => {
   const { signedIn, db } = await openPayroll(t);
-  await setSchedules(
-    db,
-    ['north', 'south'].map((pay_group) => schedule({ pay_group })),
-  );
+  await setSchedules(db, TWO);
   const page = await signedIn();
   await page.goto('/');
   await click(page, /^Start all 2 payrolls$/);
@@ -38,10 +37,7 @@ t.test('one click starts every payroll, and the list shows what each needs', asy
 
 t.test('a step of the whole employer is listed once', async (t) => {
   const { opened, db } = await openPayroll(t);
-  await setSchedules(
-    db,
-    ['north', 'south'].map((pay_group) => schedule({ pay_group })),
-  );
+  await setSchedules(db, TWO);
   const page = await opened('/');
   await page.getByRole('row', { name: /south/ }).waitFor();
   t.equal(await page.getByRole('link', { name: 'Set the payroll policy' }).count(), 1);

@@ -89,10 +89,8 @@ t.test('a refused sign-in is explained, and leaves no session and no secret in t
 t.test('a sign-in sets Secure cookies, and never opens another site', async (t) => {
   const { config } = await startProvider(t, 'https://sidecar.example');
   const { app } = await openConsole(t, { signIn: { withToken: true, provider: config } });
-  const begun = await app.inject({
-    url: '/sign-in/provider?next=//evil.example',
-    headers: { host: 'sidecar.example' },
-  });
+  const headers = { host: 'sidecar.example' };
+  const begun = await app.inject({ url: '/sign-in/provider?next=//evil.example', headers });
   const [cookie = ''] = [begun.headers['set-cookie']].flat();
   const attempt = '__Host-benefits_sidecar_session_default_attempt';
   t.match(cookie, new RegExp(`^${attempt}=.*; Path=/; HttpOnly; Secure; SameSite=Lax$`));
