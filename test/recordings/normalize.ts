@@ -27,6 +27,7 @@ const REPLACED: readonly [string, RegExp][] = [
 const CURSORS = ['next_cursor'];
 const POSITIONS = ['position', 'ledger_position'];
 const MEASURED = [
+  'age_days',
   'ms',
   'acknowledged',
   'p50_ms',
