@@ -21,6 +21,14 @@ t.test('one click opens the run of a payroll, and the list shows what its comput
   await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
 });
 
+t.test('a payroll after the next one can be opened from the runs of its employer', async (t) => {
+  const { opened, run } = await openPayroll(t);
+  const page = await opened('/runs?employer_id=acme');
+  await click(page, /^Jul 31, 2026/);
+  await page.waitForURL('**/runs/acme-biweekly-2026-07-31');
+  t.match(await run('acme-biweekly-2026-07-31'), { state: 'open', pay_date: '2026-07-31' });
+});
+
 const TWO = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
 
 t.test('one click starts every payroll, and the list shows what each needs', async (t) => {

@@ -4,7 +4,7 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, later, state } from '../../elements/facts.ts';
-import { choicesOf, problemSummary } from '../../elements/fields.ts';
+import { choicesOf, hiddenFields, problemSummary } from '../../elements/fields.ts';
 import { count, counted, dayOf, dayText, difference, lacksScope, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
@@ -12,6 +12,7 @@ import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/l
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { payrollAction, payrollsOf } from '../home.ts';
+import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
@@ -23,6 +24,8 @@ import { breakdown } from './totals.ts';
 type Run = labels.Run;
 type Summary = Schemas['PayrollRunSummary'];
 
+/** Pay dates that a person may choose to start: two months of a biweekly schedule. */
+const PAY_DATES_SHOWN = 4;
 const FILTERS = [
   { name: 'employer_id', label: 'Employer ID' },
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(labels.STATES)) },
@@ -39,6 +42,7 @@ export function runPages({ page, part }: Console): void {
         ${may('runs:write') && html`<a class="button quiet" href=${address('/runs/new', { employer_id, kind: 'off_cycle' })}>New off-cycle run</a>`}
         <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
       </div>
+      ${employer_id !== undefined && may('runs:write') && (await nextPayDates(visit, employer_id))}
       ${filterForm('/runs', query, FILTERS)}
       ${data.length === 0 ? nothing(visit) : runTable(data)}
       ${pager('/runs', query, next_cursor)}
@@ -181,6 +185,32 @@ function uncomputable(problem: ProblemDetails): Html {
       ${problemSummary(problem)}
       <p>Data that it needs has changed since it was created. Fix that, or delete the run and create a new one.</p>
     </section>
+  `;
+}
+
+/** Renders a button for each of the next pay dates of the employer, which opens its run: the first payroll may come later than the next date. */
+async function nextPayDates({ api, today }: Visit, employer_id: string): Promise<Html | null> {
+  const schedules = (await scheduleYearsOf(api, employer_id)).flatMap((year) => year.schedules);
+  const payrolls = schedules.flatMap(({ pay_frequency, pay_group = null, pay_dates }) =>
+    pay_dates.map(({ pay_date }) => ({ employer_id, pay_frequency, pay_group, pay_date })),
+  );
+  const next = payrolls
+    .filter(({ pay_date }) => pay_date >= today)
+    .toSorted((payroll, other) => (payroll.pay_date < other.pay_date ? -1 : 1))
+    .slice(0, PAY_DATES_SHOWN);
+  if (next.length === 0) return null;
+  return html`
+    <div class="actions">
+      <span>Open the payroll of</span>
+      ${next.map(
+        (payroll) => html`
+          <form hx-post="/payrolls/open">
+            ${hiddenFields({ ...payroll, pay_group: payroll.pay_group ?? '' })}
+            <button type="submit" class="quiet">${dayText(payroll.pay_date)}${schedules.length > 1 && `, ${titleOf(payroll)}`}<span class="hidden-label">${`: ${labels.nameOf(payroll)}`}</span></button>
+          </form>
+        `,
+      )}
+    </div>
   `;
 }
 

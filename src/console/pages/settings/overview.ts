@@ -149,7 +149,7 @@ export function dateTable({ pay_dates }: Schedule, caption: string): Html {
   ]);
 }
 
-export function titleOf({ pay_frequency, pay_group }: Schedule): string {
+export function titleOf({ pay_frequency, pay_group }: ScheduleKey): string {
   return (pay_group ?? null) === null ? pay_frequency : `${pay_frequency}, pay group ${pay_group}`;
 }
 
