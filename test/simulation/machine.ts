@@ -35,8 +35,6 @@ export function createMachine(simulation: Simulation) {
   let lastStart = startedAt;
   const instances = new Map<Which, Instance>();
   const choice = seededRandom(seed, 'instance');
-  let path = join(folder, '0', 'sidecar.db');
-  let skewMs = 0;
   /** Counts the crashes. Work of an earlier generation has no effect. */
   let generation = 0;
   let starting = 0;
@@ -45,7 +43,6 @@ export function createMachine(simulation: Simulation) {
   let crash: { why: string; downMs: number; old: string } | null = null;
   let reader: Database | null = null;
   const statements = new Map<string, Statement>();
-  mkdirSync(dirname(path), { recursive: true });
 
   /** Passes a request to one of the sidecars. Null: no response, because none runs or it ended. */
   const inject = async (
@@ -75,10 +72,10 @@ export function createMachine(simulation: Simulation) {
     const mine = generation;
     starting += 1;
     const started = startInstance({
-      config: configOf(`sqlite:${path}`, seededRandom(seed, 'config')),
+      config: configOf(machine.databaseUrl, seededRandom(seed, 'config')),
       clocks: {
-        now: () => new Date(time.now() + skewMs + offMs),
-        sharedNow: async () => new Date(time.now() + skewMs),
+        now: () => new Date(time.now() + machine.skewMs + offMs),
+        sharedNow: async () => new Date(time.now() + machine.skewMs),
         elapsed: { now: () => time.now() - startedAt, idle: () => time.now() - startedAt },
         uptimeMs: () => time.now() - startedAt,
       },
@@ -130,21 +127,14 @@ export function createMachine(simulation: Simulation) {
     rmSync(dirname(old), { recursive: true, force: true });
   };
 
-  return {
+  const machine = {
     encryptor: createEncryptor([{ id: 'k1', key: DATA_KEY }]),
-    get path() {
-      return path;
-    },
-    get databaseUrl() {
-      return `sqlite:${path}`;
+    path: join(folder, '0', 'sidecar.db'),
+    get databaseUrl(): string {
+      return `sqlite:${this.path}`;
     },
     /** How far the machine's clock is off, in milliseconds. The time of the database is this clock's. */
-    get skewMs() {
-      return skewMs;
-    },
-    set skewMs(ms: number) {
-      skewMs = ms;
-    },
+    skewMs: 0,
     /** When a sidecar was started last. */
     startedAt: (): number => lastStart,
     isUp: (): boolean => instances.has('first'),
@@ -152,7 +142,7 @@ export function createMachine(simulation: Simulation) {
     hasCrashed: (): boolean => crash !== null,
     /** Reads the database as it is, without the code of the sidecar. */
     query: ((sql, ...parameters) => {
-      reader ??= openUnwatched(path, { readonly: true });
+      reader ??= openUnwatched(machine.path, { readonly: true });
       const statement = statements.get(sql) ?? reader.prepare(sql);
       statements.set(sql, statement);
       return statement.all(...parameters);
@@ -192,13 +182,13 @@ export function createMachine(simulation: Simulation) {
     /** Ends all sidecars now. Called in the middle of a statement, which then throws. */
     crash(why: string, downMs: number): void {
       if (crash !== null) return;
-      crash = { why, downMs, old: path };
+      crash = { why, downMs, old: machine.path };
       generation += 1;
       // Nothing reaches a sidecar from here on, so that only calls and starts of the next generation are counted.
       instances.clear();
       starting = 0;
       calls = 0;
-      path = crashFiles(path, join(folder, String(generation)));
+      machine.path = crashFiles(machine.path, join(folder, String(generation)));
       ended.resolve(null);
     },
     /** Starts again on what the crash left on the disk. */
@@ -215,11 +205,12 @@ export function createMachine(simulation: Simulation) {
     /** Ends everything without a stop. */
     async end(): Promise<void> {
       generation += 1;
-      const old = path;
-      crashFiles(path, join(folder, 'end'));
-      await forget(old);
+      crashFiles(machine.path, join(folder, 'end'));
+      await forget(machine.path);
     },
   };
+  mkdirSync(dirname(machine.path), { recursive: true });
+  return machine;
 }
 
 function configOf(databaseUrl: string, draw: Random): Config {

@@ -84,32 +84,29 @@ function change(simulation: Simulation, index: number): void {
   const { employer, person } = pick(draw, everyone);
   const employee_id = person.employee.employee_id;
   const kind = draw();
+  const report = (name: string, body: object): void => send(simulation, name, body, index);
+  const staying = employer.people.filter(({ terminated }) => terminated === null);
   if (kind < 0.3) {
     const hired = world.newPerson(employer, daysAfter(today, Math.floor(draw() * 20) - 10));
     employer.people.push(hired);
-    report(simulation, 'new-hire', { ...hired.employee, employer_id: employer.id }, index);
-    return;
-  }
-  const staying = employer.people.filter(({ terminated }) => terminated === null);
-  // A census without employees is refused.
-  if (kind < 0.5 && staying.length > 2) {
+    report('new-hire', { ...hired.employee, employer_id: employer.id });
+  } else if (kind < 0.5 && staying.length > 2) {
+    // A census without employees is refused.
     const termination_date = daysAfter(today, Math.floor(draw() * 20) - 8);
     person.terminated = termination_date;
-    report(simulation, 'termination', { employee_id, termination_date }, index);
-    return;
-  }
-  if (kind < 0.75) {
+    report('termination', { employee_id, termination_date });
+  } else if (kind < 0.75) {
     const address = { ...person.employee.address, line1: `${index} Changed Street` };
     person.employee.address = address;
-    report(simulation, 'demographic', { employee_id, address }, index);
-    return;
+    report('demographic', { employee_id, address });
+  } else {
+    const pay_frequency = pick(draw, employer.frequencies);
+    person.employee.pay_frequency = pay_frequency;
+    report('compensation-change', { employee_id, pay_frequency });
   }
-  const pay_frequency = pick(draw, employer.frequencies);
-  person.employee.pay_frequency = pay_frequency;
-  report(simulation, 'compensation-change', { employee_id, pay_frequency }, index);
 }
 
-function report(simulation: Simulation, kind: string, body: object, index: number): void {
+function send(simulation: Simulation, kind: string, body: object, index: number): void {
   const { machine, persist, confirm, count } = simulation;
   const headers = { 'idempotency-key': `change-${index}` };
   const request = () => machine.call('POST', `/v1/employee-changes/${kind}`, body, headers);

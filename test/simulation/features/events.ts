@@ -97,33 +97,27 @@ function change(simulation: Simulation, elections: Elections, draw: Random, inde
   const { election } = before;
   const today = dayOf(time.now());
   const kind = draw();
-  if (kind < 0.05) {
-    send(simulation, { id, type: 'employee.unheard-of', data: { a: 1 } });
-    return;
-  }
-  if (kind < 0.1) {
+  const now = new Date(time.now()).toISOString();
+  if (kind < 0.05) send(simulation, { id, type: 'employee.unheard-of', data: { a: 1 } });
+  else if (kind < 0.1) {
     const bad = [{ ...election, period: 'daily' }, { ...election, id: 7 }, { employee_id: 'x' }];
     send(simulation, { id, data: pick(draw, bad) });
-    return;
-  }
-  if (kind < 0.15) {
+  } else if (kind < 0.15) {
     // The provider resends an acknowledged event, and sometimes with another body.
     const ids = [...provider.acknowledged.keys()];
     const event = provider.acknowledged.get(ids[Math.floor(draw() * ids.length)] ?? '');
     if (event !== undefined)
       provider.send({ id: event.id, body: draw() < 0.5 ? event.body : `${event.body} ` });
-    return;
-  }
-  if (kind < 0.2) {
+  } else if (kind < 0.2) {
     const stranger = { ...election, id: `ded-stranger-${index}`, employee_id: `stranger-${index}` };
-    send(simulation, { id, data: stranger, createdAt: new Date(time.now()).toISOString() });
-    return;
+    send(simulation, { id, data: stranger, createdAt: now });
+  } else {
+    elections.delete(election.id as string);
+    const changed: Election = { ...election, ...changesOf(draw, today, election) };
+    const createdAt = kind < 0.3 ? before.createdAt : kind < 0.35 ? null : now;
+    elections.set(changed.id as string, { election: changed, createdAt: createdAt ?? before.createdAt });
+    send(simulation, { id, data: changed, createdAt });
   }
-  elections.delete(election.id as string);
-  const changed: Election = { ...election, ...changesOf(draw, today, election) };
-  const createdAt = kind < 0.3 ? before.createdAt : kind < 0.35 ? null : new Date(time.now()).toISOString();
-  elections.set(changed.id as string, { election: changed, createdAt: createdAt ?? before.createdAt });
-  send(simulation, { id, data: changed, createdAt });
 }
 
 function changesOf(draw: Random, today: string, { effective_start: start }: Election): Election {
