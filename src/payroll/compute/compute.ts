@@ -7,6 +7,7 @@ import { readEmployees } from './employees.ts';
 import { type Begun, takeItemsOf, unitsInRun } from './items-in-run.ts';
 import { regularLines } from './regular-lines.ts';
 import type { EmployeeLines, Taking } from './taking.ts';
+import { inTurns } from './turns.ts';
 
 /** Yields all employees of a computation, so that those outside the run are accounted for too. */
 export async function* computeRun(
@@ -15,17 +16,18 @@ export async function* computeRun(
   after = '',
 ): AsyncGenerator<EmployeeLines[]> {
   for await (const page of readEmployees(db, computation, after)) {
-    const begun = page.map((employee): Begun => {
-      const regular = linesOfPaycheck(computation, employee);
-      return { employee, regular, units: unitsInRun(computation, employee, regular) };
-    });
+    const begun: Begun[] = [];
+    for await (const employees of inTurns(page)) {
+      for (const employee of employees) {
+        const regular = linesOfPaycheck(computation, employee);
+        begun.push({ employee, regular, units: unitsInRun(computation, employee, regular) });
+      }
+    }
     const takings = await takeItemsOf(db, computation, begun);
     yield begun.map(({ employee, regular }, index): EmployeeLines => {
       const taking = takings[index] as Taking;
       return { employee, lines: [...regular, ...taking.lines].sort(byPlace), taking };
     });
-    // Let other requests proceed.
-    await new Promise(setImmediate);
   }
 }
 

@@ -14,6 +14,7 @@ import { createNotes, type Note, type Noted } from './notes.ts';
 import { createOpenItemSums } from './open-item-sums.ts';
 import type { EmployeeLines } from './taking.ts';
 import { LineTotals } from './totals.ts';
+import { inTurns } from './turns.ts';
 
 export type Summary = {
   totals: Totals;
@@ -34,7 +35,9 @@ export async function summarize(
 ): Promise<Summary> {
   const summary = createSummary(computation);
   for await (const page of computeRun(db, computation)) {
-    const texts = page.map((computed) => summary.add(computed));
+    const texts: string[] = [];
+    for await (const employees of inTurns(page))
+      for (const computed of employees) texts.push(summary.add(computed));
     await onPage(page, texts);
   }
   return summary.summary();
