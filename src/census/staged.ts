@@ -6,6 +6,7 @@
 import { type NotNull, sql } from 'kysely';
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
+import { isOneOfOrAny } from '../database/bulk.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
@@ -77,12 +78,13 @@ export async function currentCensus(db: Db | Trx, employerId: string) {
   return census ?? null;
 }
 
-/** Returns the employers with a staged census. */
-export async function employersWithCensus(db: Db): Promise<Set<string>> {
+/** Returns the employers with a staged census. `employers`: only these; null for all. */
+export async function employersWithCensus(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
   const rows = await db
     .selectFrom('staged_censuses')
     .select('employer_id')
     .where(sql<boolean>`state = 'current'`)
+    .where(isOneOfOrAny(db, 'employer_id', employers))
     .execute();
   return new Set(rows.map(({ employer_id }) => employer_id));
 }

@@ -1,6 +1,7 @@
 /** Census syncs: each request for a census opens one. Several may share an upload. All times are texts. */
 import { randomUUID } from 'node:crypto';
 import { sql, type Updateable } from 'kysely';
+import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
@@ -97,9 +98,14 @@ export async function reviveSyncs(
     .execute();
 }
 
-/** Returns the employers for which a census was ever requested. */
-export async function employersWithSyncs(db: Db): Promise<Set<string>> {
-  const rows = await db.selectFrom('census_syncs').select('employer_id').distinct().execute();
+/** Returns the employers for which a census was ever requested. `employers`: only these; null for all. */
+export async function employersWithSyncs(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('census_syncs')
+    .select('employer_id')
+    .distinct()
+    .where(isOneOfOrAny(db, 'employer_id', employers))
+    .execute();
   return new Set(rows.map(({ employer_id }) => employer_id));
 }
 

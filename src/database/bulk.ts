@@ -13,6 +13,11 @@ export function isOneOf(db: Db | Trx, column: string, values: readonly (string |
     : sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
+/** Returns the same condition, which every row meets if `values` is null. */
+export function isOneOfOrAny(db: Db | Trx, column: string, values: readonly (string | number)[] | null) {
+  return values === null ? sql<SqlBool>`1 = 1` : isOneOf(db, column, values);
+}
+
 /** Returns the same condition for a subquery's values. The subquery runs first, so an index of the column is used. */
 export function isOneOfSelected(db: Db | Trx, column: string, subquery: RawBuilder<unknown>) {
   return engineOf(db) === 'postgres'

@@ -23,7 +23,7 @@ import { finalFigures } from '../../payroll/records/regular-runs.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readPayrollRevision } from '../../payroll/settings/lock.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
-import { seesEmployer } from '../employers.ts';
+import { employersOf, seesEmployer } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -110,13 +110,13 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { query } = request;
       const after = dueCursor.decode(query.cursor) ?? '';
-      const all = await payrollsDue(db, now());
-      const due = all.filter(
-        (row) =>
-          sortKeyOf(row) > after &&
-          [undefined, row.employer_id].includes(query.employer_id) &&
-          seesEmployer(request, row.employer_id),
-      );
+      const { employer_id } = query;
+      const employers =
+        employer_id === undefined
+          ? employersOf(request)
+          : [employer_id].filter((id) => seesEmployer(request, id));
+      const all = await payrollsDue(db, employers, now());
+      const due = all.filter((row) => sortKeyOf(row) > after);
       const size = query.limit ?? LIMIT_DEFAULT;
       const page = due.slice(0, size);
       const last = page.at(-1);

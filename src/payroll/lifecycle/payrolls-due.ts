@@ -68,20 +68,31 @@ export type PayrollDue = {
 type Runs = Awaited<ReturnType<typeof currentRegularRuns>>;
 type Key = { employer_id: string; pay_frequency: string | null; pay_group: string | null };
 
-/** Returns the payrolls that are due by pay date, then the employers that need a setup. A pay date before `now` is overdue. */
-export async function payrollsDue(db: Db, now: Date): Promise<PayrollDue[]> {
+/**
+ * Returns the payrolls that are due by pay date, then the employers that need a setup. A pay date before `now` is overdue.
+ * `employers`: only payrolls of these; null for all.
+ */
+export async function payrollsDue(
+  db: Db,
+  employers: readonly string[] | null,
+  now: Date,
+): Promise<PayrollDue[]> {
   const today = utcDay(now);
-  const schedules = await schedulesByEmployer(db);
-  const codes = await employersWithCodes(db);
-  const policies = await employersWithPolicy(db);
-  const counted = new Set([...(await employersInRoster(db)), ...(await employersWithCensus(db))]);
-  const known = [...schedules.keys(), ...codes, ...policies, ...counted, ...(await employersWithSyncs(db))];
-  const lasts = new Map((await lastPayDates(db)).map((row) => [textOf(row), row.pay_date]));
-  const runs = await currentRegularRuns(db, today);
+  const schedules = await schedulesByEmployer(db, employers);
+  const codes = await employersWithCodes(db, employers);
+  const policies = await employersWithPolicy(db, employers);
+  const counted = new Set([
+    ...(await employersInRoster(db, employers)),
+    ...(await employersWithCensus(db, employers)),
+  ]);
+  const syncing = await employersWithSyncs(db, employers);
+  const known = [...schedules.keys(), ...codes, ...policies, ...counted, ...syncing];
+  const lasts = new Map((await lastPayDates(db, employers)).map((row) => [textOf(row), row.pay_date]));
+  const runs = await currentRegularRuns(db, employers, today);
   const runsByKey = Map.groupBy(runs, textOf);
   const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
   const computations = await computationsOf(db, openRuns);
-  const approving = await employersWithApproval(db);
+  const approving = await employersWithApproval(db, employers);
   const approved = await approvedEtags(db, openRuns);
   const data = { position: await readPosition(db), revision: await readPayrollRevision(db) };
   const isOutdated = (computation: StoredComputation) =>

@@ -1,19 +1,24 @@
-/** Regular runs of all employers, for the list of payrolls that are due. Only `finalFigures` reads the frozen columns. */
+/**
+ * Regular runs of several employers (of all if `employers` is null) for the list of payrolls that are due. Only `finalFigures`
+ * reads the frozen columns.
+ */
 import { sql } from 'kysely';
-import { isOneOf } from '../../database/bulk.ts';
+import { isOneOf, isOneOfOrAny } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { frozenOutcomeOf } from './outcome.ts';
 import { totalsOf } from './totals.ts';
 
+type Employers = readonly string[] | null;
+
 /** Returns the latest finalized pay date of each employer, pay frequency and pay group. */
-export async function lastPayDates(db: Db) {
+export async function lastPayDates(db: Db, employers: Employers) {
   const { rows } = await sql<{
     employer_id: string;
     pay_frequency: string;
     pay_group: string;
     pay_date: string;
   }>`select employer_id, pay_frequency, coalesce(pay_group, '') as pay_group, max(pay_date) as pay_date
-    from payroll_runs where state = 'finalized' and kind = 'regular'
+    from payroll_runs where state = 'finalized' and kind = 'regular' and ${isOneOfOrAny(db, 'employer_id', employers)}
     group by employer_id, pay_frequency, coalesce(pay_group, '')`.execute(db);
   return rows.map((row) => ({ ...row, pay_group: row.pay_group === '' ? null : row.pay_group }));
 }
@@ -21,12 +26,13 @@ export async function lastPayDates(db: Db) {
 const PAYROLL = ['run_id', 'employer_id', 'pay_frequency', 'pay_group', 'pay_date', 'state'] as const;
 
 /** Returns the open regular runs, and the finalized ones with a pay date on or after a day. */
-export async function currentRegularRuns(db: Db, day: string) {
+export async function currentRegularRuns(db: Db, employers: Employers, day: string) {
   const open = await db
     .selectFrom('payroll_runs')
     .select(PAYROLL)
     .where('state', '=', sql.lit('open'))
     .where('kind', '=', sql.lit('regular'))
+    .where(isOneOfOrAny(db, 'employer_id', employers))
     .execute();
   const finalized = await db
     .selectFrom('payroll_runs')
@@ -34,6 +40,7 @@ export async function currentRegularRuns(db: Db, day: string) {
     .where('pay_date', '>=', day)
     .where('state', '=', sql.lit('finalized'))
     .where('kind', '=', sql.lit('regular'))
+    .where(isOneOfOrAny(db, 'employer_id', employers))
     .execute();
   return [...open, ...finalized];
 }

@@ -1,12 +1,15 @@
-/** The payroll settings of all employers at once. */
+/** The payroll settings of several employers at once: of all if `employers` is null. */
 import { sql } from 'kysely';
+import { isOneOfOrAny } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { parseSchedules, type Schedule } from './schedules.ts';
 
+type Employers = readonly string[] | null;
+
 /** Returns the pay schedules of each employer that has set any, which may be an empty list. */
-export async function schedulesByEmployer(db: Db): Promise<Map<string, Schedule[]>> {
+export async function schedulesByEmployer(db: Db, employers: Employers): Promise<Map<string, Schedule[]>> {
   const { rows } = await sql<{ employer_id: string; schedules: string }>`
-    select employer_id, schedules from pay_schedules as latest where version =
+    select employer_id, schedules from pay_schedules as latest where ${isOneOfOrAny(db, 'employer_id', employers)} and version =
       (select max(version) from pay_schedules where employer_id = latest.employer_id)`.execute(db);
   return new Map(
     rows.map(({ employer_id, schedules }) => [employer_id, parseSchedules(schedules, employer_id)]),
@@ -14,23 +17,28 @@ export async function schedulesByEmployer(db: Db): Promise<Map<string, Schedule[
 }
 
 /** Returns the employers that have a payroll code now. */
-export async function employersWithCodes(db: Db): Promise<Set<string>> {
+export async function employersWithCodes(db: Db, employers: Employers): Promise<Set<string>> {
   const { rows } = await sql<{ employer_id: string }>`
-    select employer_id from payroll_codes as latest where codes <> '[]' and version =
+    select employer_id from payroll_codes as latest where ${isOneOfOrAny(db, 'employer_id', employers)} and codes <> '[]' and version =
       (select max(version) from payroll_codes where employer_id = latest.employer_id)`.execute(db);
   return new Set(rows.map(({ employer_id }) => employer_id));
 }
 
 /** Returns the employers that require a second approval now. */
-export async function employersWithApproval(db: Db): Promise<Set<string>> {
+export async function employersWithApproval(db: Db, employers: Employers): Promise<Set<string>> {
   const { rows } = await sql<{ employer_id: string }>`
-    select employer_id from approval_settings as latest where required = 1 and version =
+    select employer_id from approval_settings as latest where ${isOneOfOrAny(db, 'employer_id', employers)} and required = 1 and version =
       (select max(version) from approval_settings where employer_id = latest.employer_id)`.execute(db);
   return new Set(rows.map(({ employer_id }) => employer_id));
 }
 
 /** Returns the employers with a payroll policy. */
-export async function employersWithPolicy(db: Db): Promise<Set<string>> {
-  const rows = await db.selectFrom('payroll_policies').select('employer_id').distinct().execute();
+export async function employersWithPolicy(db: Db, employers: Employers): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('payroll_policies')
+    .select('employer_id')
+    .distinct()
+    .where(isOneOfOrAny(db, 'employer_id', employers))
+    .execute();
   return new Set(rows.map(({ employer_id }) => employer_id));
 }
