@@ -41,7 +41,9 @@ export const EventSubject = component(
 export type EventSubject = Static<typeof EventSubject>;
 
 /** `days`: the days on which the version of a deduction event is in effect. Null without one, and for other events. */
-export type EventEffect = { effect: Effect; subject: EventSubject; days: Days | null };
+type Meaning = { effect: Effect; subject: EventSubject; days: Days | null };
+/** Its effect, the version that it added to the ledger, and the census sync that it requested. */
+export type EventEffect = Meaning & { version: AddedVersion | null; sync: RequestedSync | null };
 
 const NAMES_NOTHING: EventSubject = {
   employee_id: null,
@@ -62,24 +64,28 @@ export async function effectsOfEvents(
   const versions = new Map((await versionsOfEvents(db, ids)).map((version) => [version.event_id, version]));
   const replaced = [...versions.values()].filter(({ is_latest }) => !is_latest);
   const days = await daysOfVersions(db, [...new Set(replaced.map(({ deduction_id }) => deduction_id))]);
-  const censusEvents = [...(await syncsOfEvents(db, ids)), ...(await completionsOfEvents(db, ids))];
-  const employers = new Map(censusEvents.map(({ event_id, employer_id }) => [event_id, employer_id]));
+  const syncs = new Map((await syncsOfEvents(db, ids)).map((sync) => [sync.event_id, sync]));
+  const completions = await completionsOfEvents(db, ids);
+  const employers = new Map(
+    [...syncs.values(), ...completions].map(({ event_id, employer_id }) => [event_id, employer_id]),
+  );
   return new Map(
     events.map((event) => {
-      const version = versions.get(event.event_id);
-      return [
-        event.event_id,
-        version === undefined
-          ? { effect: effectOf(event), subject: namedBy(event, employers.get(event.event_id)), days: null }
-          : effectOfVersion(version, days),
-      ];
+      const { event_id } = event;
+      const version = versions.get(event_id) ?? null;
+      const meaning =
+        version === null
+          ? { effect: effectOf(event), subject: namedBy(event, employers.get(event_id)), days: null }
+          : effectOfVersion(version, days);
+      return [event_id, { ...meaning, version, sync: syncs.get(event_id) ?? null }];
     }),
   );
 }
 
-type AddedVersion = Awaited<ReturnType<typeof versionsOfEvents>>[number];
+export type AddedVersion = Awaited<ReturnType<typeof versionsOfEvents>>[number];
+type RequestedSync = Awaited<ReturnType<typeof syncsOfEvents>>[number];
 
-function effectOfVersion(version: AddedVersion, daysOfReplaced: ReadonlyMap<number, Days>): EventEffect {
+function effectOfVersion(version: AddedVersion, daysOfReplaced: ReadonlyMap<number, Days>): Meaning {
   const { starts_on, ends_on, is_latest, late } = version;
   const isNever = starts_on !== null && ends_on !== null && ends_on < starts_on;
   const ownDays = isNever ? null : { from: starts_on, until: ends_on };

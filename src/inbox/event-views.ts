@@ -1,11 +1,9 @@
 /** Events as the API and the command line show them. */
 import type { Selectable } from 'kysely';
 import Type from 'typebox';
-import { syncsOfEvents } from '../census/sync-list.ts';
 import type { ConflictTable, Db, Trx } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import { versionOfEvent } from '../ledger/record.ts';
-import { type EventEffect, effectsOfEvents } from './event-effects.ts';
+import { type AddedVersion, type EventEffect, effectsOfEvents } from './event-effects.ts';
 import type { KeptBody, StoredEvent, WholeEvent } from './events.ts';
 import { nextStepOf, unappliedChangeOf } from './next-step.ts';
 import { withoutAmounts } from './unapplied.ts';
@@ -38,11 +36,11 @@ function viewEvent(event: StoredEvent, { effect, subject, days }: EventEffect, s
 
 export async function viewWholeEvent(db: Db, { event, conflicts }: WholeEvent, seesSubject: boolean) {
   const { stored_count = 0, unstored_count = 0, last_unstored_at = null } = conflicts ?? {};
-  const [view] = await viewEvents(db, [event], seesSubject);
+  const effect = (await effectsOfEvents(db, [event])).get(event.event_id) as EventEffect;
+  const { version, sync } = effect;
   const unapplied = await unappliedChangeOf(db, event);
-  const version = (await versionOfEvent(db, event.event_id)) ?? null;
   return {
-    ...(view as EventView),
+    ...viewEvent(event, effect, seesSubject),
     next_step: nextStepOf({ event, conflicts }, version, unapplied),
     unapplied:
       unapplied?.change && !seesSubject ? withoutAmounts(unapplied.change) : (unapplied?.change ?? null),
@@ -57,24 +55,26 @@ export async function viewWholeEvent(db: Db, { event, conflicts }: WholeEvent, s
     },
     effects: {
       deduction_version: version === null ? null : viewAddedVersion(version),
-      census_sync: await requestedSync(db, event.event_id),
+      census_sync: sync === null ? null : { id: sync.sync_id, employer_id: sync.employer_id },
     },
   };
 }
 
-function viewAddedVersion(version: NonNullable<Awaited<ReturnType<typeof versionOfEvent>>>) {
+function viewAddedVersion({
+  deduction_id,
+  version,
+  position,
+  late,
+  tie_changed,
+  future_dated,
+}: AddedVersion) {
   return {
-    id: String(version.position),
-    ...version,
-    late: version.late === 1,
-    tie_changed: version.tie_changed === 1,
-    future_dated: version.future_dated === 1,
+    id: String(position),
+    ...{ deduction_id, version, position },
+    late: late === 1,
+    tie_changed: tie_changed === 1,
+    future_dated: future_dated === 1,
   };
-}
-
-async function requestedSync(db: Db, eventId: string) {
-  const [sync] = await syncsOfEvents(db, [eventId]);
-  return sync === undefined ? null : { id: sync.sync_id, employer_id: sync.employer_id };
 }
 
 export const conflictCursor = cursorOf('conflicts', Type.Integer({ minimum: 1 }));

@@ -1,6 +1,6 @@
 /** The action that helps with an event. */
 import type { Db } from '../database/tables.ts';
-import type { versionOfEvent } from '../ledger/record.ts';
+import type { AddedVersion } from './event-effects.ts';
 import type { StoredEvent, WholeEvent } from './events.ts';
 import { namedIn } from './named-in-event.ts';
 import { parseEvent } from './parse-event.ts';
@@ -8,11 +8,6 @@ import { type Described, describeEvents } from './unapplied.ts';
 
 export const NEXT_STEPS = ['none', 'wait', 'reprocess', 'dismiss', 'compare', 'correct'] as const;
 export type NextStep = (typeof NEXT_STEPS)[number];
-
-type AddedVersion = Pick<
-  NonNullable<Awaited<ReturnType<typeof versionOfEvent>>>,
-  'tie_changed' | 'future_dated'
->;
 
 /** Returns what is known of a quarantined event that is not dismissed; null for other events. */
 export async function unappliedChangeOf(db: Db, event: StoredEvent): Promise<Described | null> {
@@ -28,7 +23,7 @@ export async function unappliedChangeOf(db: Db, event: StoredEvent): Promise<Des
  */
 export function nextStepOf(
   { event, conflicts }: WholeEvent,
-  version: AddedVersion | null,
+  version: Pick<AddedVersion, 'tie_changed' | 'future_dated'> | null,
   described: Described | null,
 ): NextStep {
   const { state, body, dismissed_at } = event;

@@ -52,7 +52,7 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
 export function versionOfEvent(db: Db | Trx, eventId: string) {
   return db
     .selectFrom('deduction_versions')
-    .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'future_dated'])
+    .select(['tie_changed', 'future_dated'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
 }
