@@ -647,6 +647,15 @@ export interface paths {
          */
         get: operations["listLinesOfCoverage"];
     };
+    "/v1/employers/{employer_id}/pay-frequencies": {
+        parameters: {
+        };
+        /**
+         * List the pay frequencies in use
+         * @description Lists the pay frequencies of the employer's employees, past and present. Each needs a pay schedule. Requires the scope `runs:read`.
+         */
+        get: operations["listPayFrequencies"];
+    };
     "/v1/employers/{employer_id}/payroll-policy": {
         parameters: {
         };
@@ -4203,6 +4212,11 @@ export interface components {
             /** @description Sorted. Empty if there is no deduction. */
             lines_of_coverage: string[];
         };
+        /** @description The pay frequencies that an employer uses. */
+        PayFrequencies: {
+            /** @description The most common first. Empty if none was reported. */
+            pay_frequencies: string[];
+        };
         /** @description An employer's payroll policy with its history: the options of its runs. */
         PayrollPolicy: {
             /** @description The newest `effective_from` first, then the newest version. Empty without a policy. */
@@ -7138,6 +7152,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LinesOfCoverage"];
+                };
+            };
+            400: components["responses"]["invalid-request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not-found"];
+            429: components["responses"]["too-many-attempts"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["unavailable"];
+        };
+    };
+    listPayFrequencies: {
+        parameters: {
+            path: {
+                /** @description The employer ID that payroll and the benefits service share. */
+                employer_id: components["parameters"]["employer_id"];
+            };
+        };
+        responses: {
+            /** @description The pay frequencies that an employer uses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayFrequencies"];
                 };
             };
             400: components["responses"]["invalid-request"];

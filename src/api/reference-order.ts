@@ -123,6 +123,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getPayrollCodes',
       'putPayrollCodes',
       'listLinesOfCoverage',
+      'listPayFrequencies',
       'getPayrollPolicy',
       'putPayrollPolicy',
       'getSecondApproval',

@@ -1,6 +1,6 @@
 /** The roster: what each source reported about an employment, appended on the ledger's positions. */
 import { type RawBuilder, sql } from 'kysely';
-import { insertRows, isOneOf } from '../database/bulk.ts';
+import { insertRows, isOneOf, isOneOfOrAny } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { DATED, employersOn, employmentsOf, isRepeated, type RosterFact } from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
@@ -149,10 +149,27 @@ function reports(db: Db | Trx, employeeIds: readonly string[]) {
     .orderBy('position');
 }
 
-/** Returns the employers that have or had an employee. */
-export async function employersInRoster(db: Db): Promise<Set<string>> {
-  const rows = await db.selectFrom('roster').select('employer_id').distinct().execute();
+/** Returns the employers that have or had an employee. `employers`: only these; null for all. */
+export async function employersInRoster(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('roster')
+    .select('employer_id')
+    .distinct()
+    .where(isOneOfOrAny(db, 'employer_id', employers))
+    .execute();
   return new Set(rows.map(({ employer_id }) => employer_id));
+}
+
+/** Returns the pay frequencies that were last reported for an employer's employees, past and present, the most common first. */
+export async function frequenciesInUse(db: Db, employerId: string): Promise<string[]> {
+  const { rows } = await sql<{ pay_frequency: string }>`
+    select pay_frequency from (
+      select (select pay_frequency from roster_facts
+        where roster_facts.employee_id = roster.employee_id and roster_facts.employer_id = roster.employer_id
+          and pay_frequency is not null order by roster_facts.position desc limit 1) as pay_frequency
+      from roster where employer_id = ${employerId}) as reported
+    where pay_frequency is not null group by pay_frequency order by count(*) desc, pay_frequency`.execute(db);
+  return rows.map(({ pay_frequency }) => pay_frequency);
 }
 
 /** Returns the ids of an employer's employees, past and present, in order. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BIWEEKLY, schedule, setSchedules } from '../support/payroll.ts';
+import { BIWEEKLY, employment, learn, schedule, setSchedules } from '../support/payroll.ts';
 import type { PayrollConsole } from './runs-stage.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
@@ -87,8 +87,8 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
   await page.getByRole('combobox', { name: 'Year of the pay dates' }).selectOption('2026');
   await click(page, 'Generate');
-  await page.getByRole('link', { name: 'Weekly or biweekly: one pay date' }).waitFor();
-  await page.getByLabel('Weekly or biweekly: one pay date').fill('2026-01-02');
+  await page.getByRole('link', { name: 'One pay date of the year' }).waitFor();
+  await page.getByLabel('One pay date of the year').fill('2026-01-02');
   await page.getByLabel('Days from period end to pay date').fill('5');
   await click(page, 'Generate');
   await page.getByText('Preview of 2026: 26 pay dates. Nothing is saved yet.').waitFor();
@@ -106,13 +106,22 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   t.match([generated.pay_group, generated.pay_dates[2].pay_date], ['generated', '2026-01-30']);
   await setSchedules(stage.db, (await scheduleOf(stage)).slice(0, 2));
 
+  await learn(stage.db, ...['w-1', 'w-2', 'w-3'].map((id) => employment(id, { pay_frequency: 'weekly' })));
+  await page.goto('/settings/pay-schedule?employer_id=acme');
+  const frequency = page.getByLabel('Pay frequency');
+  t.equal(await frequency.inputValue(), 'weekly', 'its employees are paid weekly, and no schedule is');
+  await frequency.selectOption('monthly');
+  t.notOk(await page.getByLabel('One pay date of the year').isVisible());
+  t.ok(await page.getByLabel('Pay day of the month', { exact: true }).isVisible());
+
   await page.goto('/settings/pay-schedule?employer_id=acme&year=2027&pay_frequency=biweekly');
-  const continued = page.getByLabel('Weekly or biweekly: one pay date');
+  const continued = page.getByLabel('One pay date of the year');
   t.equal(await continued.inputValue(), BIWEEKLY.at(-1)?.pay_date, 'a new year continues the year before');
   t.equal(await page.getByLabel('Days from period end to pay date').inputValue(), '5');
   await page.goto('/settings?employer_id=acme');
 
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
+  await page.getByLabel('Pay frequency').selectOption('biweekly');
   await page.getByText('Paste rows from a spreadsheet').click();
   const rows = BIWEEKLY.map((date) => Object.values(date).map(slashed).join('\t'));
   await page.getByLabel('Rows to add').fill(rows.join('\n'));

@@ -3,6 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { utcDay } from '../../contract/instant.ts';
 import { transact } from '../../database/transaction.ts';
 import { linesInUse } from '../../ledger/lines-in-use.ts';
+import { frequenciesInUse } from '../../ledger/roster.ts';
 import { putScheduleYear } from '../../payroll/lifecycle/schedules.ts';
 import { CODES, PayrollCodes } from '../../payroll/settings/codes.ts';
 import { PayrollPolicy, POLICY, PolicyRequest } from '../../payroll/settings/policy.ts';
@@ -46,7 +47,7 @@ type Words = {
 
 export function payrollSettingRoutes(app: Api, parts: ApiParts): void {
   scheduleRoutes(app, parts);
-  lineRoute(app, parts);
+  inUseRoutes(app, parts);
   settingRoutes(app, parts, CODES, {
     path: 'payroll-codes',
     name: 'PayrollCodes',
@@ -173,7 +174,17 @@ const LinesInUse = field.component(
   'The lines of coverage that an employer uses.',
 );
 
-function lineRoute(app: Api, { db, now }: ApiParts): void {
+const FrequenciesInUse = field.component(
+  'PayFrequencies',
+  {
+    pay_frequencies: Type.Array(Type.String(), {
+      description: 'The most common first. Empty if none was reported.',
+    }),
+  },
+  'The pay frequencies that an employer uses.',
+);
+
+function inUseRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/employers/:employer_id/lines-of-coverage',
     operation('Payroll settings', 'runs:read', {
@@ -186,6 +197,20 @@ function lineRoute(app: Api, { db, now }: ApiParts): void {
       response: { 200: LinesInUse },
     }),
     async ({ params }) => ({ lines_of_coverage: await linesInUse(db, params.employer_id, utcDay(now())) }),
+  );
+
+  app.get(
+    '/v1/employers/:employer_id/pay-frequencies',
+    operation('Payroll settings', 'runs:read', {
+      operationId: 'listPayFrequencies',
+      employers: 'employer',
+      summary: 'List the pay frequencies in use',
+      description:
+        "Lists the pay frequencies of the employer's employees, past and present. Each needs a pay schedule.",
+      params: EmployerId,
+      response: { 200: FrequenciesInUse },
+    }),
+    async ({ params }) => ({ pay_frequencies: await frequenciesInUse(db, params.employer_id) }),
   );
 }
 

@@ -80,7 +80,8 @@ export function editorPages({ page, action }: Console): void {
       : `New pay schedule of ${employer_id}`;
     const edited = {
       year,
-      frequency: schedule?.pay_frequency ?? pay_frequency ?? 'biweekly',
+      frequency:
+        schedule?.pay_frequency ?? pay_frequency ?? (await firstFrequency(api, employer_id, schedules)),
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
       rule: ruleOf(pay_dates.at(-1)),
@@ -215,6 +216,18 @@ function placeOfRest(rest: string): Place {
   // A problem of the whole schedule: another one has the same key.
   if (rest === '' || rest === '.pay_frequency') return { id: 'pay_frequency', label: 'Pay frequency' };
   return { id: 'schedule', label: 'Pay dates' };
+}
+
+/** Returns the most common pay frequency of the employees that has no schedule in the year. */
+async function firstFrequency(
+  api: Api,
+  employer_id: string,
+  schedules: readonly settings.Schedule[],
+): Promise<string> {
+  const path = '/v1/employers/{employer_id}/pay-frequencies';
+  const { pay_frequencies } = await api.get(path, { employer_id });
+  const isSet = (frequency: string) => schedules.some(({ pay_frequency }) => pay_frequency === frequency);
+  return pay_frequencies.find((frequency) => !isSet(frequency)) ?? pay_frequencies[0] ?? 'biweekly';
 }
 
 /** Returns rows for the lines of coverage in use that have no code yet. */

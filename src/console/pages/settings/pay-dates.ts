@@ -25,9 +25,9 @@ const DAYS_OF_MONTH = choicesOf({
   [LAST_DAY]: 'last business day',
 });
 const RULE_FIELDS: Specs = {
-  from: { label: 'Weekly or biweekly: one pay date', type: 'date' },
-  day: { label: 'Monthly or semimonthly: day', choices: DAYS_OF_MONTH },
-  second_day: { label: 'Semimonthly: other day', choices: DAYS_OF_MONTH },
+  from: { label: 'One pay date of the year', type: 'date' },
+  day: { label: 'Pay day of the month', choices: DAYS_OF_MONTH },
+  second_day: { label: 'Other pay day of the month', choices: DAYS_OF_MONTH },
   lag_days: { label: 'Days from period end to pay date', size: 4 },
 };
 const DEFAULTS = { year: '', pay_frequency: '', from: '', day: LAST_DAY, second_day: '15', lag_days: '0' };
