@@ -83,7 +83,7 @@ export const LEDGER_FIXES: Fixes = {
 const withText = (link: (id: string) => Html) => (example: string) => {
   const at = example.lastIndexOf(': ');
   if (at === -1) return link(example);
-  const text = example.slice(at).replace(/(?<![^ ])-?\d{1,15}\.\d\d(?![^ ])/, (amount) => money(amount));
+  const text = example.slice(at).replace(/(?<![^ ])-?\d{1,15}\.\d\d(?![^ ,])/g, (amount) => money(amount));
   return html`<span>${link(example.slice(0, at))}${text}</span>`;
 };
 
@@ -116,7 +116,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'ledger-empty': ofEmployer,
     'employees-without-frequency': { ...ofEmployer, example },
     'employees-without-pay-group': { ...ofEmployer, example },
-    overlap: flagged('overlap'),
+    overlap: { ...flagged('overlap'), example: withText(example) },
     'periods-overlap': { example: withText(links.runLink) },
     'employees-not-scheduled': { ...settings, example },
     'start-moved': { scope: 'ledger:read', example: startDecision },
@@ -137,7 +137,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'pay-date-skipped': settings,
     'check-beyond-year': settings,
     'period-differs-from-schedule': settings,
-    'open-after-termination': flagged('open_after_termination'),
+    'open-after-termination': { ...flagged('open_after_termination'), example: withText(example) },
     'absent-from-census': flagged('absent_from_census'),
     'frequency-moved': { ...flagged('frequency_moved'), example: withText(example) },
     'frequency-mismatch': flagged('frequency_mismatch'),

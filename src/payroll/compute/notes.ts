@@ -179,20 +179,31 @@ export function createNotes(computation: Computation) {
     }
   };
 
-  const noteLines = (employeeId: string, lines: readonly Line[]): void => {
+  const noteLines = ({ employeeId, employments }: RunEmployee, lines: readonly Line[]): void => {
     const regular = lines.filter((line) => line.kind === 'regular');
     for (const flag of NOTED_FLAGS) {
       // An adjustment repeats the mismatch of the run that it adjusts.
       const among = flag === 'frequency_mismatch' ? regular : lines;
       const flagged = among.filter((line) => line.flags.includes(flag));
-      if (flagged.length > 0) note(flag, employeeId, flagged.map(versionId));
+      if (flagged.length === 0) continue;
+      const employment = flag === 'open_after_termination' ? employmentAt(employments, run) : undefined;
+      const left = employment && spellOn(employment, run.period_end)?.termination_date;
+      const example = left ? `${employeeId}: left on ${left}, ${linesInWords(flagged)}` : undefined;
+      note(flag, employeeId, flagged.map(versionId), example);
     }
     const overlapping = Map.groupBy(
       regular.filter((line) => line.flags.includes('overlap')),
       (line) => line.line_of_coverage,
     );
-    for (const [coverage, rivals] of overlapping)
-      note(ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal', employeeId, rivals.map(versionId));
+    for (const [coverage, rivals] of overlapping) {
+      const example = `${employeeId}: ${linesInWords(rivals)}`;
+      note(
+        ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal',
+        employeeId,
+        rivals.map(versionId),
+        example,
+      );
+    }
     regular.forEach(noteCodes);
     beyondYear.add(regular);
   };
@@ -277,7 +288,7 @@ export function createNotes(computation: Computation) {
         noteStarts(employee);
         noteUnassigned(employee);
       }
-      if (lines.length > 0) noteLines(employee.employeeId, lines);
+      if (lines.length > 0) noteLines(employee, lines);
       noteItems(employee.employeeId, taking);
       noteNegative(employee.employeeId, lines, taking);
       noteShares(employee, lines);
@@ -294,6 +305,13 @@ export function createNotes(computation: Computation) {
 
 function hasNoAmount({ member_contribution, employer_contribution }: RunVersion): boolean {
   return isZero(member_contribution) && isZero(employer_contribution);
+}
+
+/** `medical 69.23, medical 36.92`. */
+function linesInWords(lines: readonly Line[]): string {
+  return lines
+    .map(({ line_of_coverage, member_amount }) => `${line_of_coverage} ${amountOf(member_amount)}`)
+    .join(', ');
 }
 
 /** The version shows whether the item still rests on the same facts. */

@@ -231,7 +231,12 @@ const SPOILT: Spoilt[] = [
       await deduct(db, 'evt-3', { member_contribution: '170.00' }, '2026-06-02T00:00:00Z');
     },
   ],
-  ['overlap', 'fail', 'emp-1', (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' })],
+  [
+    'overlap',
+    'fail',
+    'emp-1: medical 69.23, medical 69.23',
+    (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' }),
+  ],
   [
     'periods-overlap',
     'fail',
@@ -385,7 +390,7 @@ const SPOILT: Spoilt[] = [
   [
     'open-after-termination',
     'warn',
-    'emp-2',
+    'emp-2: left on 2026-07-01, dental 69.23',
     (db) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
   ],
   [
