@@ -64,5 +64,9 @@ export function runPath(runId: string, below = ''): string {
 
 /** Links an employee to their lines in a run. */
 export function runEmployeeLink(runId: string, employee_id: string): Html {
-  return idLink(address(runPath(runId), { employee_id }), employee_id);
+  return idLink(runEmployeePath(runId, employee_id), employee_id);
+}
+
+export function runEmployeePath(runId: string, employee_id: string): string {
+  return `${address(runPath(runId), { employee_id })}#lines`;
 }

@@ -1,11 +1,12 @@
 /** The last paychecks of an employee: each amount with its pay date and reason. */
 import type { Schemas } from '../../client.ts';
+import { amountOf as amountOfCents, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
 import { dayOf, money, plain } from './format.ts';
-import { address, fitsPath, runPath } from './links.ts';
-import { type Column, table } from './list.ts';
+import { address, fitsPath, runEmployeePath, runPath } from './links.ts';
+import { type Column, table, withNote } from './list.ts';
 
 export type Paycheck = Schemas['Paycheck'];
 type Line = Paycheck['lines'][number];
@@ -24,7 +25,7 @@ export async function lastPaychecks({ api, may }: Visit, employee_id: string): P
 
 /** Links to the lines of the employee in the run. */
 function payDateLink(run_id: string, day: string, employee_id: string): Html {
-  return html`<a href=${address(runPath(run_id), { employee_id })}>${dayOf(day)}</a>`;
+  return html`<a href=${runEmployeePath(run_id, employee_id)}>${dayOf(day)}</a>`;
 }
 
 /** Lists the last amounts of a deduction with their reasons. */
@@ -46,7 +47,7 @@ export function paychecksOfDeduction(paychecks: readonly Paycheck[], deductionId
 
 function amountOf({ member_amount, taken }: LineOfPaycheck): Content {
   if (taken === null || taken === member_amount) return money(member_amount);
-  return html`<span>${money(member_amount)}<span class="soft under">${`${money(taken)} taken`}</span></span>`;
+  return withNote(money(member_amount), `${money(taken)} taken`);
 }
 
 function whyOf({ kind, explanation }: Line): Html {
@@ -62,11 +63,18 @@ export function paycheckTable(paychecks: readonly Paycheck[], employee_id: strin
   ];
   return table(paychecks, { caption: 'Last paychecks', stacked: true }, [
     ['Pay date', ({ run_id, pay_date }) => payDateLink(run_id, pay_date, employee_id), 'name'],
-    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
+    ['Employee amount', totalOf, 'number'],
     ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
     ['Made up of', ({ lines }) => lines.map(partOf).join(' + '), 'wide'],
     ...(may('runs:write') ? [report] : []),
   ]);
+}
+
+function totalOf({ member_amount, lines }: Paycheck): Content {
+  if (lines.every(({ taken, member_amount: amount }) => taken === null || taken === amount))
+    return money(member_amount);
+  const taken = lines.reduce((sum, line) => sum + centsOf(line.taken ?? line.member_amount), 0n);
+  return withNote(money(member_amount), `${money(amountOfCents(taken))} taken`);
 }
 
 /** `medical $69.23`, `medical adjustment −$4.00`. */

@@ -19,6 +19,7 @@ import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
 import { itemsPath } from '../items/labels.ts';
 import { itemColumns } from '../items/list.ts';
 import { notFound } from './list.ts';
+import { nextPaychecks } from './next-paycheck.ts';
 import {
   type Change,
   changeList,
@@ -63,6 +64,7 @@ export function employeePages({ page }: Console): void {
       ${roster.length > 0 && employments(employee.employments, today)}
       ${unappliedNotice(employee.unapplied, visit)}
       ${employee.unapplied_notice !== null && html`<p class="problem">${employee.unapplied_notice}.</p>`}
+      ${await nextPaychecks(visit, employee)}
       ${await deductionsOf(employee, visit)}
       ${itemsOf(employee, visit)}
       ${changesOf(employee)}
