@@ -8,6 +8,7 @@ t.test('actions are listed with who took them and why, also on the page of their
   await deliver(db, [deductionOf('evt_bad', { member_contribution: 'much' })]);
   await apply(db);
   const page = await stage.opened('/events/evt_bad');
+  await page.getByText('Other actions').click();
   await page.getByLabel('Reason').fill('a test event');
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await page.getByText('History').click();

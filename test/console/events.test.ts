@@ -118,6 +118,11 @@ t.test('an event starts with its consequence for paychecks and the action that h
     const first = page.getByRole('region', { name: 'What helps' }).getByRole('button').first();
     if (id in ACTIONS) t.equal(await first.textContent(), ACTIONS[id], id);
   }
+  await page.goto('/events/evt_number');
+  t.match(
+    await page.getByRole('region', { name: 'What helps' }).textContent(),
+    /evt_number.* It contains 210\.5\./,
+  );
   await assertAccessible(t, page, 'an event that needs a correction');
   const specialist = await opened('/events/evt_number', { token: await tokenWith('events:read') });
   const main = await specialist.getByRole('main').textContent();
@@ -183,6 +188,7 @@ t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   await oneOfEach(stage);
   const page = await stage.opened(`/events/${encodeURIComponent(HOSTILE)}`);
   t.match(await page.locator('pre.body').textContent(), '<script>alert(3)</script>', 'markup is text');
+  await page.getByText('Other actions').click();
   await page.getByLabel('Reason for dismissing').fill('sent <i>by</i> mistake');
   await page.keyboard.press('Enter');
   await page.getByText('M: sent <i>by</i> mistake').waitFor();

@@ -11,7 +11,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { employerAdviceFor } from '../ledger/terms.ts';
 import { bodies } from './bodies.ts';
-import { advice, consequence, effectLabel } from './labels.ts';
+import { advice, consequence, effectLabel, messageFor } from './labels.ts';
 
 type Event = Schemas['Event'];
 type Conflicts = Event['conflicts'];
@@ -92,6 +92,7 @@ function actions(event: Event, may: Visit['may']): Html | null {
     });
   const [first, second] = next_step === 'reprocess' ? [reprocess, dismiss] : [dismiss, reprocess];
   const text = advice(event);
+  const message = messageFor(event);
   if (text === null) {
     if (!may('events:write')) return null;
     return html`<details class="card"><summary>Actions</summary>${first}${second}</details>`;
@@ -102,7 +103,8 @@ function actions(event: Event, may: Visit['may']): Html | null {
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">What helps</h2>
       <p>${text}</p>
-      ${may('events:write') ? [first, others] : needed}
+      ${message !== null && html`<p>Message for the benefits service:</p><pre tabindex="0">${message}</pre>`}
+      ${may('events:write') ? (message === null ? [first, others] : html`<details><summary>Other actions</summary>${first}${second}</details>`) : needed}
     </section>
   `;
 }
@@ -145,7 +147,7 @@ function contentsOf({ subject, effects }: Event, may: Visit['may']): Html | null
   if (employee_id === null && employer_id === null) return null;
   const { deduction_version: version } = effects;
   const amount = (contribution: string | null) =>
-    contribution !== null && `${money(contribution)} ${period ?? ''}`;
+    contribution !== null && `${money(contribution)} ${period ?? '(pay frequency not understood)'}`;
   const census =
     employer_id !== null && idLink(may('census:read') ? censusPath(employer_id) : null, employer_id);
   return facts([

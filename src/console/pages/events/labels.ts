@@ -118,8 +118,33 @@ function notApplied({ subject, unapplied, next_step, dismissed_at, event_type }:
     : `Paychecks of ${employee_id} are still computed from ${money(current)} for ${coverage}: ${change} in this event is not applied.`;
 }
 
+/** Returns what to write to the benefits service about an event that it must correct; null for other events. */
+export function messageFor(event: Event): string | null {
+  const { id, envelope_id, next_step, effect, reason, received_at, subject } = event;
+  if (next_step !== 'correct' || effect !== 'not_applied') return null;
+  const deduction = subject?.deduction_id == null ? '' : ` for deduction ${subject.deduction_id}`;
+  const envelope = envelope_id === null ? '' : `, ID in the body ${envelope_id}`;
+  return `Your event ${id}${envelope}${deduction}, received ${received_at}, cannot be applied: ${reason}.${sentValue(event)} Please send a corrected event.`;
+}
+
+/** A value that is quoted: a longer one is in the body. */
+const QUOTED_MAX = 60;
+
+/** Returns the value that the reason is about, as in `data.period: must be …`; empty if it cannot be read. */
+function sentValue({ reason, body }: Event): string {
+  const [, path] = /^(data\.(?:\w+))[:\s]/.exec(reason ?? '') ?? [];
+  if (path === undefined || body === null) return '';
+  try {
+    const value: unknown = JSON.parse(body).data?.[path.slice('data.'.length)];
+    const isShort = typeof value === 'number' || (typeof value === 'string' && value.length <= QUOTED_MAX);
+    return isShort ? ` It contains ${JSON.stringify(value)}.` : '';
+  } catch {
+    return '';
+  }
+}
+
 /** Returns the advice for the next step of an event; null without one. */
-export function advice({ next_step, reason, effect }: Event): string | null {
+export function advice({ next_step, effect }: Event): string | null {
   switch (next_step) {
     case 'reprocess':
       return 'The event can be applied now. Reprocess it.';
@@ -129,7 +154,7 @@ export function advice({ next_step, reason, effect }: Event): string | null {
       return 'Contents contradict each other. Compare the bodies and versions, then dismiss the event.';
     case 'correct':
       return effect === 'not_applied'
-        ? `Reprocessing fails for the same reason: ${reason}. Ask the benefits service to send a corrected event. Once that is applied, dismiss this one.`
+        ? 'Ask the benefits service to send a corrected event. Dismiss this one only after the corrected event is applied. A run that is finalized before then uses the earlier amounts, and the difference becomes an open item.'
         : 'Its time is in the future, so later events of the deduction take no effect until then. Ask the benefits service to correct it, then dismiss it.';
     default:
       return null;

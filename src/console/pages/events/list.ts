@@ -7,7 +7,15 @@ import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
 import { count, counted, instant, money, plain } from '../../elements/format.ts';
 import { address, employeeLink, eventLink, fitsPath } from '../../elements/links.ts';
-import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import {
+  type Column,
+  filterForm,
+  filtersIn,
+  PAGE_ROWS,
+  pager,
+  table,
+  withNote,
+} from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { effectLabel, typeName } from './labels.ts';
@@ -23,7 +31,7 @@ const STATES = ['pending', 'applied', 'ignored', 'quarantined'];
 /** The filters that the API accepts for reprocessing all matching events. The service may send other types. */
 const REPROCESSABLE = [
   { name: 'state', label: 'State', choices: choicesOf(STATES) },
-  { name: 'event_type', label: 'Type', size: 28, suggestions: EVENT_TYPES },
+  { name: 'event_type', label: 'Type', size: 18, suggestions: EVENT_TYPES },
   { name: 'from', label: 'Received from', type: 'datetime-local' },
   { name: 'until', label: 'Received before', type: 'datetime-local' },
 ] as const;
@@ -123,7 +131,7 @@ const subjectColumns: readonly Column<Summary>[] = [
 
 function amountOf({ subject }: Summary): Content {
   if (subject?.member_contribution == null) return '';
-  return html`<span>${money(subject.member_contribution)}<span class="soft under">${subject.period ?? ''}</span></span>`;
+  return withNote(money(subject.member_contribution), subject.period);
 }
 
 function effectOf(event: Summary): Html {
