@@ -83,6 +83,16 @@ for (const picture of document.querySelectorAll('[data-scroll-to]')) {
   picture.scrollLeft = Number(picture.dataset.scrollTo) - picture.clientWidth / 2;
 }
 
+/** Parts that load later move the element of the address. It stays in view until the user acts or all have loaded. */
+let isMoving = location.hash.length > 1;
+for (const name of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
+  addEventListener(name, () => (isMoving = false), { once: true, passive: true });
+new MutationObserver(() => {
+  if (!isMoving) return;
+  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  isMoving = document.querySelector('[hx-trigger=load]') !== null;
+}).observe(document.body, { childList: true, subtree: true });
+
 /** Parts with `hx-trigger="tick from:body"` ask again after this time while the page is visible. */
 const TICK_MS = 5_000;
 setInterval(() => {

@@ -116,7 +116,7 @@ t.test('set up a new employer: 19 interactions from an empty console to a finali
   await use('button', /^Check$/);
   await use('button', /^Stage this census$/);
   await use('link', /^Next: Set the pay schedule$/);
-  await fill('Weekly or biweekly: one pay date', '2026-07-17');
+  await fill('One pay date of the year', '2026-07-17');
   await use('button', /^Generate$/);
   await page.getByText('Preview of 2026').waitFor();
   await use('button', /^Save pay schedule$/);
@@ -149,6 +149,9 @@ t.test('approve as a manager on a phone: three interactions, then the specialist
   const prepared = counting(specialist);
   await prepared.use('button', /^Start/);
   await specialist.getByRole('heading', { name: 'Ready to finalize' }).waitFor();
+  const bar = specialist.getByRole('region', { name: 'Payroll run' });
+  await bar.getByText('waiting for approval').waitFor();
+  t.equal(await bar.getByRole('link', { name: /^(Finalize|Approve)/ }).count(), 0, 'another person is next');
   await specialist.goto('/');
   await specialist.getByText('Waiting for approval').first().waitFor();
 

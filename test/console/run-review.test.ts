@@ -90,7 +90,11 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
   t.match(await cells(page, 'Findings by check'), [[...finding, versions]]);
   await put('next', '2026-07-31');
   await open(page, '/runs/next');
-  t.match(await page.locator('.checks > li').textContent(), `: emp-1, ${HOSTILE}`, 'it stays visible');
+  t.match(
+    await page.locator('.checks > li').textContent(),
+    `: emp-1: medical 69.23, medical 69.23, ${HOSTILE}`,
+    'it stays visible',
+  );
 });
 
 t.test('a newer amount that is not applied is marked wherever its employee is shown', async (t) => {
@@ -260,8 +264,11 @@ t.test('a run is compared with the previous one, and every employee outside it h
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
-  await page.getByText('2 employees before, 2 now, 0 joined, 0 left.').waitFor();
-  t.match(await page.getByRole('region', { name: 'Payroll run' }).textContent(), '$161.53 +$23.07');
+  await page.getByText('2 employees before, 2 now, 0 joined the run, 0 left it.').waitFor();
+  t.match(
+    await page.getByRole('region', { name: 'Payroll run' }).textContent(),
+    '$161.53+$23.07 since the last run',
+  );
   t.strictSame(await cells(page, 'By line of coverage'), [
     ['medical', '$69.23', '$92.30', '+$23.07', '$161.53', '$0.00'],
     ['dental', '$69.23', '$69.23', '$0.00', '$161.53', '$0.00'],

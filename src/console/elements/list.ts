@@ -46,6 +46,11 @@ function classOf(kind: Kind | undefined): string | undefined {
   return kind === 'name' ? undefined : kind;
 }
 
+/** Renders the content of a cell with a note below it. */
+export function withNote(content: Content, note: Content): Html {
+  return html`<span>${content}<span class="soft under">${note}</span></span>`;
+}
+
 export type Filter = Omit<Field, 'value'>;
 
 /** Returns the parameters of an address that are filters. The API validates their values and names the wrong ones. */

@@ -6,7 +6,7 @@ import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts'
 import { field, hiddenFields } from '../elements/fields.ts';
 import { age, count, counted, dayOf, dayText, difference, lacksScope, money } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
-import { table } from '../elements/list.ts';
+import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { type Console, type Done, mayApprove, type Visit } from '../page.ts';
 import { nameOf as nameOfPayroll } from './runs/labels.ts';
@@ -183,7 +183,7 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
 
 function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
   const schedule = [pay_frequency, pay_group].filter((part) => part !== null).join(', ');
-  return html`<span><a href=${address('/runs', { employer_id })}>${employer_id}</a><span class="under soft">${schedule}</span></span>`;
+  return withNote(html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`, schedule);
 }
 
 /** The figures of a finalized run, or of the last computation of an open one. */

@@ -4,7 +4,7 @@ import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import { alignedMoney, dayText, money, plain } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
-import { type Column, table } from '../../elements/list.ts';
+import { type Column, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 
 type Deduction = Schemas['Deduction'];
@@ -164,19 +164,17 @@ export function deductionTable(
     ['Deduction', ({ id }) => deductionLink(id), 'name'],
     ...(ofEmployee ? [] : owner),
     ['Coverage', coverageOf],
-    ['Taxability', ({ taxability }) => plain(taxability), 'date'],
-    ['Employee contribution', ({ member_contribution }) => member(member_contribution), 'number'],
-    ['Employer contribution', ({ employer_contribution }) => employer(employer_contribution), 'number'],
-    ['Period', ({ period }) => period],
+    ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
+    ['Employer contribution', (row) => withNote(employer(row.employer_contribution), row.period), 'number'],
     ['Effective', datesOf, 'date'],
     [`On ${dayText(day)}`, (deduction) => state(...stateOn(spanOf(deduction), day))],
     ['Version', ({ version }) => version, 'number'],
   ]);
 }
 
-function coverageOf({ line_of_coverage, coverage_type }: Deduction): Html {
-  const type = coverage_type && html`<span class="soft under">${plain(coverage_type)}</span>`;
-  return html`<span>${plain(line_of_coverage)}${type}</span>`;
+function coverageOf({ line_of_coverage, coverage_type, taxability }: Deduction): Html {
+  const terms = [coverage_type, taxability].flatMap((name) => (name ? [plain(name)] : []));
+  return withNote(plain(line_of_coverage), terms.join(', '));
 }
 
 export function datesOf(terms: Terms): Html {

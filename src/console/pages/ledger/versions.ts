@@ -4,8 +4,8 @@ import { state, type Tone } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, alignedMoney, instant } from '../../elements/format.ts';
 import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
-import { table } from '../../elements/list.ts';
-import { type Content, type Html, html } from '../../html.ts';
+import { table, withNote } from '../../elements/list.ts';
+import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { changeList, changesBetween, datesOf } from './terms.ts';
 
@@ -73,8 +73,6 @@ type Shown = { latest: number; then: Then | null; may: Visit['may'] };
 export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
   const eventOf = ({ event_id }: Version) =>
     shown.may('events:read') ? eventLink(event_id) : idLink(null, event_id);
-  const withNote = (content: Content, note: string) =>
-    html`<span>${content}<span class="soft under">${note}</span></span>`;
   const member = alignedMoney(rows.map(({ member_contribution }) => member_contribution));
   const employer = alignedMoney(rows.map(({ employer_contribution }) => employer_contribution));
   const list = table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [

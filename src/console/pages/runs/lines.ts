@@ -2,10 +2,11 @@
 import { attempt, streamFromApi } from '../../api-client.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { money, plain } from '../../elements/format.ts';
+import { dayText, money, plain } from '../../elements/format.ts';
 import {
   address,
   deductionLink,
+  employeeOf,
   eventLink,
   idLink,
   runEmployeeLink,
@@ -21,7 +22,16 @@ import { overridePath } from './overrides.ts';
 
 type Line = labels.Line;
 /** `runId`: to link an employee's lines; a preview has none. `isOpen`: amounts of the run can be overridden. */
-type Options = { readonly runId?: string; readonly isOpen?: boolean; readonly may?: Visit['may'] };
+type Options = {
+  readonly runId?: string;
+  readonly run?: labels.Run;
+  readonly isOpen?: boolean;
+  /** All lines are of one employee. */
+  readonly isOfEmployee?: boolean;
+  readonly may?: Visit['may'];
+  /** The lines of the employee in the previous run. */
+  readonly before?: readonly Line[];
+};
 
 const FLAG_NAMES = Object.keys(labels.FLAGS) as Line['flags'];
 const FILTERS: readonly Filter[] = [
@@ -93,12 +103,27 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
 export async function linesOfEmployee({ api, params, query, may }: Visit): Promise<Html> {
   const { run_id: runId = '' } = params;
   const { employee_id } = query;
-  const { state: now } = await api.get('/v1/payroll-runs/{run_id}/outline');
+  const run = await api.get('/v1/payroll-runs/{run_id}/outline');
   const list = { employee_id, limit: LINES_OF_EMPLOYEE };
   const { data, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 422);
   if (problem !== undefined) return problemSummary(problem);
   if (data.data.length === 0) return html`<p class="soft">No lines in this run.</p>`;
-  return html`<div>${data.data.map((line) => lineOf(line, { runId, isOpen: now === 'open', may }))}</div>`;
+  const isOpen = run.state === 'open';
+  const options = { runId, run, isOpen, may, before: await linesBefore(api, data.data, list) };
+  return html`<div>${HEADS}${data.data.map((line) => lineOf(line, options))}</div>`;
+}
+
+/** Returns the lines of the employee in the previous run, if an amount changed since. */
+async function linesBefore(
+  api: Visit['api'],
+  lines: readonly Line[],
+  list: { employee_id: string | undefined; limit: number },
+): Promise<Line[]> {
+  if (lines.every(({ amount_change }) => amount_change !== 'changed')) return [];
+  const { comparison } = await api.get('/v1/payroll-runs/{run_id}');
+  if (comparison === null) return [];
+  const run_id = comparison.previous_run_id;
+  return (await api.get('/v1/payroll-runs/{run_id}/lines', { ...list, run_id })).data;
 }
 
 /** Renders a page of the lines that match the filters of the address, which has at least one. */
@@ -116,7 +141,7 @@ async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Pr
   }
   const { data, next_cursor } = page;
   return html`
-    ${data.length > 0 ? paychecks(data, { runId, isOpen, may }) : empty('No matching lines', html`<p><a href=${`${runPath(runId)}#employees`}>Show all employees</a></p>`)}
+    ${data.length > 0 ? paychecks(data, { runId, isOpen, may, isOfEmployee: query.employee_id !== undefined }) : empty('No matching lines', html`<p><a href=${`${runPath(runId)}#employees`}>Show all employees</a></p>`)}
     ${pager(runPath(runId), query, next_cursor)}
   `;
 }
@@ -140,20 +165,22 @@ function tabs({ kind: current, employee_id }: Visit['query'], path: string): Htm
 
 /** Renders lines in their order, grouped by employee. */
 export function paychecks(lines: readonly Line[], options: Options = {}): Html {
-  const { runId } = options;
+  const { runId, isOfEmployee = false, may = () => false } = options;
   const paycheckOf = ([employee, ofEmployee]: [string, Line[]]) => html`
     <section class="card paycheck">
-      <h3>${runId === undefined ? employee : runEmployeeLink(runId, employee)}</h3>
+      <h3>${isOfEmployee ? employeeOf(employee, { may }) : runId === undefined ? employee : runEmployeeLink(runId, employee)}</h3>
       ${ofEmployee.map((line) => lineOf(line, options))}
     </section>
   `;
   return html`
     <div class="paychecks">
-      <div class="paycheck-heads" aria-hidden="true"><span>Employee amount</span><span>Employer amount</span></div>
+      ${HEADS}
       ${[...Map.groupBy(lines, (line) => line.employee_id)].map(paycheckOf)}
     </div>
   `;
 }
+
+const HEADS = html`<div class="paycheck-heads" aria-hidden="true"><span>Employee amount</span><span>Employer amount</span></div>`;
 
 function lineOf(line: Line, options: Options): Html {
   const { kind, change, amount_change, flags } = line;
@@ -211,14 +238,22 @@ function recordOf({ kind, id }: NonNullable<Line['because']>): Html {
   return html`<span>${RECORDS[kind]} <code>${id}</code></span>`;
 }
 
-function factsOf(line: Line, { may }: Options): Html {
+function factsOf(line: Line, { may, run, before = [] }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
   const linked = (id: string) => (may?.('ledger:read') ? deductionLink(id) : idLink(null, id));
   const deduction =
     version === null
       ? linked(deduction_id)
       : html`<span>${linked(deduction_id)}${`, version ${version}`}</span>`;
-  const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
+  const previous = before.find(
+    (earlier) => earlier.kind === 'regular' && earlier.deduction_id === deduction_id,
+  );
+  const contribution = (side: 'member_contribution' | 'employer_contribution') => {
+    if (period === null) return false;
+    const [now, then] = [line, previous ?? line].map((at) => `${money(at[side])} ${at.period ?? ''}`);
+    return now === then ? now : `${now}, in the previous run ${then}`;
+  };
+  const isByPayDate = run?.applies_on === 'pay_date';
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
   const changed =
@@ -226,8 +261,14 @@ function factsOf(line: Line, { may }: Options): Html {
     line.amount_change !== 'same' &&
     `${labels.AMOUNT_CHANGES[line.amount_change]}: employee ${signed(line.member_difference)}, employer ${signed(line.employer_difference)}`;
   return facts([
-    ['Employee contribution', contribution(line.member_contribution)],
-    ['Employer contribution', contribution(line.employer_contribution)],
+    ['Employee contribution', contribution('member_contribution')],
+    ['Employer contribution', contribution('employer_contribution')],
+    [
+      'In effect on',
+      line.kind === 'regular' &&
+        run !== undefined &&
+        `${dayText(isByPayDate ? run.pay_date : run.period_end)}, ${isByPayDate ? 'the pay date' : 'the last day of the pay period'}`,
+    ],
     ['Replaces deduction', line.replaces_deduction_id !== null && linked(line.replaces_deduction_id)],
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
     ['Amount change', changed],

@@ -8,7 +8,7 @@ import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import type { Run } from './labels.ts';
+import { nameOf, type Run } from './labels.ts';
 
 type Override = Schemas['PayrollRunOverride'];
 
@@ -22,10 +22,12 @@ const SPECS: Specs = {
 
 export function overridePages({ page, action }: Console): void {
   page('/runs/:run_id/override', 'runs:write', async (visit) => {
-    const { id, state } = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
+    const run = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
+    const { id, state } = run;
+    const title = `Override an amount: ${nameOf(run)}`;
     if (state !== 'open') {
       const body = html`<p>${`This run is ${state}, so its amounts stay as they are. `}<a href=${runPath(id)}>Back to the run</a></p>`;
-      return { title: `Override an amount of ${id}`, body };
+      return { title, body };
     }
     const { overrides } = await visit.api.get('/v1/payroll-runs/{run_id}/overrides');
     const { employee_id, deduction_id } = visit.query;
@@ -36,7 +38,7 @@ export function overridePages({ page, action }: Console): void {
       ${overrideForm(id, { ...visit.query, ...known })}
       ${known !== undefined && removal(id, known)}
     `;
-    return { title: `Override an amount of ${id}`, body };
+    return { title, body };
   });
 
   action('/runs/:run_id/override', 'runs:write', async ({ api, params: { run_id = '' }, form }) => {

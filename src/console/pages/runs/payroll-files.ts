@@ -9,7 +9,7 @@ import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../element
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import type { Run } from './labels.ts';
+import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { paycheckForm, reportedAmounts } from './short-paycheck.ts';
 import { stateOf } from './state.ts';
@@ -64,7 +64,7 @@ export function payrollFilePages(pages: Console): void {
       <div id="outcome" aria-live="polite"></div>
       ${live({ id: 'reports', path: address(runPath(id, '/taken'), visit.query) }, await reportsOf(run, visit))}
     `;
-    return { title: `Deductions taken in ${id}`, body };
+    return { title: `Deductions taken: ${nameOf(run)}`, body };
   });
   upload(pages, taken, 'runs:write', 'file', async (uploaded) => {
     const call = uploaded.api.send(
@@ -88,13 +88,14 @@ export function payrollFilePages(pages: Console): void {
 
   const audit = '/runs/:run_id/audit';
   pages.page(audit, 'runs:read', async (visit) => {
-    const { id, state } = await outlineOf(visit);
+    const run = await outlineOf(visit);
+    const { id, state } = run;
     const body = html`
       <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a></p>
       ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', AUDIT_COLUMNS)}
       <div id="outcome" aria-live="polite"></div>
     `;
-    return { title: `Compare ${id} with payroll`, body };
+    return { title: `Compare with payroll: ${nameOf(run)}`, body };
   });
   upload(pages, audit, 'runs:read', 'file', async (uploaded) => {
     const { params, filename, file } = uploaded;

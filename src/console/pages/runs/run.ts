@@ -8,9 +8,9 @@ import { choicesOf, hiddenFields, problemSummary } from '../../elements/fields.t
 import { count, counted, dayOf, dayText, difference, lacksScope, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
-import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
-import type { Console, Visit } from '../../page.ts';
+import { type Console, mayApprove, type Visit } from '../../page.ts';
 import { payrollAction, payrollsOf } from '../home.ts';
 import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
@@ -18,7 +18,7 @@ import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
 import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
-import { optionsOf, otherActions, runSummary, stateOf, statePart } from './state.ts';
+import { isWaiting, optionsOf, otherActions, runSummary, stateOf, statePart } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = labels.Run;
@@ -56,7 +56,7 @@ export function runPages({ page, part }: Console): void {
     const { settled_by, taken, finalized } = query;
     const isOpen = run.state === 'open';
     const body = html`
-      ${later(runPath(run.id, '/bar'), isOpen ? 'Computing the run …' : 'Loading the totals …')}
+      ${later(address(runPath(run.id, '/bar'), { finalized }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
@@ -121,19 +121,19 @@ function runTable(runs: readonly Summary[]): Html {
   return table(runs, { caption, stacked: true, captionHidden: true }, [
     ['Run', ({ id }) => runLink(id), 'name'],
     ['State', (run) => state(run.state)],
-    ['Employer', ({ employer_id }) => idLink(address('/runs', { employer_id }), employer_id)],
+    ['Employer', employerOf],
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
-    ['Pay period', labels.periodOf, 'date'],
-    ['Pay frequency', frequencyOf],
+    ['Pay period', labels.periodOf],
     ['Lines', ({ totals }) => (totals === null ? '–' : count(totals.lines)), 'number'],
     ['Employee amount', ({ totals }) => money(totals?.member_amount), 'number'],
     ['Employer amount', ({ totals }) => money(totals?.employer_amount), 'number'],
   ]);
 }
 
-function frequencyOf({ pay_frequency, pay_group, kind }: Summary): string {
-  const group = pay_group === null ? '' : `, pay group ${pay_group}`;
-  return pay_frequency + group + (kind === 'off_cycle' ? ', off-cycle' : '');
+function employerOf({ employer_id, pay_frequency, pay_group, kind }: Summary): Html {
+  const group = pay_group === null ? '' : `, ${pay_group}`;
+  const schedule = pay_frequency + group + (kind === 'off_cycle' ? ', off-cycle' : '');
+  return withNote(idLink(address('/runs', { employer_id }), employer_id), schedule);
 }
 
 function nothing({ query, may }: Visit): Html {
@@ -146,33 +146,46 @@ function nothing({ query, may }: Visit): Html {
   return empty('No payroll runs yet', advice);
 }
 
-/** Renders the bar that stays at the top: which run, its totals, and the next action. */
-function bar(run: Schemas['PayrollRun'], { may }: Visit): Html {
+/** Renders the bar that stays at the top: which run, its totals, and the next action, which the page after finalizing has too. */
+async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
+  const { may, query } = visit;
   const { totals, comparison, employees, id } = run;
-  const compared = (amount: string | undefined) =>
-    amount !== undefined && html`<span class="soft">${` ${difference(amount)}`}</span>`;
+  const compared = (amount: string, change: string | undefined) =>
+    change === undefined
+      ? money(amount)
+      : withNote(money(amount), `${difference(change)} since the last run`);
+  const waits = await isWaiting(visit, run);
   const finalize =
     run.state === 'open' &&
     may('runs:write') &&
+    !waits &&
     html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
+  const approve =
+    waits &&
+    mayApprove(visit) &&
+    html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
   const report =
     run.state === 'finalized' &&
     may('runs:write') &&
     html`<a class="button quiet while-unchanged" href=${runPath(id, '/taken')}>Report deductions taken</a>`;
+  const actions = html`
+    <div class="actions">
+      ${approve}
+      ${finalize}
+      ${report}
+      <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
+    </div>
+  `;
   return html`
     <section class="run-bar while-stored" aria-label="Payroll run">
-      <p><strong>${labels.nameOf(run)}</strong> <span class="while-unchanged">${state(run.state)}</span></p>
+      <p><strong>${labels.nameOf(run)}</strong> <span class="while-unchanged">${waits ? state('waiting for approval', 'warn') : state(run.state)}</span></p>
       <dl>
-        <div><dt>Employee amount</dt><dd>${money(totals.member_amount)}${compared(comparison?.totals.member_difference)}</dd></div>
-        <div><dt>Employer amount</dt><dd>${money(totals.employer_amount)}${compared(comparison?.totals.employer_difference)}</dd></div>
+        <div><dt>Employee amount</dt><dd>${compared(totals.member_amount, comparison?.totals.member_difference)}</dd></div>
+        <div><dt>Employer amount</dt><dd>${compared(totals.employer_amount, comparison?.totals.employer_difference)}</dd></div>
         <div><dt>Employees</dt><dd>${count(employees)}</dd></div>
         <div><dt>Lines</dt><dd>${count(totals.lines)}</dd></div>
       </dl>
-      <div class="actions">
-        ${finalize}
-        ${report}
-        <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
-      </div>
+      ${query.finalized === undefined && actions}
     </section>
   `;
 }

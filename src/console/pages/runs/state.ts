@@ -1,6 +1,6 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
+import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
-import { checkNames } from '../../elements/checks.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, counted, dayText, instant } from '../../elements/format.ts';
@@ -71,7 +71,7 @@ function changedNotice(runId: string, now: Run['state'] | undefined): Html {
 
 /** Renders the state of a run, and who made it final or void. */
 export function runSummary(run: Run): Html {
-  const { employer_id, finalized_at, accepted_checks, voided_at } = run;
+  const { employer_id, finalized_at, voided_at } = run;
   const report = run.taken_reports.at(-1);
   const taken =
     report &&
@@ -84,7 +84,6 @@ export function runSummary(run: Run): Html {
         ['Pay period', labels.periodOf(run)],
         ['Finalized', finalized_at && instant(finalized_at)],
         ['Finalized by', actorName(run.finalized_by)],
-        ['Accepted findings', accepted_checks.length > 0 && checkNames(accepted_checks)],
         ['Approved by', actorName(run.approved_by)],
         ['Accepted by', actorName(run.accepted_by)],
         ['Reason', run.accept_reason],
@@ -133,6 +132,16 @@ function listed(ids: readonly string[] | null): string | null {
   if (ids === null || ids.length === 0) return null;
   const more = ids.length - LISTED;
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
+}
+
+/** Reports whether a run waits for the approval of its present lines. */
+export async function isWaiting({ api }: Visit, run: Schemas['PayrollRun']): Promise<boolean> {
+  const { employer_id } = run;
+  if (run.state !== 'open') return false;
+  const { required } = await api.get('/v1/employers/{employer_id}/second-approval', { employer_id });
+  if (!required) return false;
+  const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
+  return !approvals.some(({ action, etag }) => action === 'finalize' && etag === run.etag);
 }
 
 /** Renders the buttons that the state of a run allows. The bar has the next action. */

@@ -94,7 +94,7 @@ function comparison(compared: NonNullable<Computed['comparison']>): Html {
   const largestFirst = by_line_of_coverage.toSorted((a, b) => Number(sizeOf(b) - sizeOf(a)));
   const rows = [...largestFirst, { ...totals, line_of_coverage: 'Total' }];
   return html`
-    <p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now, ${count(joined)} joined, ${count(left)} left.`}</p>
+    <p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now, ${count(joined)} joined the run, ${count(left)} left it.`}</p>
     ${table(rows, { caption: 'By line of coverage', stacked: true }, [
       ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
       ['Employee before', (row) => money(row.previous_member_amount), 'number'],
