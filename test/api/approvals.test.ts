@@ -40,9 +40,9 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
     finalize: (who: Who, body: object = {}) =>
       call({ method: 'POST', url: `${RUNS}/r/finalize`, body, token: tokens[who] }),
     voidRun: (who: Who) => call({ method: 'POST', url: `${RUNS}/r/void`, body: REASON, token: tokens[who] }),
-    approveVoid: (who: Who) => {
+    approveVoid: (who: Who, headers = {}) => {
       const body = { action: 'void', ...REASON };
-      return call({ method: 'POST', url: `${RUNS}/r/approval`, body, token: tokens[who] });
+      return call({ method: 'POST', url: `${RUNS}/r/approval`, body, token: tokens[who], headers });
     },
     /** Adds a deduction, which changes the lines, or overlaps with another one, which fails a check. */
     change: (event: string) =>
@@ -138,6 +138,7 @@ onEitherEngine('voiding needs its own approval', async (t) => {
   await approve('bob');
   await finalize('ann');
   t.match(await voidRun('ann'), MISSING);
+  t.equal((await approveVoid('bob', { 'if-match': '"another"' })).status, 412);
   t.equal((await approveVoid('bob')).status, 201);
   t.match(await voidRun('bob'), MISSING);
   t.match(await voidRun('program'), MISSING);

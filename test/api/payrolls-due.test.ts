@@ -35,6 +35,9 @@ onEachEngine('a payroll goes from not started over review to ready and final', a
   await accept('r');
   t.match(await due(payroll), [{ state: 'finalized', pay_date: FIRST, run_id: 'r', computation: null }]);
   t.equal((await compute(payroll, 'r')).status, 409);
+  await put('again');
+  t.match(await due(payroll), [{ state: 'finalized', run_id: 'r' }], 'although another run is open');
+  await payroll.call({ method: 'DELETE', url: `${RUNS}/again` });
   await post('/r/void', { reason: 'a test' });
   t.match(await due(payroll), [{ state: 'not_started', run_id: null }]);
 });
@@ -45,9 +48,14 @@ onEitherEngine('a pay date that passed after a finalized one is overdue', async 
   await payroll.finalized('r', { pay_date: FIRST });
   now = new Date('2026-07-18T09:00:00.000Z');
   t.match(await due(payroll), [{ state: 'not_started', pay_date: SECOND }]);
+  now = new Date('2026-07-31T23:59:00.000Z');
+  t.match(await due(payroll), [{ state: 'not_started', pay_date: SECOND }], 'not on the date itself');
   now = new Date('2026-08-01T09:00:00.000Z');
   t.match(await due(payroll), [{ state: 'overdue', pay_date: SECOND, run_id: null }]);
-  now = new Date('2026-12-01T09:00:00.000Z');
+  // The last pay date is December 18.
+  now = new Date('2026-10-18T09:00:00.000Z');
+  t.match(await due(payroll), [{ missing: ['payroll_codes', 'payroll_policy'] }]);
+  now = new Date('2026-10-19T09:00:00.000Z');
   t.match(await due(payroll), [{ missing: ['next_pay_dates', 'payroll_codes', 'payroll_policy'] }]);
 });
 
@@ -60,6 +68,10 @@ onEitherEngine('an open run of a passed date comes first, and its computation ag
   t.match(await due(payroll), [{ ...overdue, computation: { is_outdated: false } }]);
   now = new Date('2026-07-18T09:05:00.001Z');
   t.match(await due(payroll), [{ ...overdue, computation: { is_outdated: true } }]);
+  await compute(payroll, 'r');
+  t.match(await due(payroll), [{ ...overdue, computation: { is_outdated: false } }]);
+  await setCode(payroll.db, 'medical');
+  t.match(await due(payroll), [{ ...overdue, computation: { is_outdated: true } }], 'a setting changed');
 });
 
 onEitherEngine('employers that need a setup come last, with what they lack in order', async (t) => {

@@ -148,6 +148,8 @@ onEitherEngine('verification names a record that was altered or removed', async 
   t.strictSame(await differencesIn(db), [], 'an erased reason is no difference');
   await set("employee_id = 'another'");
   t.strictSame(await differencesIn(db), ['2 hash']);
+  await set("resource_type = 'run'");
+  t.strictSame(await differencesIn(db), ['2 resource_type', '2 hash']);
   await by.run('delete from audit_records where record_id = 2');
   t.strictSame(await differencesIn(db), ['3 record_id', '3 hash']);
   await by.run('delete from audit_records where record_id = 3');

@@ -68,6 +68,8 @@ onEitherEngine(
     t.match(await override(db, '3.00', '0.00'), { outcome: 'same' });
     t.match(await override(db, '-2', '0'), { outcome: 'replaced' });
     t.strictSame(await taken(db), ['a -2.00 0.00 overridden negative new ']);
+    await override(db, '0', '-1');
+    t.strictSame(await taken(db), ['a 0.00 -1.00 overridden negative new ']);
     const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
     t.equal(await dropOverride(db, overridden, ACTING), 'removed');
     t.equal(await dropOverride(db, overridden, ACTING), 'none');

@@ -207,6 +207,17 @@ t.test('a deduction reported after a final check is due on the pay dates since',
   ]);
 });
 
+t.test('an off-cycle final check owes shares only, also if the employee returns', async (t) => {
+  const db = await staged(t, { effective_end: '2026-12-31' });
+  const dental = (effective_start: string, sent?: string) =>
+    send(db, each({ line_of_coverage: 'dental', effective_start }, sent, 'b'));
+  await dental('2026-08-01');
+  await finalized(db, 'off', body(LAST, final(1, { ...OFF_CYCLE, deductions: ['a', 'b'] })));
+  await returned(db);
+  await dental('2026-06-01', '2026-06-25');
+  t.strictSame(await due(db, LAST + 1), [], 'dental is in effect on June 24, which is no regular pay date');
+});
+
 t.test('without a list of pay dates, a final check takes the share of its own date', async (t) => {
   const db = await staged(t, { effective_end: '2026-07-31' });
   await setSchedules(db, []);

@@ -10,6 +10,7 @@ import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
 import {
   body,
+  bodyOn,
   election,
   employment,
   finalize,
@@ -22,7 +23,9 @@ import {
   QUESTION,
   READY,
   run,
+  schedule,
   send,
+  setSchedules,
   view,
 } from '../../support/payroll.ts';
 
@@ -78,6 +81,17 @@ t.test(
     for (const employer_id of ['acme', OTHER]) t.strictSame(await unassigned(db, 2, { employer_id }), []);
   },
 );
+
+t.test('a final check takes no share of a deduction of two jobs until it is assigned', async (t) => {
+  const db = await twoJobs(t);
+  await setSchedules(db, [schedule()]);
+  // The last day of the pay period, so that both jobs last to its end.
+  await learn(db, employment('e', { termination_date: '2026-01-25' }));
+  const last = bodyOn('2026-01-30', { final_checks: ['e'] });
+  t.strictSame(await inRun(db, last), []);
+  await assign(db, 'acme', '2026-01-01');
+  t.strictSame(await inRun(db, last), ['a 10.00 regular new']);
+});
 
 t.test('an off-cycle run names the deductions that it would take', async (t) => {
   const db = await twoJobs(t);

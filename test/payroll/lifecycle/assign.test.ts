@@ -19,8 +19,13 @@ async function begin(t: Test) {
 
 const hire = (db: Db) => learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-02-01' }));
 
-function assign(db: Db, employerId: string, effectiveOn: string | null, deductionId = 'a') {
-  const assigning = { deductionId, employerId, effectiveOn, reason: 'elected in this job' };
+function assign(
+  db: Db,
+  employerId: string,
+  effectiveOn: string | null,
+  { deductionId = 'a', reason = 'elected in this job' } = {},
+) {
+  const assigning = { deductionId, employerId, effectiveOn, reason };
   return assignDeduction(db, assigning, acting(LATELY));
 }
 
@@ -44,13 +49,14 @@ onEitherEngine('the latest assignment again changes nothing', async (t) => {
   await assign(db, OTHER, null);
   await finalized(db, 'r', body(14, { employer_id: OTHER }));
   t.match(await assign(db, OTHER, null), { outcome: 'same', assignment: { position: 5 } });
+  t.match(await assign(db, OTHER, null, { reason: 'a corrected contract' }), { outcome: 'taken' });
   await assign(db, 'acme', '2026-12-01');
   t.match(await assign(db, OTHER, '2026-12-01'), { outcome: 'assigned' }, 'no longer the latest');
 });
 
 onEitherEngine('an unknown deduction and an employer without a job are refused', async (t) => {
   const db = await begin(t);
-  t.match(await assign(db, 'acme', null, 'b'), { outcome: 'unknown' });
+  t.match(await assign(db, 'acme', null, { deductionId: 'b' }), { outcome: 'unknown' });
   for (const employer of [OTHER, 'third'])
     t.match(await assign(db, employer, null), { outcome: 'not-employed' }, employer);
   await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-08-01' }));
@@ -75,3 +81,12 @@ onEitherEngine(
     t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');
   },
 );
+
+onEitherEngine('a run that only stopped the deduction contradicts no assignment', async (t) => {
+  const db = await begin(t);
+  await finalized(db, 'r1', body(1));
+  await send(db, election('2026-01-16', { effective_end: '2026-01-15' }));
+  await finalized(db, 'r2', body(2));
+  await hire(db);
+  t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' });
+});

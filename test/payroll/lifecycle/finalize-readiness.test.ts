@@ -1,12 +1,25 @@
-import type { Db } from '../../../src/database/tables.ts';
+import type { SharedNow } from '../../../src/database/engine.ts';
+import type { Db, Trx } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
+import { finalizeRun } from '../../../src/payroll/lifecycle/finalize.ts';
 import { viewRun } from '../../../src/payroll/lifecycle/results.ts';
 import { bodyOf, findRun, putRun, type StoredRun } from '../../../src/payroll/records/runs.ts';
+import { setApproval } from '../../../src/payroll/settings/approval.ts';
 import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { tokenActor } from '../../../src/security/audit.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
-import { deduct, LATELY, NOW, QUESTION, readyEmployer, runOn, setSchedules } from '../../support/payroll.ts';
+import {
+  deduct,
+  EMPLOYER,
+  LATELY,
+  NOW,
+  QUESTION,
+  READY,
+  readyEmployer,
+  runOn,
+  setSchedules,
+} from '../../support/payroll.ts';
 
 const PAYROLL = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, 'ada');
 
@@ -135,4 +148,21 @@ onEitherEngine('a finding without ids is accepted for its own run only', async (
     checks.find(({ id }) => id === 'census-completed'),
     { result: 'fail', accepted: [] },
   );
+});
+
+onEitherEngine('a run is not final if a second approval is required since its review', async (t) => {
+  const db = await start(t);
+  const required = { required: true, reason: 'a test', person: 'ann' };
+  let isReviewed = false;
+  const review = async () => {
+    isReviewed = true;
+    return READY;
+  };
+  // The transaction that makes the run final reads the time first.
+  const sharedNow: SharedNow = async (trx) => {
+    if (isReviewed) await setApproval(trx as Trx, EMPLOYER, required, acting(LATELY));
+    return NOW;
+  };
+  const request = { ifMatch: null, accept: null, actor: PAYROLL, sharedNow };
+  t.match(await finalizeRun(db, RUN_ID, request, review), { outcome: 'approval-missing' });
 });
