@@ -332,9 +332,11 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await click(page, 'Override the amounts');
   await page.waitForURL('**/runs/r?employee_id=emp-1#lines');
   t.match(await lines(page), [/^medical, pre-tax New Overridden .*\$40\.00 .*\$0\.00$/]);
-  t.strictSame(await cells(page, 'Overrides'), [
-    ['emp-1', 'ded-1', '$69.23', '$40.00', '$0.00', 'API_TOKEN', HOSTILE],
-  ]);
+  const overrides = [['emp-1', 'ded-1', '$69.23', '$40.00', '$0.00', 'API_TOKEN', HOSTILE]];
+  t.strictSame(await cells(page, 'Overrides'), overrides);
+  await open(page, '/runs/r/finalize');
+  await page.getByRole('table', { name: 'Overrides' }).waitFor();
+  t.strictSame(await cells(page, 'Overrides'), overrides, 'and before finalizing');
   await page.getByRole('table', { name: 'Overrides' }).getByRole('link', { name: 'ded-1' }).click();
   await page.getByText('the paycheck had an employee amount of $69.23 without it').waitFor();
   await click(page, 'Remove the override');

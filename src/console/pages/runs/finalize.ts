@@ -13,6 +13,7 @@ import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { findingsOf } from './findings.ts';
 import { nameOf, periodOf } from './labels.ts';
+import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf } from './state.ts';
 import { breakdown } from './totals.ts';
@@ -106,6 +107,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${hasChanged && changedNotice}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {}, visit)}
+      ${await overridesOf(visit, run)}
       ${readinessOf(readiness, run, visit)}
       ${readiness.checks.some(({ result }) => result === 'fail' || result === 'warn') && findingsOf(run)}
       ${approvals.length > 0 && approvalTable(approvals)}
@@ -189,7 +191,7 @@ export function placeOf(name: string): Place {
   return name === 'reason' ? { id: name, label: 'Reason' } : { id: ACCEPT + name, label: titleOfCheck(name) };
 }
 
-/** The failed checks, each to be accepted by its own checkbox, so that nobody accepts one unseen. */
+/** The failed checks, each to be accepted by its own checkbox, so that a person sees what they accept. */
 export function failureChoices(failed: readonly string[], form: Visit['query']): Html {
   const words = [
     'Failed checks to accept',

@@ -77,7 +77,7 @@ function overrideForm(
   return html`
     <form id="override" class="card" aria-label="Override" novalidate hx-post=${runPath(runId, '/override')} hx-target="this" hx-swap="outerHTML">
       ${summary}
-      <p>The paycheck takes these amounts instead of the regular ones. Later paychecks take the regular amounts again.</p>
+      <p>The paycheck takes these amounts instead of the regular ones. Later paychecks take the regular amounts again, and nothing collects the difference.</p>
       ${Object.keys(SPECS).map(fieldOf)}
       <div class="actions">
         <button type="submit">Override the amounts</button>
@@ -102,7 +102,10 @@ function removal(
 }
 
 /** Lists the overrides of a run. Null without one. */
-export async function overridesOf({ api, may }: Visit, { id, state }: Run): Promise<Content> {
+export async function overridesOf(
+  { api, may }: Visit,
+  { id, state }: Pick<Run, 'id' | 'state'>,
+): Promise<Content> {
   const { overrides } = await api.get('/v1/payroll-runs/{run_id}/overrides');
   if (overrides.length === 0) return null;
   const isEditable = state === 'open' && may('runs:write');
