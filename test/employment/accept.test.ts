@@ -65,16 +65,7 @@ onEitherEngine('a change is enqueued encrypted and updates the roster in one tra
   const accepted = await acceptChange(accepting, hire({ employer: 'Acme Inc.' }), 'key-1');
   t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
   const changeId = idOf(accepted) as string;
-  t.strictSame(await owed(db), [
-    {
-      request_id: changeId,
-      kind: 'new-hire',
-      subject_type: 'employee',
-      subject_id: 'emp-1',
-      state: 'pending',
-      is_next: 1,
-    },
-  ]);
+  t.match(await owed(db), [{ request_id: changeId, kind: 'new-hire', state: 'pending', is_next: 1 }]);
   const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
   const sent = JSON.parse(encryptor.decrypt(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
   t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is sent if given');

@@ -137,12 +137,7 @@ onEitherEngine('contents are null for a caller who may not see them', async (t) 
   t.match(unapplied, { member_contribution: null, message: /is not applied$/ });
   const [seen] = await viewEvents(db, [stored.event], true);
   t.strictSame(seen?.subject, {
-    employee_id: 'emp-1',
-    employer_id: null,
-    deduction_id: 'ded-1',
-    line_of_coverage: 'medical',
-    member_contribution: '486.9',
-    employer_contribution: '350',
-    period: 'monthly',
+    ...{ employee_id: 'emp-1', employer_id: null, deduction_id: 'ded-1', line_of_coverage: 'medical' },
+    ...{ member_contribution: '486.9', employer_contribution: '350', period: 'monthly' },
   });
 });

@@ -23,20 +23,14 @@ onEitherEngine('a quarantined amount counts until a later event applies or it is
   t.strictSame(change, {
     event_id: 'evt-3',
     received_at: LATELY,
-    employee_id: 'emp-1',
-    deduction_id: 'ded-1',
-    line_of_coverage: 'medical',
-    member_contribution: '175.00',
-    employer_contribution: '350',
-    current_member_contribution: '150.00',
-    current_employer_contribution: '350',
+    ...{ employee_id: 'emp-1', deduction_id: 'ded-1', line_of_coverage: 'medical' },
+    ...{ member_contribution: '175.00', employer_contribution: '350' },
+    ...{ current_member_contribution: '150.00', current_employer_contribution: '350' },
     message: 'A newer amount for medical arrived on July 10 and is not applied: 150.00 → 175.00',
   });
   t.match(withoutAmounts(change as NonNullable<typeof change>), {
-    member_contribution: null,
-    employer_contribution: null,
-    current_member_contribution: null,
-    current_employer_contribution: null,
+    ...{ member_contribution: null, employer_contribution: null },
+    ...{ current_member_contribution: null, current_employer_contribution: null },
     message: /arrived on July 10 and is not applied$/,
   });
   t.equal((await unappliedChanges(db, 'emp-2')).size, 0);
