@@ -54,28 +54,25 @@ const outdated = async (db: Db, runId: string) => {
   return (await summarize(db, computation)).notes.get('override_outdated')?.map(({ example }) => example);
 };
 
-onEitherEngine(
-  'an override replaces both amounts, and the line states what it would have been',
-  async (t) => {
-    const db = await staged(t);
-    t.match(await override(db, '3', '0'), {
-      outcome: 'created',
-      override: { member_amount: '3.00', regular_member_amount: '10.00', regular_employer_amount: '4.00' },
-    });
-    const [line] = await linesOf(db, 'r');
-    t.match(line, { member_amount: '3.00', employer_amount: '0.00', flags: ['overridden'] });
-    t.equal(line?.explanation, 'override: 3.00 instead of 10.00; plus employer 0.00 instead of 4.00');
-    t.match(await override(db, '3.00', '0.00'), { outcome: 'same' });
-    t.match(await override(db, '-2', '0'), { outcome: 'replaced' });
-    t.strictSame(await taken(db), ['a -2.00 0.00 overridden negative new ']);
-    await override(db, '0', '-1');
-    t.strictSame(await taken(db), ['a 0.00 -1.00 overridden negative new ']);
-    const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
-    t.equal(await dropOverride(db, overridden, ACTING), 'removed');
-    t.equal(await dropOverride(db, overridden, ACTING), 'none');
-    t.strictSame(await taken(db), ['a 10.00 4.00 new ']);
-  },
-);
+onEitherEngine('an override replaces both amounts, and the line states what it replaced', async (t) => {
+  const db = await staged(t);
+  t.match(await override(db, '3', '0'), {
+    outcome: 'created',
+    override: { member_amount: '3.00', regular_member_amount: '10.00', regular_employer_amount: '4.00' },
+  });
+  const [line] = await linesOf(db, 'r');
+  t.match(line, { member_amount: '3.00', employer_amount: '0.00', flags: ['overridden'] });
+  t.equal(line?.explanation, 'override: 3.00 instead of 10.00; plus employer 0.00 instead of 4.00');
+  t.match(await override(db, '3.00', '0.00'), { outcome: 'same' });
+  t.match(await override(db, '-2', '0'), { outcome: 'replaced' });
+  t.strictSame(await taken(db), ['a -2.00 0.00 overridden negative new ']);
+  await override(db, '0', '-1');
+  t.strictSame(await taken(db), ['a 0.00 -1.00 overridden negative new ']);
+  const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
+  t.equal(await dropOverride(db, overridden, ACTING), 'removed');
+  t.equal(await dropOverride(db, overridden, ACTING), 'none');
+  t.strictSame(await taken(db), ['a 10.00 4.00 new ']);
+});
 
 onEitherEngine('a run takes an override where it has no line, and the next run stops it', async (t) => {
   const db = await staged(t);

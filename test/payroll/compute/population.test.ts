@@ -135,37 +135,34 @@ t.test('an off-cycle run takes only the deductions that it names, of the named e
   t.strictSame(await off({ employee_ids: ['e'] }), []);
 });
 
-t.test(
-  'employees on another pay schedule are counted, and all others outside the run are named',
-  async (t) => {
-    const { db } = await scratch(t);
-    const outside: Record<string, Partial<NewFact>> = {
-      gone: { termination_date: '2025-12-31' },
-      monthly: { pay_frequency: 'monthly' },
-      south: { pay_group: 'south' },
-      west: { pay_group: 'west' },
-      'weekly-1': { pay_frequency: 'weekly', pay_group: 'a' },
-      'weekly-2': { pay_frequency: 'weekly' },
-      'weekly-3': { pay_frequency: 'weekly' },
-      elsewhere: { employer_id: 'other' },
-    };
-    await learn(db, ...Object.entries(outside).map(([id, fields]) => employment(id, fields)));
-    await learn(db, employment('no-deduction', { pay_frequency: 'weekly' }));
-    for (const employee_id of Object.keys(outside))
-      await send(db, event(`d-${employee_id}`, '2025-12-01', { employee_id }));
-    await setSchedules(db, [of('biweekly', 'north'), of('biweekly', 'south'), of('weekly')]);
-    await finalized(db, 'r', body(JANUARY, { pay_group: 'north' }));
-    const { outcome } = await view(db, 'r');
-    t.strictSame(outcome.on_other_schedules, [
-      { pay_frequency: 'biweekly', pay_group: 'south', employees: 1 },
-      { pay_frequency: 'weekly', pay_group: 'a', employees: 1 },
-      { pay_frequency: 'weekly', pay_group: null, employees: 2 },
-    ]);
-    t.strictSame(outcome.not_in_run, [
-      { employee_id: 'gone', reason: 'terminated' },
-      { employee_id: 'monthly', reason: 'other_frequency' },
-      { employee_id: 'west', reason: 'other_pay_group' },
-    ]);
-    t.equal(outcome.not_in_run_count, 3);
-  },
-);
+t.test('employees on another pay schedule are counted, and others outside the run named', async (t) => {
+  const { db } = await scratch(t);
+  const outside: Record<string, Partial<NewFact>> = {
+    gone: { termination_date: '2025-12-31' },
+    monthly: { pay_frequency: 'monthly' },
+    south: { pay_group: 'south' },
+    west: { pay_group: 'west' },
+    'weekly-1': { pay_frequency: 'weekly', pay_group: 'a' },
+    'weekly-2': { pay_frequency: 'weekly' },
+    'weekly-3': { pay_frequency: 'weekly' },
+    elsewhere: { employer_id: 'other' },
+  };
+  await learn(db, ...Object.entries(outside).map(([id, fields]) => employment(id, fields)));
+  await learn(db, employment('no-deduction', { pay_frequency: 'weekly' }));
+  for (const employee_id of Object.keys(outside))
+    await send(db, event(`d-${employee_id}`, '2025-12-01', { employee_id }));
+  await setSchedules(db, [of('biweekly', 'north'), of('biweekly', 'south'), of('weekly')]);
+  await finalized(db, 'r', body(JANUARY, { pay_group: 'north' }));
+  const { outcome } = await view(db, 'r');
+  t.strictSame(outcome.on_other_schedules, [
+    { pay_frequency: 'biweekly', pay_group: 'south', employees: 1 },
+    { pay_frequency: 'weekly', pay_group: 'a', employees: 1 },
+    { pay_frequency: 'weekly', pay_group: null, employees: 2 },
+  ]);
+  t.strictSame(outcome.not_in_run, [
+    { employee_id: 'gone', reason: 'terminated' },
+    { employee_id: 'monthly', reason: 'other_frequency' },
+    { employee_id: 'west', reason: 'other_pay_group' },
+  ]);
+  t.equal(outcome.not_in_run_count, 3);
+});

@@ -67,20 +67,17 @@ t.test('an employee active with two employers is in the runs of each, by its own
   t.equal((await view(db, 'w')).outcome.employees, 1);
 });
 
-t.test(
-  'a deduction of two jobs is in neither run until it is assigned, and readiness names it',
-  async (t) => {
-    const db = await twoJobs(t);
-    for (const employer_id of ['acme', OTHER]) {
-      t.strictSame(await inRun(db, body(2, { employer_id })), []);
-      t.strictSame(await unassigned(db, 2, { employer_id }), ['e: deduction a']);
-    }
-    await assign(db, OTHER, '2026-01-16');
-    t.strictSame(await inRun(db, body(2)), []);
-    t.strictSame(await inRun(db, body(2, { employer_id: OTHER })), ['a 10.00 regular new']);
-    for (const employer_id of ['acme', OTHER]) t.strictSame(await unassigned(db, 2, { employer_id }), []);
-  },
-);
+t.test('a deduction of two jobs is in neither run until assigned, and readiness names it', async (t) => {
+  const db = await twoJobs(t);
+  for (const employer_id of ['acme', OTHER]) {
+    t.strictSame(await inRun(db, body(2, { employer_id })), []);
+    t.strictSame(await unassigned(db, 2, { employer_id }), ['e: deduction a']);
+  }
+  await assign(db, OTHER, '2026-01-16');
+  t.strictSame(await inRun(db, body(2)), []);
+  t.strictSame(await inRun(db, body(2, { employer_id: OTHER })), ['a 10.00 regular new']);
+  for (const employer_id of ['acme', OTHER]) t.strictSame(await unassigned(db, 2, { employer_id }), []);
+});
 
 t.test('a final check takes no share of a deduction of two jobs until it is assigned', async (t) => {
   const db = await twoJobs(t);
@@ -136,36 +133,30 @@ t.test('what one job took stays taken when a second job before it becomes known'
   t.strictSame(await inRun(db, body(2, { ...INCLUDE, ...OFF_CYCLE })), []);
 });
 
-t.test(
-  'a deduction assigned to another employer is moved, and an unassigned one has not ended',
-  async (t) => {
-    const db = await twoJobs(t, '2026-02-01');
-    await finalized(db, 'r2', body(2));
-    t.strictSame(await inRun(db, body(3)), [], 'not assigned');
-    await assign(db, OTHER, '2026-02-01');
-    const [line] = await lines(db, body(3));
-    t.match(line, { change: 'moved', member_amount: '0.00', explanation: /^assigned to another employer;/ });
-    await send(db, election('2026-02-01', { effective_end: '2026-01-31' }));
-    t.match(await lines(db, body(3)), [{ change: 'ended' }], 'its coverage ended');
-  },
-);
+t.test('a deduction assigned to another employer moved, and an unassigned one did not end', async (t) => {
+  const db = await twoJobs(t, '2026-02-01');
+  await finalized(db, 'r2', body(2));
+  t.strictSame(await inRun(db, body(3)), [], 'not assigned');
+  await assign(db, OTHER, '2026-02-01');
+  const [line] = await lines(db, body(3));
+  t.match(line, { change: 'moved', member_amount: '0.00', explanation: /^assigned to another employer;/ });
+  await send(db, election('2026-02-01', { effective_end: '2026-01-31' }));
+  t.match(await lines(db, body(3)), [{ change: 'ended' }], 'its coverage ended');
+});
 
-t.test(
-  'an assigned deduction stays with its employer after the job ends, and readiness names it',
-  async (t) => {
-    const db = await twoJobs(t);
-    await assign(db, OTHER, '2026-01-01');
-    await learn(db, employment('e', { employer_id: OTHER, termination_date: '2026-01-20' }));
-    t.strictSame(await inRun(db, body(2)), []);
-    t.strictSame(await unassigned(db, 2), ['e: deduction a']);
-    await send(db, election('2026-01-21', { effective_start: '2026-01-01', effective_end: '2026-01-25' }));
-    t.strictSame(await unassigned(db, 2), [], 'no longer in effect');
-    await send(db, election('2026-01-22', { effective_start: '2026-01-01' }));
-    await assign(db, 'acme', '2026-01-21');
-    t.strictSame(await unassigned(db, 2), []);
-    t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
-  },
-);
+t.test('an assigned deduction stays after the job there ends, and readiness names it', async (t) => {
+  const db = await twoJobs(t);
+  await assign(db, OTHER, '2026-01-01');
+  await learn(db, employment('e', { employer_id: OTHER, termination_date: '2026-01-20' }));
+  t.strictSame(await inRun(db, body(2)), []);
+  t.strictSame(await unassigned(db, 2), ['e: deduction a']);
+  await send(db, election('2026-01-21', { effective_start: '2026-01-01', effective_end: '2026-01-25' }));
+  t.strictSame(await unassigned(db, 2), [], 'no longer in effect');
+  await send(db, election('2026-01-22', { effective_start: '2026-01-01' }));
+  await assign(db, 'acme', '2026-01-21');
+  t.strictSame(await unassigned(db, 2), []);
+  t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
+});
 
 t.test('two elections of one line of coverage overlap only at one employer', async (t) => {
   const db = await twoJobs(t);

@@ -29,19 +29,16 @@ function assign(
   return assignDeduction(db, assigning, acting(LATELY));
 }
 
-onEitherEngine(
-  'an assignment has its own ledger position and begins today if no date is stated',
-  async (t) => {
-    const db = await begin(t);
-    await hire(db);
-    t.match(await assign(db, OTHER, null), {
-      outcome: 'assigned',
-      assignment: { position: 5, employer_id: OTHER, effective_on: LATELY.slice(0, 10), recorded_at: LATELY },
-    });
-    t.match(await assign(db, 'acme', '2026-07-20'), { assignment: { position: 6 } });
-    t.equal((await assignmentsOf(db, ['a'])).get('a')?.length, 2, 'the first one is kept');
-  },
-);
+onEitherEngine('an assignment has a ledger position, and begins today without a date', async (t) => {
+  const db = await begin(t);
+  await hire(db);
+  t.match(await assign(db, OTHER, null), {
+    outcome: 'assigned',
+    assignment: { position: 5, employer_id: OTHER, effective_on: LATELY.slice(0, 10), recorded_at: LATELY },
+  });
+  t.match(await assign(db, 'acme', '2026-07-20'), { assignment: { position: 6 } });
+  t.equal((await assignmentsOf(db, ['a'])).get('a')?.length, 2, 'the first one is kept');
+});
 
 onEitherEngine('the latest assignment again changes nothing', async (t) => {
   const db = await begin(t);
@@ -66,21 +63,18 @@ onEitherEngine('an unknown deduction and an employer without a job are refused',
   t.match(await assign(db, 'acme', '2026-08-01'), { outcome: 'assigned' }, 'a job that ended');
 });
 
-onEitherEngine(
-  'an assignment is refused that a finalized run contradicts, until the run is voided',
-  async (t) => {
-    const db = await begin(t);
-    await finalized(db, 'r1', body(1));
-    await finalized(db, 'r2', body(2));
-    await hire(db);
-    await finalized(db, 'r3', body(3));
-    // The periods of the runs end on January 15 and 29, and on February 12.
-    t.match(await assign(db, OTHER, '2026-01-15'), { outcome: 'taken', by: ['r1', 'r2'] });
-    t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'taken', by: ['r2'] });
-    await voided(db, 'r2');
-    t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');
-  },
-);
+onEitherEngine('an assignment that contradicts a finalized run is refused until its void', async (t) => {
+  const db = await begin(t);
+  await finalized(db, 'r1', body(1));
+  await finalized(db, 'r2', body(2));
+  await hire(db);
+  await finalized(db, 'r3', body(3));
+  // The periods of the runs end on January 15 and 29, and on February 12.
+  t.match(await assign(db, OTHER, '2026-01-15'), { outcome: 'taken', by: ['r1', 'r2'] });
+  t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'taken', by: ['r2'] });
+  await voided(db, 'r2');
+  t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');
+});
 
 onEitherEngine('a run that only stopped the deduction contradicts no assignment', async (t) => {
   const db = await begin(t);

@@ -104,40 +104,33 @@ onEitherEngine('only the failures of the report whose ETag is sent are accepted'
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
 
-onEitherEngine(
-  'a warning with ids can be accepted by name and is then remembered; nothing requires it',
-  async (t) => {
-    const db = await start(t);
-    const weekly = (id: string, employee_id: string, line_of_coverage: string) =>
-      deduct(db, `evt-${id}`, { id, employee_id, line_of_coverage, period: 'weekly' });
-    await weekly('ded-3', 'emp-1', 'vision');
-    const mismatch = async () =>
-      (await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION)).checks.find(
-        ({ id }) => id === 'frequency-mismatch',
-      );
-    t.match(await mismatch(), { result: 'warn', count: 1 });
-    const accept = ['frequency-mismatch'];
-    t.match(await finalize(db, { accept }), { outcome: 'findings-changed' }, 'no ETag');
-    const { etag } = await report(db);
-    await weekly('ded-4', 'emp-2', 'vision');
-    t.match(
-      await finalize(db, { accept, ifMatch: etag }),
-      { outcome: 'findings-changed' },
-      'another one since',
+onEitherEngine('a warning with ids can be accepted by name, and is then remembered', async (t) => {
+  const db = await start(t);
+  const weekly = (id: string, employee_id: string, line_of_coverage: string) =>
+    deduct(db, `evt-${id}`, { id, employee_id, line_of_coverage, period: 'weekly' });
+  await weekly('ded-3', 'emp-1', 'vision');
+  const mismatch = async () =>
+    (await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION)).checks.find(
+      ({ id }) => id === 'frequency-mismatch',
     );
-    t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
-    t.match(await mismatch(), { result: 'accepted', count: 0, accepted: [{ example: 'emp-1' }, {}] });
-    const renewed = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision', period: 'weekly' };
-    await deduct(db, 'evt-renewed', renewed, '2026-02-01T00:00:00Z');
-    t.match(
-      await mismatch(),
-      { result: 'warn', count: 1, accepted: [{ example: 'emp-2' }] },
-      'a new version',
-    );
-    await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
-    t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
-  },
-);
+  t.match(await mismatch(), { result: 'warn', count: 1 });
+  const accept = ['frequency-mismatch'];
+  t.match(await finalize(db, { accept }), { outcome: 'findings-changed' }, 'no ETag');
+  const { etag } = await report(db);
+  await weekly('ded-4', 'emp-2', 'vision');
+  t.match(
+    await finalize(db, { accept, ifMatch: etag }),
+    { outcome: 'findings-changed' },
+    'another one since',
+  );
+  t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
+  t.match(await mismatch(), { result: 'accepted', count: 0, accepted: [{ example: 'emp-1' }, {}] });
+  const renewed = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision', period: 'weekly' };
+  await deduct(db, 'evt-renewed', renewed, '2026-02-01T00:00:00Z');
+  t.match(await mismatch(), { result: 'warn', count: 1, accepted: [{ example: 'emp-2' }] }, 'a new version');
+  await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
+  t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
+});
 
 onEitherEngine('a finding without ids is accepted for its own run only', async (t) => {
   const db = await start(t);

@@ -253,35 +253,32 @@ const REFUSED: Refusal[] = [
   ['an item and an employee', { action: 'hold', employee_id: 'e' }, 'employee_id', /omitted with item_id/],
 ];
 
-onEitherEngine(
-  'an impossible decision is refused with field and rule, and nothing is recorded',
-  async (t) => {
-    const db = await staged(t);
-    for (const [name, fields, path, rule, kind = 'arrears'] of REFUSED) {
-      const refused = await decide(db, kind, fields as RequestedDecision);
-      t.match(refused, { outcome: 'refused', problems: [{ path: `decisions[0].${path}`, rule }] }, name);
-    }
-    const [item] = await list(db, { kind: 'arrears' });
-    const good = { ...reviewed(item as ShownItem), action: 'take' } as const;
-    const together: [string, RequestedDecision, string][] = [
-      ['the same item twice', good, 'decisions[1].item_id'],
-      ['an unknown employee', { employee_id: 'other', action: 'hold' }, 'decisions[1].employee_id'],
-      ['an employee to take', { employee_id: 'e', action: 'take' }, 'decisions[1].action'],
-      ['neither item nor employee', { action: 'hold' }, 'decisions[1].item_id'],
-    ];
-    for (const [name, second, path] of together) {
-      const refused = await decideItems(db, EMPLOYER, requestOf(good, second), acting(LATELY));
-      t.match(refused, { outcome: 'refused', problems: [{ path }] }, name);
-    }
-    const elsewhere = await decideItems(db, 'other', requestOf(good), acting(LATELY));
-    t.match(
-      elsewhere,
-      { outcome: 'refused', problems: [{ path: 'decisions[0].item_id' }] },
-      'of another employer',
-    );
-    t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
-  },
-);
+onEitherEngine('an impossible decision is refused with its field, and nothing is recorded', async (t) => {
+  const db = await staged(t);
+  for (const [name, fields, path, rule, kind = 'arrears'] of REFUSED) {
+    const refused = await decide(db, kind, fields as RequestedDecision);
+    t.match(refused, { outcome: 'refused', problems: [{ path: `decisions[0].${path}`, rule }] }, name);
+  }
+  const [item] = await list(db, { kind: 'arrears' });
+  const good = { ...reviewed(item as ShownItem), action: 'take' } as const;
+  const together: [string, RequestedDecision, string][] = [
+    ['the same item twice', good, 'decisions[1].item_id'],
+    ['an unknown employee', { employee_id: 'other', action: 'hold' }, 'decisions[1].employee_id'],
+    ['an employee to take', { employee_id: 'e', action: 'take' }, 'decisions[1].action'],
+    ['neither item nor employee', { action: 'hold' }, 'decisions[1].item_id'],
+  ];
+  for (const [name, second, path] of together) {
+    const refused = await decideItems(db, EMPLOYER, requestOf(good, second), acting(LATELY));
+    t.match(refused, { outcome: 'refused', problems: [{ path }] }, name);
+  }
+  const elsewhere = await decideItems(db, 'other', requestOf(good), acting(LATELY));
+  t.match(
+    elsewhere,
+    { outcome: 'refused', problems: [{ path: 'decisions[0].item_id' }] },
+    'of another employer',
+  );
+  t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
+});
 
 onEitherEngine('the items of a pair are taken or held together', async (t) => {
   const db = await staged(t);
@@ -338,35 +335,32 @@ onEitherEngine('opening items are stored once, and refused with other content', 
   t.equal((await db.selectFrom('opening_items').selectAll().execute()).length, 3);
 });
 
-onEitherEngine(
-  'decisions are listed with the holds of the employee, the newest first, in pages',
-  async (t) => {
-    const db = await staged(t);
-    const [arrears] = await list(db, { kind: 'arrears' });
-    const { id: itemId } = arrears as ShownItem;
-    await decide(db, 'arrears', { action: 'take', amount: '3.00' });
-    await decide(db, 'opening', { action: 'write_off' });
-    const hold = requestOf({ employee_id: 'e', action: 'hold' });
-    await decideItems(db, EMPLOYER, hold, acting(LATELY));
-    await decide(db, 'arrears', { action: 'hold' });
-    const listed = async (filter: Parameters<typeof listDecisions>[2], employer = EMPLOYER) =>
-      (await listDecisions(db, employer, filter, { limit: 10 })).data.map(
-        ({ id, employee_id, item_id, action }) =>
-          `${id} ${employee_id} ${action}${item_id === null ? ' all' : ''}`,
-      );
-    const ofArrears = ['4 e hold', '3 e hold all', '1 e take'];
-    t.strictSame(await listed({}), ['4 e hold', '3 e hold all', '2 f write_off', '1 e take']);
-    t.strictSame(await listed({ itemId }), ofArrears);
-    t.strictSame(await listed({ employeeId: 'e' }), ofArrears);
-    t.strictSame(await listed({ itemId, employeeId: 'f' }), []);
-    t.strictSame(await listed({ itemId: 'none' }), []);
-    t.strictSame(await listed({}, 'other'), []);
-    const first = await listDecisions(db, EMPLOYER, { itemId }, { limit: 2 });
-    t.match(first, { data: [{ id: '4' }, { id: '3' }], has_more: true });
-    const cursor = first.next_cursor as string;
-    t.match(await listDecisions(db, EMPLOYER, { itemId }, { cursor, limit: 2 }), {
-      data: [{ id: '1', amount: '3.00', item_id: itemId, decided_by: { kind: 'system' } }],
-      has_more: false,
-    });
-  },
-);
+onEitherEngine('decisions are listed newest first, in pages, with holds of the employee', async (t) => {
+  const db = await staged(t);
+  const [arrears] = await list(db, { kind: 'arrears' });
+  const { id: itemId } = arrears as ShownItem;
+  await decide(db, 'arrears', { action: 'take', amount: '3.00' });
+  await decide(db, 'opening', { action: 'write_off' });
+  const hold = requestOf({ employee_id: 'e', action: 'hold' });
+  await decideItems(db, EMPLOYER, hold, acting(LATELY));
+  await decide(db, 'arrears', { action: 'hold' });
+  const listed = async (filter: Parameters<typeof listDecisions>[2], employer = EMPLOYER) =>
+    (await listDecisions(db, employer, filter, { limit: 10 })).data.map(
+      ({ id, employee_id, item_id, action }) =>
+        `${id} ${employee_id} ${action}${item_id === null ? ' all' : ''}`,
+    );
+  const ofArrears = ['4 e hold', '3 e hold all', '1 e take'];
+  t.strictSame(await listed({}), ['4 e hold', '3 e hold all', '2 f write_off', '1 e take']);
+  t.strictSame(await listed({ itemId }), ofArrears);
+  t.strictSame(await listed({ employeeId: 'e' }), ofArrears);
+  t.strictSame(await listed({ itemId, employeeId: 'f' }), []);
+  t.strictSame(await listed({ itemId: 'none' }), []);
+  t.strictSame(await listed({}, 'other'), []);
+  const first = await listDecisions(db, EMPLOYER, { itemId }, { limit: 2 });
+  t.match(first, { data: [{ id: '4' }, { id: '3' }], has_more: true });
+  const cursor = first.next_cursor as string;
+  t.match(await listDecisions(db, EMPLOYER, { itemId }, { cursor, limit: 2 }), {
+    data: [{ id: '1', amount: '3.00', item_id: itemId, decided_by: { kind: 'system' } }],
+    has_more: false,
+  });
+});
