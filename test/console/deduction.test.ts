@@ -55,7 +55,7 @@ t.test('a deduction shows its latest state, a timeline and its versions', async 
       ...['3 late', 'evt-3'],
       'Late: version 2 stays the latest. Compared with version 1:employee contribution: $150.00 → $160.00start date: Jan 1, 2026 → Feb 1, 2026end date: none → Feb 28, 2026',
       ...['$160.00monthly', '$350.00', 'from Feb 1, 2026to Feb 28, 2026'],
-      ...['Jan 10, 2026, 12:00:00 AMsent', 'Jan 25, 2026, 12:00:00 AMposition 4'],
+      'Jan 10, 2026, 12:00:00 AM sentrecorded Jan 25, 2026, 12:00:00 AM, position 4',
     ],
     ['2 latest', 'evt-2', 'employee contribution: $150.00 → $175.00start date: Jan 1, 2026 → Mar 1, 2026'],
     ['1', 'evt-1', 'first version'],

@@ -48,7 +48,7 @@ function classOf(kind: Kind | undefined): string | undefined {
 
 /** Renders the content of a cell with a note below it. */
 export function withNote(content: Content, note: Content): Html {
-  return html`<span>${content}<span class="soft under">${note}</span></span>`;
+  return html`<span><span>${content}</span><span class="soft under">${note}</span></span>`;
 }
 
 export type Filter = Omit<Field, 'value'>;

@@ -123,7 +123,7 @@ export function messageFor(event: Event): string | null {
   const { id, envelope_id, next_step, effect, reason, received_at, subject } = event;
   if (next_step !== 'correct' || effect !== 'not_applied') return null;
   const deduction = subject?.deduction_id == null ? '' : ` for deduction ${subject.deduction_id}`;
-  const envelope = envelope_id === null ? '' : `, ID in the body ${envelope_id}`;
+  const envelope = envelope_id === null ? '' : `, ID in the body ${envelope_id},`;
   return `Your event ${id}${envelope}${deduction}, received ${received_at}, cannot be applied: ${reason}.${sentValue(event)} Please send a corrected event.`;
 }
 

@@ -54,7 +54,7 @@ function whyOf({ kind, flags, explanation }: Line): Html {
   return html`
     <span>
       ${kind !== 'regular' && state(kind)}
-      ${flags.map((flag) => state(flagLabel(flag), 'warn'))}
+      ${flags.map((flag) => [' ', state(flagLabel(flag), 'warn')])}
       ${` ${explanation}`}
     </span>
   `;

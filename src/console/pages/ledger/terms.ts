@@ -168,7 +168,6 @@ export function deductionTable(
     ['Employer contribution', (row) => withNote(employer(row.employer_contribution), row.period), 'number'],
     ['Effective', datesOf, 'date'],
     [`On ${dayText(day)}`, (deduction) => state(...stateOn(spanOf(deduction), day))],
-    ['Version', ({ version }) => version, 'number'],
   ]);
 }
 

@@ -82,8 +82,7 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
     ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
     ['Employer contribution', ({ employer_contribution }) => employer(employer_contribution), 'number'],
     ['Effective', datesOf, 'date'],
-    ['Event time', (row) => withNote(instant(row.event_time), ORDERED_BY[row.ordered_by]), 'date'],
-    ['Recorded', (row) => withNote(instant(row.recorded_at), `position ${row.position}`), 'date'],
+    ['Event time', timesOf],
   ]);
   return html`
     <section class="versions">
@@ -92,6 +91,11 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
       <p class="hint">The version with the latest event time applies. Of two versions with the same time (a tie), the one received later applies. If the service sent no time, the time of receipt counts.</p>
     </section>
   `;
+}
+
+function timesOf({ event_time, ordered_by, recorded_at, position }: Version): Html {
+  const recorded = html`<span>${'recorded '}${instant(recorded_at)}${`, position ${position}`}</span>`;
+  return withNote([instant(event_time), ` ${ORDERED_BY[ordered_by]}`], recorded);
 }
 
 function nameOf(version: Version, { latest, then, may }: Shown): Html {
