@@ -53,7 +53,7 @@ function paycheck(lines: readonly Line[], run: { run_id: string; pay_date: strin
 function whyOf({ kind, flags, explanation }: Line): Html {
   return html`
     <span>
-      ${kind !== 'regular' && state(kind)}
+      ${state(kind)}
       ${flags.map((flag) => [' ', state(flagLabel(flag), 'warn')])}
       ${` ${explanation}`}
     </span>
