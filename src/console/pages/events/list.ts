@@ -5,7 +5,7 @@ import { EVENT_TYPES } from '../../../contract/events.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
-import { count, counted, instant, money, plain } from '../../elements/format.ts';
+import { alignedMoney, count, counted, instant, plain } from '../../elements/format.ts';
 import { address, employeeLink, eventLink, fitsPath } from '../../elements/links.ts';
 import {
   type Column,
@@ -103,7 +103,7 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
     ['Event', ({ id }) => eventLink(id), 'name'],
     ['Received', ({ received_at }) => instant(received_at), 'date'],
     ['Type', typeOf],
-    ...(may('ledger:read') ? subjectColumns : []),
+    ...(may('ledger:read') ? subjectColumns(events) : []),
     ['Effect', effectOf, 'wide'],
   ]);
   if (!may('events:write')) return list;
@@ -117,21 +117,28 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
 }
 
 /** Whom and what an event names. A census event names an employer. */
-const subjectColumns: readonly Column<Summary>[] = [
-  [
-    'Employee',
-    ({ subject }) => {
-      if (subject?.employee_id) return employeeLink(subject.employee_id);
-      return subject?.employer_id ? html`<span class="soft">${`employer ${subject.employer_id}`}</span>` : '';
-    },
-  ],
-  ['Line of coverage', ({ subject }) => plain(subject?.line_of_coverage ?? '')],
-  ['Employee contribution', amountOf, 'number'],
-];
-
-function amountOf({ subject }: Summary): Content {
-  if (subject?.member_contribution == null) return '';
-  return withNote(money(subject.member_contribution), subject.period);
+function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] {
+  const amount = alignedMoney(events.map(({ subject }) => subject?.member_contribution ?? ''));
+  return [
+    [
+      'Employee',
+      ({ subject }) => {
+        if (subject?.employee_id) return employeeLink(subject.employee_id);
+        return subject?.employer_id
+          ? html`<span class="soft">${`employer ${subject.employer_id}`}</span>`
+          : '';
+      },
+    ],
+    ['Line of coverage', ({ subject }) => plain(subject?.line_of_coverage ?? '')],
+    [
+      'Employee contribution',
+      ({ subject }) =>
+        subject?.member_contribution == null
+          ? ''
+          : withNote(amount(subject.member_contribution), subject.period),
+      'number',
+    ],
+  ];
 }
 
 function effectOf(event: Summary): Html {
