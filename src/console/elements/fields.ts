@@ -171,9 +171,14 @@ export function filledForm(specs: Specs, typed: Readonly<Record<string, unknown>
     if (label === undefined) return null;
     return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
   };
-  const wrong = Map.groupBy(problem?.errors ?? [], ({ path }) => placeOf(path)?.id);
+  const isMissing = (name: string) => specs[name]?.required === true && String(typed[name] ?? '').trim() === '';
+  const errors = problem?.errors?.map((error) => {
+    const isNamed = error.rule.startsWith('is required');
+    return isMissing(error.path) && !isNamed ? { ...error, rule: 'is required' } : error;
+  });
+  const wrong = Map.groupBy(errors ?? [], ({ path }) => placeOf(path)?.id);
   return {
-    summary: problem !== undefined && problemSummary(problem, placeOf),
+    summary: problem !== undefined && problemSummary({ ...problem, ...(errors && { errors }) }, placeOf),
     isWrong: (name: string) => wrong.has(name),
     fieldOf: (name: string) => {
       const { label, ...spec } = specs[name] ?? { label: name };

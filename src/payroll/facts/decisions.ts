@@ -71,6 +71,7 @@ export async function recordDecisions(
       recorded_at: acting.now,
     }),
   );
+  const employees = new Set(decisions.map(({ employeeId }) => employeeId));
   const details = {
     ...{ decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
     content_hash: contentHash(DECISIONS_CONTENT, contents),
@@ -79,6 +80,7 @@ export async function recordDecisions(
     action: 'item.decide',
     resource: only?.itemId ?? null,
     employer: employerId,
+    employee: employees.size === 1 ? (decisions[0]?.employeeId ?? null) : null,
     details,
     reason: decisions[0]?.reason ?? null,
   });

@@ -1,10 +1,10 @@
 /** The decisions on open items, as the API and the command line list them. */
 import Type, { type Static } from 'typebox';
-import { component, nullableText, text } from '../../contract/fields.ts';
+import { component, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf, type ListPage } from '../../formats/cursor.ts';
 import { makersOf } from '../../security/audit.ts';
-import { itemIdentity } from '../calculation/items.ts';
+import { ITEM_KINDS, itemIdentity } from '../calculation/items.ts';
 import { newestDecisions } from '../facts/decisions.ts';
 import { ItemDecision, viewDecision } from './open-items.ts';
 
@@ -13,6 +13,11 @@ export const ListedDecision = component(
   {
     employee_id: text('The employee.'),
     item_id: nullableText('The open item. Null for a hold that covers all items of the employee.'),
+    kind: nullable(oneOfDescribed(ITEM_KINDS, 'The kind of the item. Null without an item.')),
+    run_id: nullableText('The earlier run. Null without one.'),
+    deduction_id: nullableText('The deduction. Null without one.'),
+    line_of_coverage: nullableText('The line of coverage. Null without an item.'),
+    taxability: nullableText('Whether the deduction is taken before or after taxes. Null without an item.'),
     ...ItemDecision.properties,
   },
   'A decision, and what it is about.',
@@ -41,8 +46,16 @@ export async function listDecisions(
   const listed = decisions.slice(0, page.limit);
   const makers = await makersOf(db, [...new Set(listed.map(({ recordId }) => recordId))]);
   const data = listed.map((decision): ListedDecision => {
-    const { employeeId: employee_id, itemId: item_id } = decision;
-    return { employee_id, item_id, ...viewDecision(decision, makers) };
+    const { employeeId: employee_id, itemId: item_id, runId: run_id } = decision;
+    const identity = item_id === null ? null : itemIdentity(item_id);
+    return {
+      ...{ employee_id, item_id, run_id },
+      kind: identity?.kind ?? null,
+      deduction_id: identity?.deduction_id ?? null,
+      line_of_coverage: identity?.line_of_coverage ?? null,
+      taxability: identity?.taxability ?? null,
+      ...viewDecision(decision, makers),
+    };
   });
   const last = decisions.length > page.limit ? listed.at(-1) : undefined;
   return decisionCursor.page(data, last === undefined ? null : { before: last.decisionId });

@@ -1,5 +1,5 @@
 /** The form that decides about the selected open items, and what it does. */
-import type { ProblemDetails } from '../../../api/problem.ts';
+import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
@@ -13,14 +13,22 @@ import * as labels from './labels.ts';
 const SPECS: Specs = {
   action: { label: 'Decision', choices: choicesOf(labels.ACTIONS) },
   amount: {
-    label: 'Amount',
+    label: 'Amount of each item',
     size: 12,
-    hint: 'To take: at most this much of each item over all paychecks. Paid outside payroll: the amount paid.',
+    hint: 'Negative if the employee gets it back. Empty: all that is outstanding.',
   },
   not_before: { label: 'Take from the pay date', type: 'date' },
   until: { label: 'Hold until', type: 'date' },
   paid_on: { label: 'Paid on', type: 'date' },
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
+};
+
+/** The fields of each decision besides the reason. The stylesheet hides the fields of other decisions. */
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  take: ['amount', 'not_before'],
+  hold: ['until'],
+  write_off: [],
+  paid_directly: ['amount', 'paid_on'],
 };
 
 export function itemActions({ action }: Console): void {
@@ -35,7 +43,7 @@ export function itemActions({ action }: Console): void {
     const { data, problem } = await attempt(call, 400, 409, 422);
     return problem === undefined
       ? previewOf(data.paychecks)
-      : html`<div id="preview">${problemSummary(problem)}</div>`;
+      : html`<div id="preview">${problemSummary(ofFields(problem))}</div>`;
   });
 
   action('/open-items/decide', 'runs:write', async ({ api, form }) => {
@@ -46,11 +54,20 @@ export function itemActions({ action }: Console): void {
       { employer_id: kept.employer_id },
       { decisions: decisionsOf(form), reason: form.reason ?? '' },
     );
-    const { problem } = await attempt(call, 400, 409, 422);
+    const { data, problem } = await attempt(call, 400, 409, 422);
     return problem === undefined
-      ? { go: labels.itemsPath(kept) }
-      : decisionForm({ ...kept, ...form }, problem);
+      ? { go: labels.itemsPath({ ...kept, recorded: String(data.decision_ids.length) }) }
+      : decisionForm({ ...kept, ...form }, ofFields(problem));
   });
+}
+
+/** Names the field of the form instead of the place in the list of decisions, each problem once. */
+function ofFields(problem: ProblemDetails): ProblemDetails {
+  const named = (problem.errors ?? []).map(({ path, rule }) => {
+    return { path: path.replace(/^decisions\[\d+\]\./, ''), rule };
+  });
+  const errors = [...new Map(named.map((error) => [`${error.path} ${error.rule}`, error])).values()];
+  return { ...problem, errors, error_count: errors.length };
 }
 
 /** Shows what the decisions would do to the next paycheck of each employee. */
@@ -74,12 +91,13 @@ function previewOf(paychecks: Schemas['ItemDecisionsPreview']['paychecks']): Htm
 
 /** Returns the decisions of a form: about each selected item, or about the employee. */
 function decisionsOf(form: Query): object[] {
-  const { action, amount, not_before, until, paid_on, hold_employee } = form;
-  const fields = { action, amount, not_before, until, paid_on };
+  const { action = '', hold_employee } = form;
+  const fields = { action, ...Object.fromEntries((FIELDS[action] ?? []).map((name) => [name, form[name]])) };
   if (hold_employee !== undefined) return [{ employee_id: hold_employee, ...fields }];
   const selected = Object.entries(form).flatMap(([name, value]) =>
     name.startsWith('item:') ? [value ?? ''] : [],
   );
+  if (selected.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one item.');
   return selected.map((value) => {
     const [item_id, outstanding_member_amount, outstanding_employer_amount] = value.split(' ');
     return { item_id, outstanding_member_amount, outstanding_employer_amount, ...fields };

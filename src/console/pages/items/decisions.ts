@@ -3,8 +3,8 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { actorName, dayOf, instant, money } from '../../elements/format.ts';
-import { employeeOf } from '../../elements/links.ts';
+import { actorName, instant } from '../../elements/format.ts';
+import { employeeOf, runLink } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -23,8 +23,8 @@ export function decisionPages({ page }: Console): void {
 
 async function listOf(visit: Visit): Promise<Html> {
   const { api, query } = visit;
-  const { employer_id = '', item_id, cursor } = query;
-  const list = { limit: PAGE_ROWS, cursor, employer_id, item_id };
+  const { employer_id = '', item_id, employee_id, cursor } = query;
+  const list = { limit: PAGE_ROWS, cursor, employer_id, item_id, employee_id };
   const call = api.get('/v1/employers/{employer_id}/open-items/decisions', list);
   const { data: decisions, problem } = await attempt(call, 400);
   if (problem !== undefined) return problemSummary(problem);
@@ -38,16 +38,17 @@ async function listOf(visit: Visit): Promise<Html> {
 function columnsFor(visit: Visit): Column<Listed>[] {
   return [
     ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
+    ['Item', (decision) => itemOf(decision, visit), 'wide'],
     ['Decided', ({ decided_at }) => instant(decided_at), 'date'],
     ['By', ({ decided_by }) => actorName(decided_by)],
-    [
-      'Decision',
-      ({ action, covers }) => `${labels.ACTIONS[action]}${covers === 'employee' ? ', all items' : ''}`,
-    ],
-    ['Amount', ({ amount }) => money(amount), 'number'],
-    ['From', ({ not_before }) => dayOf(not_before), 'date'],
-    ['Until', ({ until }) => dayOf(until), 'date'],
-    ['Paid on', ({ paid_on }) => dayOf(paid_on), 'date'],
+    ['Decision', labels.decided, 'wide'],
     ['Reason', ({ reason }) => reason, 'wide'],
   ];
+}
+
+function itemOf({ kind, line_of_coverage, taxability, deduction_id, run_id }: Listed, { may }: Visit): Html {
+  if (kind === null || line_of_coverage === null || taxability === null)
+    return html`<span>All items of the employee</span>`;
+  const deduction = labels.deductionOf({ line_of_coverage, taxability, deduction_id }, may);
+  return html`<span>${labels.KINDS[kind]}${': '}${deduction}${run_id !== null && [', run ', runLink(run_id)]}</span>`;
 }

@@ -3,8 +3,11 @@ import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { EMPLOYER_FILTER } from '../../elements/employers.ts';
 import { choicesOf } from '../../elements/fields.ts';
-import { address } from '../../elements/links.ts';
+import { dayText, money, plain } from '../../elements/format.ts';
+import { address, deductionLink } from '../../elements/links.ts';
 import type { Filter } from '../../elements/list.ts';
+import { type Html, html } from '../../html.ts';
+import type { Visit } from '../../page.ts';
 
 export type Item = Schemas['OpenItem'];
 
@@ -33,11 +36,36 @@ export const REOPENED: Readonly<Record<NonNullable<Item['reopened']>, string>> =
 };
 
 export const ACTIONS: Readonly<Record<NonNullable<Item['decision']>['action'], string>> = {
-  take: 'Take with paychecks',
+  take: 'Take or return with paychecks',
   hold: 'Hold',
   write_off: 'Write off',
   paid_directly: 'Paid outside payroll',
 };
+
+/** Writes what was decided: `Hold, until Dec 18, 2026`. */
+export function decided({ action, covers, ...terms }: NonNullable<Item['decision']>): string {
+  const { amount, not_before, until, paid_on } = terms;
+  const parts = [
+    ACTIONS[action],
+    covers === 'employee' && 'all items',
+    amount !== null && money(amount),
+    not_before !== null && `from the pay date ${dayText(not_before)}`,
+    until !== null && `until ${dayText(until)}`,
+    paid_on !== null && `on ${dayText(paid_on)}`,
+  ];
+  return parts.filter((part) => part !== false).join(', ');
+}
+
+/** Renders the line of coverage of an item, and links its deduction for people who may open it. */
+export function deductionOf(
+  item: { deduction_id: string | null; line_of_coverage: string; taxability: string },
+  may: Visit['may'],
+): Html {
+  const { deduction_id, line_of_coverage, taxability } = item;
+  const words = `${plain(line_of_coverage)}, ${plain(taxability)}`;
+  if (deduction_id === null || !may('ledger:read')) return html`<span>${words}</span>`;
+  return html`<span>${words}${' '}${deductionLink(deduction_id)}</span>`;
+}
 
 export const FILTERS: readonly Filter[] = [
   EMPLOYER_FILTER,

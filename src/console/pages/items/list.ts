@@ -4,8 +4,8 @@ import { attempt } from '../../api-client.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { actorName, count, dayOf, money, plain } from '../../elements/format.ts';
-import { address, deductionLink, employeeOf, runLink } from '../../elements/links.ts';
+import { actorName, count, counted, dayOf, dayText, money, plain } from '../../elements/format.ts';
+import { address, employeeOf, runLink } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -29,17 +29,26 @@ export function itemPages({ page, part }: Console): void {
     const { data, problem } = await attempt(call, 400);
     return problem === undefined ? totalsOf(data) : problemSummary(problem);
   });
+
+  part('/open-items/sum', 'runs:read', async ({ api, query: { employer_id } }) => {
+    const totals = await api.get('/v1/employers/{employer_id}/open-items/totals', { employer_id });
+    const { items, employees, outstanding_member_amount } = totals;
+    if (items === 0) return html`<span class="soft">: none</span>`;
+    const of = `${counted(items, 'item')} of ${counted(employees, 'employee')}`;
+    return html`<span>${`: ${of}, ${money(outstanding_member_amount)}`}</span>`;
+  });
 }
 
 async function chooser(visit: Visit): Promise<Html> {
   return html`
     <p>An open item is an amount that payroll still owes or is owed: a correction of an earlier paycheck, a missed paycheck, or an amount that payroll did not take.</p>
-    ${await employerChooser(visit, '/open-items')}
+    ${await employerChooser(visit, '/open-items', '/open-items/sum')}
   `;
 }
 
 async function listOf(visit: Visit, employer_id: string): Promise<Html> {
-  const { api, query, may } = visit;
+  const { api, may } = visit;
+  const { recorded, ...query } = visit.query;
   const { employer_id: _, ...filters } = filtersIn(query, labels.FILTERS);
   const list = { limit: PAGE_ROWS, cursor: query.cursor, employer_id, ...filters };
   const { data: page, problem } = await attempt(
@@ -55,6 +64,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const decides =
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
   return html`
+    ${recorded !== undefined && html`<p class="card" role="status">${`${counted(Number(recorded), 'decision')} recorded. The items below show what was decided.`}</p>`}
     ${filterForm('/open-items', query, labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
     <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">
@@ -79,15 +89,18 @@ function totalsOf(totals: Totals): Html {
     Totals,
     'items' | 'employees' | 'outstanding_member_amount' | 'outstanding_employer_amount'
   >;
+  const several = <R>(rows: readonly R[]) => (rows.length > 1 ? rows : []);
   const rows: (Row & { name: string })[] = [
-    ...totals.by_kind.map((row) => ({ ...row, name: labels.KINDS[row.kind] })),
-    ...totals.by_state.map((row) => ({ ...row, name: `All: ${labels.STATES[row.state].toLowerCase()}` })),
+    ...several(totals.by_kind).map((row) => ({ ...row, name: labels.KINDS[row.kind] })),
     { ...totals, name: 'Total' },
+    ...several(totals.by_state).map((row) => {
+      return { ...row, name: `Of the total: ${labels.STATES[row.state].toLowerCase()}` };
+    }),
   ];
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">Totals</h2>
-      ${table(rows, { caption: 'Totals of open items', captionHidden: true }, [
+      ${table(rows, { caption: 'Totals of open items', captionHidden: true, stacked: true }, [
         ['By kind and state', ({ name }) => name, 'name'],
         ['Items', ({ items }) => count(items), 'number'],
         ['Employees', ({ employees }) => count(employees), 'number'],
@@ -100,15 +113,15 @@ function totalsOf(totals: Totals): Html {
 
 /** Lists items with a box to select each, if the user may decide about them. */
 function itemTable(items: readonly Item[], visit: Visit): Html {
-  const chosen: Column<Item> = ['Select', selectionOf, 'date'];
-  const columns: Column<Item>[] = [
-    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit), 'name'],
-    ...itemColumns(visit),
-  ];
+  const maySelect = visit.may('runs:write');
   const caption = 'Open items';
   return table(items, { caption, stacked: true, captionHidden: true }, [
-    ...(visit.may('runs:write') ? [chosen] : []),
-    ...columns,
+    [
+      'Employee',
+      (item) => [maySelect && selectionOf(item), employeeOf(item.employee_id, visit)],
+      'name',
+    ],
+    ...itemColumns(visit),
   ]);
 }
 
@@ -117,7 +130,7 @@ export function itemColumns({ may }: Pick<Visit, 'may'>): Column<Item>[] {
   return [
     ['Kind', ({ kind }) => labels.KINDS[kind]],
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
-    ['Deduction', (item) => deductionOf(item, may)],
+    ['Deduction', (item) => labels.deductionOf(item, may)],
     ['Employee amount', ({ outstanding_member_amount }) => money(outstanding_member_amount), 'number'],
     ['Employer amount', ({ outstanding_employer_amount }) => money(outstanding_employer_amount), 'number'],
     ['State', stateOf],
@@ -126,15 +139,10 @@ export function itemColumns({ may }: Pick<Visit, 'may'>): Column<Item>[] {
 }
 
 /** The value of a box has the item and the amounts that the user sees, so that a changed item is noticed. */
-function selectionOf({ id, outstanding_member_amount, outstanding_employer_amount }: Item): Html {
+function selectionOf({ id, outstanding_member_amount, outstanding_employer_amount, ...item }: Item): Html {
   const value = `${id} ${outstanding_member_amount} ${outstanding_employer_amount}`;
-  return html`<input type="checkbox" name=${`item:${id}`} value=${value} aria-label=${`Select ${id}`} />`;
-}
-
-function deductionOf({ deduction_id, line_of_coverage, taxability }: Item, may: Visit['may']): Html {
-  const words = `${plain(line_of_coverage)}, ${plain(taxability)}`;
-  if (deduction_id === null || !may('ledger:read')) return html`<span>${words}</span>`;
-  return html`<span>${words}${' '}${deductionLink(deduction_id)}</span>`;
+  const name = `${item.employee_id}, ${plain(item.line_of_coverage)}, ${dayText(item.pay_date)}`;
+  return html`<input type="checkbox" name=${`item:${id}`} value=${value} aria-label=${`Select ${name}`} /> `;
 }
 
 function stateOf({ state: now, needs_decision, reopened }: Item): Html {
@@ -146,12 +154,12 @@ function explained({ id, employer_id, explanation, reopened, decision, run_id }:
   const sentences: Content[] = [
     explanation,
     decision !== null &&
-      ` ${labels.ACTIONS[decision.action]}, decided by ${actorName(decision.decided_by)}: ${decision.reason}.`,
+      ` ${labels.decided(decision)}. Decided by ${actorName(decision.decided_by)}: ${decision.reason}.`,
     reopened !== null && ` Open again: ${labels.REOPENED[reopened]}.`,
   ];
   const decisions = address('/open-items/decisions', { employer_id, item_id: id });
   return html`<span>
     ${sentences}${run_id !== null && html`<span>${' Run '}${runLink(run_id)}</span>`}
-    ${decision !== null && html`<a href=${decisions}>All decisions</a>`}
+    ${decision !== null && html`<span>${'. '}<a href=${decisions}>All decisions</a></span>`}
   </span>`;
 }

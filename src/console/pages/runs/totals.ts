@@ -112,7 +112,7 @@ function sizeOf({ member_difference }: { readonly member_difference: string }): 
 }
 
 function openItems({ open_items, employer_id }: Computed): Html {
-  const list = table(open_items, { caption: 'Open items after this run' }, [
+  const list = table(open_items, { caption: 'Open items after this run', stacked: true }, [
     ['Kind', ({ kind }) => KINDS[kind], 'name'],
     ['Items', ({ items }) => count(items), 'number'],
     ['Employees', (sum) => count(sum.employees), 'number'],
