@@ -1,7 +1,9 @@
 /** The history of the resource of a page: its audit records. */
 import type { Schemas } from '../../client.ts';
-import { type Html, html } from '../html.ts';
+import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
+import { actionName } from './actions.ts';
+import { checkNames } from './checks.ts';
 import { actorName, instant } from './format.ts';
 import { address, type Query } from './links.ts';
 import { type Column, table } from './list.ts';
@@ -12,14 +14,17 @@ type AuditRecord = Schemas['AuditRecord'];
 const SHOWN = 20;
 
 export const RECORD_COLUMNS = {
-  action: ['Action', ({ action }) => action, 'name'],
+  action: ['Action', ({ action }) => actionName(action), 'name'],
   time: ['Time', ({ recorded_at }) => instant(recorded_at), 'date'],
   by: ['By', ({ actor }) => actorName(actor)],
   reason: ['Reason', reasonOf, 'wide'],
 } as const satisfies Record<string, Column<AuditRecord>>;
 
-function reasonOf({ reason, reason_hash }: AuditRecord): string {
-  return reason ?? (reason_hash === null ? '–' : 'erased');
+/** Renders the reason, and the checks whose findings were accepted with it. */
+function reasonOf({ reason, reason_hash, details }: AuditRecord): Content {
+  const { accepted_checks: checks = [] } = details as { accepted_checks?: string[] };
+  const accepted = html`<span class="under soft">${`Accepted: ${checkNames(checks)}`}</span>`;
+  return [reason ?? (reason_hash === null ? '–' : 'erased'), checks.length > 0 && accepted];
 }
 
 /** Renders the records that match, newest first, by default folded. Null for a user who may not read audit records. */

@@ -1,10 +1,12 @@
 /** Audit records: who did what, newest first. */
 import type { Schemas } from '../../client.ts';
-import { ACTIONS } from '../../security/audit.ts';
-import { empty, facts } from '../elements/facts.ts';
+import { streamFromApi } from '../api-client.ts';
+import { ACTION_NAMES } from '../elements/actions.ts';
+import { empty } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
+import { counted } from '../elements/format.ts';
 import { RECORD_COLUMNS } from '../elements/history.ts';
-import { employeeLink, employerLink, runLink } from '../elements/links.ts';
+import { address, employeeLink, employerLink, runLink } from '../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, html } from '../html.ts';
 import type { Console } from '../page.ts';
@@ -13,7 +15,7 @@ type AuditRecord = Schemas['AuditRecord'];
 
 const PATH = '/audit';
 const FILTERS = [
-  { name: 'action', label: 'Action', choices: choicesOf(ACTIONS) },
+  { name: 'action', label: 'Action', choices: choicesOf(ACTION_NAMES) },
   { name: 'employer_id', label: 'Employer ID' },
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'resource_type', label: 'Resource type' },
@@ -23,7 +25,7 @@ const FILTERS = [
   { name: 'until', label: 'Before', type: 'datetime-local' },
 ] as const;
 
-export function auditPages({ page }: Console): void {
+export function auditPages({ app, options, page }: Console): void {
   page(PATH, 'audit:read', async ({ api, query }) => {
     const { cursor } = query;
     const filter = filtersIn(query, FILTERS);
@@ -44,14 +46,33 @@ export function auditPages({ page }: Console): void {
       ${filterForm(PATH, query, FILTERS)}
       ${data.length === 0 ? empty('No matching records', html`<p><a href=${PATH}>Show all records</a></p>`) : list}
       ${pager(PATH, { ...filter, cursor }, next_cursor)}
-      ${facts([['Head', html`<code>${head}</code>`]])}
-      <p class="hint">Keep the head outside the sidecar. An auditor can later verify with it that no record was altered.</p>
+      <div class="actions"><a class="button quiet" href=${address(`${PATH}.csv`, filter)} download="audit.csv">Download these records (CSV)</a></div>
+      <details>
+        <summary>Proof that no record was altered</summary>
+        <p>If an auditor keeps a copy of this code outside the sidecar, an operator can later prove that today’s records are unchanged.</p>
+        <p><code>${head}</code></p>
+      </details>
     `;
     return { title: 'Audit records', body };
   });
+
+  app.get(`${PATH}.csv`, options('audit:read'), async (request, reply) => {
+    const path = address('/v1/audit', request.query as Record<string, string>);
+    const { stream, headers } = await streamFromApi(app, request, path, 'text/csv');
+    return reply
+      .header('content-type', headers['content-type'])
+      .header('content-disposition', 'attachment; filename="audit.csv"')
+      .send(stream);
+  });
 }
 
-function resourceOf({ resource_type, resource_id }: AuditRecord): Content {
+function resourceOf({ resource_type, resource_id, ...record }: AuditRecord): Content {
+  const { decisions } = record.details;
+  if (typeof decisions === 'number') {
+    const { employer_id, employee_id } = record;
+    const query = { employer_id, employee_id: employee_id ?? undefined, item_id: resource_id ?? undefined };
+    return html`<a href=${address('/open-items/decisions', query)}>${counted(decisions, 'decision')}</a>`;
+  }
   if (resource_id === null) return resource_type;
   return resource_type === 'run' ? runLink(resource_id) : resource_id;
 }
