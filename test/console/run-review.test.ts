@@ -211,13 +211,20 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.getByRole('link', { name: 'Void' }).click();
   await page.waitForURL('**/runs/r/void');
   await click(page, 'Void the run');
-  await page.locator('.field-problem').filter({ hasText: 'must be a reason' }).waitFor();
+  await page.locator('.field-problem').filter({ hasText: 'is required' }).waitFor();
   await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
   await page.waitForURL('**/runs/r?taken=1');
   await page.getByText('Report these deductions taken again for the run that replaces this one: 1').waitFor();
   t.match(await run('r'), { state: 'voided', void_reason: 'wrong pay period' });
   t.match(await page.locator('main').textContent(), /Reason for voiding\s*wrong pay period/);
+  await page.getByRole('link', { name: 'Download voided amounts' }).waitFor();
+  await page.getByRole('link', { name: 'Copy to a new run' }).click();
+  await page.waitForURL('**/runs/new?like=r');
+  t.equal(await page.getByLabel('Pay date', { exact: true }).inputValue(), '2026-07-17', 'it is free again');
+  await page.goBack();
+  await click(page, 'Run this payroll again');
+  await page.waitForURL(`**/runs/${EMPLOYER}-biweekly-2026-07-17`);
 });
 
 t.test('a read-only token sees no button that changes anything and cannot open their pages', async (t) => {

@@ -231,7 +231,7 @@ function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails
   return html`
     <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
       ${summary}
-      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
+      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. If payroll has loaded its file, remove the amounts there. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
       ${fieldOf('reason')}
       <div class="actions">
         <button type="submit" class="danger while-unchanged">Void the run</button>

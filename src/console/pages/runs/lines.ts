@@ -16,7 +16,7 @@ import {
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { quarantinedEvent } from '../../elements/unapplied.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { Console, Visit } from '../../page.ts';
+import { type Console, type Visit, visitOf } from '../../page.ts';
 import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';
 
@@ -47,7 +47,7 @@ const FILTERS: readonly Filter[] = [
 const LINES_OF_EMPLOYEE = 1_000;
 const KIND_FILTER: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
 
-export function runLinePages({ app, options, part }: Console): void {
+export function runLinePages({ app, parts, options, part }: Console): void {
   part('/runs/:run_id/lines', 'runs:read', async (visit) => {
     const { state: now } = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
     return linePage(visit, now === 'open');
@@ -57,10 +57,13 @@ export function runLinePages({ app, options, part }: Console): void {
     const { run_id } = request.params as { run_id: string };
     const lines = `/v1/payroll-runs/${encodeURIComponent(run_id)}/lines`;
     const path = address(lines, request.query as Record<string, string>);
+    const { api } = visitOf(app, request, parts);
+    const { state: now } = await api.get('/v1/payroll-runs/{run_id}/outline', { run_id });
     const { stream, headers } = await streamFromApi(app, request, path, 'text/csv');
+    const name = now === 'voided' ? `${run_id}-voided` : run_id;
     return reply
       .header('content-type', headers['content-type'])
-      .header('content-disposition', `attachment; filename="${run_id}.csv"`)
+      .header('content-disposition', `attachment; filename="${name}.csv"`)
       .send(stream);
   });
 }

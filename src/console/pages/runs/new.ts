@@ -25,7 +25,7 @@ export function newRunPages({ page, action }: Console): void {
         ? `There is no run ${query.like} to copy.`
         : copied.pay_date === undefined
           ? `Options copied from ${query.like}. Enter the dates.`
-          : `Options copied from ${query.like}, with the next pay date of the schedule.`;
+          : `Options copied from ${query.like}. Check the pay date.`;
     const body = html`
       ${query.like !== undefined && html`<p class="hint">${note}</p>`}
       ${runForm({ typed, maySave: may('runs:write') })}
@@ -64,8 +64,8 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
 }
 
 /**
- * Fills the form from a run, without its id and final paychecks, and with the next pay date of the employer's schedule,
- * or none. Returns null when there is no such run.
+ * Fills the form from a run, without its id and final paychecks. The pay date of a voided run is free again; other runs
+ * have the next pay date of the employer's schedule, or none. Returns null when there is no such run.
  */
 async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   const run = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
@@ -74,14 +74,15 @@ async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   const years = (await scheduleYearsOf(api, employer_id)).toReversed();
   const schedules = years.flatMap((year) => year.schedules).filter((schedule) => isFor(schedule, run));
   const payDates = schedules.flatMap(({ pay_dates }) => pay_dates);
-  const dates = payDates.find(({ pay_date }) => pay_date > run.pay_date);
+  const next = payDates.find(({ pay_date }) => pay_date > run.pay_date);
+  const dates = run.state === 'voided' ? run : next;
   const kept = WORDS.filter(
     (name) => !(name in OPTIONS || name === 'recoup') || stated_options.some((stated) => stated === name),
   );
   return {
     ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
     ...(stated_options.includes('recoup') && { recoup: recoupText(run.recoup) }),
-    ...(dates ?? { pay_date: undefined, period_start: undefined, period_end: undefined }),
+    ...{ pay_date: dates?.pay_date, period_start: dates?.period_start, period_end: dates?.period_end },
     employee_ids: employee_ids?.join('\n'),
     deductions: deductions?.join('\n'),
   };

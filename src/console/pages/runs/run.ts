@@ -60,6 +60,7 @@ export function runPages({ page, part }: Console): void {
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
+      ${run.state === 'voided' && repetition(visit, run)}
       ${await stateOf(visit, run, { shown: run.state }, runSummary)}
       ${run.accepted_checks.length > 0 && findingsOf(run)}
       ${isOpen && html`<div class="while-unchanged">${later(runPath(run.id, '/readiness'), 'Checking readiness …')}</div>`}
@@ -173,7 +174,7 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
       ${approve}
       ${finalize}
       ${report}
-      <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
+      <a class="button quiet" href=${runPath(id, '/lines.csv')} download>${run.state === 'voided' ? 'Download voided amounts (CSV)' : 'Download CSV'}</a>
     </div>
   `;
   return html`
@@ -245,6 +246,22 @@ async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
       </div>
       ${next !== undefined && html`<p class="hint">${`Next: ${labels.nameOf(next)}.`}</p>`}
+    </section>
+  `;
+}
+
+/** Renders the next step after voiding a regular run: the payroll of the same pay date, which may have a run already. */
+function repetition({ may }: Visit, run: Run): Html | null {
+  if (run.kind !== 'regular' || !may('runs:write')) return null;
+  const { employer_id, pay_frequency, pay_group, pay_date } = run;
+  return html`
+    <section class="card" aria-labelledby="void">
+      <h2 id="void">This run is void</h2>
+      <p>Its amounts no longer count. If payroll has loaded its file, remove the amounts there.</p>
+      <form class="actions" hx-post="/payrolls/open">
+        ${hiddenFields({ employer_id, pay_frequency, pay_group: pay_group ?? '', pay_date })}
+        <button type="submit">Run this payroll again</button>
+      </form>
     </section>
   `;
 }
