@@ -83,8 +83,8 @@ export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
     if (newest !== null && newest >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
     const finding: Found =
       newest === null
-        ? fail(`${employerId}: never`)
-        : { example: `${employerId}: last on ${newest}`, result: 'warn' };
+        ? fail(`${employerId}: no census was processed yet`)
+        : { example: `${employerId}: last processed ${newest}`, result: 'warn' };
     return [{ ...finding, advice: await adviceToComplete(db, employerId) }];
   },
   advice: 'The benefits service may have outdated employees.',

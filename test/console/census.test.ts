@@ -64,6 +64,12 @@ t.test('an employer without a census has a page to upload the first', async (t) 
   await bring(stage, 'maple-bakery', [employee]);
   await page.goto('/census');
   t.match(await cells(page, 'Staged censuses'), [['maple-bakery', '1', 'just now', 'none yet']]);
+  await bring(stage, 'oak-bakery', [employee]);
+  await page.goto('/census');
+  await click(page, 'Sync the 2 censuses that were not uploaded yet');
+  await page.getByText('2 syncs requested').waitFor();
+  t.equal(await page.locator('.sync').count(), 2);
+  t.equal(await page.getByRole('button', { name: /^Sync the/ }).count(), 0, 'each is requested');
 });
 
 t.test('syncs are grouped by employer, with the time of each step, and filtered by state', async (t) => {

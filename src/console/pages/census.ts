@@ -20,6 +20,8 @@ type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_S
 /** Problems shown of each failed sync in the list; the employer's page shows as many as the API returns. */
 const PROBLEMS_LISTED = 20;
 const PROBLEMS_MAX = 1_000;
+/** The longest page of the API. */
+const LIST_MAX = 1_000;
 const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
 const FILTERS: readonly Filter[] = [
   { name: 'employer_id', label: 'Employer ID' },
@@ -32,12 +34,13 @@ const SOURCES = {
 } as const;
 const FETCHED =
   'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.';
-const NOT_REQUESTED = html`<p>It requests one when it needs it. A staged census is then uploaded automatically.</p>`;
+const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. To upload a census now, press “Sync now”.</p>`;
 const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
 export function censusPages({ page, action }: Console): void {
   page('/census', 'census:read', async (visit) => {
-    const { api, query } = visit;
+    const { api } = visit;
+    const { requested, ...query } = visit.query;
     const { employer_id, state, cursor, employers } = query;
     // The page has two lists with a cursor each; a cursor or a state selects one of them.
     const staged =
@@ -52,9 +55,11 @@ export function censusPages({ page, action }: Console): void {
     const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
     const body = html`
       ${await pausedNotice(visit)}
+      ${requested !== undefined && html`<p class="card" role="status">${`${counted(Number(requested), 'sync')} requested. The list of syncs below shows their progress.`}</p>`}
       ${filterForm('/census', query, FILTERS)}
       ${isEmpty && nothing(visit)}
       ${!isEmpty && staged !== null && stagedPart(staged, visit)}
+      ${staged !== null && visit.may('census:write') && syncAll((await employersToSync(api)).length)}
       ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
       ${syncs !== null && pager('/census', query, syncs.next_cursor)}
     `;
@@ -63,7 +68,7 @@ export function censusPages({ page, action }: Console): void {
 
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: sync_id, dismiss, ...query } = visit.query;
+    const { response: sync_id, dismiss, requested, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
     const { data, source } = await api.get('/v1/censuses', { employer_id });
@@ -82,6 +87,7 @@ export function censusPages({ page, action }: Console): void {
     const isStill = response !== null || syncs.data.some(({ problem_count }) => problem_count > 0);
     const body = html`
       ${await pausedNotice(visit)}
+      ${requested !== undefined && html`<p class="card" role="status">A sync was requested. The newest sync below shows its progress.</p>`}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
@@ -96,9 +102,16 @@ export function censusPages({ page, action }: Console): void {
     return { title: `Census of ${employer_id}`, body };
   });
 
-  action('/census/:employer_id/sync', 'census:write', async ({ api, params, form }) => {
+  action('/census/:employer_id/sync', 'census:write', async ({ api, params }) => {
     await api.send('post', '/v1/employers/{employer_id}/census/sync');
-    return { go: form.from === 'list' ? '/census' : censusPath(params.employer_id ?? '') };
+    return { go: address(censusPath(params.employer_id ?? ''), { requested: 'true' }) };
+  });
+
+  action('/census/sync-all', 'census:write', async ({ api }) => {
+    const employers = await employersToSync(api);
+    for (const employer_id of employers)
+      await api.send('post', '/v1/employers/{employer_id}/census/sync', { employer_id });
+    return { go: address('/census', { requested: employers.length }) };
   });
 
   action('/census/:employer_id/syncs/:sync_id/dismiss', 'census:write', async ({ api, params, form }) => {
@@ -119,9 +132,28 @@ function nothing({ query: { employer_id: employer, state }, may }: Visit): Html 
   return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
 }
 
+/** Returns the employers whose staged census was neither uploaded nor requested. */
+async function employersToSync(api: Visit['api']): Promise<string[]> {
+  const { data: censuses } = await api.get('/v1/censuses', { limit: LIST_MAX });
+  const { data: syncs } = await api.get('/v1/census-syncs', { limit: LIST_MAX, state: 'requested' });
+  const requested = new Set(syncs.map(({ employer_id }) => employer_id));
+  return censuses
+    .filter(({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id))
+    .map(({ employer_id }) => employer_id);
+}
+
+function syncAll(employers: number): Html | null {
+  if (employers < 2) return null;
+  return html`
+    <form class="actions" hx-post="/census/sync-all">
+      <button type="submit" class="quiet">${`Sync the ${count(employers)} censuses that were not uploaded yet`}</button>
+    </form>
+  `;
+}
+
 function stagedPart({ data, next_cursor }: Schemas['StagedCensusList'], visit: Visit): Html {
   const { now, may, query } = visit;
-  const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now', 'list')];
+  const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now')];
   const list = table(data, { caption: 'Staged censuses', captionHidden: true }, [
     ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
@@ -146,12 +178,10 @@ function lastUpload({ id, last_upload }: Staged, now: Date): Content {
   return html`<span>an older census with ${count(employees)} employees, ${age(uploaded_at, now)}</span>`;
 }
 
-/** Requests a sync; `from` is the page to return to. */
-function syncButton(employerId: string, label: string, from: 'list' | 'employer'): Html | null {
+function syncButton(employerId: string, label: string): Html | null {
   if (!fitsPath(employerId)) return null;
   return html`
     <form class="inline" hx-post=${`${censusPath(employerId)}/sync`}>
-      <input type="hidden" name="from" value=${from} />
       <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
     </form>
   `;
@@ -203,7 +233,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
       <section aria-labelledby="staged">
         <h2 id="staged">Staged census</h2>
         ${empty('No census of this employer is staged', html`<p>${advice}</p>`)}
-        ${mayWrite && syncButton(employerId, 'Request a sync', 'employer')}
+        ${mayWrite && syncButton(employerId, 'Request a sync')}
       </section>
     `;
   }
@@ -221,7 +251,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
         ['ID', html`<code>${id}</code>`],
         ['Content', may('pii:read') && raw],
       ])}
-      ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}
+      ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now')}</div>`}
     </section>
   `;
 }
@@ -263,13 +293,20 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
         ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? requested : html`<a href=${event}>${requested}</a>`}${` ${age(sync.requested_at, now)}`}</span>
       </p>
       <ol class="steps" aria-label="Steps">${steps}</ol>
-      ${reason !== null && html`<p class="reason">${reason}</p>`}
+      ${reason !== null && html`<p class="reason">${reasonText(reason)}</p>`}
       ${dismissed_at !== null && html`<p class="reason">${'Dismissed '}${instant(dismissed_at)}${`: ${dismissed_reason}`}</p>`}
       ${problem_count > 0 && problemList}
       ${mayShowResponse && responseOf(sync, read)}
       ${mayDismiss && html`<p><a href=${address(censusPath(sync.employer_id), { dismiss: sync.id })}>Dismiss</a></p>`}
     </article>
   `;
+}
+
+/** Explains a failed connection such as `no response was received: ECONNREFUSED; the upload will be retried`. */
+function reasonText(reason: string): string {
+  const [, code, next] = /^no response was received: (E[A-Z]+)(;.*)?$/.exec(reason) ?? [];
+  if (code === undefined) return reason;
+  return `The benefits service cannot be reached (${code})${next ?? ''}. If this lasts, ask an operator to check the connection.`;
 }
 
 function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {

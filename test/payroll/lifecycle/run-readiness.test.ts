@@ -191,7 +191,7 @@ const SPOILT: Spoilt[] = [
   [
     'census-completed',
     'fail',
-    'acme: never',
+    'acme: no census was processed yet',
     (db) => transact(db, (trx) => trx.deleteFrom('census_syncs').execute()),
   ],
   [
