@@ -10,6 +10,7 @@ import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
+import { helpPages } from './pages/help.ts';
 import { homePages } from './pages/home.ts';
 import { itemActions } from './pages/items/decide.ts';
 import { decisionPages } from './pages/items/decisions.ts';
@@ -72,5 +73,6 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     changePages(pages);
     auditPages(pages);
     sessionPages(pages);
+    helpPages(pages);
   });
 }

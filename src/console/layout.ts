@@ -120,6 +120,7 @@ function navigation({ name, isLimited, may }: User, path: string): Html {
     <div class="around">
       <nav aria-label="Pages"><ul>${links}</ul></nav>
       <form class="user" hx-post="/sign-out">
+        <a href="/help" aria-current=${path === '/help' ? 'page' : undefined}>Help</a>
         <a href="/sessions" title="Your access and sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>${name}<span class="hidden-label">, sessions</span></a>
         <button type="submit" class="quiet">Sign out</button>
       </form>

@@ -27,7 +27,7 @@ const PAGES = [
   ...['/census', `/census/${EMPLOYER}`, '/census/unknown'],
   ...['/changes', '/changes?state=rejected', '/changes/none'],
   ...['/audit', '/audit?employee_id=nobody'],
-  ...['/operations', '/sessions', '/nowhere', '/signed-in'],
+  ...['/operations', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
 
 /** A month with a finalized run, amounts not taken, an open run with a failed check, and a quarantined event. */
