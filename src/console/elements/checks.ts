@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { clock, count, lacksScope, money, since } from './format.ts';
+import { clock, count, lacksScope, money, plain, since } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
@@ -79,6 +79,11 @@ export const LEDGER_FIXES: Fixes = {
   'employees-with-two-employers': { scope: 'ledger:read', example: unassigned },
 };
 
+/** Renders an example such as `vision pre_tax employee` as `vision, pre-tax, employee`. */
+function uncoded(example: string): Html {
+  return html`<span>${example.split(' ').map(plain).join(', ')}</span>`;
+}
+
 /** Links the id of an example such as `emp-1: medical -3.00`, and formats the amount after it. */
 const withText = (link: (id: string) => Html) => (example: string) => {
   const at = example.lastIndexOf(': ');
@@ -130,7 +135,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'coverage-beyond-last-check': { ...flagged('coverage_beyond_last_check'), example: withText(example) },
     'final-check-empty': { example },
     'termination-contradicted': { ...ofEmployer, example },
-    'codes-missing': settings,
+    'codes-missing': { ...settings, example: uncoded },
     'calendar-assumed': settings,
     'calendar-differs': settings,
     'policy-differs': settings,
