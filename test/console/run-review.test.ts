@@ -1,7 +1,7 @@
 import t from 'tap';
 import { runFixes } from '../../src/console/elements/checks.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
-import { BIWEEKLY, deduct, employ, schedule, setSchedules } from '../support/payroll.ts';
+import { BIWEEKLY, deduct, EMPLOYER, employ, schedule, setSchedules } from '../support/payroll.ts';
 import { cells, click, lines, open, openLines, openPayroll } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
 

@@ -117,7 +117,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
   const ofEmployer = census(links.censusPath(employer_id));
   return {
     ...LEDGER_FIXES,
-    'census-completed': ofEmployer,
+    'census-completed': { ...ofEmployer, example: (text) => html`<span>${text}</span>` },
     'ledger-empty': ofEmployer,
     'employees-without-frequency': { ...ofEmployer, example },
     'employees-without-pay-group': { ...ofEmployer, example },

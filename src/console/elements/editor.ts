@@ -194,13 +194,13 @@ function rowTable({ rows: name, columns }: RowList, shown: Shown, wrong: Wrong):
         <input type="hidden" name=${inputName(index, SHOWN)} value="yes" />
         ${index + 1}${problemsOf(wrong(`row-${index}`), `row-${index}-problem`)}
       </th>
-      ${columns.map((column) => html`<td>${cell(column, index, shown, wrong)}</td>`)}
+      ${columns.map((column) => html`<td data-title=${column.title}>${cell(column, index, shown, wrong)}</td>`)}
       <td><button type="submit" class="quiet" name="do" value=${`remove-${index}`} aria-label=${`Remove row ${index + 1}`} autofocus=${isFocused(`remove-${index}`)}>Remove</button></td>
     </tr>
   `;
   return html`
     <input type="hidden" name=${ROWS_SHOWN} value=${rows.length} />
-    <div class="scroll" role="region" aria-label=${caption} tabindex="0">
+    <div class="scroll stacked" role="region" aria-label=${caption} tabindex="0">
       <table class="edited">
         <caption>${caption}</caption>
         <thead>

@@ -58,8 +58,8 @@ export function censusPages({ page, action }: Console): void {
       ${requested !== undefined && html`<p class="card" role="status">${`${counted(Number(requested), 'sync')} requested. The list of syncs below shows their progress.`}</p>`}
       ${filterForm('/census', query, FILTERS)}
       ${isEmpty && nothing(visit)}
-      ${!isEmpty && staged !== null && stagedPart(staged, visit)}
       ${staged !== null && visit.may('census:write') && syncAll((await employersToSync(api)).length)}
+      ${!isEmpty && staged !== null && stagedPart(staged, visit)}
       ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
       ${syncs !== null && pager('/census', query, syncs.next_cursor)}
     `;

@@ -576,7 +576,7 @@ onEitherEngine('a completed census of the employer counts for a month', async (t
   t.match(await check(db, 'census-completed', RUN, later(28)), { result: 'pass' });
   t.match(await check(db, 'census-completed', RUN, later(29)), {
     result: 'warn',
-    examples: [`acme: last on ${LATELY}`],
+    examples: [`acme: last processed ${LATELY}`],
   });
   await sync(db, { employer_id: 'globex', state: 'waiting' });
   t.match(await check(db, 'census-syncs'), { result: 'pass' });

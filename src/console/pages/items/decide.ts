@@ -23,7 +23,7 @@ const SPECS: Specs = {
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
 };
 
-/** The fields of each decision besides the reason. The stylesheet hides the fields of other decisions. */
+/** The fields of each decision. All have a reason. The stylesheet hides the fields of other decisions. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   take: ['amount', 'not_before'],
   hold: ['until'],
