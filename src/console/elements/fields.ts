@@ -171,7 +171,8 @@ export function filledForm(specs: Specs, typed: Readonly<Record<string, unknown>
     if (label === undefined) return null;
     return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
   };
-  const isMissing = (name: string) => specs[name]?.required === true && String(typed[name] ?? '').trim() === '';
+  const isMissing = (name: string) =>
+    specs[name]?.required === true && String(typed[name] ?? '').trim() === '';
   const errors = problem?.errors?.map((error) => {
     const isNamed = error.rule.startsWith('is required');
     return isMissing(error.path) && !isNamed ? { ...error, rule: 'is required' } : error;

@@ -6,7 +6,7 @@ import { actionName } from './actions.ts';
 import { checkNames } from './checks.ts';
 import { actorName, instant } from './format.ts';
 import { address, type Query } from './links.ts';
-import { type Column, table } from './list.ts';
+import { type Column, table, withNote } from './list.ts';
 
 type AuditRecord = Schemas['AuditRecord'];
 
@@ -23,8 +23,8 @@ export const RECORD_COLUMNS = {
 /** Renders the reason, and the checks whose findings were accepted with it. */
 function reasonOf({ reason, reason_hash, details }: AuditRecord): Content {
   const { accepted_checks: checks = [] } = details as { accepted_checks?: string[] };
-  const accepted = html`<span class="under soft">${`Accepted: ${checkNames(checks)}`}</span>`;
-  return [reason ?? (reason_hash === null ? '–' : 'erased'), checks.length > 0 && accepted];
+  const text = reason ?? (reason_hash === null ? '–' : 'erased');
+  return checks.length === 0 ? text : withNote(text, `Accepted: ${checkNames(checks)}`);
 }
 
 /** Renders the records that match, newest first, by default folded. Null for a user who may not read audit records. */

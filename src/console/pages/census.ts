@@ -138,7 +138,9 @@ async function employersToSync(api: Visit['api']): Promise<string[]> {
   const { data: syncs } = await api.get('/v1/census-syncs', { limit: LIST_MAX, state: 'requested' });
   const requested = new Set(syncs.map(({ employer_id }) => employer_id));
   return censuses
-    .filter(({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id))
+    .filter(
+      ({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id),
+    )
     .map(({ employer_id }) => employer_id);
 }
 

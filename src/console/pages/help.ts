@@ -4,10 +4,19 @@ import { html } from '../html.ts';
 import type { Console } from '../page.ts';
 
 const WORDS = [
-  ['Benefits service', 'The service that decides who pays which deduction. It sends each change to this system.'],
+  [
+    'Benefits service',
+    'The service that decides who pays which deduction. It sends each change to this system.',
+  ],
   ['Deduction', 'What one employee pays, and the employer adds, for one line of coverage such as medical.'],
-  ['Payroll run', 'The deductions of one employer for one pay date. Payroll takes the amounts once the run is finalized.'],
-  ['Finding', 'What a check of a run reports. A failed check stops the run until it is fixed or accepted with a reason.'],
+  [
+    'Payroll run',
+    'The deductions of one employer for one pay date. Payroll takes the amounts once the run is finalized.',
+  ],
+  [
+    'Finding',
+    'What a check of a run reports. A failed check stops the run until it is fixed or accepted with a reason.',
+  ],
   [
     'Open item',
     'An amount that payroll still owes or is owed: an adjustment, arrears, a missed paycheck, or an amount from before the first run.',
@@ -16,7 +25,10 @@ const WORDS = [
   ['Arrears', 'An amount that payroll reported as not taken.'],
   ['Override', 'An amount that a person sets for one paycheck instead of the computed one.'],
   ['Census', 'The list of an employer’s employees. It is staged here, then synced to the benefits service.'],
-  ['Change', 'A hire, a termination or another change of an employee that payroll reports to the benefits service.'],
+  [
+    'Change',
+    'A hire, a termination or another change of an employee that payroll reports to the benefits service.',
+  ],
   ['Event', 'A message from the benefits service, such as a new amount of a deduction.'],
   [
     'Quarantined',

@@ -116,11 +116,7 @@ function itemTable(items: readonly Item[], visit: Visit): Html {
   const maySelect = visit.may('runs:write');
   const caption = 'Open items';
   return table(items, { caption, stacked: true, captionHidden: true }, [
-    [
-      'Employee',
-      (item) => [maySelect && selectionOf(item), employeeOf(item.employee_id, visit)],
-      'name',
-    ],
+    ['Employee', (item) => [maySelect && selectionOf(item), employeeOf(item.employee_id, visit)], 'name'],
     ...itemColumns(visit),
   ]);
 }

@@ -14,7 +14,11 @@ type Override = Schemas['PayrollRunOverride'];
 
 const SPECS: Specs = {
   employee_id: { label: 'Employee ID', required: true },
-  deduction_id: { label: 'Deduction ID', required: true, hint: 'Also a deduction that has no amount in this run yet.' },
+  deduction_id: {
+    label: 'Deduction ID',
+    required: true,
+    hint: 'Also a deduction that has no amount in this run yet.',
+  },
   member_amount: { label: 'Employee amount', required: true, size: 12 },
   employer_amount: { label: 'Employer amount', required: true, size: 12 },
   reason: { label: 'Reason', required: true, hint: 'Stored with the run. At most 500 characters.' },
