@@ -126,13 +126,10 @@ const MONTHLY_2027 = Array.from({ length: 12 }, (_, month) => {
 
 function moved() {
   const election = { id: 'ded-moved', employee_id: 'emp-1', line_of_coverage: 'vision' };
+  const later = { ...election, member_contribution: '99.00', effective_start: '2027-08-01' };
   return [
     deductionOf('evt-m1', { ...election, effective_start: '2027-07-01' }, '2026-06-01T00:00:00Z'),
-    deductionOf(
-      'evt-m2',
-      { ...election, member_contribution: '99.00', effective_start: '2027-08-01' },
-      '2026-06-20T00:00:00Z',
-    ),
+    deductionOf('evt-m2', later, '2026-06-20T00:00:00Z'),
   ];
 }
 
@@ -246,14 +243,10 @@ onEitherEngine('a run shows who finalized, accepted and voided it, and its recor
   const voided = await call({ method: 'POST', url: '/v1/payroll-runs/r/void', body: { reason: 'x' }, token });
   t.match(voided.json, { finalized_by: by, voided_by: { kind: 'token', name: 'token 1' } });
   const { json } = await call({ url: '/v1/audit?resource_type=run&resource_id=r&order=oldest_first' });
+  const accepted = { accepted_checks: ['overlap'] };
   t.match(json.data, [
     { action: 'run.create', resource_id: 'r', employer_id: EMPLOYER, details: { pay_date: PAY_DATE } },
-    {
-      action: 'run.finalize',
-      actor: by,
-      reason: 'both are right',
-      details: { accepted_checks: ['overlap'] },
-    },
+    { action: 'run.finalize', actor: by, reason: 'both are right', details: accepted },
     { action: 'run.void', reason: 'x', actor: { name: 'token 1' } },
   ]);
   t.equal(json.data.length, 3);

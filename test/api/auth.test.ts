@@ -89,12 +89,8 @@ onEitherEngine('only the reference also accepts the token as a Basic password, f
   const token = await tokenWith('events:read');
   const headers = { authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}` };
   for (const { methods, url, scope } of app.routeTable.routes) {
-    const { status, headers: answered } = await call({
-      method: methods[0] as 'GET',
-      url: addressOf(url),
-      token: null,
-      headers,
-    });
+    const method = methods[0] as 'GET';
+    const { status, headers: answered } = await call({ method, url: addressOf(url), token: null, headers });
     if (scope === 'public') continue;
     t.equal(status === 401, scope !== 'any', `${url}: ${status}`);
     t.equal(/Basic/.test(String(answered['www-authenticate'])), false, 'no password is requested');
@@ -155,10 +151,8 @@ onEitherEngine('too many failed attempts are 429, and a valid token is still ser
   const refused = await failed();
   t.equal(refused.status, 429);
   t.equal(refused.headers['retry-after'], '60');
-  t.match(refused.json, {
-    type: 'urn:benefits-sidecar:problem:too-many-attempts',
-    detail: /expired or revoked/,
-  });
+  const problem = { type: 'urn:benefits-sidecar:problem:too-many-attempts', detail: /expired or revoked/ };
+  t.match(refused.json, problem);
   t.equal((await call({ url: '/v1/events' })).status, 200, 'a valid token from the same address');
   ms = 60_000;
   t.equal((await failed()).status, 401, 'a minute later');

@@ -132,11 +132,8 @@ onEitherEngine('a manually requested sync is created and wakes the send loop', a
   t.equal(status, 202);
   t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
   t.equal(woken.send, 1);
-  t.strictSame((await call({ url: '/v1/census-syncs' })).json, {
-    data: [json],
-    has_more: false,
-    next_cursor: null,
-  });
+  const page = { data: [json], has_more: false, next_cursor: null };
+  t.strictSame((await call({ url: '/v1/census-syncs' })).json, page);
 });
 
 onEitherEngine('a failed sync lists its problems, at most a thousand per page', async (t) => {

@@ -70,16 +70,10 @@ async function startWithTwoVersions(t: Test) {
     member_contribution: amount,
     effective_start: from,
   });
-  await deliver(
-    db,
-    [deductionOf('e1', version('1', '2026-01-01'), '2025-12-01T00:00:00Z')],
-    '2026-01-10T00:00:00.000Z',
-  );
-  await deliver(
-    db,
-    [deductionOf('e2', version('2', '2026-03-01'), '2026-01-20T00:00:00Z')],
-    '2026-01-20T00:00:00.500Z',
-  );
+  const first = deductionOf('e1', version('1', '2026-01-01'), '2025-12-01T00:00:00Z');
+  await deliver(db, [first], '2026-01-10T00:00:00.000Z');
+  const second = deductionOf('e2', version('2', '2026-03-01'), '2026-01-20T00:00:00Z');
+  await deliver(db, [second], '2026-01-20T00:00:00.500Z');
   return running;
 }
 

@@ -43,11 +43,8 @@ onEitherEngine('an employee with a fact, a deduction or a change is known; any o
   const { db, tokenWith } = running;
   await deliver(db, [deductionOf('evt-1', { employee_id: 'deducted' })]);
   await report(db, 'demographic', 'moved');
-  t.match((await show(running, 'deducted')).json, {
-    employer_id: null,
-    roster: [],
-    deductions: { data: [{ employer_id: null }] },
-  });
+  const unmatched = { employer_id: null, roster: [], deductions: { data: [{ employer_id: null }] } };
+  t.match((await show(running, 'deducted')).json, unmatched);
   t.match((await show(running, 'moved')).json, { roster: [], changes: { data: [{}] } });
   t.equal((await show(running, 'nobody')).status, 404);
   const hidden = await show(running, 'moved', await tokenWith('ledger:read'));
@@ -58,10 +55,8 @@ onEitherEngine('the first deductions and changes are shown, and cursors continue
   const running = await start(t, { encryptor });
   const { db, call } = running;
   const many = Array.from({ length: 130 }, (_, index) => index);
-  await deliver(
-    db,
-    many.map((index) => deductionOf(`evt-${index}`, { id: `d-${index}`, employee_id: 'e' })),
-  );
+  const events = many.map((n) => deductionOf(`evt-${n}`, { id: `d-${n}`, employee_id: 'e' }));
+  await deliver(db, events);
   for (const _ of many.slice(0, 101)) await report(db, 'demographic', 'e');
   const { json } = await show(running, 'e');
   for (const [part, left] of [

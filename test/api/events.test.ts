@@ -30,19 +30,11 @@ onEitherEngine('one event has its exact body, and other bodies received under it
   const counts = { open: true, stored: 1, not_stored: 0, last_not_stored_at: null };
   t.strictSame(json.conflicts, { ...counts, ...notDismissed });
   const conflicts = await call({ url: `/v1/events/${encodeURIComponent('e/1 ü')}/conflicts` });
-  t.strictSame(conflicts.json, {
-    data: [
-      {
-        id: '1',
-        received_at: '2026-01-11T00:00:00.000Z',
-        body: 'not even JSON',
-        body_absent: null,
-        ...notDismissed,
-      },
-    ],
-    has_more: false,
-    next_cursor: null,
-  });
+  const other = {
+    ...{ id: '1', received_at: '2026-01-11T00:00:00.000Z' },
+    ...{ body: 'not even JSON', body_absent: null, ...notDismissed },
+  };
+  t.strictSame(conflicts.json, { data: [other], has_more: false, next_cursor: null });
   for (const url of ['/v1/events/none', '/v1/events/none/conflicts'])
     t.equal((await call({ url })).status, 404, url);
 });

@@ -347,10 +347,8 @@ onEitherEngine('readiness counts what belongs to other employers, without their 
   t.match(checkOf(first, 'requests-rejected'), { count: 1, examples: ['another employer'] });
   t.match(checkOf(second, 'requests-rejected'), { count: 1, examples: [new RegExp(id)] });
   t.match(checkOf(first, 'deductions-unmatched'), { result: 'warn', count: 1, examples: [] });
-  t.match(await as(EMPLOYER).get('/v1/readiness'), {
-    status: 400,
-    json: { errors: [{ path: 'employer_id' }] },
-  });
+  const required = { status: 400, json: { errors: [{ path: 'employer_id' }] } };
+  t.match(await as(EMPLOYER).get('/v1/readiness'), required);
 });
 
 onEitherEngine('an event that is not applied is counted, without its contents', async (t) => {

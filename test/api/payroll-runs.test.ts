@@ -55,10 +55,8 @@ onEitherEngine('the run of a pay date is opened by what it pays, and a second op
   const second = await put('r');
   t.match(second, { status: 409, json: { detail: /acme-biweekly-2026-07-17 is already open/ } });
   const rule = 'must be a date of the pay schedule, such as 2026-07-17 or 2026-07-31';
-  t.match(await post('', { ...payroll, pay_date: '2026-07-18' }), {
-    status: 422,
-    json: { errors: [{ path: 'pay_date', rule }] },
-  });
+  const refused = { status: 422, json: { errors: [{ path: 'pay_date', rule }] } };
+  t.match(await post('', { ...payroll, pay_date: '2026-07-18' }), refused);
 });
 
 onEitherEngine('an unknown run is 404 on every route that names one', async (t) => {

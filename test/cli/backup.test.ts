@@ -204,10 +204,8 @@ t.test('a replaced database is kept with the commits of its log', async (t) => {
   const ran = await here(t, env, ['restore', file, '--yes', '--json']);
   t.equal(ran.code, 0, ran.stderr);
   const { kept } = jsonOf(ran);
-  t.match(jsonOf(ran), {
-    restored: { event_id: 'msg_fixture0000000000016' },
-    replaced: { event_id: 'later' },
-  });
+  const events = { restored: { event_id: 'msg_fixture0000000000016' }, replaced: { event_id: 'later' } };
+  t.match(jsonOf(ran), events);
   t.notOk(existsSync(`${path}-hint`), 'the high-water mark starts over');
   t.notOk(existsSync(`${path}-restoring`));
   for (const [at, position] of [

@@ -41,16 +41,11 @@ async function exitCodeOf({ child }: Running): Promise<number | null> {
 /** Returns the API's list as rows of the table. */
 function rowsOf(states: readonly DeductionView[]): string[] {
   return states
-    .map((state) =>
-      [
-        state.employee_id,
-        state.line_of_coverage,
-        dollars(state.member_contribution),
-        dollars(state.employer_contribution),
-        state.period,
-        state.effective_end?.slice(0, 10) ?? '-',
-      ].join(' '),
-    )
+    .map((state) => {
+      const amounts = [dollars(state.member_contribution), dollars(state.employer_contribution)];
+      const terms = [...amounts, state.period, state.effective_end?.slice(0, 10) ?? '-'];
+      return [state.employee_id, state.line_of_coverage, ...terms].join(' ');
+    })
     .sort();
 }
 
@@ -163,11 +158,7 @@ t.test('the first difference is named by its path', async (t) => {
 });
 
 t.test('a wait that times out names what was expected and found', async (t) => {
-  const waiting = waitFor(
-    'a sync, completed',
-    () => ['requested'],
-    (seen) => seen.includes('completed'),
-    1,
-  );
+  const isCompleted = (seen: string[]) => seen.includes('completed');
+  const waiting = waitFor('a sync, completed', () => ['requested'], isCompleted, 1);
   await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
 });

@@ -39,11 +39,8 @@ onEitherEngine('a run is created with its totals, and creating it again changes 
   const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
   t.match(again, { code: 0, stderr: /Nothing changed/ });
   t.match(created.stdout, new RegExp(`^ETag +${jsonOf(again).etag}$`, 'm'));
-  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {
-    code: 1,
-    stdout: '',
-    stderr: /another run has the id r1/,
-  });
+  const taken = { code: 1, stdout: '', stderr: /another run has the id r1/ };
+  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), taken);
 });
 
 onEitherEngine('every field of a run has an option, and a file can set them all', async (t) => {

@@ -66,13 +66,8 @@ async function ledger(db: Db): Promise<void> {
     one('d-1.6', '2026-05-01T12:00:00Z', { employee_id: 'e-3' }),
   ]);
   await receive(db, [one('d-1.1', '2026-05-01T00:00:00Z', { member_contribution: '1.00' })]);
-  const imported = await importDeductions(
-    db,
-    () => [
-      { path: 'deductions[0]', fields: { ...sample, id: 'd-imported', created_at: '2026-01-01T00:00:00Z' } },
-    ],
-    acting(LATELY),
-  );
+  const fields = { ...sample, id: 'd-imported', created_at: '2026-01-01T00:00:00Z' };
+  const imported = await importDeductions(db, () => [{ path: 'deductions[0]', fields }], acting(LATELY));
   if (!imported.ok) throw new Error(JSON.stringify(imported.problems));
   await apply(db, LATELY);
   await transact(db, (trx) => reprocessEvent(trx, 'd-1.2', ACTING));
@@ -86,15 +81,8 @@ async function payroll(db: Db): Promise<void> {
   await putOn(db, '2026-06-05');
   await override(db, '2026-06-05', second, `ded-${second}`);
   const accept = { checks: ['overlap'], reason: 'both are right' };
-  const acceptable = [
-    {
-      checkId: 'overlap',
-      example: first,
-      employeeId: first,
-      ids: [`ded-${first}:1`],
-      result: 'fail' as const,
-    },
-  ];
+  const overlap = { checkId: 'overlap', example: first, employeeId: first, ids: [`ded-${first}:1`] };
+  const acceptable = [{ ...overlap, result: 'fail' as const }];
   const { etag } = await view(db, '2026-06-05');
   const { outcome } = await finalize(db, '2026-06-05', { accept, ifMatch: etag }, async () => {
     return { ...READY, etag, acceptable };
@@ -152,12 +140,8 @@ async function decided(db: Db): Promise<void> {
     await putOpeningItems(trx, 'deciding', openings, by);
     await recordDecisions(trx, 'deciding', decisions, by);
     await putPolicy(trx, 'deciding', { ...DEFAULTS, effective_from: '2026-01-01' }, by);
-    await putCodes(
-      trx,
-      'deciding',
-      [{ line_of_coverage: 'dental', taxability: null, side: 'employee', code: 'D1', treatment: null }],
-      by,
-    );
+    const code = { line_of_coverage: 'dental', side: 'employee', code: 'D1' } as const;
+    await putCodes(trx, 'deciding', [{ ...code, taxability: null, treatment: null }], by);
     for (const name of ['valid', 'revoked'])
       await createToken(trx, { name, scopes: ['runs:read'], expiresAt: null, now: now(), actor: by.actor });
     await revokeToken(trx, 'revoked', by);
@@ -174,10 +158,6 @@ async function outside(t: Test, env: Variables, db: Db): Promise<void> {
     { employee_id: 'many-0000', termination_date: '2026-08-01' },
     { employee_id: 'many-0001', termination_date: '2026-09-01' },
   ];
-  for (const body of bodies)
-    await acceptChange(
-      accepting,
-      { kind: 'termination', body, effectiveOn: null, payGroup: null },
-      body.employee_id,
-    );
+  const change = { kind: 'termination', effectiveOn: null, payGroup: null } as const;
+  for (const body of bodies) await acceptChange(accepting, { ...change, body }, body.employee_id);
 }

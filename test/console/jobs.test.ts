@@ -132,10 +132,8 @@ t.test('set up a new employer: 19 interactions from an empty console to a finali
   await use('button', /^Start the payroll/);
   await finish(t, page, counted);
   t.equal(used(), 19);
-  t.match((await call({ url: '/v1/payroll-runs/harbor-biweekly-2026-07-17' })).json, {
-    state: 'finalized',
-    totals: { lines: 1 },
-  });
+  const expected = { state: 'finalized', totals: { lines: 1 } };
+  t.match((await call({ url: '/v1/payroll-runs/harbor-biweekly-2026-07-17' })).json, expected);
 });
 
 t.test('approve as a manager on a phone: three interactions, then the specialist finalizes', async (t) => {

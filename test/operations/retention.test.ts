@@ -150,11 +150,7 @@ onPostgres('a conflict that arrives while bodies are dropped is stored afterward
   const receiving = receive(open(t, url), [of('conflict', { member_contribution: '1' })], NEW);
   const waiting = sql<{ pid: number }>`
     select pid from pg_locks join pg_stat_activity using (pid) where not granted and datname = current_database()`;
-  await eventually(
-    'it waits',
-    () => waiting.execute(db),
-    ({ rows }) => rows.length > 0,
-  );
+  await eventually('it waits', async () => (await waiting.execute(db)).rows.length > 0, true);
   dropped.resolve();
   await dropping;
   await receiving;
@@ -347,10 +343,8 @@ onEachEngine('nothing is dropped by a clock that may be wrong', async (t) => {
     t.match(await drop({ db, url }, RETENTION, wrong), { events: 1 });
     return;
   }
-  await t.rejects(drop({ db, url }, RETENTION, wrong), {
-    code: 'CLOCK_WRONG',
-    message: /set forward by 2 hours/,
-  });
+  const error = { code: 'CLOCK_WRONG', message: /set forward by 2 hours/ };
+  await t.rejects(drop({ db, url }, RETENTION, wrong), error);
   t.strictSame(await withBody(db), ['old']);
   t.match(await drop({ db, url }), { events: 1 }, 'until it is right');
 });

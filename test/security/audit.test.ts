@@ -28,18 +28,12 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
   t.strictSame(page, {
     records: [
       {
-        id: '1',
-        recorded_at: AT,
+        ...{ id: '1', recorded_at: AT },
         actor: { kind: 'token', issuer: null, id: 'tok_1', name: 'payroll', acting_user: 'Zoë 🙂' },
-        action: 'census-sync.dismiss',
-        resource_type: 'census-sync',
-        resource_id: 's/1',
-        employer_id: 'acme',
-        employee_id: null,
-        details: { before: null, after: [1] },
+        ...{ action: 'census-sync.dismiss', resource_type: 'census-sync', resource_id: 's/1' },
+        ...{ employer_id: 'acme', employee_id: null, details: { before: null, after: [1] } },
         reason: 'the employer left',
-        reason_hash: page.records[0]?.reason_hash,
-        hash: page.records[0]?.hash,
+        ...{ reason_hash: page.records[0]?.reason_hash, hash: page.records[0]?.hash },
       },
     ],
     next: null,

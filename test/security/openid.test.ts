@@ -144,11 +144,8 @@ t.test('a provider that is down or slow is reported, and works once it is back',
   const { address, attempt } = await begun(client);
   const search = await provider.signIn(address);
   const hasty = clientOf(provider.config, 1);
-  await eventually(
-    'the provider is discovered within a second',
-    () => hasty.begin(),
-    (begun) => !('cause' in begun),
-  );
+  const isDiscovered = async () => !('cause' in (await hasty.begin()));
+  await eventually('the provider is discovered within a second', isDiscovered, true);
   provider.silent.add('/token');
   const slow = { cause: 'unavailable', code: 'OAUTH_TIMEOUT' } as const;
   assertRefused(t, await hasty.finish(search, attempt), slow, 'slow tokens');

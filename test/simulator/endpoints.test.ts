@@ -207,10 +207,8 @@ t.test('scenarios are played on request, one at a time', async (t) => {
     status: 200,
     json: { scenario: { name: 'deprecated', state: 'playing' } },
   });
-  t.match(await order(simulator, { scenario: 'ties' }), {
-    status: 409,
-    json: { error: /wait until it ends/ },
-  });
+  const refused = { status: 409, json: { error: /wait until it ends/ } };
+  t.match(await order(simulator, { scenario: 'ties' }), refused);
   const ties = simulator.playScenario('ties', () => {});
   await t.rejects(ties, /deprecated is already playing/);
   await arrived(2);
