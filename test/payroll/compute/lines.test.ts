@@ -135,6 +135,7 @@ t.test('a deduction without an end is flagged on the last lines only', async (t)
   t.strictSame(await flagsOf('2026-01-20'), [['open_after_termination']]);
   t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-01-31' }), [[]], 'it ends with the month');
   t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-02-01' }), [['open_after_termination']]);
+  t.strictSame(await flagsOf('2026-01-29'), [['open_after_termination']], 'the last day of the period');
   t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
 });
 

@@ -20,7 +20,9 @@ import {
   lines,
   linesOf,
   put,
+  schedule,
   send,
+  setSchedules,
   storedRun,
   verified,
   voided,
@@ -146,6 +148,21 @@ onEitherEngine('facts that change what an override replaced are named, also afte
   await voided(db, 'r');
   t.equal(await outdated(db, 'next'), undefined, 'a voided run took nothing');
 });
+
+onEitherEngine(
+  'an override of a final check is not compared with the shares that remain later',
+  async (t) => {
+    const db = await staged(t);
+    await setSchedules(db, [schedule()]);
+    await learn(db, employment('e', { termination_date: '2026-06-18' }));
+    await send(db, election('2025-12-02', { effective_end: '2026-07-31' }));
+    await put(db, 'final', body(13, { final_checks: [{ employee_id: 'e', shares: 2 }] }));
+    t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '20.00' } });
+    await finalize(db, 'final');
+    await put(db, 'next', body(14, { final_checks: ['e'] }));
+    t.equal(await outdated(db, 'next'), undefined);
+  },
+);
 
 onEitherEngine('an override of an employee who leaves the run takes nothing and is named', async (t) => {
   const db = await staged(t);

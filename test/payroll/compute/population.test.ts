@@ -111,6 +111,13 @@ t.test("an employee without a frequency is in the run of an employer's only sche
   t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('weekly')]), [], 'two');
   t.strictSame(await payers(t, facts, {}, [of('biweekly'), of('biweekly', 'north')]), [], 'two pay groups');
   t.strictSame(await payers(t, facts, { pay_group: 'north' }), [], 'not in the run of a pay group');
+  const inYear = (year: string): Schedule[] =>
+    [of('biweekly'), of('weekly')].map((list) => ({
+      ...list,
+      pay_dates: list.pay_dates.map((date) => ({ ...date, pay_date: date.pay_date.replace('2026', year) })),
+    }));
+  t.strictSame(await payers(t, facts, {}, inYear('2025')), [], 'two of the year before');
+  t.strictSame(await payers(t, facts, {}, inYear('2027')), ['e'], 'two of a later year');
 });
 
 t.test('employees are sorted by id in byte order', async (t) => {
