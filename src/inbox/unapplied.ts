@@ -184,8 +184,9 @@ function amountsOf(change: NamedChange, current: RunVersion | null): string[] {
     ['', change.memberContribution, current?.member_contribution],
     ['employer ', change.employerContribution, current?.employer_contribution],
   ] as const;
-  const isOtherPeriod = current !== null && change.period !== null && change.period !== current.period;
-  const [per, newPer] = isOtherPeriod ? [` ${current.period}`, ` ${change.period}`] : ['', ''];
+  const isOtherPeriod = current !== null && change.period !== current.period;
+  const newPeriod = change.period ?? 'with an unknown pay frequency';
+  const [per, newPer] = isOtherPeriod ? [` ${current.period}`, ` ${newPeriod}`] : ['', ''];
   return pairs.flatMap(([whose, to, from]) => {
     if (to === null || (from !== undefined && !isOtherPeriod && isSameNumber(from, to))) return [];
     const before = from === undefined ? '' : `${printed(from)}${per} → `;

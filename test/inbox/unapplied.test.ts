@@ -65,7 +65,12 @@ const BODIES: readonly (readonly [what: string, fields: object, shown: string | 
     { period: 'biweekly', employer_contribution: '350.000', ...BROKEN },
     'A newer amount: 150.00 monthly → 150.00 biweekly, employer 350.00 monthly → 350.00 biweekly',
   ],
-  ['an unknown period', { period: 'daily', member_contribution: '1' }, 'A newer amount: 150.00 → 1.00'],
+  [
+    'an unknown period',
+    { period: 'daily', member_contribution: '1' },
+    'A newer amount: 150.00 monthly → 1.00 with an unknown pay frequency, ' +
+      'employer 350.00 monthly → 350.00 with an unknown pay frequency',
+  ],
   [
     'a line of coverage in capitals',
     { line_of_coverage: ' MEDICAL ', member_contribution: '1' },
