@@ -138,7 +138,7 @@ export function createMachine(simulation: Simulation) {
     /** When a sidecar was started last. */
     startedAt: (): number => lastStart,
     isUp: (): boolean => instances.has('first'),
-    isIdle: (): boolean => starting === 0 && calls === 0,
+    isIdle: (): boolean => crash === null && starting === 0 && calls === 0,
     hasCrashed: (): boolean => crash !== null,
     /** Reads the database as it is, without the code of the sidecar. */
     query: ((sql, ...parameters) => {

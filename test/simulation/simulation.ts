@@ -12,7 +12,7 @@ import { createMachine, type Machine, type Response } from './machine.ts';
 import { createProvider, type Provider } from './provider.ts';
 import { seedProcess } from './randomness.ts';
 import { type Applied, Service } from './service.ts';
-import { createTime, DAY_MS, HOUR_MS, type Time } from './time.ts';
+import { createTime, DAY_MS, HOUR_MS, MINUTE_MS, type Time } from './time.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -141,6 +141,8 @@ export async function simulate(options: Options): Promise<Result> {
       faults.endAll();
       for (const feature of FEATURES) feature.atRest?.(simulation);
       provider.replay();
+      // The machine may be down for an hour.
+      time.after(HOUR_MS + MINUTE_MS, 'replay', () => provider.replay());
     });
     const end = restFrom + REST_MS;
     let checkedAt = time.now();
