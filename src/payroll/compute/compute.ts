@@ -28,6 +28,8 @@ export async function* computeRun(
       const taking = takings[index] as Taking;
       return { employee, lines: [...regular, ...taking.lines].sort(byPlace), taking };
     });
+    // Reading is synchronous on SQLite, so pages that are computed quickly would follow one another without a turn.
+    await new Promise(setImmediate);
   }
 }
 

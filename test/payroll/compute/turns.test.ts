@@ -1,7 +1,5 @@
 import t from 'tap';
-import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
-import { scratch } from '../../database/scratch.ts';
-import { hireMany, runOn } from '../../support/payroll.ts';
+import { inTurns } from '../../../src/payroll/compute/turns.ts';
 
 /** Counts turns of the event loop until the work has ended. */
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
@@ -16,11 +14,18 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-t.test('other requests proceed after every 16 employees of a computation', async (t) => {
-  const { db } = await scratch(t);
-  const turnsOf = () => turnsDuring(previewRun(db, null, runOn('2026-07-17')));
-  await hireMany(db, 16);
-  const fewer = await turnsOf();
-  await hireMany(db, 96);
-  t.ok((await turnsOf()) >= fewer + 2 * 5, 'lines are computed and added up in turns');
+t.test('other requests proceed when a slice of employees took long', async (t) => {
+  const compute = (msPerSlice: number) =>
+    turnsDuring(
+      (async () => {
+        let ms = 0;
+        const now = () => ms;
+        for await (const employees of inTurns(Array.from({ length: 80 }), now)) {
+          t.equal(employees.length, 16);
+          ms += msPerSlice;
+        }
+      })(),
+    );
+  t.ok((await compute(5)) >= 5);
+  t.ok((await compute(0)) < 5, 'short work is not interrupted');
 });
