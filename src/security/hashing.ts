@@ -29,21 +29,14 @@ const KEY_BYTES = 32;
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
 
-/** Kept, because each batch of changes opens the hasher, and the key of a database never changes. */
-const opened = new WeakMap<Db, WeakMap<Encryptor, Hasher>>();
-
 /**
  * Returns the hasher of a database and creates its key if it has none. Call it outside a transaction. Throws
  * DATA_KEY_MISSING, DECRYPTION_FAILED and database errors.
  */
 export async function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
-  const known = opened.get(db)?.get(encryptor);
-  if (known !== undefined) return known;
   const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
   const key = encryptor.decrypt(row.ciphertext, hashKeyPlace(row.key_id));
-  const hasher = createHasher(row.key_id, createSecretKey(key));
-  opened.set(db, (opened.get(db) ?? new WeakMap()).set(encryptor, hasher));
-  return hasher;
+  return createHasher(row.key_id, createSecretKey(key));
 }
 
 export function hashKeyPlace(keyId: string): Place {
