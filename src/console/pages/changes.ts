@@ -236,7 +236,7 @@ function fieldsOf(value: unknown, path = ''): [string, string][] {
 }
 
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */
-function decisions({ id, state, blocking }: Change, isNewer: boolean): Html | null {
+function decisions({ id, state, blocking, attempts: sent }: Change, isNewer: boolean): Html | null {
   if (state !== 'rejected' && state !== 'pending') return null;
   const path = changePath(id);
   const isRejected = state === 'rejected';
@@ -249,10 +249,14 @@ function decisions({ id, state, blocking }: Change, isNewer: boolean): Html | nu
     button: 'Release waiting changes',
     hint: 'Use this if the service already knows the employee. This hire stays rejected, and the later changes are sent.',
   });
+  const waits =
+    sent === 0
+      ? 'No action is needed.'
+      : 'The service has not confirmed it yet, and it is sent again by itself. If this lasts, ask an operator whether the service can be reached.';
   return html`
     <section class="card" id=${`decide-${state}`} hx-morph-skip aria-labelledby="decide">
       <h2 id="decide">Actions</h2>
-      ${!isRejected && html`<p>No action is needed. Cancel the change only if the service must not receive it.</p>`}
+      ${!isRejected && html`<p>${`${waits} Cancel the change only if the service must not receive it.`}</p>`}
       ${isRejected && (isNewer ? newerDelivered(path) : retry)}
       ${blocking && release}
       ${decision(`${path}/cancel`, {
