@@ -21,7 +21,7 @@ t.test('a person signs in at the provider, opens the requested page, and signs o
   await page.getByRole('link', { name: 'Sign in with your organization' }).click();
   await page.waitForURL('**/runs?state=open');
   t.equal(await page.title(), 'Payroll runs · benefits-sidecar');
-  t.match(await page.locator('.user a').textContent(), 'Ann Example');
+  t.match(await page.getByRole('link', { name: 'Ann Example' }).textContent(), 'Ann Example');
   const runs = page.locator('nav').getByRole('link', { name: 'Payroll runs' });
   t.equal(await runs.count(), 1, 'the role permits it');
   const cookies = await page.context().cookies(provider.config.consoleUrl);
@@ -83,7 +83,7 @@ t.test('a refused sign-in is explained, and leaves no session and no secret in t
   t.notMatch(JSON.stringify(logged), /Ann|eyJ|canary|code=/);
   await signIn.click();
   await page.waitForURL(`${base}/`);
-  t.match(await page.locator('.user a').textContent(), 'Ann Example');
+  t.match(await page.getByRole('link', { name: 'Ann Example' }).textContent(), 'Ann Example');
 });
 
 t.test('a sign-in sets Secure cookies, and never opens another site', async (t) => {
