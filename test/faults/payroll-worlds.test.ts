@@ -46,8 +46,10 @@ class HttpWorld extends SmallWorld {
   override async take(step: Step): Promise<void> {
     this.#http.on(this.today);
     if (step.does !== 'run') return super.take(step);
-    // The API refuses ids that the employer never had, and shares without a termination or beyond what remains.
+    // The API refuses employers without employees, ids that the employer never had, and shares without a termination or beyond
+    // what remains.
     const { deductions, final_checks, ...body } = step.body;
+    if (!this.facts.some(({ employer_id }) => employer_id === this.id(body.employer_id))) return;
     const isListed =
       body.pay_dates !== undefined || this.schedules > (body.pay_frequency === 'biweekly' ? 0 : 1);
     const employer = { employer_id: this.id(body.employer_id), period_end: body.period_end };
