@@ -97,9 +97,10 @@ async function hold(port: number, first: string, drip: string): Promise<Socket> 
   socket.on('error', () => {}).resume();
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
   socket.write(first);
+  // A connection that was closed before it was open never clears its interval, and must not keep the process alive.
   const dripping = setInterval(() => {
     if (drip !== '') socket.write(drip);
-  }, 1_000);
+  }, 1_000).unref();
   socket.once('close', () => clearInterval(dripping));
   return socket;
 }
