@@ -156,7 +156,7 @@ function syncAll(employers: number): Html | null {
 function stagedPart({ data, next_cursor }: Schemas['StagedCensusList'], visit: Visit): Html {
   const { now, may, query } = visit;
   const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now')];
-  const list = table(data, { caption: 'Staged censuses', captionHidden: true }, [
+  const list = table(data, { caption: 'Staged censuses', captionHidden: true, stacked: true }, [
     ['Employer', ({ employer_id }) => censusLink(employer_id), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
     ['Staged', ({ staged_at }) => since(staged_at, now), 'date'],

@@ -196,13 +196,17 @@ async function waitingChanges(change: Change, { api }: Visit): Promise<Html | nu
 
 function attempts({ attempts: all, last_attempts }: Change): Html {
   const hidden = all - last_attempts.length;
-  const list = table(last_attempts, { caption: 'Attempts, newest first', captionHidden: true }, [
-    ['No.', (one) => count(one.attempt), 'number'],
-    ['Started', ({ started_at }) => instant(started_at), 'date'],
-    ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
-    ['Status', ({ status }) => status ?? '–', 'number'],
-    ['Result', ({ finished_at: at, reason }) => reason ?? (at === null ? '' : 'delivered')],
-  ]);
+  const list = table(
+    last_attempts,
+    { caption: 'Attempts, newest first', captionHidden: true, stacked: true },
+    [
+      ['No.', (one) => count(one.attempt), 'number'],
+      ['Started', ({ started_at }) => instant(started_at), 'date'],
+      ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
+      ['Status', ({ status }) => status ?? '–', 'number'],
+      ['Result', ({ finished_at: at, reason }) => reason ?? (at === null ? '' : 'delivered')],
+    ],
+  );
   return html`
     <section aria-labelledby="attempts">
       <h2 id="attempts">Attempts</h2>

@@ -159,7 +159,7 @@ export function codeTable(codes: readonly Code[], caption: string, captionHidden
     const shown = (value: string) => choices?.find((choice) => choice.value === value)?.label ?? value;
     return [title, (code) => shown(code[name] ?? '')];
   });
-  return table(codes, { caption, captionHidden }, columns);
+  return table(codes, { caption, captionHidden, stacked: true }, columns);
 }
 
 function policyTable(policies: readonly Policy[]): Html {
