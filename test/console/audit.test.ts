@@ -11,6 +11,8 @@ t.test('actions are listed with who took them and why, also on the page of their
   await page.getByText('Other actions').click();
   await page.getByLabel('Reason').fill('a test event');
   await page.getByRole('button', { name: 'Dismiss' }).click();
+  // The page opens again, with its history folded.
+  await page.getByText(/: a test event$/).waitFor();
   await page.getByText('History').click();
   const history = page.getByRole('table', { name: 'Actions, newest first' });
   await history.getByText('a test event').waitFor();
