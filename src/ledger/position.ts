@@ -24,9 +24,10 @@ const WAIT_MS = 8_000;
 const newest = new WeakMap<Db, Promise<void>>();
 
 /**
- * Runs `work` in a transaction that locks the ledger first, as every writer must, at its newest position. On PostgreSQL, one such transaction of
- * this process follows the other without a connection that waits: a process that is stopped while it has the lock loses it
- * after 5 s, and its next connection in the queue for the lock would then keep it as long again. Throws LOCK_TIMEOUT.
+ * Runs `work` in a transaction that locks the ledger first, as every writer must, and passes it the newest position. On
+ * PostgreSQL, the transactions of this process wait for each other before they take a connection: a stopped process loses the
+ * lock after 5 s, and a second connection of it that waits for the lock would then keep it for another 5 s. Throws
+ * LOCK_TIMEOUT.
  */
 export async function transactOnLedger<R>(
   db: Db,
