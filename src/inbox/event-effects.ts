@@ -45,16 +45,6 @@ type Meaning = { effect: Effect; subject: EventSubject; days: Days | null };
 /** Its effect, the version that it added to the ledger, and the census sync that it requested. */
 export type EventEffect = Meaning & { version: AddedVersion | null; sync: RequestedSync | null };
 
-const NAMES_NOTHING: EventSubject = {
-  employee_id: null,
-  employer_id: null,
-  deduction_id: null,
-  line_of_coverage: null,
-  member_contribution: null,
-  employer_contribution: null,
-  period: null,
-};
-
 /** Returns the effects of events by event id. The histories of deductions are read only where a newer version exists. */
 export async function effectsOfEvents(
   db: Db | Trx,
@@ -116,7 +106,6 @@ function namedBy({ body }: StoredEvent, employer: string | undefined): EventSubj
   const { employeeId, employerId, change } =
     body !== null && body.length <= CHANGE_BYTES_MAX ? namedIn(body) : {};
   return {
-    ...NAMES_NOTHING,
     employee_id: employeeId ?? null,
     employer_id: employerId ?? employer ?? null,
     deduction_id: employeeId === undefined ? null : (change?.deductionId ?? null),
