@@ -5,7 +5,7 @@ import type { ConflictTable, Db, Trx } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { type AddedVersion, type EventEffect, effectsOfEvents } from './event-effects.ts';
 import type { KeptBody, StoredEvent, WholeEvent } from './events.ts';
-import { nextStepOf, unappliedChangeOf } from './next-step.ts';
+import { describeEvent, nextStepOf } from './next-step.ts';
 import { withoutAmounts } from './unapplied.ts';
 
 export type EventView = Awaited<ReturnType<typeof viewEvents>>[number];
@@ -38,12 +38,12 @@ export async function viewWholeEvent(db: Db, { event, conflicts }: WholeEvent, s
   const { stored_count = 0, unstored_count = 0, last_unstored_at = null } = conflicts ?? {};
   const effect = (await effectsOfEvents(db, [event])).get(event.event_id) as EventEffect;
   const { version, sync } = effect;
-  const unapplied = await unappliedChangeOf(db, event);
+  const described = await describeEvent(db, event);
+  const change = described?.change ?? null;
   return {
     ...viewEvent(event, effect, seesSubject),
-    next_step: nextStepOf({ event, conflicts }, version, unapplied),
-    unapplied:
-      unapplied?.change && !seesSubject ? withoutAmounts(unapplied.change) : (unapplied?.change ?? null),
+    next_step: nextStepOf({ event, conflicts }, version, described),
+    unapplied: change === null || seesSubject ? change : withoutAmounts(change),
     ...shownBody(event),
     conflicts: {
       open: conflicts !== null && conflicts.dismissed_at === null,

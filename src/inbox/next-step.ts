@@ -7,10 +7,10 @@ import { parseEvent } from './parse-event.ts';
 import { type Described, describeEvents } from './unapplied.ts';
 
 export const NEXT_STEPS = ['none', 'wait', 'reprocess', 'dismiss', 'compare', 'correct'] as const;
-export type NextStep = (typeof NEXT_STEPS)[number];
+type NextStep = (typeof NEXT_STEPS)[number];
 
 /** Returns what is known of a quarantined event that is not dismissed; null for other events. */
-export async function unappliedChangeOf(db: Db, event: StoredEvent): Promise<Described | null> {
+export async function describeEvent(db: Db, event: StoredEvent): Promise<Described | null> {
   const { event_id: eventId, received_at: receivedAt, body } = event;
   if (event.state !== 'quarantined' || event.dismissed_at !== null) return null;
   const quarantined = { eventId, receivedAt, named: namedIn(body) };
