@@ -130,11 +130,11 @@ export async function versionsOf(
   viewer: Viewer | null = null,
 ): Promise<{ versions: VersionState[]; next: number | null }> {
   const { limit, order = 'oldest_first' } = page;
-  const reading: Reading = { db, viewer, readRoster: createRosterReader(db) };
+  const reading = createReading(db, viewer);
   const rows: Version[] = [];
   for (let after = page.after ?? null; rows.length <= limit; ) {
     const read = await historyPage(db, deductionId, { after, limit: limit + 1, order });
-    rows.push(...(await seenVersions(reading, read)));
+    rows.push(...(await seenVersions(reading, read)).seen);
     if (read.length <= limit) break;
     after = (read.at(-1) as Version).position;
   }
@@ -144,20 +144,28 @@ export async function versionsOf(
 }
 
 /** The database and the caller of one response. `readRoster` reads each employee once, for the employer and for visibility. */
-export type Reading = { readonly db: Db; readonly viewer: Viewer | null; readonly readRoster: ReadRoster };
+type Reading = { readonly db: Db; readonly viewer: Viewer | null; readonly readRoster: ReadRoster };
 
-/** Returns the versions that the caller may see. */
-async function seenVersions(reading: Reading, versions: readonly Version[]): Promise<readonly Version[]> {
-  const { viewer } = reading;
-  if (viewer === null) return versions;
-  return visibleVersions(versions, viewer, await sightsFor(reading, viewer, versions));
+export function createReading(db: Db, viewer: Viewer | null): Reading {
+  return { db, viewer, readRoster: createRosterReader(db) };
 }
 
-async function sightsFor(
-  { readRoster }: Reading,
-  viewer: Viewer,
+/** What a limited caller sees of each employee; null for a caller that sees all. */
+type Sights = ReadonlyMap<string, Sight> | null;
+
+/** Returns the versions that the caller may see, and what a limited caller sees of their employees. */
+export async function seenVersions(
+  reading: Reading,
   versions: readonly Version[],
-): Promise<Map<string, Sight>> {
+): Promise<{ seen: readonly Version[]; sights: Sights }> {
+  const { viewer } = reading;
+  const sights = await sightsFor(reading, versions);
+  const isLimited = viewer !== null && sights !== null;
+  return { seen: isLimited ? await visibleVersions(versions, viewer, sights) : versions, sights };
+}
+
+async function sightsFor({ viewer, readRoster }: Reading, versions: readonly Version[]): Promise<Sights> {
+  if (viewer === null) return null;
   return sightsIn(await readRoster(versions.map(({ employee_id }) => employee_id)), viewer);
 }
 
@@ -175,13 +183,12 @@ export async function versionsAfter(
     .orderBy('position')
     .limit(limit)
     .execute();
-  const reading: Reading = { db, viewer: null, readRoster: createRosterReader(db) };
-  return withDecisions(reading, versions, today);
+  return withDecisions(createReading(db, null), versions, today);
 }
 
 async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
   const { on, knownAt: instant, viewer = null } = filter;
-  const reading: Reading = { db, viewer, readRoster: createRosterReader(db) };
+  const reading = createReading(db, viewer);
   const isLatest = on === undefined && instant === undefined;
   const versions = isLatest ? await versionsNow(reading, ids) : await versionsThen(reading, ids, filter);
   const employed = await withEmployers(reading, versions, { day: on ?? today, instant });
@@ -195,10 +202,10 @@ async function versionsNow(reading: Reading, ids: readonly string[]) {
   const { db, viewer } = reading;
   const latest = await latestVersions(db, ids).selectAll('deduction_versions').execute();
   if (viewer === null) return latest;
-  const seen = await seenVersions(reading, latest);
+  const { seen } = await seenVersions(reading, latest);
   const isSeen = new Set(seen.map(({ deduction_id }) => deduction_id));
   const hidden = latest.map(({ deduction_id }) => deduction_id).filter((id) => !isSeen.has(id));
-  const history = await seenVersions(reading, await historyOf(db, hidden));
+  const { seen: history } = await seenVersions(reading, await historyOf(db, hidden));
   const earlier = Map.groupBy(history, ({ deduction_id }) => deduction_id);
   return [...seen, ...[...earlier.values()].flatMap((versions) => latestOf(versions) ?? [])];
 }
@@ -209,10 +216,8 @@ async function versionsThen(
   ids: readonly string[],
   { on, knownAt: instant }: DeductionFilter,
 ) {
-  const { db, viewer } = reading;
-  const all = await historyOf(db, ids);
-  const sights = viewer === null ? null : await sightsFor(reading, viewer, all);
-  const history = viewer === null || sights === null ? all : await visibleVersions(all, viewer, sights);
+  const { db } = reading;
+  const { seen: history, sights } = await seenVersions(reading, await historyOf(db, ids));
   const decisions = on === undefined ? new Map<string, DecidedStart[]>() : await startDecisionsOf(db, ids);
   const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
     instant === undefined ? rows : knownAt(rows, instant);
@@ -241,12 +246,12 @@ export async function withDecisions(
   versions: readonly Version[],
   today: string,
 ): Promise<VersionState[]> {
-  const { db, viewer } = reading;
+  const { db } = reading;
   const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
   const recordIds = [...decisions.values()].flat().map(({ record_id }) => record_id);
   const makers = await makersOf(db, recordIds);
   const states = await withEmployers(reading, versions, { day: today });
-  const sights = viewer === null ? null : await sightsFor(reading, viewer, versions);
+  const sights = await sightsFor(reading, versions);
   return states.map((state) => {
     const { deduction_id, employee_id, position } = state.version;
     const decision = decisions

@@ -1,12 +1,11 @@
 /** Reads the days on which versions of deductions are in effect. */
 import { component, nullableText } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
-import { type VersionState, withDecisions } from './deductions.ts';
+import { createReading, seenVersions, type VersionState, withDecisions } from './deductions.ts';
 import { historyOf } from './history.ts';
-import { createRosterReader } from './roster.ts';
 import { startDecisionsOf } from './start-decisions.ts';
 import { type Days, daysInEffect } from './state.ts';
-import { sightsOf, type Viewer, visibleVersions } from './visibility.ts';
+import type { Viewer } from './visibility.ts';
 
 export const DaysInEffect = component(
   'DaysInEffect',
@@ -34,16 +33,14 @@ export async function timelineOfDeduction(
   const history = await historyOf(db, [deductionId]);
   if (history.length === 0) return null;
   const made = (await startDecisionsOf(db, [deductionId])).get(deductionId) ?? [];
-  const employees = history.map(({ employee_id }) => employee_id);
-  const sights = viewer === null ? null : await sightsOf(db, employees, viewer);
+  const reading = createReading(db, viewer);
+  const { seen: versions, sights } = await seenVersions(reading, history);
   const isSeen = (decision: (typeof made)[number]) =>
     sights === null || sights.get(history[0]?.employee_id ?? '')?.sees(decision) === true;
-  const versions =
-    viewer === null || sights === null ? history : await visibleVersions(history, viewer, sights);
   const days = daysInEffect(versions, made.filter(isSeen));
   const byPosition = new Map(versions.map((version) => [version.position, version]));
   const shown = [...days.keys()].slice(-limit).flatMap((position) => byPosition.get(position) ?? []);
-  const states = await withDecisions({ db, viewer, readRoster: createRosterReader(db) }, shown, today);
+  const states = await withDecisions(reading, shown, today);
   return states.map((state) => ({ state, days: days.get(state.version.position) as Days }));
 }
 
