@@ -1,12 +1,11 @@
 /** Open runs computed and final runs read, kept while nothing changes, so that the parts of a page do it once. */
 import type { Db } from '../database/tables.ts';
-import { readPosition } from '../ledger/position.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
 import { type Summary, summarize } from '../payroll/compute/summary.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
+import { readDataState } from '../payroll/records/computations.ts';
 import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
-import { readPayrollRevision } from '../payroll/settings/lock.ts';
 
 /** Employees of all kept reviews. A row takes about 500 bytes. */
 const EMPLOYEES_KEPT_MAX = 100_000;
@@ -45,9 +44,7 @@ export function createRunReviews(db: Db) {
   const keptOf = async (stored: StoredRun): Promise<Kept> => {
     const { run_id: runId, state: runState, freeze_id } = stored;
     const isOpen = runState === 'open';
-    const state = isOpen
-      ? JSON.stringify([await readPosition(db), await readPayrollRevision(db)])
-      : (freeze_id as string);
+    const state = isOpen ? JSON.stringify(await readDataState(db)) : (freeze_id as string);
     const known = kept.get(runId);
     if (known?.state === state) return known;
     const review = isOpen ? compute(db, stored) : null;

@@ -3,7 +3,6 @@ import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
 import { isAppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { readPosition } from '../../ledger/position.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import {
   MISSING,
@@ -16,12 +15,12 @@ import {
 import {
   ComputationResult,
   computationsOf,
+  readDataState,
   type StoredComputation,
   saveComputation,
 } from '../../payroll/records/computations.ts';
 import { finalFigures } from '../../payroll/records/regular-runs.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
-import { readPayrollRevision } from '../../payroll/settings/lock.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
@@ -162,7 +161,7 @@ async function computed(parts: ApiParts, stored: StoredRun): Promise<StoredCompu
   const known = (await computationsOf(db, [run_id])).get(run_id);
   if (known !== undefined && now().getTime() - Date.parse(known.computed_at) < RECOMPUTE_AFTER_MS)
     return known;
-  const data = { position: await readPosition(db), revision: await readPayrollRevision(db) };
+  const data = await readDataState(db);
   const computed_at = now().toISOString();
   const computation = { ...{ run_id, ...data, computed_at }, result: await resultOf(parts, stored) };
   await saveComputation(db, computation);

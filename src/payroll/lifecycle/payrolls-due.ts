@@ -5,10 +5,9 @@ import { employersWithSyncs } from '../../census/syncs.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
-import { readPosition } from '../../ledger/position.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
 import { approvedEtags } from '../records/approvals.ts';
-import { computationsOf, type StoredComputation } from '../records/computations.ts';
+import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
 import { currentRegularRuns, lastPayDates } from '../records/regular-runs.ts';
 import {
   employersWithApproval,
@@ -16,7 +15,6 @@ import {
   employersWithPolicy,
   schedulesByEmployer,
 } from '../settings/all-employers.ts';
-import { readPayrollRevision } from '../settings/lock.ts';
 import type { PayDate, Schedule } from '../settings/schedules.ts';
 
 /** Days before the last pay date of a schedule from which its next dates are missing: time to plan a year. */
@@ -94,7 +92,7 @@ export async function payrollsDue(
   const computations = await computationsOf(db, openRuns);
   const approving = await employersWithApproval(db, employers);
   const approved = await approvedEtags(db, openRuns);
-  const data = { position: await readPosition(db), revision: await readPayrollRevision(db) };
+  const data = await readDataState(db);
   const isOutdated = (computation: StoredComputation) =>
     computation.position !== data.position ||
     computation.revision !== data.revision ||

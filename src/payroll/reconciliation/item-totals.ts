@@ -2,13 +2,12 @@
 import Type, { type Static } from 'typebox';
 import { closed, component, integer, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
-import { readPosition } from '../../ledger/position.ts';
 import { amountOf } from '../../money.ts';
 import { ITEM_KINDS, NOTHING, plus } from '../calculation/items.ts';
 import { amountField } from '../calculation/line.ts';
 import { ITEM_STATES } from '../compute/item-state.ts';
 import type { OpenItem } from '../compute/open-items.ts';
-import { readPayrollRevision } from '../settings/lock.ts';
+import { readDataState } from '../records/computations.ts';
 import { type ItemsOf, matchingItems } from './open-items.ts';
 
 const SUM = {
@@ -41,8 +40,7 @@ export function createItemTotals(db: Db): (of: ItemsOf) => Promise<ItemTotals> {
   const kept = new Map<string, Promise<ItemTotals>>();
   return async (of) => {
     const { employerId, today, filter } = of;
-    const state = [await readPosition(db), await readPayrollRevision(db)];
-    const key = JSON.stringify([employerId, today, filter, ...state]);
+    const key = JSON.stringify([employerId, today, filter, await readDataState(db)]);
     const known = kept.get(key);
     if (known !== undefined) return known;
     const totals = totalItems(db, of);

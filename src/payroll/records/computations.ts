@@ -5,7 +5,9 @@ import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { readPosition } from '../../ledger/position.ts';
 import { amountField } from '../calculation/line.ts';
+import { readPayrollRevision } from '../settings/lock.ts';
 
 const Findings = Type.Array(
   closed({ check_id: text('The ID of the check.'), count: integer('The number of open findings.') }),
@@ -26,7 +28,12 @@ export const ComputationResult = closed({
 export type ComputationResult = Static<typeof ComputationResult>;
 
 /** The state of the data that a computation read: the ledger's position, and the revision of runs, reports and settings. */
-export type DataState = { position: number; revision: number };
+type DataState = { position: number; revision: number };
+
+export async function readDataState(db: Db): Promise<DataState> {
+  return { position: await readPosition(db), revision: await readPayrollRevision(db) };
+}
+
 export type StoredComputation = DataState & {
   run_id: string;
   computed_at: string;
