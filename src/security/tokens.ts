@@ -113,10 +113,7 @@ export async function createToken(
 const TOKENS_CONTENT: Content<'tokens'> = {
   table: 'tokens',
   key: ['token_id'],
-  columns: [
-    ...(['token_id', 'name', 'token_hash', 'scopes', 'person', 'employers'] as const),
-    ...(['created_at', 'expires_at'] as const),
-  ],
+  columns: ['token_id', 'name', 'token_hash', 'scopes', 'person', 'employers', 'created_at', 'expires_at'],
   actions: ['token.create'],
   isRemovable: false,
 };
