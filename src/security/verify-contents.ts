@@ -54,6 +54,7 @@ export async function verifyContents<T extends ContentTable>(
   on: Verifying,
 ): Promise<void> {
   const { table, key, actions, isRemovable } = content;
+  /** Rows with one audit record, which may continue on the next page. */
   let group: Tables[T][] = [];
   for await (const rows of pagesByKey<Tables[T] & Record<string, unknown>>(
     db,
@@ -63,7 +64,7 @@ export async function verifyContents<T extends ContentTable>(
     ROWS_AT_ONCE,
   )) {
     on.signal.throwIfAborted();
-    const records = await recordsOf(db, [...group, ...rows]);
+    const records = await recordsOf(db, [...group.slice(0, 1), ...rows]);
     for (const row of rows) {
       if (group[0] !== undefined && group[0].record_id !== row.record_id) {
         verifyGroup(content, group, records, on);
@@ -72,7 +73,7 @@ export async function verifyContents<T extends ContentTable>(
       group.push(row);
     }
   }
-  verifyGroup(content, group, await recordsOf(db, group), on);
+  verifyGroup(content, group, await recordsOf(db, group.slice(0, 1)), on);
   if (isRemovable) return;
   for (const recordId of await recordsWithoutRow(db, table, actions))
     on.report(table, recordId, 'record_id', 'has an audit record and no row');
