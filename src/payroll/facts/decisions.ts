@@ -126,7 +126,7 @@ export async function decisionsOnRun(db: Db | Trx, runId: string, most: number):
 }
 
 /** `itemId`: decisions on this item, and holds of all items of its employee `employeeId`. */
-export type DecisionFilter = { itemId: string | null; employeeId: string | null };
+type DecisionFilter = { itemId: string | null; employeeId: string | null };
 
 /** Returns at most `limit` decisions of an employer, the newest first, with numbers below `before`. */
 export async function newestDecisions(

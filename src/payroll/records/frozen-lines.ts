@@ -135,7 +135,7 @@ export async function* readFrozenLines<L = Line>(
 }
 
 /** Where a page of paychecks ended. */
-export type PaycheckCursor = { payDate: string; runId: string };
+type PaycheckCursor = { payDate: string; runId: string };
 
 /** Returns the lines of an employee in the finalized runs of employers, the latest pay date first, one more than `limit`. */
 export function finalizedLinesOf(
