@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { utcDay } from '../../contract/instant.ts';
@@ -123,7 +124,7 @@ const Employee = field.component(
   'Everything known about an employee, without names or SSN.',
 );
 
-const EmployeeId = field.closed({
+export const EmployeeId = field.closed({
   employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
 });
 
@@ -206,13 +207,22 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { employee_id: employeeId } = request.params;
       const { limit: rows = LIMIT_DEFAULT, ...query } = request.query;
-      const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
-      const employers = [...new Set(reports.map(({ employer_id }) => employer_id))];
-      const seen = employers.filter((employerId) => seesEmployer(request, employerId));
-      const sight = { employers: seen, viewer: viewerOf(request, parts) };
+      const employers = await seenEmployersOf(db, request, employeeId);
+      const sight = { employers, viewer: viewerOf(request, parts) };
       return listPaychecks(db, employeeId, sight, { ...query, limit: rows });
     },
   );
+}
+
+/** Returns the employers that have reported an employee and that the caller may see. */
+export async function seenEmployersOf(
+  db: Db,
+  request: FastifyRequest,
+  employeeId: string,
+): Promise<string[]> {
+  const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+  const employers = new Set(reports.map(({ employer_id }) => employer_id));
+  return [...employers].filter((employerId) => seesEmployer(request, employerId));
 }
 
 /** A limited caller does not see events, only how many concern the employee. */

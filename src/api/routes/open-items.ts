@@ -3,8 +3,6 @@ import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
 import { utcDay } from '../../contract/instant.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
-import { employmentsOf } from '../../ledger/employment.ts';
-import { rosterOf } from '../../ledger/roster.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
 import { type CheckedDecisions, decideItems } from '../../payroll/reconciliation/decide-items.ts';
@@ -31,7 +29,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest, ItemId } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
-import { seesEmployer, viewerOf } from '../employers.ts';
+import { viewerOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
@@ -40,6 +38,7 @@ import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { assertNoPage, begun, interruptedOf, ndjsonOf } from '../streams.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
+import { EmployeeId, seenEmployersOf } from './employees.ts';
 
 /** The first one is the default. */
 const OFFERED = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
@@ -157,19 +156,14 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       employers: 'employee',
       summary: 'List the open items of an employee',
       description: 'Lists the items with every employer that reported the employee, by employer.',
-      params: field.closed({
-        employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
-      }),
+      params: EmployeeId,
       querystring: field.closed({ state: FILTER.state, limit }),
       response: { 200: pageOf(ShownItem) },
     }),
     async (request) => {
       const { employee_id } = request.params;
       const { state, limit: most = LIMIT_DEFAULT } = request.query;
-      const employments = employmentsOf((await rosterOf(db, [employee_id])).get(employee_id) ?? []);
-      const employers = employments
-        .map(({ employer_id }) => employer_id)
-        .filter((employerId) => seesEmployer(request, employerId));
+      const employers = await seenEmployersOf(db, request, employee_id);
       // One more than requested shows whether there are more.
       const how = { today: today(), viewer: viewerOf(request, parts), limit: most + 1, state };
       const items = await itemsOfEmployee(db, employee_id, employers, how);
