@@ -60,13 +60,12 @@ export async function listPaychecks(
   const owed = (await owedBy(db, inputs, [employeeId])).get(employeeId) ?? [];
   const stored = shown.flatMap((row) => storedLines(row).map((line) => ({ ...line, run_id: row.run_id })));
   const visible = await withVisibleCauses(db, viewer, stored);
-  const byRun = Map.groupBy(visible, (line) => line.run_id);
+  const linesByRun = Map.groupBy(visible, (line) => line.run_id);
+  const owedByRun = Map.groupBy(owed, ({ runId }) => runId);
   const data = shown.map((row): Paycheck => {
     const { run_id, employer_id, kind, pay_date, period_start, period_end } = row;
-    const lines = byRun.get(run_id) ?? [];
-    const reported = new Map(
-      owed.filter(({ runId }) => runId === run_id).map(({ line, owed: amount }) => [line, amount]),
-    );
+    const lines = linesByRun.get(run_id) ?? [];
+    const reported = new Map((owedByRun.get(run_id) ?? []).map(({ line, owed: amount }) => [line, amount]));
     return {
       ...{ id: run_id, run_id, employer_id, kind, pay_date, period_start, period_end },
       member_amount: sumOf(lines.map((line) => line.member_amount)),
