@@ -61,15 +61,15 @@ export function addEventCommands(program: Command): void {
     .argument('<event-id>', 'The id of the event')
     .json()
     .doesOnDatabase(async ({ db, out }, eventId: string) => {
-      const found = await foundEvent(db, eventId);
-      const view = await viewWholeEvent(db, found, true);
+      const stored = await foundEvent(db, eventId);
+      const view = await viewWholeEvent(db, stored, true);
       printResult(out, view, () => {
         const { body, body_absent, conflicts, effects, unapplied, subject, in_effect, ...fields } = view;
         const days = { in_effect_from: in_effect?.from, in_effect_until: in_effect?.until };
         printPairs(out, { ...fields, ...days, ...subject });
-        out.print(`\n${bodyInLines(found.event)}`);
-        if (found.conflicts === null) return;
-        const { stored_count, unstored_count, last_unstored_at } = found.conflicts;
+        out.print(`\n${bodyInLines(stored.event)}`);
+        if (stored.conflicts === null) return;
+        const { stored_count, unstored_count, last_unstored_at } = stored.conflicts;
         out.print(`\n${counted(stored_count, 'conflicting body', 'conflicting bodies')} with the same id`);
         if (unstored_count > 0)
           out.print(`${unstored_count} more received and not stored, the last at ${last_unstored_at}`);
@@ -108,8 +108,8 @@ export function addEventCommands(program: Command): void {
     .json()
     .does(async (context, ids: string[], options: FilterOptions) => {
       const { out, now } = context;
-      const asked = filterOf(options);
-      const byFilter = Object.values(asked).some((value) => value !== undefined);
+      const filter = filterOf(options);
+      const byFilter = Object.values(filter).some((value) => value !== undefined);
       if (byFilter === ids.length > 0) {
         throw wrongUsage(
           'name events by id, or by at least one of --state, --type, --from and --until, but not both',
@@ -120,7 +120,7 @@ export function addEventCommands(program: Command): void {
       const { reprocessed, withoutBody } = await withProgress(out, progress, total, ({ set }) =>
         withDatabase(context, async (db) =>
           byFilter
-            ? reprocessAll(db, asked, actingIn(context, await databaseNow(db, now)), (_, all) => set(all))
+            ? reprocessAll(db, filter, actingIn(context, await databaseNow(db, now)), (_, all) => set(all))
             : reprocessEach(db, ids, actingIn(context), set),
         ),
       );
@@ -148,8 +148,8 @@ export function addEventCommands(program: Command): void {
         [`${eventId}: ${kind}, ${counted(conflicts?.stored_count ?? 0, 'conflict')}.`],
         'Dismiss it? Readiness stops reporting it, and a dismissal cannot be undone.',
       );
-      const found = await transact(db, (trx) => dismissEvent(trx, eventId, reason, actingIn(context)));
-      if (found !== 'dismissed') {
+      const outcome = await transact(db, (trx) => dismissEvent(trx, eventId, reason, actingIn(context)));
+      if (outcome !== 'dismissed') {
         const why = 'it is neither quarantined nor part of a conflict or tie';
         throw failed(`${eventId} cannot be dismissed: ${why}`);
       }
@@ -184,9 +184,9 @@ const COLUMNS: readonly Column<EventView>[] = [
 ];
 
 async function foundEvent(db: Db, eventId: string) {
-  const found = await getEvent(db, eventId);
-  if (found === null) throw unknownId('event', eventId, 'events list');
-  return found;
+  const stored = await getEvent(db, eventId);
+  if (stored === null) throw unknownId('event', eventId, 'events list');
+  return stored;
 }
 
 /** Returns the body with JSON indented, and each line safe for a terminal. */
@@ -211,9 +211,9 @@ function reprocessEach(
 ): Promise<Reprocessed> {
   return transact(db, async (trx) => {
     for (const [index, id] of ids.entries()) {
-      const found = await reprocessEvent(trx, id, acting);
-      if (found === 'unknown') throw unknownId('event', id, 'events list');
-      if (found === 'body dropped') throw failed(`${id}: ${BODY_DROPPED}`);
+      const outcome = await reprocessEvent(trx, id, acting);
+      if (outcome === 'unknown') throw unknownId('event', id, 'events list');
+      if (outcome === 'body dropped') throw failed(`${id}: ${BODY_DROPPED}`);
       done(index + 1);
     }
     return { reprocessed: ids.length, withoutBody: 0 };

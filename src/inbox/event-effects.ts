@@ -78,8 +78,8 @@ type RequestedSync = Awaited<ReturnType<typeof syncsOfEvents>>[number];
 function effectOfVersion(version: AddedVersion, daysOfReplaced: ReadonlyMap<number, Days>): Meaning {
   const { starts_on, ends_on, is_latest, late } = version;
   const isNever = starts_on !== null && ends_on !== null && ends_on < starts_on;
-  const ownDays = isNever ? null : { from: starts_on, until: ends_on };
-  const days = is_latest ? ownDays : (daysOfReplaced.get(version.position) ?? null);
+  const statedDays = isNever ? null : { from: starts_on, until: ends_on };
+  const days = is_latest ? statedDays : (daysOfReplaced.get(version.position) ?? null);
   const subject = {
     employee_id: version.employee_id,
     employer_id: null,

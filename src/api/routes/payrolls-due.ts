@@ -108,8 +108,8 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { query } = request;
-      const after = dueCursor.decode(query.cursor) ?? '';
       const { employer_id } = query;
+      const after = dueCursor.decode(query.cursor) ?? '';
       const employers =
         employer_id === undefined
           ? employersOf(request)
@@ -120,10 +120,10 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
       const page = due.slice(0, size);
       const last = page.at(-1);
       const next = due.length > size && last !== undefined ? sortKeyOf(last) : null;
-      const final = page.flatMap(({ state, run_id }) =>
+      const finalizedRuns = page.flatMap(({ state, run_id }) =>
         state === 'finalized' && run_id !== null ? [run_id] : [],
       );
-      const figures = await finalFigures(db, final);
+      const figures = await finalFigures(db, finalizedRuns);
       return dueCursor.page(
         page.map((row) => viewDue(row, figures.get(row.run_id ?? '') ?? null)),
         next,
@@ -174,7 +174,7 @@ async function resultOf(parts: ApiParts, stored: StoredRun): Promise<Computation
     const { computation, summary } = await runReviews.review(stored);
     const report = await readinessOf(db, computation, summary, await questionOf(parts));
     const { totals, outcome } = summary;
-    const found = (result: 'fail' | 'warn') =>
+    const checksWith = (result: 'fail' | 'warn') =>
       report.checks
         .filter((check) => check.result === result)
         .map(({ id, count }) => ({ check_id: id, count }));
@@ -186,8 +186,8 @@ async function resultOf(parts: ApiParts, stored: StoredRun): Promise<Computation
       member_amount: totals.member_amount,
       employer_amount: totals.employer_amount,
       member_difference: outcome.comparison?.totals.member_difference ?? null,
-      failed: found('fail'),
-      warned: found('warn'),
+      failed: checksWith('fail'),
+      warned: checksWith('warn'),
     };
   } catch (error) {
     if (!isAppError(error, 'RUN_REFUSED')) throw error;
