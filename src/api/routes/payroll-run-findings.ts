@@ -1,12 +1,11 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
-import { readinessOf } from '../../readiness/run-report.ts';
-import { employersOf, viewerOf } from '../employers.ts';
+import { employersOf } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { storedRun } from './payroll-runs.ts';
-import { questionOf } from './readiness.ts';
+import { readinessOfReviewed } from './readiness.ts';
 
 /** The most findings in a response: more than a person reads before accepting them. */
 const FINDINGS_MAX = 1_000;
@@ -34,7 +33,7 @@ const Findings = field.component(
 );
 
 export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
-  const { db, runReviews } = parts;
+  const { db } = parts;
 
   app.get(
     '/v1/payroll-runs/:run_id/findings',
@@ -60,9 +59,7 @@ export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
         });
         return { count: rows.length, findings };
       }
-      const { computation, summary } = await runReviews.review(stored);
-      const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
-      const { acceptable } = await readinessOf(db, computation, summary, question);
+      const { acceptable } = await readinessOfReviewed(request, parts, stored);
       const findings = acceptable.slice(0, FINDINGS_MAX).map(({ checkId, employeeId, ids, ...finding }) => {
         return { check_id: checkId, employee_id: employeeId, ids: [...ids], ...finding };
       });

@@ -22,7 +22,6 @@ import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/
 import { RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
 import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
-import { readinessOf } from '../../readiness/run-report.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
 import { assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
@@ -30,7 +29,7 @@ import { type Api, type ApiParts, operation } from '../route.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
-import { questionOf, Readiness } from './readiness.ts';
+import { Readiness, readinessOfReviewed } from './readiness.ts';
 
 /** A run can name all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
@@ -252,9 +251,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
           `The run is ${stored.state}. Readiness is checked while a run is open. Verify this run instead.`,
         );
       }
-      const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
-      const { computation, summary } = await runReviews.review(stored);
-      const report = await readinessOf(db, computation, summary, question);
+      const report = await readinessOfReviewed(request, parts, stored);
       withEtag(reply, report.etag);
       return viewReadiness(report, mayAlso(request.caller, 'ledger:read'));
     },

@@ -1,8 +1,10 @@
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
+import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
-import { CHECK_TEXTS } from '../../readiness/run-report.ts';
+import { CHECK_TEXTS, readinessOf } from '../../readiness/run-report.ts';
 import { Actor } from '../../security/audit.ts';
 import { assertOwnEmployer, employersOf, viewerOf } from '../employers.ts';
 import { invalid } from '../problem.ts';
@@ -58,6 +60,13 @@ export async function questionOf({ db, sharedNow, clockWarning, ...parts }: ApiP
   const { overdueMs, silentAfterMs, employeeSets } = parts;
   const at = { now: await sharedNow(db), clockWarning: await clockWarning() };
   return { ...at, overdueMs, silentAfterMs, employeeSets };
+}
+
+/** Returns the readiness of an open run as the caller sees it, from the run's kept review. Throws RUN_REFUSED. */
+export async function readinessOfReviewed(request: FastifyRequest, parts: ApiParts, stored: StoredRun) {
+  const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
+  const { computation, summary } = await parts.runReviews.review(stored);
+  return readinessOf(parts.db, computation, summary, question);
 }
 
 export function readinessRoutes(app: Api, parts: ApiParts): void {
