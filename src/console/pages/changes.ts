@@ -256,7 +256,7 @@ function decisions({ id, state, blocking, attempts: sent }: Change, isNewer: boo
   const waits =
     sent === 0
       ? 'No action is needed.'
-      : 'The service has not confirmed it yet, and it is sent again by itself. If this lasts, ask an operator whether the service can be reached.';
+      : 'The service has not confirmed it yet. The sidecar sends it again automatically. If this lasts, ask an operator whether the service can be reached.';
   return html`
     <section class="card" id=${`decide-${state}`} hx-morph-skip aria-labelledby="decide">
       <h2 id="decide">Actions</h2>
