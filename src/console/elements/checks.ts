@@ -63,7 +63,7 @@ function unassigned(example: string): Html {
 }
 
 /** The checks of the ledger whose findings are fixed on a page of the console. */
-export const LEDGER_FIXES: Fixes = {
+const LEDGER_FIXES: Fixes = {
   'events-pending': events('/events?state=pending'),
   'events-quarantined': { ...events(QUARANTINED), example: quarantined },
   'events-in-conflict': events('/events?conflict=true'),

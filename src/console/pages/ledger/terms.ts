@@ -44,7 +44,7 @@ function dayIn(text: string | null | undefined): string | null {
   return text ? dayOf(text) : null;
 }
 
-export function isNeverInEffect({ from, until }: Span): boolean {
+function isNeverInEffect({ from, until }: Span): boolean {
   return from !== null && until !== null && until < from;
 }
 
