@@ -44,6 +44,11 @@ export function employeeOf(id: string, { may }: { may(scope: Scope): boolean }):
   return may('ledger:read') ? employeeLink(id) : id;
 }
 
+/** Renders an event id, as a link for people who may open it. */
+export function eventOf(id: string, { may }: { may(scope: Scope): boolean }): Html {
+  return may('events:read') ? eventLink(id) : idLink(null, id);
+}
+
 /** Links to the deductions of an employer's employees. Needs `ledger:read`. */
 export function employerLink(id: string): Html {
   return idLink(address('/ledger', { employer_id: id }), id);

@@ -2,27 +2,23 @@
 import type { Schemas } from '../../client.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
-import { eventLink, idLink } from './links.ts';
+import { eventOf } from './links.ts';
 
 type UnappliedChange = Schemas['UnappliedChange'];
 
 /** Renders changes with their quarantined events; null without any. `nameOf` renders the employee of each. */
 export function unappliedNotice(
   changes: readonly UnappliedChange[],
-  { may }: Pick<Visit, 'may'>,
+  visit: Pick<Visit, 'may'>,
   nameOf?: (employeeId: string) => Content,
 ): Html | null {
   if (changes.length === 0) return null;
   const itemOf = ({ employee_id, event_id, message }: UnappliedChange) =>
-    html`<li>${nameOf && [nameOf(employee_id), ': ']}${message}${' (event '}${quarantinedEvent(event_id, may)})</li>`;
+    html`<li>${nameOf && [nameOf(employee_id), ': ']}${message}${' (event '}${eventOf(event_id, visit)})</li>`;
   return html`
     <section class="notice" aria-label="Amounts not applied">
       <p>These amounts arrived in events that are quarantined. The amounts shown are the earlier ones.</p>
       <ul>${changes.map(itemOf)}</ul>
     </section>
   `;
-}
-
-export function quarantinedEvent(eventId: string, may: Visit['may']): Html {
-  return may('events:read') ? eventLink(eventId) : idLink(null, eventId);
 }

@@ -1,7 +1,7 @@
 /** The sentence at the top of a deduction: its amounts in paychecks now, and their reason. */
 import type { Schemas } from '../../../client.ts';
 import { dayText } from '../../elements/format.ts';
-import { eventLink, idLink } from '../../elements/links.ts';
+import { eventOf } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { changeList, changesBetween, employerAdvice, sentence, spanOf, stateOn } from './terms.ts';
@@ -13,10 +13,9 @@ export type Timeline = Schemas['DeductionTimeline']['versions'];
 export function deductedNow(
   deduction: Deduction,
   timeline: Timeline,
-  { today, may }: Pick<Visit, 'today' | 'may'>,
+  visit: Pick<Visit, 'today' | 'may'>,
 ): Html {
-  const eventOf = ({ event_id }: Timeline[number]) =>
-    may('events:read') ? eventLink(event_id) : idLink(null, event_id);
+  const { today } = visit;
   const place = timeline.findIndex(({ in_effect }) => stateOn(in_effect, today)[0] === 'in effect');
   const [current, previous] = [timeline[place], timeline[place - 1]];
   const next = timeline.find(({ in_effect: { from } }) => from !== null && from > today);
@@ -25,14 +24,14 @@ export function deductedNow(
     current === undefined
       ? null
       : previous === undefined
-        ? html`<p>${'Because of event '}${eventOf(current)}${current.version === 1 && ', the first of this deduction'}.</p>`
-        : html`<div><p>${'Because of event '}${eventOf(current)}, which changed:</p>${changeList(changesBetween(previous, current))}</div>`;
+        ? html`<p>${'Because of event '}${eventOf(current.event_id, visit)}${current.version === 1 && ', the first of this deduction'}.</p>`
+        : html`<div><p>${'Because of event '}${eventOf(current.event_id, visit)}, which changed:</p>${changeList(changesBetween(previous, current))}</div>`;
   return html`
     <section class="card" aria-label="What payroll deducts now">
       <p class="lead">${isSkipped ? 'Payroll deducts nothing: its runs skip this deduction.' : current === undefined ? nothingNow(deduction, next, today) : `Payroll deducts ${sentence(current, current.in_effect)}.`}</p>
       ${isSkipped && html`<p>${employerAdvice(deduction)}</p>`}
       ${!isSkipped && reason}
-      ${!isSkipped && current !== undefined && next !== undefined && html`<p>${`Then: ${sentence(next, next.in_effect)}, because of event `}${eventOf(next)}.</p>`}
+      ${!isSkipped && current !== undefined && next !== undefined && html`<p>${`Then: ${sentence(next, next.in_effect)}, because of event `}${eventOf(next.event_id, visit)}.</p>`}
     </section>
   `;
 }

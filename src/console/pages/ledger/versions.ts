@@ -3,7 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, alignedMoney, instant } from '../../elements/format.ts';
-import { address, eventLink, idLink, pathOf } from '../../elements/links.ts';
+import { address, eventOf, pathOf } from '../../elements/links.ts';
 import { table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
@@ -71,13 +71,11 @@ export function previousVersion(version: Version, older: readonly Version[], isA
 type Shown = { latest: number; then: Then | null; may: Visit['may'] };
 
 export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
-  const eventOf = ({ event_id }: Version) =>
-    shown.may('events:read') ? eventLink(event_id) : idLink(null, event_id);
   const member = alignedMoney(rows.map(({ member_contribution }) => member_contribution));
   const employer = alignedMoney(rows.map(({ employer_contribution }) => employer_contribution));
   const list = table(rows, { stacked: true, caption: 'Versions, newest first', captionHidden: true }, [
     ['Version', (row) => nameOf(row, shown), 'name'],
-    ['Event', eventOf, 'wide'],
+    ['Event', ({ event_id }) => eventOf(event_id, shown), 'wide'],
     ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
     ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
     ['Employer contribution', ({ employer_contribution }) => employer(employer_contribution), 'number'],

@@ -8,13 +8,13 @@ import {
   deductionLink,
   employeeOf,
   eventLink,
+  eventOf,
   idLink,
   runEmployeeLink,
   runLink,
   runPath,
 } from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
-import { quarantinedEvent } from '../../elements/unapplied.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type Console, type Visit, visitOf } from '../../page.ts';
 import * as labels from './labels.ts';
@@ -204,7 +204,7 @@ function lineOf(line: Line, options: Options): Html {
       <div class="why">
         <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${step}</li>`)}</ol>
         ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${labels.FLAGS[flag]}</li>`)}</ul>`}
-        ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${quarantinedEvent(line.unapplied.event_id, options.may ?? (() => false))}</p>`}
+        ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${eventOf(line.unapplied.event_id, { may: options.may ?? (() => false) })}</p>`}
         ${factsOf(line, options)}
         ${kind === 'regular' && overrideLink(line, options)}
       </div>
