@@ -97,14 +97,16 @@ function actions(event: Event, may: Visit['may']): Html | null {
     if (!may('events:write')) return null;
     return html`<details class="card"><summary>Actions</summary>${first}${second}</details>`;
   }
-  const others = second && html`<details><summary>Other actions</summary>${second}</details>`;
+  // A message to the service helps more than either action.
+  const [helpful, others] = message === null ? [first, second] : [null, [first, second]];
+  const choices = [helpful, others && html`<details><summary>Other actions</summary>${others}</details>`];
   const needed = html`<p class="hint">${lacksScope('To reprocess or dismiss it', 'events:write')}</p>`;
   return html`
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">What helps</h2>
       <p>${text}</p>
       ${message !== null && html`<p>Message for the benefits service:</p><pre tabindex="0">${message}</pre>`}
-      ${may('events:write') ? (message === null ? [first, others] : html`<details><summary>Other actions</summary>${first}${second}</details>`) : needed}
+      ${may('events:write') ? choices : needed}
     </section>
   `;
 }
