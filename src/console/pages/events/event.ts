@@ -5,7 +5,15 @@ import { facts, live, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { counted, instant, lacksScope, money, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, censusPath, deductionLink, employeeLink, idLink, pathOf } from '../../elements/links.ts';
+import {
+  address,
+  censusPath,
+  deductionLink,
+  employeeLink,
+  fitsPath,
+  idLink,
+  pathOf,
+} from '../../elements/links.ts';
 import { pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -59,7 +67,7 @@ function eventPath(id: string): string {
 async function employerNotice({ effects, effect }: Event, { api, may }: Visit): Promise<Content> {
   const deduction_id = effects.deduction_version?.deduction_id;
   if (deduction_id === undefined || effect !== 'applied' || !may('ledger:read')) return null;
-  if (pathOf('', deduction_id) === null) return null;
+  if (!fitsPath(deduction_id)) return null;
   const deduction = await dataOrNull(api.get('/v1/deductions/{deduction_id}', { deduction_id }));
   return deduction && employerAdviceFor([deduction]);
 }
