@@ -132,10 +132,10 @@ const QUOTED_MAX = 60;
 
 /** Returns the value that the reason is about, as in `data.period: must be …`; empty if it cannot be read. */
 function sentValue({ reason, body }: Event): string {
-  const [, path] = /^(data\.(?:\w+))[:\s]/.exec(reason ?? '') ?? [];
-  if (path === undefined || body === null) return '';
+  const [, field] = /^data\.(\w+)[:\s]/.exec(reason ?? '') ?? [];
+  if (field === undefined || body === null) return '';
   try {
-    const value: unknown = JSON.parse(body).data?.[path.slice('data.'.length)];
+    const value: unknown = JSON.parse(body).data?.[field];
     const isShort = typeof value === 'number' || (typeof value === 'string' && value.length <= QUOTED_MAX);
     return isShort ? ` It contains ${JSON.stringify(value)}.` : '';
   } catch {
