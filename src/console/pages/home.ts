@@ -14,7 +14,9 @@ import { nameOf as nameOfPayroll } from './runs/labels.ts';
 export type Payroll = Schemas['PayrollDue'];
 type State = Payroll['state'];
 type Missing = Payroll['missing'][number];
+type Key = (typeof KEY)[number];
 
+const KEY = ['employer_id', 'pay_frequency', 'pay_group', 'pay_date'] as const;
 /** Payrolls on the page: more than a payroll specialist has employers. The API lists all. */
 const ROWS = 1_000;
 const RELATIVE = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
@@ -80,13 +82,17 @@ export function homePages({ page, action }: Console): void {
   });
 }
 
+/** Renders the hidden fields that name a payroll, in a form that opens its run. */
+export function payrollFields(payroll: Readonly<Record<Key, string | null>>): Html[] {
+  return hiddenFields(Object.fromEntries(KEY.map((name) => [name, payroll[name] ?? ''])));
+}
+
 /** Opens the run of a payroll, which creates it if there is none, and returns its id. */
 async function open(api: Visit['api'], payroll: Readonly<Record<Key, string | null | undefined>>) {
   const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
   const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
   return (await api.send('post', '/v1/payroll-runs', {}, body)).id;
 }
-type Key = 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date';
 
 function canStart({ run_id, pay_date }: Payroll): boolean {
   return run_id === null && pay_date !== null;
@@ -256,8 +262,8 @@ export function payrollAction(
   { may, caller }: Pick<Visit, 'may' | 'caller'>,
   label?: string,
 ): Html | null {
-  const { employer_id, pay_frequency, pay_group, pay_date, run_id, state: now } = payroll;
-  if (pay_date === null) return null;
+  const { run_id, state: now } = payroll;
+  if (payroll.pay_date === null) return null;
   const named = label === undefined ? ' the payroll of ' : ': ';
   const hidden = html`<span class="hidden-label">${named + nameOfPayroll(payroll)}</span>`;
   if (run_id !== null) {
@@ -267,10 +273,9 @@ export function payrollAction(
     return html`<a class=${isDone ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
   }
   if (!may('runs:write')) return null;
-  const values = { employer_id, pay_frequency: pay_frequency ?? '', pay_group: pay_group ?? '', pay_date };
   return html`
     <form hx-post="/payrolls/open">
-      ${hiddenFields(values)}
+      ${payrollFields(payroll)}
       <button type="submit">${label ?? 'Start'}${hidden}</button>
     </form>
   `;

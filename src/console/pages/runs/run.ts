@@ -4,14 +4,14 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { empty, facts, later, state } from '../../elements/facts.ts';
-import { choicesOf, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { count, counted, dayOf, dayText, difference, lacksScope, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, idLink, runLink, runPath } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { payrollAction, payrollsOf } from '../home.ts';
+import { payrollAction, payrollFields, payrollsOf } from '../home.ts';
 import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
 import { findingsOf } from './findings.ts';
@@ -219,7 +219,7 @@ async function nextPayDates({ api, today }: Visit, employer_id: string): Promise
       ${next.map(
         (payroll) => html`
           <form hx-post="/payrolls/open">
-            ${hiddenFields({ ...payroll, pay_group: payroll.pay_group ?? '' })}
+            ${payrollFields(payroll)}
             <button type="submit" class="quiet">${dayText(payroll.pay_date)}${schedules.length > 1 && `, ${titleOf(payroll)}`}<span class="hidden-label">${`: ${labels.nameOf(payroll)}`}</span></button>
           </form>
         `,
@@ -253,13 +253,12 @@ async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
 /** Renders the next step after voiding a regular run: the payroll of the same pay date, which may have a run already. */
 function repetition({ may }: Visit, run: Run): Html | null {
   if (run.kind !== 'regular' || !may('runs:write')) return null;
-  const { employer_id, pay_frequency, pay_group, pay_date } = run;
   return html`
     <section class="card" aria-labelledby="void">
       <h2 id="void">This run is void</h2>
       <p>Its amounts no longer count. If payroll has loaded its file, remove the amounts there.</p>
       <form class="actions" hx-post="/payrolls/open">
-        ${hiddenFields({ employer_id, pay_frequency, pay_group: pay_group ?? '', pay_date })}
+        ${payrollFields(run)}
         <button type="submit">Run this payroll again</button>
       </form>
     </section>
