@@ -213,12 +213,16 @@ function amountOf(payroll: Payroll): Content {
   return money(figures.member_amount);
 }
 
+/** Reports whether a step can wait: a payroll with a pay date can be finished without the dates after it. */
+function canWait(step: Missing, { pay_date }: Payroll): boolean {
+  return step === 'next_pay_dates' && pay_date !== null;
+}
+
 function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }: Visit): Html {
   const { computation } = payroll;
   const steps = missing.map((what) => {
     const [label, path] = STEPS[what];
-    // A payroll with a pay date can be finished without the dates after it.
-    if (what === 'next_pay_dates' && payroll.pay_date !== null)
+    if (canWait(what, payroll))
       return html`<li class="soft">Later: <a href=${path(payroll)}>add the next pay dates</a></li>`;
     return html`<li><a href=${path(payroll)}>${label}</a></li>`;
   });
@@ -242,8 +246,7 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }:
 export async function nextStepOf(visit: Visit, employer_id: string): Promise<Html | null> {
   if (!visit.may('runs:write')) return null;
   const payrolls = (await visit.api.get('/v1/payrolls-due', { employer_id })).data;
-  const stepsOf = ({ missing, pay_date }: Payroll) =>
-    missing.filter((what) => what !== 'next_pay_dates' || pay_date === null);
+  const stepsOf = (payroll: Payroll) => payroll.missing.filter((what) => !canWait(what, payroll));
   const payroll = payrolls.find((candidate) => stepsOf(candidate).length > 0) ?? payrolls[0];
   if (payroll === undefined) return null;
   const [what] = stepsOf(payroll);
