@@ -66,24 +66,14 @@ export function payrollFilePages(pages: Console): void {
     `;
     return { title: `Deductions taken: ${nameOf(run)}`, body };
   });
-  upload(pages, taken, 'runs:write', 'file', async (uploaded) => {
-    const call = uploaded.api.send(
-      'post',
-      '/v1/payroll-runs/{run_id}/taken',
-      {},
-      uploaded.file,
-      headersOf(uploaded),
-    );
-    const { data, problem } = await attempt(call, 422);
-    return problem === undefined ? saved(data, uploaded.params.run_id ?? '') : rejectedRows(problem);
-  });
+  upload(pages, taken, 'runs:write', 'file', (uploaded) =>
+    saveReport(uploaded, uploaded.file, headersOf(uploaded)),
+  );
 
   pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
     const report = await reportedAmounts(act);
     if (report.lines.length === 0) throw new Refusal('INVALID_REQUEST', 'Enter at least one amount.');
-    const call = act.api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, report);
-    const { data, problem } = await attempt(call, 422);
-    return problem === undefined ? saved(data, act.params.run_id ?? '') : rejectedRows(problem);
+    return saveReport(act, report);
   });
 
   const audit = '/runs/:run_id/audit';
@@ -160,6 +150,16 @@ const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
   ['Taken', ({ taken }) => money(taken), 'number'],
   ['Arrears', ({ owed }) => money(owed), 'number'],
 ];
+
+async function saveReport(
+  { api, params }: Visit,
+  report: object,
+  headers?: Record<string, string>,
+): Promise<Html> {
+  const call = api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, report, headers);
+  const { data, problem } = await attempt(call, 422);
+  return problem === undefined ? saved(data, params.run_id ?? '') : rejectedRows(problem);
+}
 
 function saved(report: Schemas['TakenReport'], runId: string): Html {
   const { id, lines, owed, difference_count, differences } = report;
