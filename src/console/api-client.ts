@@ -1,7 +1,7 @@
 /** Calls the API without a network, as the signed-in user: with the same scopes, checks and messages as other clients. */
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
 import { errorOfProblem, notFound, type ProblemDetails, problemOf, Refusal } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
@@ -102,16 +102,16 @@ export async function dataOrNull<T>(call: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Streams a response that is too large to hold. The stream has backpressure, and ends with an error when the response
- * is cut off, so a truncated file is noticed. Throws the error of a rejected call.
+ * Sends a CSV of the API that is too large to hold as a download. The stream has backpressure, and ends with an error
+ * when the response is cut off, so a truncated file is noticed. Throws the error of a rejected call.
  */
-export async function streamFromApi(
+export async function sendCsv(
   app: FastifyInstance,
   request: FastifyRequest,
-  path: string,
-  accept: string,
+  reply: FastifyReply,
+  { path, filename }: { path: string; filename: string },
 ) {
-  const headers = { ...identityOf(request), accept };
+  const headers = { ...identityOf(request), accept: 'text/csv' };
   const response = await app.inject({
     ...{ method: 'GET', url: path, remoteAddress: request.ip },
     ...{ headers, payloadAsStream: true },
@@ -120,5 +120,8 @@ export async function streamFromApi(
   // The user left; stop producing.
   stream.once('close', () => response.raw.res.destroy());
   if (response.statusCode >= 400) throw new RejectedCall(await json(stream));
-  return { stream, headers: response.headers };
+  return reply
+    .header('content-type', response.headers['content-type'])
+    .header('content-disposition', `attachment; filename="${filename}"`)
+    .send(stream);
 }

@@ -1,6 +1,6 @@
 /** Audit records: who did what, newest first. */
 import type { Schemas } from '../../client.ts';
-import { streamFromApi } from '../api-client.ts';
+import { sendCsv } from '../api-client.ts';
 import { ACTION_NAMES } from '../elements/actions.ts';
 import { empty } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
@@ -58,11 +58,7 @@ export function auditPages({ app, options, page }: Console): void {
 
   app.get(`${PATH}.csv`, options('audit:read'), async (request, reply) => {
     const path = address('/v1/audit', request.query as Record<string, string>);
-    const { stream, headers } = await streamFromApi(app, request, path, 'text/csv');
-    return reply
-      .header('content-type', headers['content-type'])
-      .header('content-disposition', 'attachment; filename="audit.csv"')
-      .send(stream);
+    return sendCsv(app, request, reply, { path, filename: 'audit.csv' });
   });
 }
 

@@ -1,5 +1,5 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
-import { attempt, streamFromApi } from '../../api-client.ts';
+import { attempt, sendCsv } from '../../api-client.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain } from '../../elements/format.ts';
@@ -59,12 +59,8 @@ export function runLinePages({ app, parts, options, part }: Console): void {
     const path = address(lines, request.query as Record<string, string>);
     const { api } = visitOf(app, request, parts);
     const { state: now } = await api.get('/v1/payroll-runs/{run_id}/outline', { run_id });
-    const { stream, headers } = await streamFromApi(app, request, path, 'text/csv');
-    const name = now === 'voided' ? `${run_id}-voided` : run_id;
-    return reply
-      .header('content-type', headers['content-type'])
-      .header('content-disposition', `attachment; filename="${name}.csv"`)
-      .send(stream);
+    const filename = `${run_id}${now === 'voided' ? '-voided' : ''}.csv`;
+    return sendCsv(app, request, reply, { path, filename });
   });
 }
 
