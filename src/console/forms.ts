@@ -58,7 +58,7 @@ export function upload(
   url: string,
   scope: RouteScope,
   file: string,
-  act: (given: Upload) => Promise<Html | Done>,
+  act: (uploaded: Upload) => Promise<Html | Done>,
 ): void {
   app.post(url, options(scope), async (request, reply) => {
     let result: Html | Done;

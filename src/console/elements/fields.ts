@@ -59,7 +59,7 @@ export function field(spec: Field): Html {
       <label for=${name}>${label}${isTime && html`<span class="zone"> (UTC)</span>`}</label>
       ${problemsOf(spec)}
       ${input}
-      ${suggestions && html`<datalist id=${list}>${suggestions.map((one) => html`<option value=${one}></option>`)}</datalist>`}
+      ${suggestions && html`<datalist id=${list}>${suggestions.map((text) => html`<option value=${text}></option>`)}</datalist>`}
       ${hintOf(spec)}
     </div>
   `;

@@ -113,7 +113,7 @@ function changeTable(changes: readonly Summary[], visit: Visit): Html {
   return table(changes, { caption, stacked: true, captionHidden: true }, [
     CHANGE_COLUMN,
     ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
-    ['State', (one) => html`<span>${state(one.state)}${one.blocking && blocking}</span>`],
+    ['State', (change) => html`<span>${state(change.state)}${change.blocking && blocking}</span>`],
     ['Result', resultOf],
     ['Attempts', ({ attempts }) => count(attempts), 'number'],
     ACCEPTED_COLUMN,
@@ -200,7 +200,7 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
     last_attempts,
     { caption: 'Attempts, newest first', captionHidden: true, stacked: true },
     [
-      ['No.', (one) => count(one.attempt), 'number'],
+      ['No.', ({ attempt }) => count(attempt), 'number'],
       ['Started', ({ started_at }) => instant(started_at), 'date'],
       ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
       ['Status', ({ status }) => status ?? '–', 'number'],

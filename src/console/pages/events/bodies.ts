@@ -23,8 +23,10 @@ export function bodies(event: Event, conflicts: readonly Conflict[]): Html {
 
 /** The first body applies; lines that differ are marked in both. */
 function compared(event: Event, conflict: Conflict): Html {
-  const [one, other] = [event, conflict].map(({ body }) => body && linesOf(body)?.map(({ whole }) => whole));
-  const differs = one && other ? differenceOf(one, other) : { one: [], other: [] };
+  const [first, second] = [event, conflict].map(
+    ({ body }) => body && linesOf(body)?.map(({ whole }) => whole),
+  );
+  const differs = first && second ? differenceOf(first, second) : { one: [], other: [] };
   const { received_at, dismissed_at, dismissed_reason } = conflict;
   return html`
     <div class="beside">

@@ -47,7 +47,8 @@ export function eventListPages({ page, action }: Console): void {
     const { id = '', cursor } = query;
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = id === '' ? await api.get('/v1/events', list) : await one(visit, id);
+    const { data, next_cursor } =
+      id === '' ? await api.get('/v1/events', list) : await eventsWithId(visit, id);
     const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
     const shown = data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, may);
     const body = html`
@@ -86,7 +87,10 @@ function acceptsAll(filter: Texts): boolean {
   return isFiltered && state !== 'pending' && dismissed !== 'true' && conflict === undefined;
 }
 
-async function one({ api }: Visit, event_id: string): Promise<{ data: Summary[]; next_cursor: null }> {
+async function eventsWithId(
+  { api }: Visit,
+  event_id: string,
+): Promise<{ data: Summary[]; next_cursor: null }> {
   const event = fitsPath(event_id) ? await dataOrNull(api.get('/v1/events/{event_id}', { event_id })) : null;
   return { data: event === null ? [] : [event], next_cursor: null };
 }

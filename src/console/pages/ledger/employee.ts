@@ -204,7 +204,7 @@ function withMore(list: Content, path: string | false, label: string): Html {
 function differencesOf(fact: Fact, earlier: readonly Fact[]): Change[] {
   const known = earlier.filter(({ employer_id }) => employer_id === fact.employer_id);
   const lastOf = <K extends keyof Fact>(field: K) =>
-    known.findLast((one) => one[field] !== null)?.[field] ?? null;
+    known.findLast((report) => report[field] !== null)?.[field] ?? null;
   const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field): Change[] => {
     const [before, after] = [lastOf(field), fact[field]];
     if (after === null || after === before) return [];

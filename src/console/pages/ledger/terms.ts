@@ -91,8 +91,8 @@ export type Change = {
 /** Returns the fields that differ. Amounts and days are compared as shown: `150.0` equals `150.00`. */
 export function changesBetween(before: Terms, after: Terms): Change[] {
   return (Object.keys(FIELDS) as (keyof typeof FIELDS)[]).flatMap((field) => {
-    const [one, other] = [shownAs(before, field), shownAs(after, field)];
-    return one === other ? [] : [{ what: FIELDS[field], before: one, after: other }];
+    const shown = { before: shownAs(before, field), after: shownAs(after, field) };
+    return shown.before === shown.after ? [] : [{ what: FIELDS[field], ...shown }];
   });
 }
 
@@ -119,8 +119,8 @@ function changeOf({ what, before, after }: Change): Html {
   const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
   const shortened = (text: string) =>
     text.length > CHANGE_CHARACTERS ? `${text.slice(0, CHANGE_CHARACTERS)}…` : text;
-  const [one, other] = [before, after].map((text) => shortened(text ?? 'none'));
-  return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}<del>${one}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${other}</ins></li>`;
+  const [deleted, inserted] = [before, after].map((text) => shortened(text ?? 'none'));
+  return html`<li class=${isShort ? 'whole' : undefined}>${`${what}: `}<del>${deleted}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${inserted}</ins></li>`;
 }
 
 type Matching = Pick<Deduction, 'employer_id' | 'matched'>;
@@ -144,7 +144,9 @@ export function employerAdvice({ employer_id, matched }: Matching): Html | null 
 export function employerAdviceFor(deductions: readonly Matching[]): (Html | false)[] {
   return [false, true].map((matched) => {
     const unknown = { employer_id: null, matched };
-    const occurs = deductions.some((one) => one.employer_id === null && one.matched === matched);
+    const occurs = deductions.some(
+      (deduction) => deduction.employer_id === null && deduction.matched === matched,
+    );
     return occurs && html`<p class="notice">${employerOf(unknown)}${' '}${employerAdvice(unknown)}</p>`;
   });
 }

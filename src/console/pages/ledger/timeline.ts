@@ -171,7 +171,7 @@ export function dayNumber(day: string): number {
 
 /** Builds an axis from `left` to `right` (pixels) for at least one day. */
 export function axisOf(named: readonly number[], left: number, right: number) {
-  const days = [...new Set(named)].toSorted((one, other) => one - other);
+  const days = [...new Set(named)].toSorted((a, b) => a - b);
   const gaps = days.map((day, index) => day - (days[index - 1] ?? day));
   const short = gaps.filter((gap) => gap <= BREAK_DAYS);
   const scaled = short.reduce((sum, gap) => sum + gap, 0);
@@ -265,10 +265,10 @@ export function timelineOf(spans: readonly Span[], days: readonly [string, ...st
   const named = [...ends, ...days, `${year}-01-01`, `${year}-12-31`];
   const axis = axisOf(named.map(dayNumber), LEFT, RIGHT);
   const bars = spans.map(({ from, until }) => {
-    const one = from === null ? EDGE : axis.x(dayNumber(from));
-    const other = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
-    const x = Math.min(one, other);
-    const width = Math.max(BAR_WIDTH_MIN, Math.max(one, other) - x);
+    const start = from === null ? EDGE : axis.x(dayNumber(from));
+    const end = until === null ? PICTURE_WIDTH - EDGE : axis.x(dayNumber(until));
+    const x = Math.min(start, end);
+    const width = Math.max(BAR_WIDTH_MIN, Math.max(start, end) - x);
     // A span that ends before it starts covers the days between.
     return { x, width, isOpenBefore: from === null, isOpenAfter: until === null };
   });

@@ -60,12 +60,12 @@ export function previousVersion(version: Version, older: readonly Version[], isA
   const times = older.map(({ event_time }) => event_time).filter((time) => time <= version.event_time);
   const greatest = times.sort().at(-1);
   // A version that is not late replaced the latest one, which is the newest that was not late.
-  const found = version.late
+  const replaced = version.late
     ? older.find(({ event_time }) => event_time === greatest)
     : older.find(({ late }) => !late);
   // A late version that was not read may be in between.
-  if (!isAll && (version.late || found === undefined)) return 'unknown';
-  return found ?? null;
+  if (!isAll && (version.late || replaced === undefined)) return 'unknown';
+  return replaced ?? null;
 }
 
 type Shown = { latest: number; then: Then | null; may: Visit['may'] };

@@ -210,7 +210,7 @@ async function nextPayDates({ api, today }: Visit, employer_id: string): Promise
   );
   const next = payrolls
     .filter(({ pay_date }) => pay_date >= today)
-    .toSorted((payroll, other) => (payroll.pay_date < other.pay_date ? -1 : 1))
+    .toSorted((a, b) => (a.pay_date < b.pay_date ? -1 : 1))
     .slice(0, PAY_DATES_SHOWN);
   if (next.length === 0) return null;
   return html`

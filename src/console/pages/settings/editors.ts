@@ -144,7 +144,7 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
     return scheduleForm(opened, { ...edited, problem });
   }
   const all = await schedulesOf(api, employer_id, year);
-  const at = all.findIndex((one) => settings.isFor(one, opened.known));
+  const at = all.findIndex((schedule) => settings.isFor(schedule, opened.known));
   const saved = all[at] ?? null;
   if (hashOf(saved) !== loaded) {
     const current =
@@ -154,8 +154,8 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
     return scheduleForm(opened, { ...edited, loaded: hashOf(saved), current });
   }
   const index = at === -1 ? all.length : at;
-  const own = { pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows };
-  const schedules = (all as object[]).toSpliced(index, 1, ...(command === 'drop' ? [] : [own]));
+  const changed = { pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows };
+  const schedules = (all as object[]).toSpliced(index, 1, ...(command === 'drop' ? [] : [changed]));
   const path = '/v1/employers/{employer_id}/pay-schedules/{year}';
   const call = api.send('put', path, { employer_id, year }, { schedules });
   const { problem } = await attempt(call, 422);

@@ -103,8 +103,9 @@ export async function policiesOf(api: Api, employer_id: string): Promise<Policy[
 }
 
 /** A missing pay group is null in some responses and absent in others. */
-export function isFor(one: ScheduleKey, other: ScheduleKey | null): boolean {
-  return one.pay_frequency === other?.pay_frequency && (one.pay_group ?? null) === (other.pay_group ?? null);
+export function isFor(schedule: ScheduleKey, key: ScheduleKey | null): boolean {
+  const { pay_frequency, pay_group = null } = schedule;
+  return pay_frequency === key?.pay_frequency && pay_group === (key.pay_group ?? null);
 }
 
 /** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the schedule in the address. Further schedules are links. */

@@ -60,7 +60,7 @@ function steppedDates(year: number, { every, from }: { every: number; from: stri
 
 /** Returns the dates from December of the year before to January of the next year. */
 function monthlyDates(year: number, daysOfMonth: readonly number[]): Temporal.PlainDate[] {
-  const days = daysOfMonth.toSorted((one, other) => one - other);
+  const days = daysOfMonth.toSorted((a, b) => a - b);
   const before = new Temporal.PlainYearMonth(year, 1).subtract({ months: 1 });
   return Array.from({ length: 14 }, (_, months) => before.add({ months })).flatMap((month) =>
     days.map((day) => month.toPlainDate({ day })),
