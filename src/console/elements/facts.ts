@@ -59,7 +59,7 @@ export function later(path: string, message: string): Html {
   `;
 }
 
-/** The same within a line of text. */
+/** Renders a part within a line of text that loads separately. */
 export function laterText(path: string): Html {
   return html`<span class="soft" hx-get=${path} hx-trigger="load" hx-swap="outerHTML" role="status">${' …'}</span>`;
 }

@@ -171,6 +171,7 @@ export function filledForm(specs: Specs, typed: Readonly<Record<string, unknown>
     if (label === undefined) return null;
     return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
   };
+  // For an empty field, the API reports the rule of its format. The user only needs to enter a value.
   const isMissing = (name: string) =>
     specs[name]?.required === true && String(typed[name] ?? '').trim() === '';
   const errors = problem?.errors?.map((error) => {

@@ -120,7 +120,7 @@ function eventTable(events: readonly Summary[], filter: Texts, may: Visit['may']
   `;
 }
 
-/** Whom and what an event names. A census event names an employer. */
+/** Returns the columns of the employee, coverage and amount that each event names. A census event names an employer. */
 function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] {
   const amount = alignedMoney(events.map(({ subject }) => subject?.member_contribution ?? ''));
   return [

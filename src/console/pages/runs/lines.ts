@@ -21,10 +21,12 @@ import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';
 
 type Line = labels.Line;
-/** `runId`: to link an employee's lines; a preview has none. `isOpen`: amounts of the run can be overridden. */
 type Options = {
+  /** To link an employee's lines. A preview has none. */
   readonly runId?: string;
+  /** To show the day on which a deduction must be in effect. */
   readonly run?: labels.Run;
+  /** Amounts of the run can be overridden. */
   readonly isOpen?: boolean;
   /** All lines are of one employee. */
   readonly isOfEmployee?: boolean;

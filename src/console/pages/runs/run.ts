@@ -147,7 +147,7 @@ function nothing({ query, may }: Visit): Html {
   return empty('No payroll runs yet', advice);
 }
 
-/** Renders the bar that stays at the top: which run, its totals, and the next action, which the page after finalizing has too. */
+/** Renders the bar that stays at the top: the run, its totals and its next action. After finalizing, the page has the action. */
 async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
   const { may, query } = visit;
   const { totals, comparison, employees, id } = run;
@@ -202,7 +202,7 @@ function uncomputable(problem: ProblemDetails): Html {
   `;
 }
 
-/** Renders a button for each of the next pay dates of the employer, which opens its run: the first payroll may come later than the next date. */
+/** Renders a button that opens the run of each of the next pay dates. The first payroll may be that of a later date. */
 async function nextPayDates({ api, today }: Visit, employer_id: string): Promise<Html | null> {
   const schedules = (await scheduleYearsOf(api, employer_id)).flatMap((year) => year.schedules);
   const payrolls = schedules.flatMap(({ pay_frequency, pay_group = null, pay_dates }) =>
@@ -232,9 +232,9 @@ async function nextPayDates({ api, today }: Visit, employer_id: string): Promise
 async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
   const due = await payrollsOf(visit);
   const place = due.findIndex(({ run_id }) => run_id === id) + 1;
-  // A payroll that was left because it is not ready comes last.
-  const inTurn = [...due.slice(place), ...due.slice(0, place)];
-  const next = inTurn.find(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
+  // An earlier payroll was passed over because it is not ready, so it comes last.
+  const candidates = [...due.slice(place), ...due.slice(0, place)];
+  const next = candidates.find(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
   return html`
     <section class="card done" aria-labelledby="done">
       <h2 id="done">The run is final</h2>
