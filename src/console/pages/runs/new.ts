@@ -82,7 +82,9 @@ async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   return {
     ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
     ...(stated_options.includes('recoup') && { recoup: recoupText(run.recoup) }),
-    ...{ pay_date: dates?.pay_date, period_start: dates?.period_start, period_end: dates?.period_end },
+    pay_date: dates?.pay_date,
+    period_start: dates?.period_start,
+    period_end: dates?.period_end,
     employee_ids: employee_ids?.join('\n'),
     deductions: deductions?.join('\n'),
   };

@@ -77,7 +77,10 @@ export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
 function namesOf(line: Line): object {
   const { deduction_id, line_of_coverage, taxability, kind, adjustment_for, opening_id } = line;
   return {
-    ...{ deduction_id, line_of_coverage, taxability, kind },
+    deduction_id,
+    line_of_coverage,
+    taxability,
+    kind,
     ...(adjustment_for !== null && { adjustment_for }),
     ...(opening_id !== null && { opening_id }),
   };
