@@ -24,6 +24,7 @@ import { runEmployeePages } from './pages/runs/employees.ts';
 import { finalizePages } from './pages/runs/finalize.ts';
 import { findingPages } from './pages/runs/findings.ts';
 import { runLinePages } from './pages/runs/lines.ts';
+import { runListPages } from './pages/runs/list.ts';
 import { newRunPages } from './pages/runs/new.ts';
 import { overridePages } from './pages/runs/overrides.ts';
 import { payrollFilePages } from './pages/runs/payroll-files.ts';
@@ -53,6 +54,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     ledgerPages(pages);
     deductionPages(pages);
     employeePages(pages);
+    runListPages(pages);
     runPages(pages);
     newRunPages(pages);
     runEmployeePages(pages);

@@ -1,0 +1,97 @@
+/** The list of payroll runs and, for one employer, its next pay dates. */
+import type { Schemas } from '../../../client.ts';
+import { empty, state } from '../../elements/facts.ts';
+import { choicesOf } from '../../elements/fields.ts';
+import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
+import { address, idLink, runLink } from '../../elements/links.ts';
+import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
+import { type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import { payrollFields } from '../home.ts';
+import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
+import * as labels from './labels.ts';
+
+type Summary = Schemas['PayrollRunSummary'];
+
+/** Pay dates that a person may choose to start: two months of a biweekly schedule. */
+const PAY_DATES_SHOWN = 4;
+const FILTERS = [
+  { name: 'employer_id', label: 'Employer ID' },
+  { name: 'state', label: 'State', choices: choicesOf(Object.keys(labels.STATES)) },
+];
+
+export function runListPages({ page }: Console): void {
+  page('/runs', 'runs:read', async (visit) => {
+    const { api, query, may } = visit;
+    const { employer_id, cursor } = query;
+    const list = { limit: PAGE_ROWS, cursor, ...filtersIn(query, FILTERS) };
+    const { data, next_cursor } = await api.get('/v1/payroll-runs', list);
+    const body = html`
+      <div class="actions">
+        ${may('runs:write') && html`<a class="button quiet" href=${address('/runs/new', { employer_id, kind: 'off_cycle' })}>New off-cycle run</a>`}
+        <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
+      </div>
+      ${employer_id !== undefined && may('runs:write') && (await nextPayDates(visit, employer_id))}
+      ${filterForm('/runs', query, FILTERS)}
+      ${data.length === 0 ? nothing(visit) : runTable(data)}
+      ${pager('/runs', query, next_cursor)}
+    `;
+    return { title: 'Payroll runs', body };
+  });
+}
+
+function runTable(runs: readonly Summary[]): Html {
+  const caption = 'Payroll runs, latest pay date first';
+  return table(runs, { caption, stacked: true, captionHidden: true }, [
+    ['Run', ({ id }) => runLink(id), 'name'],
+    ['State', (run) => state(run.state)],
+    ['Employer', employerOf],
+    ['Pay date', ({ pay_date }) => dayOf(pay_date), 'date'],
+    ['Pay period', labels.periodOf],
+    ['Lines', ({ totals }) => (totals === null ? '–' : count(totals.lines)), 'number'],
+    ['Employee amount', ({ totals }) => money(totals?.member_amount), 'number'],
+    ['Employer amount', ({ totals }) => money(totals?.employer_amount), 'number'],
+  ]);
+}
+
+function employerOf({ employer_id, pay_frequency, pay_group, kind }: Summary): Html {
+  const group = pay_group === null ? '' : `, ${pay_group}`;
+  const schedule = pay_frequency + group + (kind === 'off_cycle' ? ', off-cycle' : '');
+  return withNote(idLink(address('/runs', { employer_id }), employer_id), schedule);
+}
+
+function nothing({ query, may }: Visit): Html {
+  if (Object.keys(query).length > 0)
+    return empty('No matching payroll runs', html`<p><a href="/runs">Show all payroll runs</a></p>`);
+  const next = may('runs:write')
+    ? html`<span>${'Then start its payroll on '}<a href="/">Home</a>.</span>`
+    : lacksScope('To create a run', 'runs:write');
+  const advice = html`<p>${'A payroll run computes what to deduct on one pay date. Upload the '}<a href="/census">census</a>${' of the employer first. '}${next}</p>`;
+  return empty('No payroll runs yet', advice);
+}
+
+/** Renders a button that opens the run of each of the next pay dates. The first payroll may be that of a later date. */
+async function nextPayDates({ api, today }: Visit, employer_id: string): Promise<Html | null> {
+  const schedules = (await scheduleYearsOf(api, employer_id)).flatMap((year) => year.schedules);
+  const payrolls = schedules.flatMap(({ pay_frequency, pay_group = null, pay_dates }) =>
+    pay_dates.map(({ pay_date }) => ({ employer_id, pay_frequency, pay_group, pay_date })),
+  );
+  const next = payrolls
+    .filter(({ pay_date }) => pay_date >= today)
+    .toSorted((a, b) => (a.pay_date < b.pay_date ? -1 : 1))
+    .slice(0, PAY_DATES_SHOWN);
+  if (next.length === 0) return null;
+  return html`
+    <div class="actions">
+      <span>Open the payroll of</span>
+      ${next.map(
+        (payroll) => html`
+          <form hx-post="/payrolls/open">
+            ${payrollFields(payroll)}
+            <button type="submit" class="quiet">${dayText(payroll.pay_date)}${schedules.length > 1 && `, ${titleOf(payroll)}`}<span class="hidden-label">${`: ${labels.nameOf(payroll)}`}</span></button>
+          </form>
+        `,
+      )}
+    </div>
+  `;
+}
