@@ -1,21 +1,19 @@
-/** Censuses: what is staged and the syncs, of all employers and of one. Each sync shows its steps and problems. */
+/** Censuses: what is staged and the syncs, of all employers and of one. */
 import type { Schemas } from '../../client.ts';
 import { pausedNotice } from '../elements/checks.ts';
-import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
+import { empty, facts, live } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
 import { age, count, counted, instant, lacksScope, since } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath, pathOf } from '../elements/links.ts';
 import { type Column, type Filter, filterForm, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
-import { problemTable, uploadForm } from './census-upload.ts';
+import { timeline } from './census-syncs.ts';
+import { uploadForm } from './census-upload.ts';
 import { nextStepOf } from './home.ts';
 
 type Sync = Schemas['CensusSync'];
 type Staged = Schemas['StagedCensus'];
-/** A sync with the response that the user requested to see. */
-type SyncResponse = { readonly id: string; readonly response?: string | null };
-type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_STATES];
 
 /** Problems shown of each failed sync in the list; the employer's page shows as many as the API returns. */
 const PROBLEMS_LISTED = 20;
@@ -35,7 +33,6 @@ const SOURCES = {
 const FETCHED =
   'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.';
 const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. To upload a census now, press “Sync now”.</p>`;
-const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
 export function censusPages({ page, action }: Console): void {
   page('/census', 'census:read', async (visit) => {
@@ -256,83 +253,4 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
       ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now')}</div>`}
     </section>
   `;
-}
-
-/** Lists the syncs in their order, with at most `problemsShown` problems each. */
-function timeline(
-  syncs: readonly Sync[],
-  visit: Visit,
-  problemsShown: number,
-  response?: SyncResponse | null,
-): Html {
-  const items = syncs.map((sync) => {
-    const read = response?.id === sync.id ? response : null;
-    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, read)}</li>`;
-  });
-  return html`<ol class="syncs">${items}</ol>`;
-}
-
-function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: SyncResponse | null): Html {
-  const { event_id, problem_count, problems, reason, dismissed_at, dismissed_reason } = sync;
-  const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
-  const requested = event_id === null ? 'requested manually' : 'requested by the service';
-  const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
-  const isStalled = sync.state === 'waiting' || sync.state === 'failed' || sync.overdue;
-  const mayDismiss = isStalled && fitsPath(sync.employer_id) && may('census:write');
-  const problemList = html`
-    <details>
-      <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
-      ${problemTable(problems.slice(0, problemsShown), problem_count)}
-    </details>
-  `;
-  const steps = stepsOf(sync).map(([name, at, tone]) => {
-    const when = at === null ? STEP_STATES[tone] : instant(at);
-    return html`<li class=${tone}><span class="name">${name}</span><span class="at">${when}</span></li>`;
-  });
-  return html`
-    <article>
-      <p class="headline">
-        ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? requested : html`<a href=${event}>${requested}</a>`}${` ${age(sync.requested_at, now)}`}</span>
-      </p>
-      <ol class="steps" aria-label="Steps">${steps}</ol>
-      ${reason !== null && html`<p class="reason">${reasonText(reason)}</p>`}
-      ${dismissed_at !== null && html`<p class="reason">${'Dismissed '}${instant(dismissed_at)}${`: ${dismissed_reason}`}</p>`}
-      ${problem_count > 0 && problemList}
-      ${mayShowResponse && responseOf(sync, read)}
-      ${mayDismiss && html`<p><a href=${address(censusPath(sync.employer_id), { dismiss: sync.id })}>Dismiss</a></p>`}
-    </article>
-  `;
-}
-
-/** Explains a failed connection such as `no response was received: ECONNREFUSED; the upload will be retried`. */
-function reasonText(reason: string): string {
-  const [, code, next] = /^no response was received: (E[A-Z]+)(;.*)?$/.exec(reason) ?? [];
-  if (code === undefined) return reason;
-  return `The benefits service cannot be reached (${code})${next ?? ''}. If this lasts, ask an operator to check the connection.`;
-}
-
-function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {
-  if (read === null) {
-    const hint = 'It may contain personal data. The read is recorded.';
-    return recordedRead(censusPath(employer_id), { response: id }, 'Show the response', hint);
-  }
-  return read.response
-    ? responseOfService(read.response)
-    : html`<p class="soft">There is no response to show.</p>`;
-}
-
-function stepsOf(sync: Sync): Step[] {
-  const { requested_at, completed_at } = sync;
-  const tone = completed_at !== null ? 'done' : sync.state === 'uploaded' ? 'now' : 'open';
-  return [['requested', requested_at, 'done'], uploadOf(sync), ['completed', completed_at, tone]];
-}
-
-function uploadOf({ state, upload_started_at, uploaded_at, completed_at }: Sync): Step {
-  if (state === 'waiting') return ['waiting for a census', null, 'stuck'];
-  if (state === 'failed') return ['failed', null, 'stuck'];
-  if (state === 'dismissed' && uploaded_at === null) return ['upload', upload_started_at, 'open'];
-  if (uploaded_at !== null) return ['uploaded', uploaded_at, 'done'];
-  // Completed without an upload time: the upload's response was lost.
-  if (completed_at !== null) return ['upload started', upload_started_at, 'done'];
-  return [upload_started_at !== null ? 'upload started' : 'upload', upload_started_at, 'now'];
 }

@@ -1,0 +1,94 @@
+/** The syncs of censuses, each with its steps, its problems and its response. */
+import type { Schemas } from '../../client.ts';
+import { recordedRead, responseOfService, state } from '../elements/facts.ts';
+import { age, counted, instant } from '../elements/format.ts';
+import { address, censusPath, fitsPath, pathOf } from '../elements/links.ts';
+import { type Html, html } from '../html.ts';
+import type { Visit } from '../page.ts';
+import { problemTable } from './census-upload.ts';
+
+type Sync = Schemas['CensusSync'];
+/** A sync with the response that the user requested to see. */
+type SyncResponse = { readonly id: string; readonly response?: string | null };
+type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_STATES];
+
+const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
+
+/** Lists the syncs in their order, with at most `problemsShown` problems each. */
+export function timeline(
+  syncs: readonly Sync[],
+  visit: Visit,
+  problemsShown: number,
+  response?: SyncResponse | null,
+): Html {
+  const items = syncs.map((sync) => {
+    const read = response?.id === sync.id ? response : null;
+    return html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, read)}</li>`;
+  });
+  return html`<ol class="syncs">${items}</ol>`;
+}
+
+function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: SyncResponse | null): Html {
+  const { event_id, problem_count, problems, reason, dismissed_at, dismissed_reason } = sync;
+  const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
+  const requested = event_id === null ? 'requested manually' : 'requested by the service';
+  const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
+  const isStalled = sync.state === 'waiting' || sync.state === 'failed' || sync.overdue;
+  const mayDismiss = isStalled && fitsPath(sync.employer_id) && may('census:write');
+  const problemList = html`
+    <details>
+      <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
+      ${problemTable(problems.slice(0, problemsShown), problem_count)}
+    </details>
+  `;
+  const steps = stepsOf(sync).map(([name, at, tone]) => {
+    const when = at === null ? STEP_STATES[tone] : instant(at);
+    return html`<li class=${tone}><span class="name">${name}</span><span class="at">${when}</span></li>`;
+  });
+  return html`
+    <article>
+      <p class="headline">
+        ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? requested : html`<a href=${event}>${requested}</a>`}${` ${age(sync.requested_at, now)}`}</span>
+      </p>
+      <ol class="steps" aria-label="Steps">${steps}</ol>
+      ${reason !== null && html`<p class="reason">${reasonText(reason)}</p>`}
+      ${dismissed_at !== null && html`<p class="reason">${'Dismissed '}${instant(dismissed_at)}${`: ${dismissed_reason}`}</p>`}
+      ${problem_count > 0 && problemList}
+      ${mayShowResponse && responseOf(sync, read)}
+      ${mayDismiss && html`<p><a href=${address(censusPath(sync.employer_id), { dismiss: sync.id })}>Dismiss</a></p>`}
+    </article>
+  `;
+}
+
+/** Explains a failed connection such as `no response was received: ECONNREFUSED; the upload will be retried`. */
+function reasonText(reason: string): string {
+  const [, code, next] = /^no response was received: (E[A-Z]+)(;.*)?$/.exec(reason) ?? [];
+  if (code === undefined) return reason;
+  return `The benefits service cannot be reached (${code})${next ?? ''}. If this lasts, ask an operator to check the connection.`;
+}
+
+function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {
+  if (read === null) {
+    const hint = 'It may contain personal data. The read is recorded.';
+    return recordedRead(censusPath(employer_id), { response: id }, 'Show the response', hint);
+  }
+  return read.response
+    ? responseOfService(read.response)
+    : html`<p class="soft">There is no response to show.</p>`;
+}
+
+function stepsOf(sync: Sync): Step[] {
+  const { requested_at, completed_at } = sync;
+  const tone = completed_at !== null ? 'done' : sync.state === 'uploaded' ? 'now' : 'open';
+  return [['requested', requested_at, 'done'], uploadOf(sync), ['completed', completed_at, tone]];
+}
+
+function uploadOf({ state, upload_started_at, uploaded_at, completed_at }: Sync): Step {
+  if (state === 'waiting') return ['waiting for a census', null, 'stuck'];
+  if (state === 'failed') return ['failed', null, 'stuck'];
+  if (state === 'dismissed' && uploaded_at === null) return ['upload', upload_started_at, 'open'];
+  if (uploaded_at !== null) return ['uploaded', uploaded_at, 'done'];
+  // Completed without an upload time: the upload's response was lost.
+  if (completed_at !== null) return ['upload started', upload_started_at, 'done'];
+  return [upload_started_at !== null ? 'upload started' : 'upload', upload_started_at, 'now'];
+}
