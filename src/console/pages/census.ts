@@ -10,7 +10,7 @@ import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { timeline } from './census-syncs.ts';
 import { uploadForm } from './census-upload.ts';
-import { nextStepOf } from './home.ts';
+import { nextStepOf } from './payrolls.ts';
 
 type Sync = Schemas['CensusSync'];
 type Staged = Schemas['StagedCensus'];

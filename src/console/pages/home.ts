@@ -1,24 +1,25 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
 import { Temporal } from 'temporal-polyfill';
 import { titleOfCheck } from '../../api/routes/readiness.ts';
-import type { Schemas } from '../../client.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
-import { field, hiddenFields } from '../elements/fields.ts';
-import { age, count, counted, dayOf, dayText, difference, lacksScope, money } from '../elements/format.ts';
-import { address, censusPath, runPath } from '../elements/links.ts';
+import { field } from '../elements/fields.ts';
+import { age, count, counted, dayOf, difference, lacksScope, money } from '../elements/format.ts';
+import { address, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { type Console, type Done, mayApprove, type Visit } from '../page.ts';
-import { nameOf as nameOfPayroll } from './runs/labels.ts';
+import type { Console, Done, Visit } from '../page.ts';
+import {
+  canWait,
+  type Key,
+  type Missing,
+  type Payroll,
+  payrollAction,
+  payrollsOf,
+  STEPS,
+} from './payrolls.ts';
 
-export type Payroll = Schemas['PayrollDue'];
 type State = Payroll['state'];
-type Missing = Payroll['missing'][number];
-type Key = (typeof KEY)[number];
 
-const KEY = ['employer_id', 'pay_frequency', 'pay_group', 'pay_date'] as const;
-/** Payrolls on the page: more than a payroll specialist has employers. The API lists all. */
-const ROWS = 1_000;
 const RELATIVE = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 /** How long one request computes runs. Pages ask again every few seconds. */
 const COMPUTE_MS = 3_000;
@@ -32,28 +33,6 @@ const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
   finalized: ['Finalized', 'good'],
   needs_setup: ['Needs setup', 'warn'],
 };
-
-const STEPS: Readonly<Record<Missing, readonly [label: string, path: (payroll: Payroll) => string]>> = {
-  census: ['Upload the census', ({ employer_id }) => censusPath(employer_id)],
-  pay_schedule: ['Set the pay schedule', ({ employer_id }) => scheduleEditor({ employer_id })],
-  next_pay_dates: ['Add the next pay dates', scheduleEditor],
-  payroll_codes: ['Set the payroll codes', ({ employer_id }) => editor('payroll-codes', employer_id)],
-  payroll_policy: ['Set the payroll policy', ({ employer_id }) => editor('payroll-policy', employer_id)],
-};
-
-function editor(setting: string, employer_id: string): string {
-  return address(`/settings/${setting}`, { employer_id });
-}
-
-function scheduleEditor({ employer_id, ...schedule }: Partial<Payroll>): string {
-  const { pay_frequency, pay_group, last_pay_date } = schedule;
-  const year = last_pay_date && String(Number(last_pay_date.slice(0, 4)) + 1);
-  return address('/settings/pay-schedule', {
-    ...{ employer_id, year },
-    pay_frequency: pay_frequency ?? undefined,
-    pay_group: pay_group ?? undefined,
-  });
-}
 
 export function homePages({ page, action }: Console): void {
   page('/', 'any', async (visit) => {
@@ -82,11 +61,6 @@ export function homePages({ page, action }: Console): void {
   });
 }
 
-/** Renders the hidden fields that name a payroll, in a form that opens its run. */
-export function payrollFields(payroll: Readonly<Record<Key, string | null>>): Html[] {
-  return hiddenFields(Object.fromEntries(KEY.map((name) => [name, payroll[name] ?? ''])));
-}
-
 /** Opens the run of a payroll, which creates it if there is none, and returns its id. */
 async function open(api: Visit['api'], payroll: Readonly<Record<Key, string | null | undefined>>) {
   const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
@@ -96,10 +70,6 @@ async function open(api: Visit['api'], payroll: Readonly<Record<Key, string | nu
 
 function canStart({ run_id, pay_date }: Payroll): boolean {
   return run_id === null && pay_date !== null;
-}
-
-export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]> {
-  return (await api.get('/v1/payrolls-due', { limit: ROWS })).data;
 }
 
 function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
@@ -213,11 +183,6 @@ function amountOf(payroll: Payroll): Content {
   return money(figures.member_amount);
 }
 
-/** Reports whether a step can wait: a payroll with a pay date can be finished without the dates after it. */
-function canWait(step: Missing, { pay_date }: Payroll): boolean {
-  return step === 'next_pay_dates' && pay_date !== null;
-}
-
 function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }: Visit): Html {
   const { computation } = payroll;
   const steps = missing.map((what) => {
@@ -239,47 +204,5 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }:
       ${may('runs:write') && steps}
       ${computation !== null && html`<li class="hint" title=${`Ledger position ${count(computation.position)}`}>${`Computed ${age(computation.computed_at, now)}`}</li>`}
     </ul>
-  `;
-}
-
-/** Renders the next step of the setup of an employer or, when nothing is missing, the button that starts its payroll. */
-export async function nextStepOf(visit: Visit, employer_id: string): Promise<Html | null> {
-  if (!visit.may('runs:write')) return null;
-  const payrolls = (await visit.api.get('/v1/payrolls-due', { employer_id })).data;
-  const stepsOf = (payroll: Payroll) => payroll.missing.filter((what) => !canWait(what, payroll));
-  const payroll = payrolls.find((candidate) => stepsOf(candidate).length > 0) ?? payrolls[0];
-  if (payroll === undefined) return null;
-  const [what] = stepsOf(payroll);
-  const step = what && STEPS[what];
-  const start = `Start the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
-  return html`
-    <div class="actions">
-      ${step === undefined ? payrollAction(payroll, visit, start) : html`<a class="button" href=${step[1](payroll)}>${`Next: ${step[0]}`}</a>`}
-    </div>
-  `;
-}
-
-/** Renders the button that opens the run of a payroll, or creates it; null without a pay date. */
-export function payrollAction(
-  payroll: Payroll,
-  { may, caller }: Pick<Visit, 'may' | 'caller'>,
-  label?: string,
-): Html | null {
-  const { run_id, state: now } = payroll;
-  if (payroll.pay_date === null) return null;
-  const named = label === undefined ? ' the payroll of ' : ': ';
-  const hidden = html`<span class="hidden-label">${named + nameOfPayroll(payroll)}</span>`;
-  if (run_id !== null) {
-    const isDone = now === 'finalized';
-    if (label === undefined && now === 'waiting_for_approval' && mayApprove({ may, caller }))
-      return html`<a class="button" href=${runPath(run_id, '/approve')}>Approve${hidden}</a>`;
-    return html`<a class=${isDone ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
-  }
-  if (!may('runs:write')) return null;
-  return html`
-    <form hx-post="/payrolls/open">
-      ${payrollFields(payroll)}
-      <button type="submit">${label ?? 'Start'}${hidden}</button>
-    </form>
   `;
 }

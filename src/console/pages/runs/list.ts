@@ -7,7 +7,7 @@ import { address, idLink, runLink } from '../../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { payrollFields } from '../home.ts';
+import { payrollFields } from '../payrolls.ts';
 import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import * as labels from './labels.ts';
 

@@ -11,7 +11,7 @@ import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { payrollAction, payrollFields, payrollsOf } from '../home.ts';
+import { payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';

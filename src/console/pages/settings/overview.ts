@@ -13,7 +13,7 @@ import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { nextStepOf } from '../home.ts';
+import { nextStepOf } from '../payrolls.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
