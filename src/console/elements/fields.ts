@@ -120,18 +120,22 @@ export function decision(
   post: string,
   { button, look = 'quiet', hint, reason }: { button: string; look?: string; hint: string; reason?: string },
 ): Html {
-  const reasonField = html`
-    <div class="field">
-      <label for="reason">${reason}</label>
-      <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
-    </div>
-  `;
   return html`
     <form class="decision" hx-post=${post}>
-      ${reason !== undefined && reasonField}
+      ${reason !== undefined && reasonField(reason)}
       <button type="submit" class=${look || undefined}>${button}</button>
       <p class="hint">${hint}</p>
     </form>
+  `;
+}
+
+/** Renders the field for the reason of a decision. */
+export function reasonField(label: string): Html {
+  return html`
+    <div class="field">
+      <label for="reason">${label}</label>
+      <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
+    </div>
   `;
 }
 

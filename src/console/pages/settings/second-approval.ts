@@ -1,8 +1,7 @@
 /** Whether an employer requires a second approval: requires it, and stops requiring it with two persons. */
 import type { Schemas } from '../../../client.ts';
-import { REASON_MAX_CHARACTERS } from '../../../contract/fields.ts';
 import { facts } from '../../elements/facts.ts';
-import { hiddenFields } from '../../elements/fields.ts';
+import { hiddenFields, reasonField } from '../../elements/fields.ts';
 import { actorName, instant } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
@@ -55,10 +54,7 @@ function changeForm(employer_id: string, { required, switching_off }: SecondAppr
   return html`
     <form class="decision" hx-post=${PATH}>
       ${hiddenFields({ employer_id })}
-      <div class="field">
-        <label for="reason">Reason</label>
-        <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
-      </div>
+      ${reasonField('Reason')}
       ${buttons.map((button) => html`<button type="submit" class="quiet" name="required" value=${button.required}>${button.label}</button>`)}
       <p class="hint">${hint}</p>
     </form>
