@@ -1,6 +1,6 @@
 /** The last paychecks of an employee: each amount with its pay date and reason. */
 import type { Schemas } from '../../client.ts';
-import { amountOf as amountOfCents, centsOf } from '../../money.ts';
+import { amountOf, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
@@ -10,7 +10,6 @@ import { type Column, table, withNote } from './list.ts';
 
 export type Paycheck = Schemas['Paycheck'];
 type Line = Paycheck['lines'][number];
-type LineOfPaycheck = Line & Pick<Paycheck, 'run_id'> & { readonly paid_on: string };
 
 /** Paychecks read for a page: two months of weekly ones. */
 const READ = 8;
@@ -30,22 +29,22 @@ function payDateLink(run_id: string, day: string, employee_id: string): Html {
 
 /** Lists the last amounts of a deduction with their reasons. */
 export function paychecksOfDeduction(paychecks: readonly Paycheck[], deductionId: string): Html {
-  const lines = paychecks.flatMap(({ run_id, pay_date: paid_on, lines: all }) =>
+  const lines = paychecks.flatMap(({ run_id, pay_date, lines: all }) =>
     all
       .filter(({ deduction_id }) => deduction_id === deductionId)
-      .map((line) => ({ ...line, run_id, paid_on })),
+      .map((line) => ({ ...line, run_id, pay_date })),
   );
   if (lines.length === 0) return html`<p class="soft">No paycheck has taken it yet.</p>`;
   const shown = lines.slice(0, SHOWN);
   return table(shown, { caption: `Last paychecks of ${deductionId}`, captionHidden: true, stacked: true }, [
-    ['Pay date', ({ run_id, paid_on, employee_id }) => payDateLink(run_id, paid_on, employee_id), 'name'],
-    ['Employee amount', amountOf, 'number'],
+    ['Pay date', ({ run_id, pay_date, employee_id }) => payDateLink(run_id, pay_date, employee_id), 'name'],
+    ['Employee amount', memberAmountOf, 'number'],
     ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
     ['Why', whyOf, 'wide'],
   ]);
 }
 
-function amountOf({ member_amount, taken }: LineOfPaycheck): Content {
+function memberAmountOf({ member_amount, taken }: Line): Content {
   if (taken === null || taken === member_amount) return money(member_amount);
   return withNote(money(member_amount), `${money(taken)} taken`);
 }
@@ -74,7 +73,7 @@ function totalOf({ member_amount, lines }: Paycheck): Content {
   if (lines.every(({ taken, member_amount: amount }) => taken === null || taken === amount))
     return money(member_amount);
   const taken = lines.reduce((sum, line) => sum + centsOf(line.taken ?? line.member_amount), 0n);
-  return withNote(money(member_amount), `${money(amountOfCents(taken))} taken`);
+  return withNote(money(member_amount), `${money(amountOf(taken))} taken`);
 }
 
 /** `medical $69.23`, `medical adjustment −$4.00`. */
