@@ -5,15 +5,7 @@ import { facts, live, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { counted, instant, lacksScope, money, plain } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import {
-  address,
-  censusPath,
-  deductionLink,
-  employeeLink,
-  fitsPath,
-  idLink,
-  pathOf,
-} from '../../elements/links.ts';
+import { address, deductionLink, employeeLink, fitsPath, idLink, pathOf } from '../../elements/links.ts';
 import { pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -159,7 +151,7 @@ function contentsOf({ subject, effects }: Event, may: Visit['may']): Html | null
   const amount = (contribution: string | null) =>
     contribution !== null && `${money(contribution)} ${period ?? '(pay frequency not understood)'}`;
   const census =
-    employer_id !== null && idLink(may('census:read') ? censusPath(employer_id) : null, employer_id);
+    employer_id !== null && idLink(may('census:read') ? pathOf('/census', employer_id) : null, employer_id);
   return facts([
     ['Employee', employee_id !== null && employeeLink(employee_id)],
     ['Employer', census],
