@@ -33,12 +33,12 @@ type Command = {
   readonly action: Action;
   /** Returns the arguments of the nth run of the command. Each run changes something else. */
   readonly argv: (nth: number) => readonly string[] | Promise<readonly string[]>;
-  /** What it writes: the audit records of the action must name these ids. */
+  /** Selects the ids of the rows that it writes. The audit records of the action must name these ids. */
   readonly written: RawBuilder<{ id: string | number }>;
   readonly namedBy: 'record_id' | 'resource_id';
 };
 
-/** Commands of different kinds, and the database on which they run. */
+/** Returns commands of different kinds and the database on which they run. */
 async function startCommands(t: Test) {
   const { env, db } = await payrollStage(t);
   const file = filesOf(t);

@@ -1,4 +1,4 @@
-/** What an employer sees of an employee who has other employers too. */
+/** Tests what an employer sees if its employee has other employers too. */
 import t from 'tap';
 import type { RosterFact } from '../../src/ledger/employment.ts';
 import { sightOf } from '../../src/ledger/visibility.ts';
@@ -37,7 +37,7 @@ t.test('an employee belongs to the employer of a hire to come, not to the one le
   t.equal(sight(moving, 'a', '2026-07-15')?.isCurrent, false);
 });
 
-t.test('an employer of whom all is reported with the move has seen nothing', async (t) => {
+t.test('an employer that is first reported together with the move has seen nothing', async (t) => {
   const late = reports(
     ['2026-07-05', 'a', hired('2026-06-01')],
     ['2026-07-05', 'a', left('2026-06-30')],

@@ -11,9 +11,9 @@ import { neededFaults } from './shrink.ts';
 import { type Options, type Result, simulate } from './simulation.ts';
 import { firstDifference } from './trace.ts';
 
-/** Longer seeds find little more, and take longer to replay. */
+/** Seeds of more days than this find few additional faults and take longer to replay. */
 const DAYS = 12;
-/** A smaller campaign may miss a situation by chance. */
+/** A campaign of fewer seeds may miss a situation by chance. */
 const SEEDS_FOR_ALL_SITUATIONS = 100;
 const STEPS_SHOWN = 60;
 const DAY_SEEDS = 1_000_000_000;

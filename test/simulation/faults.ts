@@ -17,11 +17,11 @@ export type CrashPoint = (typeof CRASH_POINTS)[number];
 /** The share of transactions that wait for the write lock: of one sidecar, and of two or in a busy database. */
 const WAITING_SHARE = 0.15;
 const BUSY_SHARE = 0.4;
-/** A transaction takes the write lock again after a shorter pause. */
+/** How long a transaction waits for the write lock. It tries to take the lock again after a shorter pause. */
 const RETRY_MS = 5;
 /** The first runs of all employers begin so long after the start. The first second sidecar finalizes some of them. */
 export const FIRST_RUNS_MS = 3 * DAY_MS;
-/** An upload may take less time. */
+/** The sender gives up an upload before this time. */
 const HANG_MS = 40 * MINUTE_MS;
 
 type Kind =

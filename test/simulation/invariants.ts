@@ -39,7 +39,7 @@ export function checkStep(simulation: Simulation): void {
   progress.set(simulation, { position, acknowledged: provider.acknowledged.size });
 }
 
-/** An idle loop polls, a claim ends and the sender's pause is over within a shorter time. */
+/** Within less time than this, an idle loop polls, a claim ends and the pause of the sender is over. */
 const WAITS_MOST_MS = 150_000;
 const CHECKED_EVERY_MS = 5_000;
 

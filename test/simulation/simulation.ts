@@ -58,7 +58,7 @@ type Foundation = {
   readonly world: World;
   /** The end of the last fault. */
   readonly restFrom: number;
-  /** Adds what happens after a share of the days: 0 is the start, and 1 the end of the last fault. */
+  /** Schedules work at a share of the days: 0 is the start, and 1 is the end of the last fault. */
   schedule(share: number, name: string, work: () => unknown): void;
   /** Returns a stream of random numbers that other streams do not move. */
   random(...name: (string | number)[]): Random;

@@ -15,7 +15,7 @@ import { hasPeople, peopleOf } from './people.ts';
 /** A run that cannot be finalized by then is left open. */
 const TRIES = 12;
 
-/** A finalization takes about as long. */
+/** A client repeats a request within this time, about as long as finalizing takes. */
 const REPEAT_MS = 20;
 /** Pay dates before the start that are run, too. */
 const BACKFILLED = 3;

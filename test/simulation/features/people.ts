@@ -78,8 +78,8 @@ export function hasPeople(simulation: Simulation, employerId: string): boolean {
 }
 
 /**
- * Returns how an employer's people call the API: with their tokens, or as the payroll system without one. The response to a
- * person must name no other employer.
+ * Returns a function for each person of an employer that calls the API with the person's token. Persons without a token call
+ * it as the payroll system. The response to a person must name no other employer.
  */
 export function peopleOf(simulation: Simulation, employerId: string) {
   const { machine, world, breach } = simulation;
