@@ -8,6 +8,7 @@ import { verifyRows } from '../../src/operations/verify.ts';
 import { eraseReason } from '../../src/security/reasons.ts';
 import { newHire } from '../contract/samples.ts';
 import { ACTING } from '../support/audit.ts';
+import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, EMPLOYER } from '../support/payroll.ts';
@@ -179,10 +180,7 @@ onEitherEngine('an action on an employee with two employers has a record for eac
   await transact(db, (trx) => eraseReason(trx, recordId, { ...ACTING, reason: 'a test' }, REASON_COLUMNS));
   t.match(await canceled(EMPLOYER), { reason: null }, 'an erased reason is erased for both');
 
-  const differences: string[] = [];
-  const report = (...difference: unknown[]) => void differences.push(difference.join(' '));
-  await verifyRows(db, null, { report, looked: () => {}, signal: new AbortController().signal });
-  t.strictSame(differences, []);
+  t.strictSame(await differencesOf((on) => verifyRows(db, null, on)), []);
 });
 
 onEitherEngine('what an employer saw before a move was reported late stays visible to it', async (t) => {

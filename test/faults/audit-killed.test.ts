@@ -13,6 +13,7 @@ import { verifyAudit } from '../../src/security/verify-audit.ts';
 import { filesOf, PAY_DATE, payrollStage } from '../cli/payroll-stage.ts';
 import { termination } from '../contract/samples.ts';
 import { ACTING } from '../support/audit.ts';
+import { differencesOf } from '../support/differences.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { bodyOn, daysAfter, EMPLOYER, put, QUESTION } from '../support/payroll.ts';
@@ -131,8 +132,6 @@ onEachEngine('a killed command leaves exactly the records of its changes', { ski
     const all = action === 'change.report' ? CHANGES : 1;
     t.ok(outcomes.has(0) && outcomes.has(all), `${action}: ${[...outcomes].join(', ')} written`);
   }
-  const differences: string[] = [];
-  const report = (_table: string, id: unknown, field: string) => void differences.push(`${id} ${field}`);
-  await verifyAudit(db, { report, looked: () => {}, signal: new AbortController().signal });
+  const differences = await differencesOf((on) => verifyAudit(db, on));
   t.strictSame(differences, [], 'the chain is intact');
 });

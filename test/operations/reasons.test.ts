@@ -13,6 +13,7 @@ import { PAY_DATE, RUNS, startPayroll } from '../api/payroll-stage.ts';
 import { termination } from '../contract/samples.ts';
 import { contentOfTables } from '../postgres/filled.ts';
 import { ACTING } from '../support/audit.ts';
+import { differencesOf } from '../support/differences.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 
@@ -113,9 +114,5 @@ onEachEngine('an erased reason is in no table, and the chain stays intact', asyn
   for (const runId of ['accepted', 'approved'])
     t.match((await call({ url: `${RUNS}/${runId}/verify` })).json, { identical: true });
 
-  const differences: string[] = [];
-  const report = (table: string, id: unknown, field: string) =>
-    void differences.push(`${table} ${id} ${field}`);
-  await verifyRows(db, null, { report, looked: () => {}, signal: new AbortController().signal });
-  t.strictSame(differences, []);
+  t.strictSame(await differencesOf((on) => verifyRows(db, null, on)), []);
 });

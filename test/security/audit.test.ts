@@ -7,6 +7,7 @@ import { compareHead, verifyAudit } from '../../src/security/verify-audit.ts';
 import { altering } from '../cli/alter.ts';
 import { scratch } from '../database/scratch.ts';
 import { ACTING, acting } from '../support/audit.ts';
+import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
 const AT = '2026-07-01T09:30:00.000Z';
@@ -176,8 +177,6 @@ onEitherEngine('a kept head shows whether the chain continues', async (t) => {
 });
 
 async function differencesIn(db: Db): Promise<string[]> {
-  const named: string[] = [];
-  const report = (_table: string, id: unknown, field: string) => void named.push(`${id} ${field}`);
-  await verifyAudit(db, { report, looked: () => {}, signal: new AbortController().signal });
-  return named;
+  const differences = await differencesOf((on) => verifyAudit(db, on));
+  return differences.map(({ id, field }) => `${id} ${field}`);
 }
