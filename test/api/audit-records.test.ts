@@ -5,8 +5,8 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { beginSession, sessionId } from '../../src/security/sessions.ts';
-import { census, compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
-import { report } from '../employment/stage.ts';
+import { census, demographic } from '../contract/samples.ts';
+import { report, SAMPLES } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, LATELY, NOW } from '../support/payroll.ts';
@@ -64,12 +64,6 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   const approving = { token: await personWith('ann@example.com', 'runs:approve') };
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
   const schedules = [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }];
-  const changes = {
-    'new-hire': newHire,
-    termination,
-    demographic,
-    'compensation-change': compensationChange,
-  };
   const ofZoe = { kind: 'demographic', ...demographic, employee_id: 'zoe' };
   return [
     step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, { ids: { sync_id } }),
@@ -105,7 +99,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`POST ${OF_EMPLOYER}/census/sync`, 'census-sync.request'),
     step(`PUT ${OF_EMPLOYER}/pay-schedules/:year`, 'schedule.put', { schedules }),
     step(`DELETE ${OF_EMPLOYER}/pay-schedules/:year`, 'schedule.delete'),
-    ...Object.entries(changes).map(([kind, fields]) =>
+    ...Object.entries(SAMPLES).map(([kind, fields]) =>
       step(`POST ${CHANGE}/${kind}`, 'change.report', { ...fields, employee_id: 'zoe' }),
     ),
     step(`POST ${CHANGE}/batch`, 'change.report', [ofZoe]),

@@ -8,18 +8,12 @@ import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../src/outbox/manual.ts';
 import { organization, person } from '../census/parts.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { SAMPLES } from '../employment/stage.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { acting } from '../support/audit.ts';
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { type Answer, call, NOW, type Running, start } from './start.ts';
-
-const BODIES: Record<ChangeKind, { employee_id: string }> = {
-  'new-hire': newHire,
-  termination,
-  demographic,
-  'compensation-change': compensationChange,
-};
 
 const post = ({ call }: Running, kind: ChangeKind, body: unknown, headers: Record<string, string> = {}) =>
   call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body, headers });
@@ -27,7 +21,7 @@ const post = ({ call }: Running, kind: ChangeKind, body: unknown, headers: Recor
 onEitherEngine('each kind of change is accepted, queued and signaled to the send loop', async (t) => {
   const running = await start(t);
   for (const [index, kind] of CHANGE_KINDS.entries()) {
-    const { status, json } = await post(running, kind, BODIES[kind]);
+    const { status, json } = await post(running, kind, SAMPLES[kind]);
     const change = { kind, employee_id: 'emp-1', state: 'pending', created_at: NOW.toISOString() };
     t.strictSame([status, json], [202, { id: json.id, ...change }]);
     t.equal(running.woken.send, index + 1);

@@ -12,8 +12,8 @@ import type { Action } from '../../src/security/audit.ts';
 import { readHead } from '../../src/security/audit-chain.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
-import * as samples from '../contract/samples.ts';
-import { report } from '../employment/stage.ts';
+import { census, deduction } from '../contract/samples.ts';
+import { report, SAMPLES } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER } from '../support/payroll.ts';
 import { here } from './harness.ts';
@@ -46,14 +46,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const employer = ['--employer', EMPLOYER];
   const json = (name: string, value: object) => file(`${name}.json`, JSON.stringify(value));
   const settings = (name: string, value: object) => [name, 'put', json(name, value), ...employer];
-  const imported = { ...samples.deduction, id: 'ded-before' };
-  const { newHire, termination, demographic, compensationChange } = samples;
-  const changes = {
-    'new-hire': newHire,
-    termination,
-    demographic,
-    'compensation-change': compensationChange,
-  };
+  const imported = { ...deduction, id: 'ded-before' };
   const overridden = ['r', '--employee', 'emp-1', '--deduction', 'ded-1'];
   const amounts = ['--employee-amount', '1.00', '--employer-amount', '0'];
   const taken = file('taken.csv', 'employee_id,amount\nemp-1,1.00\n');
@@ -120,17 +113,13 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['session', 'end', '--all', '--yes'], action: 'session.end' },
     () => transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute()),
     { argv: ['accept-loss', ...reason, '--yes'], action: 'loss.accept' },
-    ...Object.entries(changes).map(
+    ...Object.entries(SAMPLES).map(
       ([kind, fields]): Step => ({
         argv: ['change', kind, json(kind, { ...fields, employee_id: 'zoe' })],
         action: 'change.report',
       }),
     ),
-    {
-      argv: ['census', 'stage', json('census', samples.census), ...employer],
-      action: 'census.stage',
-      records: 2,
-    },
+    { argv: ['census', 'stage', json('census', census), ...employer], action: 'census.stage', records: 2 },
     {
       argv: ['import', 'deductions', file('deductions.ndjson', JSON.stringify(imported))],
       action: 'deduction.import',
