@@ -123,6 +123,6 @@ export function syncIn(api: Api, employerId: string, state: string) {
   return eventually(
     `the sync of ${employerId} is ${state}`,
     async () => (await api.get(`/v1/census-syncs?employer_id=${employerId}`)).data[0],
-    { state: state },
+    { state },
   );
 }
