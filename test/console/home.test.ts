@@ -32,10 +32,9 @@ t.test('a payroll after the next one can be opened from the runs of its employer
 const TWO = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
 
 t.test('one click starts every payroll, and the list shows what each needs', async (t) => {
-  const { signedIn, db } = await openPayroll(t);
+  const { opened, db } = await openPayroll(t);
   await setSchedules(db, TWO);
-  const page = await signedIn();
-  await page.goto('/');
+  const page = await opened('/');
   await click(page, /^Start all 2 payrolls$/);
   await page.getByRole('link', { name: /^Review the payroll of acme, .*south/ }).waitFor();
   const north = await page.getByRole('row', { name: /north/ }).textContent();
