@@ -48,7 +48,10 @@ async function measure(db: Db, employees: number): Promise<string[][]> {
   const listed = await medianMs(() => listItems(db, list, { limit: 100 }));
   const { items } = await listItems(db, list, { limit: DECISIONS });
   const decisions = items.map(({ id, outstanding_member_amount, outstanding_employer_amount }) => ({
-    ...{ item_id: id, action: 'take' as const, outstanding_member_amount, outstanding_employer_amount },
+    item_id: id,
+    action: 'take' as const,
+    outstanding_member_amount,
+    outstanding_employer_amount,
   }));
   const decidedMs = await cpuMsOf(async () => {
     const { outcome } = await decideItems(db, EMPLOYER, { decisions, reason: 'measured' }, acting(LATELY));

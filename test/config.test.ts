@@ -207,7 +207,10 @@ t.test('an OpenID Connect provider needs its variables and encrypted addresses',
 
 t.test('the listeners cannot share a port on the same address', async (t) => {
   const both = (port: string, receiver: string, api: string) => ({
-    ...{ RECEIVER_PORT: port, API_PORT: port, RECEIVER_HOST: receiver, API_HOST: api },
+    RECEIVER_PORT: port,
+    API_PORT: port,
+    RECEIVER_HOST: receiver,
+    API_HOST: api,
   });
   for (const [receiver, api] of [
     ['127.0.0.1', '127.0.0.1'],

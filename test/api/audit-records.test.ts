@@ -26,7 +26,10 @@ type Step = {
 };
 
 const step = (route: string, action: Action, body?: unknown, more: Partial<Step> = {}): Step => ({
-  ...{ route, action, body, ...more },
+  route,
+  action,
+  body,
+  ...more,
 });
 
 const RUN = '/v1/payroll-runs/:run_id';
@@ -84,7 +87,9 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`PUT ${OF_EMPLOYER}/payroll-codes`, 'codes.put', { codes }),
     () => deliver(db, moved(), LATELY),
     step('POST /v1/deductions/:deduction_id/start-decision', 'deduction.decide-start', {
-      ...{ version: 1, decision: 'drop', ...REASON },
+      version: 1,
+      decision: 'drop',
+      ...REASON,
     }),
     step('PUT /v1/deductions/:deduction_id/employer', 'deduction.assign', assigned),
     () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY),

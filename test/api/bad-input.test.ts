@@ -8,14 +8,22 @@ type Case = Request & { status: number; errors?: [path: string, rule: RegExp][];
 const long = 'x'.repeat(256);
 /** A query that is rejected by the name of a parameter. */
 const query = (url: string, parameter: string, rule: RegExp): Case => ({
-  ...{ url: `/v1/${url}`, status: 400, errors: [[parameter, rule]] },
+  url: `/v1/${url}`,
+  status: 400,
+  errors: [[parameter, rule]],
 });
 const path = (url: string, status: number, detail?: RegExp): Case => ({
-  ...{ url: `/v1/${url}`, status, ...(detail && { detail }) },
+  url: `/v1/${url}`,
+  status,
+  ...(detail && { detail }),
 });
 /** A body that is rejected by the name of a field. */
 const body = (content: unknown, field: string, rule: RegExp, url = 'events/reprocess'): Case => ({
-  ...{ method: 'POST', url: `/v1/${url}`, body: content, status: 400, errors: [[field, rule]] },
+  method: 'POST',
+  url: `/v1/${url}`,
+  body: content,
+  status: 400,
+  errors: [[field, rule]],
 });
 const dismissal = (content: unknown, rule: RegExp) => body(content, 'reason', rule, 'events/e1/dismiss');
 const CENSUS = '/v1/employers/1/census';
@@ -93,10 +101,18 @@ const CASES: Record<string, Case> = {
     headers: { 'content-encoding': 'gzip' },
   },
   'a census with another content type': {
-    ...{ method: 'PUT', url: CENSUS, body: 'x', status: 415, headers: { 'content-type': 'text/plain' } },
+    method: 'PUT',
+    url: CENSUS,
+    body: 'x',
+    status: 415,
+    headers: { 'content-type': 'text/plain' },
   },
   'a compressed census': {
-    ...{ method: 'PUT', url: CENSUS, body: census, status: 415, headers: { 'content-encoding': 'gzip' } },
+    method: 'PUT',
+    url: CENSUS,
+    body: census,
+    status: 415,
+    headers: { 'content-encoding': 'gzip' },
   },
   'no census': { method: 'PUT', url: CENSUS, status: 400, errors: [['body', /is required/]] },
   'a census that is not JSON': { method: 'PUT', url: CENSUS, body: '{"organization', status: 422 },

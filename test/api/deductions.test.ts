@@ -100,7 +100,9 @@ onEitherEngine('a deduction and the list are shown as of a day and as known at a
 onEitherEngine('only a version with a moved start can be decided', async (t) => {
   const { call, db } = await start(t);
   const version = (month: string, member_contribution: string) => ({
-    ...{ id: 'd', effective_start: `2026-${month}-01`, member_contribution },
+    id: 'd',
+    effective_start: `2026-${month}-01`,
+    member_contribution,
   });
   await deliver(db, [
     deductionOf('e1', version('07', '150.00'), '2026-06-01T00:00:00Z'),

@@ -87,7 +87,9 @@ onEitherEngine('without ledger:read, a change that is not applied is shown witho
   const lines = await get('/r/lines', { token });
   const ndjson = await get('/r/lines', { token, headers: { accept: 'application/x-ndjson' } });
   const preview = await get('/preview', {
-    ...{ method: 'POST', token, body: bodyOn(PAY_DATE, { employee_ids: ['emp-1'] }) },
+    method: 'POST',
+    token,
+    body: bodyOn(PAY_DATE, { employee_ids: ['emp-1'] }),
   });
   for (const { status, text } of [readiness, lines, ndjson, preview]) {
     t.equal(status, 200);

@@ -13,15 +13,27 @@ const put = (fields: Record<string, unknown>, path: string, rule: RegExp): Case 
   errors: [[path, rule]],
 });
 const get = (path: string, parameter: string, rule: RegExp): Case => ({
-  ...{ url: RUNS + path, status: 400, errors: [[parameter, rule]] },
+  url: RUNS + path,
+  status: 400,
+  errors: [[parameter, rule]],
 });
 const post = (path: string, body: unknown, field: string, rule: RegExp, more: Partial<Case> = {}): Case => ({
-  ...{ method: 'POST', url: RUNS + path, body, status: 400, errors: [[field, rule]], ...more },
+  method: 'POST',
+  url: RUNS + path,
+  body,
+  status: 400,
+  errors: [[field, rule]],
+  ...more,
 });
 const rows = (body: unknown, field: string, rule: RegExp, headers: Request['headers'] = CSV) =>
   post('/final/taken', body, field, rule, { status: 422, headers });
 const refused = (path: string, body: unknown, status: number, detail: RegExp, headers = {}): Case => ({
-  ...{ method: 'POST', url: RUNS + path, body, status, detail, headers },
+  method: 'POST',
+  url: RUNS + path,
+  body,
+  status,
+  detail,
+  headers,
 });
 const OPENING = {
   ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
@@ -47,7 +59,11 @@ const override = (fields: object, path: string, rule: RegExp, more: Partial<Case
   ...{ body: { member_amount: '1.00', employer_amount: '0.00', reason: 'x', ...fields }, ...more },
 });
 const setting = (name: string, body: unknown, ...errors: Problem[]): Case => ({
-  ...{ method: 'PUT', url: `/v1/employers/${EMPLOYER}/${name}`, body, status: 422, errors },
+  method: 'PUT',
+  url: `/v1/employers/${EMPLOYER}/${name}`,
+  body,
+  status: 422,
+  errors,
 });
 const REQUIRED = ['employer_id', 'pay_frequency', 'period_start', 'period_end', 'pay_date'];
 const cursor = (content: string) => Buffer.from(content).toString('base64url');
@@ -179,7 +195,8 @@ const CASES: Record<string, Case> = {
     { ...{ url: `${RUNS}/open/overrides/nobody/ded-1`, status: 422 } },
   ),
   'an override of an unknown deduction': override({}, 'deduction_id', /must be a deduction of the employee/, {
-    ...{ url: `${RUNS}/open/overrides/emp-1/nothing`, status: 422 },
+    url: `${RUNS}/open/overrides/emp-1/nothing`,
+    status: 422,
   }),
   'an override of a finalized run': {
     ...override({}, '', /./, { url: `${RUNS}/final/overrides/emp-1/ded-1`, status: 409 }),
@@ -229,7 +246,9 @@ const CASES: Record<string, Case> = {
   ),
   'no schedule': setting('pay-schedules/2026', undefined, ['body', /./]),
   'the settings of an employer with NUL': {
-    ...{ url: '/v1/employers/a%00b/payroll-codes', status: 400, errors: [['employer_id', /NUL/]] },
+    url: '/v1/employers/a%00b/payroll-codes',
+    status: 400,
+    errors: [['employer_id', /NUL/]],
   },
 };
 
@@ -274,7 +293,9 @@ onEitherEngine('no value that could be personal is in a response or the log', as
   await finalized('final');
   const canary = 'canary-7f3a';
   const run = (fields: object): Request => ({
-    ...{ method: 'PUT', url: `${RUNS}/c`, body: bodyOn(PAY_DATE, fields) },
+    method: 'PUT',
+    url: `${RUNS}/c`,
+    body: bodyOn(PAY_DATE, fields),
   });
   const requests: Request[] = [
     run({ employee_ids: [canary, canary] }),

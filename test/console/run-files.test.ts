@@ -78,7 +78,12 @@ t.test('a file from payroll is compared by category', async (t) => {
   await file.setInputFiles({ ...one, name: long });
   await page.getByRole('heading', { name: `1 difference ${long}` }).waitFor();
   t.strictSame((await cells(page, 'Summary')).at(-1), [
-    ...['Identical', '1', '$69.23', '$69.23', '$161.53', '$161.53'],
+    'Identical',
+    '1',
+    '$69.23',
+    '$69.23',
+    '$161.53',
+    '$161.53',
   ]);
   await assertGood(t, page, 'an audit of a file with a long name');
   await file.setInputFiles(csv('employee_id,line_of_coverage,member_amount', ',dental,2'));

@@ -58,7 +58,9 @@ async function events(r: Recorder): Promise<void> {
 async function censuses(r: Recorder): Promise<void> {
   const sync = (kind: 'request' | 'complete', employerId: string) =>
     r.event(`msg_sync_${kind}`, {
-      ...{ id: `evt_${kind}`, event_type: `employee-census.sync-${kind}`, data: { employer_id: employerId } },
+      id: `evt_${kind}`,
+      event_type: `employee-census.sync-${kind}`,
+      data: { employer_id: employerId },
     });
   await sync('request', 'maple-bakery');
   const inState = (state: string) => r.until('/v1/census-syncs', ({ data }) => data[0]?.state === state);
@@ -96,7 +98,10 @@ async function changes(r: Recorder): Promise<void> {
   await r.http('GET', `${CHANGES}/${rejected}?body=true`);
   await r.http('POST', `${CHANGES}/${rejected}/cancel`, { body: { reason: 'never worked here' } });
   const leaves = (termination_date: string) => ({
-    ...{ kind: 'termination', idempotency_key: 'left-5', employee_id: 'maple-bakery-005', termination_date },
+    kind: 'termination',
+    idempotency_key: 'left-5',
+    employee_id: 'maple-bakery-005',
+    termination_date,
   });
   await post('batch', ['2024-12-31', '2024-12-31', '2024-11-30', '2024-02-30'].map(leaves));
   await delivered();

@@ -327,7 +327,9 @@ onEitherEngine('arrears are taken up to the outstanding sum of their run and ded
 
 onEitherEngine('items that need a decision are not taken without one', async (t) => {
   const deductions: Readonly<Record<string, Fields>> = {
-    ...{ a: { line_of_coverage: 'hsa' }, b: {}, c: { taxability: 'post_tax' } },
+    a: { line_of_coverage: 'hsa' },
+    b: {},
+    c: { taxability: 'post_tax' },
   };
   const db = await staged(t, deductions);
   await finalized(db, 'december', body(-1));

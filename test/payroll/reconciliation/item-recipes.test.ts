@@ -48,7 +48,10 @@ const take = ({
   outstanding_member_amount,
   outstanding_employer_amount,
 }: ShownItem): RequestedDecision => ({
-  ...{ item_id: id, action: 'take', outstanding_member_amount, outstanding_employer_amount },
+  item_id: id,
+  action: 'take',
+  outstanding_member_amount,
+  outstanding_employer_amount,
 });
 const decide = (db: Db, ...decisions: RequestedDecision[]) =>
   decideItems(db, EMPLOYER, { decisions, reason: 'agreed' }, acting(LATELY));

@@ -54,7 +54,9 @@ async function staged(t: Test): Promise<Db> {
   await send(
     db,
     election('2026-01-20', {
-      ...{ taxability: 'post_tax', member_contribution: '9.00', effective_start: '2026-01-10' },
+      taxability: 'post_tax',
+      member_contribution: '9.00',
+      effective_start: '2026-01-10',
     }),
   );
   await bring(db, OPENING);

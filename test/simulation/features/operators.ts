@@ -63,7 +63,13 @@ async function act(simulation: Simulation, kind: number): Promise<void> {
 }
 
 const LISTS = [
-  ...['deductions', 'events', 'employee-changes', 'census-syncs', 'payroll-runs', 'readiness', 'activity'],
+  'deductions',
+  'events',
+  'employee-changes',
+  'census-syncs',
+  'payroll-runs',
+  'readiness',
+  'activity',
 ];
 
 async function dismiss({ machine }: Simulation): Promise<void> {
