@@ -9,14 +9,8 @@ type Report = [received: string, employer: string, stated: Partial<RosterFact>];
 function reports(...given: Report[]): RosterFact[] {
   return given.map(([received, employer_id, stated], index) => ({
     ...{ employee_id: 'e', employer_id, position: index + 1, source: 'new-hire', source_id: `c-${index}` },
-    ...{
-      hire_date: null,
-      termination_date: null,
-      employment_status: null,
-      pay_frequency: null,
-      pay_group: null,
-    },
-    ...{ absent: null, effective_on: null, recorded_at: `${received}T09:00:00.000Z` },
+    ...{ hire_date: null, termination_date: null, employment_status: null, pay_frequency: null },
+    ...{ pay_group: null, absent: null, effective_on: null, recorded_at: `${received}T09:00:00.000Z` },
     ...stated,
   }));
 }

@@ -30,20 +30,9 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
   // The seventh pay date.
   t.match(await lines(db, body(6)), [
     {
-      ...{
-        employee_id: 'e',
-        deduction_id: 'a',
-        version: 1,
-        line_of_coverage: 'medical',
-        taxability: 'pre_tax',
-      },
-      ...{
-        coverage_type: 'member_spouse',
-        description: 'Gold',
-        payroll_code: null,
-        change: 'new',
-        flags: [],
-      },
+      ...{ employee_id: 'e', deduction_id: 'a', version: 1, change: 'new', flags: [], payroll_code: null },
+      ...{ line_of_coverage: 'medical', taxability: 'pre_tax' },
+      ...{ coverage_type: 'member_spouse', description: 'Gold' },
       ...{ period: 'monthly', member_contribution: '150', employer_contribution: '+300.0' },
       ...{ member_amount: '69.23', employer_amount: '138.46', kind: 'regular', previous_amount: null },
       explanation:

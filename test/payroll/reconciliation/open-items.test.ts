@@ -304,13 +304,13 @@ onEitherEngine('opening items are stored once, and refused with other content', 
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: ['o2'], known: 1 });
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: [], known: 2 });
   const others: Partial<Given>[] = [
-    ...[
-      { employee_id: 'f' },
-      { deduction_id: 'a' },
-      { line_of_coverage: 'vision' },
-      { taxability: 'pre_tax' },
-    ],
-    ...[{ member_amount: '-4.00' }, { employer_amount: '0.00' }, { pay_date: '2025-06-02' }],
+    { employee_id: 'f' },
+    { deduction_id: 'a' },
+    { line_of_coverage: 'vision' },
+    { taxability: 'pre_tax' },
+    { member_amount: '-4.00' },
+    { employer_amount: '0.00' },
+    { pay_date: '2025-06-02' },
   ];
   for (const content of others)
     t.strictSame(await bring(db, { ...second, ...content } as Given, { ...OPENING, id: 'o3' }), {
