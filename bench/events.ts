@@ -2,7 +2,7 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { Arrival } from '../src/inbox/inbox.ts';
 
-export const KEY = randomBytes(32);
+const KEY = randomBytes(32);
 export const SECRET = `whsec_${KEY.toString('base64')}`;
 
 /** A medium-sized payroll: each employee has several deductions. */

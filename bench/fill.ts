@@ -12,7 +12,7 @@ const VERSIONS = 10;
 const DEDUCTIONS_A_BLOCK = 10_000;
 const DEDUCTIONS_AN_EMPLOYEE = 5;
 /** The number of stored events must be a multiple of this. */
-export const BLOCK_EVENTS = VERSIONS * DEDUCTIONS_A_BLOCK;
+const BLOCK_EVENTS = VERSIONS * DEDUCTIONS_A_BLOCK;
 /** A prime near 2^32 divided by the golden ratio: scatters deductions over their index, as random ids do. */
 const SCATTER = 2_654_435_761;
 

@@ -6,7 +6,7 @@ export type Latencies = { perSecond: number; p50: number; p99: number; worst: nu
 const STATUS_CLASS_AT = 'HTTP/1.1 '.length;
 const DIGIT_2 = 0x32;
 
-export type Load = {
+type Load = {
   /** The number of requests with a response so far. */
   answered(): number;
   readonly done: Promise<Latencies>;

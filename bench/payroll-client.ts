@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Server } from './server.ts';
 
-export type Timed<T> = { ms: number; answer: T };
+type Timed<T> = { ms: number; answer: T };
 /** `firstByteMs`: until the first chunk of the body arrived. */
-export type Streamed = { firstByteMs: number; wholeMs: number; lines: number };
+type Streamed = { firstByteMs: number; wholeMs: number; lines: number };
 
 export type Client = {
   /** Throws unless the response is a 2xx. */

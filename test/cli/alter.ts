@@ -4,13 +4,13 @@ import { Client } from 'pg';
 import type { Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 
-export type Value = string | number | Buffer | null;
-export type Row = Record<string, Value>;
+type Value = string | number | Buffer | null;
+type Row = Record<string, Value>;
 
 /** One value of one row. The row is identified by all its other columns. */
-export type Change = { table: string; row: Row; column: string; to: Value };
+type Change = { table: string; row: Row; column: string; to: Value };
 
-export type Altering = {
+type Altering = {
   row(table: string, where: string): Promise<Row>;
   /** False if the engine itself rejects the value. */
   alter(change: Change): Promise<boolean>;

@@ -7,7 +7,7 @@ import { assertNoSecret, type Ran, type Variables } from './harness.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-export type Started = {
+type Started = {
   child: ChildProcess;
   /** Resolves when stdout matches; rejects if the process ends first. */
   shows: (pattern: RegExp) => Promise<RegExpExecArray>;

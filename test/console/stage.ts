@@ -28,7 +28,7 @@ export type Stage = Running & {
   opened(path: string, options?: SignedInOptions): Promise<Page>;
 };
 type SignedInOptions = VisitOptions & { token?: string };
-export type VisitOptions = {
+type VisitOptions = {
   scheme?: 'light' | 'dark';
   width?: number;
   /** The browser’s time zone, such as `America/New_York`. UTC by default. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 
-export type Child = {
+type Child = {
   readonly process: ChildProcess;
   /** Returns the next line of standard output. Rejects if the process ends first. */
   readonly line: () => Promise<string>;

@@ -57,7 +57,7 @@ export async function oweCensus(db: Db): Promise<string> {
   return request.requestId;
 }
 
-export type Service = {
+type Service = {
   clock: SetClock;
   /** The status for each change id from now on, 200 by default; null resets the connection. */
   answers: Map<string, number | null>;

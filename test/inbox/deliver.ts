@@ -15,7 +15,7 @@ export function secretOf(letter: string): string {
 
 export const SECRET = secretOf('a');
 
-export type Arrived = { eventId: string; body: Buffer };
+type Arrived = { eventId: string; body: Buffer };
 export type Started = { port: number; accepted: Arrived[]; refused: RefusalCause[] };
 
 /** A receiver on its own port. Unless overridden it only records what it accepts. */
@@ -36,7 +36,7 @@ export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {})
   return { port: (app.server.address() as AddressInfo).port, accepted, refused };
 }
 
-export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
+type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
 
 /** Keeps connections open, as the provider does, and enough of them that no request waits. */
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });

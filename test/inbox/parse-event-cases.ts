@@ -3,7 +3,7 @@ import { LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
 import type { EventState } from '../../src/database/tables.ts';
 import { deductionBody, syncBody } from './bodies.ts';
 
-export type Case = {
+type Case = {
   name: string;
   body: string | Buffer;
   state: Exclude<EventState, 'pending'>;

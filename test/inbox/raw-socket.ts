@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
-export type RawSocket = {
+type RawSocket = {
   socket: Socket;
   /** Everything received, once the peer has closed. */
   closed: Promise<string>;

@@ -7,12 +7,12 @@ import type { IncomingDeduction, Version } from '../../src/ledger/fold.ts';
 import fc from '../support/seeded.ts';
 import { incoming } from './incoming.ts';
 
-export type Expected = Pick<Version, 'event_id' | 'version' | 'ordered_by' | 'late' | 'tie_changed'> & {
+type Expected = Pick<Version, 'event_id' | 'version' | 'ordered_by' | 'late' | 'tie_changed'> & {
   /** The index of the previous version's event, or null. */
   previous_position: number | null;
 };
 
-export function timeOf({ createdAt, receivedAt }: IncomingDeduction): string {
+function timeOf({ createdAt, receivedAt }: IncomingDeduction): string {
   return toInstant(createdAt ?? receivedAt) as string;
 }
 

@@ -93,7 +93,7 @@ export async function sendAll(loop: SendLoop): Promise<void> {
   }
 }
 
-export type Row = Omit<OutboxTable, 'seq' | 'holds_later' | 'attempts' | 'unknown_outcome'> & {
+type Row = Omit<OutboxTable, 'seq' | 'holds_later' | 'attempts' | 'unknown_outcome'> & {
   seq: number;
   holds_later: number;
   attempts: number;

@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 
 export type Received = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
-export type Stub = {
+type Stub = {
   url: string;
   /** Every complete request, in order. */
   received: Received[];

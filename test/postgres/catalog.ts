@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../../src/database/tables.ts';
 
-export type Table = {
+type Table = {
   /** Columns as `name type`, with `required` and the default if present, in order. */
   columns: string[];
   /** `primary (…)`, `unique (…)` and `index (…)`, each with its condition, and `foreign (…) of TABLE (…)`. */

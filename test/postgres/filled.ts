@@ -221,7 +221,7 @@ async function fillPayroll(db: Db): Promise<void> {
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
 }
 
-export type Content = Map<string, string[]>;
+type Content = Map<string, string[]>;
 
 /** Returns every row of the tables as text, in an order that does not depend on the engine. */
 export async function contentOfTables(db: Db, names: readonly string[]): Promise<Content> {

@@ -22,8 +22,8 @@ const AT_ONCE = 3;
 const DIFFERENCE_LINES = 120;
 
 // biome-ignore lint/suspicious/noExplicitAny: the recordings are compared as text; nothing here relies on a shape.
-export type Response = { status: number; headers: Headers; json: any; text: string };
-export type Request = {
+type Response = { status: number; headers: Headers; json: any; text: string };
+type Request = {
   body?: unknown;
   headers?: Record<string, string>;
   /** A few words that distinguish requests to the same path. */
@@ -34,7 +34,7 @@ export type Request = {
   show?: (text: string) => string;
 };
 
-export type Ran = { code: number; stdout: string; stderr: string };
+type Ran = { code: number; stdout: string; stderr: string };
 
 export type Recorder = {
   http(method: string, path: string, request?: Request): Promise<Response>;

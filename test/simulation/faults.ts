@@ -12,7 +12,7 @@ export const CRASH_POINTS = [
   ...(['before-begin', 'before-commit', 'after-commit', 'after-response'] as const),
   ...(['during-start', 'during-migration'] as const),
 ];
-export type CrashPoint = (typeof CRASH_POINTS)[number];
+type CrashPoint = (typeof CRASH_POINTS)[number];
 
 /** The share of transactions that wait for the write lock: of one sidecar, and of two or in a busy database. */
 const WAITING_SHARE = 0.15;

@@ -11,7 +11,7 @@ type Database = BetterSqlite3.Database;
 type Statement = BetterSqlite3.Statement & { database: Database };
 
 /** Called around statements of the sidecar. `isDone`: the statement has run. It may throw. */
-export type Watch = (sql: string, isDone: boolean, handle: Database) => void;
+type Watch = (sql: string, isDone: boolean, handle: Database) => void;
 
 const ours = new WeakSet<Database>();
 const open = new Map<string, Set<Database>>();

@@ -13,7 +13,7 @@ import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { load } from './time.ts';
 
-export type InstanceParts = {
+type InstanceParts = {
   config: Config;
   clocks: Clocks;
   log: Log;

@@ -6,7 +6,7 @@ import { makeCensus } from '../../src/simulator/world.ts';
 import { DAY_MS } from './time.ts';
 
 export type Frequency = 'biweekly' | 'weekly';
-export type Person = { employee: Employee & { pay_frequency: Frequency }; terminated: string | null };
+type Person = { employee: Employee & { pay_frequency: Frequency }; terminated: string | null };
 export type Employer = {
   id: string;
   /** The frequencies with a pay schedule. The first is biweekly. */

@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 export type Arrival = { headers: IncomingHttpHeaders; text: string };
 
 /** The response to the nth arrival, starting at 0: a status with headers, or none. */
-export type Plan = (nth: number) => { status: number; headers?: Record<string, string> } | 'silence';
+type Plan = (nth: number) => { status: number; headers?: Record<string, string> } | 'silence';
 
 /** A webhook receiver over real HTTP, closed when the test ends. */
 export async function receive(t: Test, plan: Plan = () => ({ status: 204 })) {

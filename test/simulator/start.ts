@@ -12,7 +12,7 @@ export async function start(t: Test, options: Partial<SimulatorOptions> = {}): P
   return simulator;
 }
 
-export type Answer = { status: number; body: { error?: string; details?: Record<string, string> } };
+type Answer = { status: number; body: { error?: string; details?: Record<string, string> } };
 
 /** Posts JSON to an endpoint with the correct key; `headers` override. */
 export async function post(

@@ -1,7 +1,7 @@
 /** The private listener, as payroll calls it. */
 import type { Keys } from './settings.ts';
 
-export type Answer = {
+type Answer = {
   status: number;
   headers: Headers;
   // biome-ignore lint/suspicious/noExplicitAny: the API tests check responses against their schemas.

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
-export type Mode =
+type Mode =
   /** Passes everything. */
   | 'pass'
   /** Accepts requests and never responds. */

@@ -7,7 +7,7 @@ import Provider, { type Configuration } from 'oidc-provider';
 import type { Test } from 'tap';
 import type { ProviderConfig } from '../../src/sign-in-config.ts';
 
-export const CONSOLE_URL = 'http://127.0.0.1:8081';
+const CONSOLE_URL = 'http://127.0.0.1:8081';
 
 /** The person who signs in at the provider, and the claims about them. */
 export type Account = { sub: string } & Record<string, unknown>;
@@ -28,7 +28,7 @@ export type TestProvider = {
   requested: string[];
 };
 
-export type Jwt = { header: Record<string, unknown>; claims: Record<string, unknown> };
+type Jwt = { header: Record<string, unknown>; claims: Record<string, unknown> };
 
 const CLIENT = { client_id: 'sidecar', client_secret: 'client-secret-canary' };
 

@@ -12,7 +12,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { leaks } from './leaks.ts';
 import type { Event } from './load.ts';
 
-export type Evidence = {
+type Evidence = {
   databaseUrl: string;
   acknowledged: Iterable<Event>;
   /** The first body sent under each id, for events whose body retention dropped. */

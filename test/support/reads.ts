@@ -15,7 +15,7 @@ export function afterReads<D extends Kysely<Tables>>(db: D, look: (rows: readonl
   return db.withPlugin(plugin) as D;
 }
 
-export type Reads = { statements: number; rows: number };
+type Reads = { statements: number; rows: number };
 
 /** Wraps a database or transaction; `reads` counts its statements and the rows that they return. */
 export function countingReads<D extends Kysely<Tables>>(db: D): { db: D; reads: Reads } {

@@ -1,7 +1,7 @@
 /** The metrics of a sidecar, as Prometheus reads them. */
 import type { Keys } from './settings.ts';
 
-export type Scraped = {
+type Scraped = {
   readonly text: string;
   /** The declared names with their types. */
   readonly types: ReadonlyMap<string, string>;

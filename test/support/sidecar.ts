@@ -11,7 +11,7 @@ const AS_USERS_START_IT = ['env', '-u', 'NODE_OPTIONS', process.execPath];
 /** The number of output characters shown when a test fails. */
 const SHOWN_CHARACTERS = 4_000;
 
-export type LogLine = Record<string, unknown> & { level: string; msg: string };
+type LogLine = Record<string, unknown> & { level: string; msg: string };
 
 export type Sidecar = {
   /** The ports of the two listeners; `port` is the receiver's. */
@@ -31,7 +31,7 @@ export type Sidecar = {
 };
 
 /** A started process that may have ended without serving. */
-export type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
+type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
   /** Resolves when it serves. Rejects with its output if it ends first. */
   readonly serving: Promise<Sidecar>;
 };

@@ -85,7 +85,7 @@ async function hasAttached(
   return { attached: / attached/.test(said), said };
 }
 
-export type Call = {
+type Call = {
   thread: string;
   name: string;
   /** The target of the file descriptor: a path, or `socket:[…]`. */

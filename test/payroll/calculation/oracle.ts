@@ -6,7 +6,7 @@ import type { PayFrequency } from '../../../src/contract/employee.ts';
 import type { PlannedRun } from '../../../src/payroll/calculation/plan.ts';
 
 /** numerator / denominator, the denominator positive. */
-export type Fraction = readonly [numerator: bigint, denominator: bigint];
+type Fraction = readonly [numerator: bigint, denominator: bigint];
 
 const PERIODS: Record<PayFrequency, bigint> = { monthly: 12n, semimonthly: 24n, biweekly: 26n, weekly: 52n };
 const FIRST: Record<PayFrequency, number> = { monthly: 1, semimonthly: 2, biweekly: 2, weekly: 4 };

@@ -15,8 +15,8 @@ import {
   yearOf,
 } from './model.ts';
 
-export const KINDS = ['arrears', 'opening', 'missed_check', 'adjustment'] as const;
-export type ItemKind = (typeof KINDS)[number];
+const KINDS = ['arrears', 'opening', 'missed_check', 'adjustment'] as const;
+type ItemKind = (typeof KINDS)[number];
 
 /** An amount that was owed before the first run. */
 export type ModelOpening = {
@@ -43,7 +43,7 @@ export type ModelItemDecision = {
 };
 
 /** An open item before anything was settled. `source`: the earlier run, or the opening item. */
-export type ModelItem = {
+type ModelItem = {
   kind: ItemKind;
   source: string;
   employee: string;

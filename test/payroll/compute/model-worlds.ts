@@ -701,7 +701,7 @@ function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'receive
 }
 
 /** Lists the lines that only the ledger or only the model has. */
-export class Different extends Error {
+class Different extends Error {
   constructor(is: readonly string[], should: readonly string[]) {
     super(
       [

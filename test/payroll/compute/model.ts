@@ -207,7 +207,7 @@ export function isGone(world: World, run: Run, employee: string): boolean {
   return !spellsOf(own).some(({ start }) => start !== null && start > run.period_end);
 }
 
-export function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
+function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
   const own = world.facts.filter((fact) => fact.employee_id === employee);
   return Map.groupBy(own, (fact) => fact.employer_id);
 }
@@ -531,7 +531,7 @@ function overridden(
 }
 
 /** Implements "Amounts": returns the amount that a run takes of an employee's election, in cents. */
-export function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
+function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
   if (isCompleteElection(world, run, employee, election)) return NOTHING;
   const [member, employer] = [election.member, election.employer].map((text) =>
     centsOf(world, run, text, election.period),

@@ -73,7 +73,7 @@ export async function regularLines(
   return (response.body as { data: Line[] }).data.filter(({ kind }) => kind === 'regular');
 }
 
-export type Item = {
+type Item = {
   id: string;
   kind: string;
   run_id: string | null;
