@@ -1,11 +1,9 @@
 /** The real executable in its own process, killed when the test ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
+import { MAIN } from '../support/sidecar.ts';
 import { assertNoSecret, type Ran, type Variables } from './harness.ts';
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 type Started = {
   child: ChildProcess;

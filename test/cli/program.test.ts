@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import t from 'tap';
 import { summaryOf } from '../../src/cli/checks.ts';
@@ -11,6 +10,7 @@ import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { databaseDamaged } from '../../src/database/errors.ts';
 import { EMPLOYER } from '../support/payroll.ts';
+import { MAIN } from '../support/sidecar.ts';
 import { execute } from './executable.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
@@ -209,8 +209,7 @@ t.test('Node 22.19 or newer is required, which an older one shows before anythin
 
 t.test('a command ends quietly when its output pipe closes', async (t) => {
   const { env } = await withFixtures(t);
-  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [main, 'events', 'list'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN, 'events', 'list'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const complained = text(child.stderr);
   child.stdout.destroy();
   const [code] = await once(child, 'close');

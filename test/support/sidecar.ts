@@ -1,11 +1,14 @@
 /** Runs the real executable with its own environment, keeps its output, and ends it with the test. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import type { Variables } from './settings.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+/** The path of the executable. */
+export const MAIN = join(PROJECT, 'src/main.ts');
 /** Tap adds options to the process that take as long to load as the executable itself. */
 const AS_USERS_START_IT = ['env', '-u', 'NODE_OPTIONS', process.execPath];
 /** The number of output characters shown when a test fails. */
@@ -56,7 +59,7 @@ process.on('exit', () => {
 export function start(t: Test, variables: Variables, { preload }: StartOptions = {}): Started {
   const [command = '', ...before] = AS_USERS_START_IT;
   const preloading = preload === undefined ? [] : ['--import', preload];
-  const rest = [...before, ...preloading, 'src/main.ts', 'serve'];
+  const rest = [...before, ...preloading, MAIN, 'serve'];
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const env = { PATH, NODE_COMPILE_CACHE, ...variables };
   const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -2,11 +2,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import type { Variables } from './settings.ts';
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+import { MAIN } from './sidecar.ts';
 
 /** The calls that make writes durable. The engine uses one of them. */
 export const SYNCS = ['fsync', 'fdatasync'] as const;
