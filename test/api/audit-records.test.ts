@@ -11,7 +11,7 @@ import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, LATELY, NOW } from '../support/payroll.ts';
 import { apply, deductionOf, deliver } from './deliver.ts';
-import { PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
+import { OPENING, PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
 
 type Step = {
@@ -36,10 +36,6 @@ const RUN = '/v1/payroll-runs/:run_id';
 const OVERRIDE = `${RUN}/overrides/:employee_id/:deduction_id`;
 const CHANGE = '/v1/employee-changes';
 const OF_EMPLOYER = '/v1/employers/:employer_id';
-const OPENING = {
-  ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
-  ...{ member_amount: '1.00', employer_amount: '0.00', pay_date: '2025-06-01' },
-};
 const REASON = { reason: 'a test' };
 const IDS = {
   ...{ employer_id: EMPLOYER, run_id: 'r', employee_id: 'emp-1', deduction_id: 'ded-moved' },

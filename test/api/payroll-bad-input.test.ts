@@ -1,7 +1,7 @@
 import { ROWS_BODY_BYTES_MAX } from '../../src/api/bodies.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER } from '../support/payroll.ts';
-import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
+import { OPENING, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Request } from './start.ts';
 
 type Problem = [path: string, rule: RegExp];
@@ -35,10 +35,6 @@ const refused = (path: string, body: unknown, status: number, detail: RegExp, he
   detail,
   headers,
 });
-const OPENING = {
-  ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
-  ...{ member_amount: '1.00', employer_amount: '0.00', pay_date: '2025-06-01' },
-};
 const opening = (fields: object, path: string, rule: RegExp, status = 422): Case => ({
   ...{ method: 'POST', url: `/v1/employers/${EMPLOYER}/opening-items`, status, errors: [[path, rule]] },
   body: { items: [{ ...OPENING, ...fields }] },

@@ -25,6 +25,12 @@ type Body = Record<string, unknown>;
 
 export const PAY_DATE = '2026-07-17';
 
+/** An opening item of the first employee. */
+export const OPENING = {
+  ...{ id: 'o', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
+  ...{ member_amount: '1.00', employer_amount: '0.00', pay_date: '2025-06-01' },
+};
+
 /** Two employees with one deduction each, a schedule, and a census that the service accepted. */
 export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): Promise<Payroll> {
   const running = await start(t, { now: () => NOW, overdueMs: OVERDUE_MS, ...replaced });
