@@ -12,6 +12,7 @@ import { owe as oweOne, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { bytesByTable, onEitherEngine } from '../support/engine.ts';
+import { afterReads } from '../support/reads.ts';
 
 const k1 = { id: 'k1-earlier', key: Buffer.alloc(32, 1) };
 const k2 = { id: 'k2-latest', key: Buffer.alloc(32, 2) };
@@ -116,17 +117,12 @@ onEitherEngine('a value that changed since it was read is not overwritten', asyn
     },
   };
   const columns = ENCRYPTED_REQUESTS.filter(({ column }) => column === 'body');
-  const raceDb = db.withPlugin({
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      if (!raced && result.rows.length === 2) {
-        await transact(other, async (trx) => {
-          await trx.updateTable('outbox').set({ body: null }).where('request_id', '=', 'r-1').execute();
-          await trx.updateTable('outbox').set({ body: newer }).where('request_id', '=', 'r-2').execute();
-        });
-      }
-      return result;
-    },
+  const raceDb = afterReads(db, async (rows) => {
+    if (raced || rows.length !== 2) return;
+    await transact(other, async (trx) => {
+      await trx.updateTable('outbox').set({ body: null }).where('request_id', '=', 'r-1').execute();
+      await trx.updateTable('outbox').set({ body: newer }).where('request_id', '=', 'r-2').execute();
+    });
   });
   t.strictSame(await reencrypt(raceDb, racing, columns, quietly), { reencrypted: 0, broken: new Map() });
   t.ok(raced, 'both were read before');
