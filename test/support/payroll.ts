@@ -361,13 +361,6 @@ export async function decideItem(
   });
 }
 
-/** Returns a run's arrears lines: deduction, amount, and the run they settle. */
-export async function arrearsIn(db: Db, runId: string): Promise<string[]> {
-  return (await linesOf(db, runId))
-    .filter((line) => line.kind === 'arrears')
-    .map((line) => `${line.deduction_id} ${line.member_amount} of ${line.adjustment_for}`);
-}
-
 export async function view(db: Db, runId: string): Promise<RunView> {
   return viewRun(db, await storedRun(db, runId));
 }

@@ -12,13 +12,13 @@ import { differencesOf } from '../../support/differences.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { pastTriggers } from '../../support/past-triggers.ts';
 import {
-  arrearsIn,
   deduct,
   employ,
   finalizedOn,
   type Given,
   hireMany,
   LATELY,
+  linesOf,
   putOn,
   readyEmployer,
   rowsOf,
@@ -36,6 +36,13 @@ const [FIRST, SECOND, THIRD] = ['2026-06-05', '2026-06-19', '2026-07-03'] as con
 
 const takenLines = (db: Db) =>
   db.selectFrom('taken_lines').selectAll().orderBy('report').orderBy('employee_id').orderBy('line').execute();
+
+/** Returns a run's arrears lines: deduction, amount, and the run they settle. */
+async function arrearsIn(db: Db, runId: string): Promise<string[]> {
+  return (await linesOf(db, runId))
+    .filter((line) => line.kind === 'arrears')
+    .map((line) => `${line.deduction_id} ${line.member_amount} of ${line.adjustment_for}`);
+}
 
 const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
   const recorded = await taken(db, runId, ...rows);
