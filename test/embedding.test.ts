@@ -152,7 +152,7 @@ onEitherEngine('a stop aborts a running function and waits for it as for a reque
   const signal = await asked.promise;
   t.equal(signal.aborted, false);
   await sidecar.stop();
-  await eventually('it is told', () => signal.aborted, Boolean);
+  await eventually('it is told', () => signal.aborted, true);
 });
 
 onEitherEngine('a function together with a configured source is rejected', async (t) => {

@@ -177,7 +177,7 @@ t.test('the stream of a session ends with the session; without one it is rejecte
 });
 
 const LOOK_EVERY_MS = 30;
-const until = (holds: () => boolean) => eventually('it happens', holds, Boolean);
+const until = (holds: () => boolean) => eventually('it happens', holds, true);
 
 /** `held`: a check does not end before. */
 type World = { mark: string; looks: number; seen: string[]; mayListen: boolean; held: Promise<void> | null };

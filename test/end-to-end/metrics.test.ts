@@ -45,7 +45,7 @@ onEitherEngine('metrics and activity count received, rejected and applied events
   await eventually(
     'the service rejected the change because it does not know the employee',
     async () => (await metrics()).of('attempts_total{outcome="rejected"}'),
-    (rejected) => rejected === 1,
+    1,
   );
   const scraped = await metrics();
 

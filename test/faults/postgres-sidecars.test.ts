@@ -136,7 +136,7 @@ t.test('three sidecars on one database', async (t) => {
       if (rows.length === 0) sidecar.signal('SIGCONT');
       return rows.length > 0;
     };
-    await eventually('it is stopped during a batch', isApplying, Boolean);
+    await eventually('it is stopped during a batch', isApplying, true);
   }
 });
 

@@ -203,7 +203,7 @@ t.test('a held snapshot does not make a batch read applied events', async (t) =>
     await transact(db, async (trx) => moveLedger(trx, await lockLedger(trx)));
   }
   const start = createWorkListStart(db);
-  const newest = await eventually('the start is up to date', start.find, (seq) => seq === 2_000);
+  const newest = await eventually('the start is up to date', start.find, 2_000);
   const pending = db.selectFrom('inbox').select('seq').where('state', '=', sql.lit('pending')).orderBy('seq');
   const analyze = sql`analyze, buffers`;
   const fromTheBeginning = await pagesOf(pending.explain('json', analyze));
@@ -273,9 +273,9 @@ t.test('an event set back to pending by another process is applied again, howeve
   const { db, commits, loop, states } = applying;
   await apply(applying, names('e', 10));
   const start = createWorkListStart(db);
-  await eventually('the start is after all events', start.find, (seq) => seq === 10);
+  await eventually('the start is after all events', start.find, 10);
   await transact(commits.other, (trx) => reprocessEvent(trx, 'e3', ACTING));
-  await eventually('a look back finds it', start.find, (seq) => seq === 3);
+  await eventually('a look back finds it', start.find, 3);
   t.ok((await states()).includes('e3: pending'));
   await eventually(
     'the loop applies it',
@@ -285,7 +285,7 @@ t.test('an event set back to pending by another process is applied again, howeve
     },
     (all) => all.includes('e3: applied'),
   );
-  await eventually('the start is after all events again', start.find, (seq) => seq === 10);
+  await eventually('the start is after all events again', start.find, 10);
   await transact(commits.other, (trx) => reprocessEvent(trx, 'e5', ACTING));
   start.lookBack();
   t.equal(await start.find(), 5, 'immediately after lookBack');

@@ -82,7 +82,7 @@ t.test('listening stops on request, even while the server is down', async (t) =>
     hasEnded = true;
   });
   stop.abort();
-  await eventually('hearing has ended', () => hasEnded, Boolean, STOPS_WITHIN_MS);
+  await eventually('hearing has ended', () => hasEnded, true, STOPS_WITHIN_MS);
 });
 
 t.test('on SQLite there are no other sidecars to notify', async (t) => {
