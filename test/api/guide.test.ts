@@ -199,7 +199,7 @@ const LEAVER = 'harbor-clinic-003';
 
 /** An employee of harbor-clinic who pays 130.00 with each biweekly paycheck. `follow` runs a command of the docs. */
 async function paidEmployee(t: Test) {
-  // Before the database, whose folder it empties.
+  // This empties the folder of the database, so it precedes the start.
   const variablesOfCommands = environment(t);
   const { call, db, url, tokenWith } = await start(t, { now: () => new Date(LATELY) });
   const env = { ...variablesOfCommands, DATABASE_URL: url };

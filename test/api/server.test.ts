@@ -127,7 +127,7 @@ onEitherEngine('no response may be cached or rendered as a page', async (t) => {
     socket.write(text);
     assertProtected(await closed, status);
   }
-  // As Node and `endSlowBodies` do when time is up.
+  // Node and `endSlowBodies` emit this when time is up.
   const accepted = once(app.server, 'connection') as Promise<[Socket]>;
   const { closed } = await rawSocket(t, port);
   app.server.emit('clientError', { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, (await accepted)[0]);

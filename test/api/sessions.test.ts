@@ -35,7 +35,7 @@ onEitherEngine('a token lists its own sessions, newest first, page by page', asy
   await begin(running, FIRST_TOKEN);
   for (const minute of [0, 1, 1, 2]) await begin(running, token, atMinute(minute));
   const current = await begin(running, token, atMinute(3));
-  // Within a minute, in which no use is recorded.
+  // A use within a minute is not recorded.
   now = new Date(atMinute(4).getTime() - 1);
   const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
   t.equal(next_cursor, null);

@@ -160,7 +160,7 @@ class HttpWorld extends SmallWorld {
     };
     const url = `/v1/employers/${opened.employer}/opening-items`;
     const { status, text } = await this.#http.call({ method: 'POST', url, body: { items: [item] } });
-    // An employee or a deduction of no employer, or no amount.
+    // The API refuses an employee or a deduction of no employer, and an item without an amount.
     const isRefused = status === 422 && /must be an employee|must be a deduction|must not be zero/.test(text);
     if (status !== 201 && !isRefused) throw new Error(text);
     return !isRefused;

@@ -19,7 +19,7 @@ function frozen(t: Test, secrets: readonly string[] = [SECRET]): Promise<Started
   return startReceiver(t, { verify: frozenVerify(t, secrets) });
 }
 
-/** The verification at the same time. */
+/** Returns the verification of the receiver of `frozen`. */
 function frozenVerify(t: Test, secrets: readonly string[] = [SECRET]) {
   t.intercept(Date, 'now', { value: () => NOW.getTime() });
   return createVerify(secrets, () => NOW);

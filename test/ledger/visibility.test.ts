@@ -5,7 +5,7 @@ import { sightOf } from '../../src/ledger/visibility.ts';
 
 type Report = [received: string, employer: string, stated: Partial<RosterFact>];
 
-/** Reports of one employee. Those of one day are of one transaction. */
+/** Returns reports of one employee. Reports of one day belong to one transaction. */
 function reports(...given: Report[]): RosterFact[] {
   return given.map(([received, employer_id, stated], index) => ({
     ...{ employee_id: 'e', employer_id, position: index + 1, source: 'new-hire', source_id: `c-${index}` },

@@ -50,7 +50,7 @@ async function replay(seed: number): Promise<void> {
 }
 
 async function campaign(): Promise<void> {
-  // Virtual time replaces `Date`, and not this function.
+  // Virtual time replaces `Date` but not this function.
   const realNow = Date.now;
   const began = realNow();
   const first = values.from === undefined ? began % DAY_SEEDS : Number(values.from);
@@ -70,7 +70,7 @@ async function campaign(): Promise<void> {
       console.log(`\nSeed ${seed}, number ${seed - first + 1} of this campaign: ${result.breach}`);
       return fail(replayOf(seed));
     }
-    // The last seed ends with the time.
+    // The last seed ended early and does not count.
     if (isOver()) break;
     const { user, system } = process.cpuUsage(before);
     const seconds = (user + system) / 1e6;

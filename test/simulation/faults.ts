@@ -14,12 +14,13 @@ export const CRASH_POINTS = [
 ];
 type CrashPoint = (typeof CRASH_POINTS)[number];
 
-/** The share of transactions that wait for the write lock: of one sidecar, and of two or in a busy database. */
+/** The share of transactions that wait for the write lock. */
 const WAITING_SHARE = 0.15;
+/** The share while a second sidecar runs or the database is busy. */
 const BUSY_SHARE = 0.4;
 /** How long a transaction waits for the write lock. It tries to take the lock again after a shorter pause. */
 const RETRY_MS = 5;
-/** The first runs of all employers begin so long after the start. The first second sidecar finalizes some of them. */
+/** The first runs of all employers begin this long after the start. A second sidecar starts just before and finalizes some. */
 export const FIRST_RUNS_MS = 3 * DAY_MS;
 /** The sender gives up an upload before this time. */
 const HANG_MS = 40 * MINUTE_MS;

@@ -46,7 +46,7 @@ const CHECKED_EVERY_MS = 5_000;
 /** When the waits were checked last, and since when an event or a request waits. */
 const waits = new WeakMap<Simulation, { checkedAt: number; since: ReadonlyMap<string, number> }>();
 
-/** Due requests of a lane that nothing starts, although the service responds or another request is tried repeatedly. */
+/** Selects a due request of a lane without attempts, although the service responds or another request is tried repeatedly. */
 const idleLane = (is: '=' | '<>'): string => `
   select request_id, attempts from outbox where state = 'pending' and is_next = 1 and due_at <= ? and kind ${is} 'census'
     and (select state from circuit_breaker) = 'active' and not exists (

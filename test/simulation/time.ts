@@ -114,7 +114,7 @@ export function createTime(startMs: number, failed: (error: unknown) => void) {
       const timer = nextTimer();
       if (first !== undefined && first.at <= clock.now && (timer === undefined || timer.callAt >= first.at)) {
         agenda.shift();
-        // It may wait for later steps.
+        // The work may wait for later steps, so this does not.
         Promise.resolve().then(first.work).catch(failed);
       } else if (timer !== undefined && timer.callAt <= clock.now) clock.next();
       else {

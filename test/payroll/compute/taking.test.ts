@@ -51,7 +51,7 @@ async function staged(
 const took = (db: Db, run: string, amount: string, deduction_id = 'a') =>
   taken(db, run, { employee_id: 'e', deduction_id, amount });
 
-/** e pays 10.00 for medical in each check. Payroll took nothing of the first two ones. */
+/** e pays 10.00 for medical in each check. Payroll took nothing in the first two checks. */
 async function owing(t: Test): Promise<Db> {
   const db = await staged(t, { a: {} }, [0, 1]);
   for (const run of ['r0', 'r1']) await took(db, run, '0.00');
