@@ -112,8 +112,8 @@ const LATER = '2026-07-27T09:00:00.000Z';
 /** Returns the words of a command as a shell splits them. */
 function words(command: string, variables: Record<string, string>): string[] {
   const known = command.replace(/\\\n/g, ' ').replace(/\$([A-Z]+)/g, (_, name) => variables[name] ?? '');
-  const found = [...known.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g)];
-  return found.map(([, single, double, bare = '']) => single ?? double?.replace(/\\(.)/g, '$1') ?? bare);
+  const matches = [...known.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g)];
+  return matches.map(([, single, double, bare = '']) => single ?? double?.replace(/\\(.)/g, '$1') ?? bare);
 }
 
 /** Returns the request of a curl command. */

@@ -57,8 +57,8 @@ onEitherEngine('a healthy sidecar passes and the service receives only reads', a
   if (engineOf(t) === 'sqlite') chmodSync(dirname(sqlitePath(env.DATABASE_URL as string)), 0o700);
   const simulator = await start(t, { apiKey: env.BENEFITS_API_KEY as string });
   const source = `dir:${join(FIXTURES, 'census/json')}`;
-  const own = { BENEFITS_BASE_URL: simulator.url, CENSUS_SOURCE: source, API_TOKEN: FIRST_TOKEN };
-  const { code, found } = await diagnose(t, { ...env, ...own, RECEIVER_PORT: '0', API_PORT: '0' });
+  const healthy = { BENEFITS_BASE_URL: simulator.url, CENSUS_SOURCE: source, API_TOKEN: FIRST_TOKEN };
+  const { code, found } = await diagnose(t, { ...env, ...healthy, RECEIVER_PORT: '0', API_PORT: '0' });
   t.equal(code, 0);
   for (const [id, { result }] of Object.entries(found)) {
     const isSeen = engineOf(t) === 'sqlite' || !['serving', 'data-loss'].includes(id);

@@ -23,8 +23,8 @@ async function opened(t: Test) {
   const stage = await openConsole(t);
   const page = await stage.opened('/');
   const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
-  const own = JSON.parse((await page.locator('body').getAttribute('hx-headers:inherited')) ?? '{}');
-  const form = { ...own, 'hx-request': 'true', 'content-type': 'application/x-www-form-urlencoded' };
+  const csrf = JSON.parse((await page.locator('body').getAttribute('hx-headers:inherited')) ?? '{}');
+  const form = { ...csrf, 'hx-request': 'true', 'content-type': 'application/x-www-form-urlencoded' };
   /** Requests as the signed-in page would, but without the browser. Returns the CPU time of the response. */
   const get = async (path: string, options: RequestInit = { headers: { cookie } }) => {
     const { result, cpuMs } = await cpuTime(async () => {

@@ -263,8 +263,8 @@ onEachEngine('every run of a year over HTTP has the lines of the model', async (
     });
     // The stored lines are compared too: later runs read them.
     const records = Object.fromEntries(await Promise.all(read)) as Records;
-    const found = world.runs.flatMap(({ id }) => differences(records, id));
-    t.strictSame(found, [], `world ${index}, seed ${SEED}`);
+    const differing = world.runs.flatMap(({ id }) => differences(records, id));
+    t.strictSame(differing, [], `world ${index}, seed ${SEED}`);
     runs += world.runs.length;
   }
   t.pass(`${WORLDS} years with ${runs} runs`);

@@ -101,11 +101,11 @@ export async function checkWhole(simulation: Simulation): Promise<void> {
 
 async function check(simulation: Simulation, invariants: readonly Invariant[]): Promise<void> {
   for (const { name, broken } of invariants) {
-    const found =
+    const causes =
       typeof broken === 'string'
         ? simulation.machine.query(broken).map((row) => JSON.stringify(row))
         : await broken(simulation);
-    for (const what of found) simulation.breach(`${name}: ${what}`);
+    for (const cause of causes) simulation.breach(`${name}: ${cause}`);
   }
 }
 
