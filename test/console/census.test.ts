@@ -176,7 +176,7 @@ t.test('only the checked file can be staged', async (t) => {
   await page.locator('#message').getByText('This is not the file that was checked.').waitFor();
   t.equal(await stagedOf(stage, 'maple'), null);
   t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
-  t.notMatch(stage.logged, [{ level: 'error' }]);
+  for (const { level } of stage.logged) t.not(level, 'error');
   await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
   await click(page, 'Check');
   await page.locator('#message').getByText('Choose a .json or .csv file.').waitFor();
@@ -268,7 +268,7 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
   await send(false);
   await eventually('the partial upload is removed', staging, { length: 0 });
   t.equal(await stagedOf(stage, 'maple'), null);
-  t.notMatch(stage.logged, [{ level: 'error' }]);
+  for (const { level } of stage.logged) t.not(level, 'error');
   t.equal(await send(true), 204, 'a complete upload is staged');
   t.ok(await stagedOf(stage, 'maple'));
 });
