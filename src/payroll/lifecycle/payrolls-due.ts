@@ -76,23 +76,29 @@ export async function payrollsDue(
   now: Date,
 ): Promise<PayrollDue[]> {
   const today = utcDay(now);
-  const schedules = await schedulesByEmployer(db, employers);
-  const codes = await employersWithCodes(db, employers);
-  const policies = await employersWithPolicy(db, employers);
-  const counted = new Set([
-    ...(await employersInRoster(db, employers)),
-    ...(await employersWithCensus(db, employers)),
-  ]);
-  const syncing = await employersWithSyncs(db, employers);
+  // At the same time: one after the other, each would wait behind a run that is computed meanwhile.
+  const [schedules, codes, policies, approving, rosters, censuses, syncing, lastDates, runs] =
+    await Promise.all([
+      schedulesByEmployer(db, employers),
+      employersWithCodes(db, employers),
+      employersWithPolicy(db, employers),
+      employersWithApproval(db, employers),
+      employersInRoster(db, employers),
+      employersWithCensus(db, employers),
+      employersWithSyncs(db, employers),
+      lastPayDates(db, employers),
+      currentRegularRuns(db, employers, today),
+    ]);
+  const counted = new Set([...rosters, ...censuses]);
   const known = [...schedules.keys(), ...codes, ...policies, ...counted, ...syncing];
-  const lasts = new Map((await lastPayDates(db, employers)).map((row) => [textOf(row), row.pay_date]));
-  const runs = await currentRegularRuns(db, employers, today);
+  const lasts = new Map(lastDates.map((row) => [textOf(row), row.pay_date]));
   const runsByKey = Map.groupBy(runs, textOf);
   const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
-  const computations = await computationsOf(db, openRuns);
-  const approving = await employersWithApproval(db, employers);
-  const approved = await approvedEtags(db, openRuns);
-  const data = await readDataState(db);
+  const [computations, approved, data] = await Promise.all([
+    computationsOf(db, openRuns),
+    approvedEtags(db, openRuns),
+    readDataState(db),
+  ]);
   const isOutdated = (computation: StoredComputation) =>
     computation.position !== data.position ||
     computation.revision !== data.revision ||
