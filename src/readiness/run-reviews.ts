@@ -1,8 +1,9 @@
 /** Open runs computed and final runs read, kept while nothing changes, so that the parts of a page do it once. */
+import { setTimeout } from 'node:timers/promises';
 import type { Db } from '../database/tables.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
-import { type Summary, summarize } from '../payroll/compute/summary.ts';
+import { type OnPage, type Summary, summarize } from '../payroll/compute/summary.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
 import { readDataState } from '../payroll/records/computations.ts';
 import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
@@ -10,6 +11,8 @@ import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
 /** Employees of all kept reviews. A row takes about 500 bytes. */
 const EMPLOYEES_KEPT_MAX = 100_000;
 const REVIEWS_KEPT_MAX = 8;
+/** The pause after a page of employees: enough for several queries of other requests. */
+const PAUSE_MS = 2;
 
 type RunReview = {
   computation: Computation;
@@ -73,16 +76,20 @@ export function createRunReviews(db: Db) {
   };
 }
 
+/** Computes a run without keeping PostgreSQL or this thread from the pages that people open meanwhile. */
 async function compute(db: Db, stored: StoredRun): Promise<RunReview> {
   const computation = await beginComputation(db, stored.run_id, bodyOf(stored));
+  await setTimeout(PAUSE_MS);
   const employees: EmployeeRow[] = [];
-  const summary = await summarize(db, computation, (page) => {
+  const onPage: OnPage = async (page) => {
     for (const { employee, lines } of page) {
       const { employeeId, membership, inPrevious } = employee;
       if (!membership.isIn && !inPrevious.isIn && lines.length + inPrevious.lines.length === 0) continue;
       const previous = computation.previous === null ? null : inPrevious;
       employees.push(employeeRow(employeeId, { isIn: membership.isIn, lines }, previous));
     }
-  });
+    await setTimeout(PAUSE_MS);
+  };
+  const summary = await summarize(db, computation, onPage, { pagesAhead: 0 });
   return { computation, summary, employees };
 }

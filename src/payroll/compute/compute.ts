@@ -3,7 +3,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { byText, LINE_KINDS, type Line } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { readEmployees } from './employees.ts';
+import { type Reading, readEmployees } from './employees.ts';
 import { type Begun, takeItemsOf, unitsInRun } from './items-in-run.ts';
 import { regularLines } from './regular-lines.ts';
 import type { EmployeeLines, Taking } from './taking.ts';
@@ -13,9 +13,9 @@ import { inTurns } from './turns.ts';
 export async function* computeRun(
   db: Db | Trx,
   computation: Computation,
-  after = '',
+  reading: Reading = {},
 ): AsyncGenerator<EmployeeLines[]> {
-  for await (const page of readEmployees(db, computation, after)) {
+  for await (const page of readEmployees(db, computation, reading)) {
     const begun: Begun[] = [];
     for await (const employees of inTurns(page)) {
       for (const employee of employees) {

@@ -16,7 +16,7 @@ import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
 import { membershipOf } from './population.ts';
-import { readAhead } from './read-ahead.ts';
+import { PAGES_AHEAD, readAhead } from './read-ahead.ts';
 import { type Reopened, reopenedRuns } from './reopened-runs.ts';
 import { terminationOf } from './shares.ts';
 import { takenItemsOf } from './taken-items.ts';
@@ -24,13 +24,16 @@ import { takenItemsOf } from './taken-items.ts';
 /** Measured: twice as many save no time, as more objects outlive the young generation; half cost more statements. */
 const EMPLOYEES_AT_ONCE = 128;
 
-/** Yields the employees of a computation whose ids are greater than `after`, in the order of their ids. */
+/** `after`: the employee ID after which to start. `pagesAhead`: the pages that are read while the current one is computed. */
+export type Reading = { after?: string; pagesAhead?: number };
+
+/** Yields the employees of a computation, in the order of their ids. */
 export function readEmployees(
   db: Db | Trx,
   computation: Computation,
-  after: string,
+  { after = '', pagesAhead = PAGES_AHEAD }: Reading = {},
 ): AsyncGenerator<RunEmployee[]> {
-  return readAhead(idsOf(db, computation, after), (ids) => readPage(db, computation, ids));
+  return readAhead(idsOf(db, computation, after), (ids) => readPage(db, computation, ids), pagesAhead);
 }
 
 /** Yields the employees that the computation or an off-cycle run names, else all that the employer ever had. */

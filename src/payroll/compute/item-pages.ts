@@ -26,7 +26,7 @@ export async function* openItemsOf(
   { only = null, after = '' }: { only?: readonly string[] | null; after?: string } = {},
 ): AsyncGenerator<ItemsOfEmployee[]> {
   const computation = await computationOf(db, null, await basisOn(db, employerId, today), only);
-  for await (const page of readEmployees(db, computation, after)) {
+  for await (const page of readEmployees(db, computation, { after })) {
     yield page.flatMap((employee) => {
       const items = openItems(computation, employee, attendedRuns(computation, employee, []));
       return items.length === 0 ? [] : [{ employeeId: employee.employeeId, items }];

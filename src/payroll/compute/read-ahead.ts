@@ -1,10 +1,11 @@
 /** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
-const PAGES_AHEAD = 2;
+export const PAGES_AHEAD = 2;
 
 /** Reads items in order, and starts reading the next ones early. When the consumer stops, nothing stays in progress. */
 export async function* readAhead<Item, Page>(
   items: AsyncIterable<Item>,
   read: (item: Item) => Promise<Page>,
+  pagesAhead: number,
 ): AsyncGenerator<Page> {
   const reading: Promise<Page>[] = [];
   try {
@@ -15,7 +16,7 @@ export async function* readAhead<Item, Page>(
       reading.push(page);
       // Let other requests proceed: SQLite reads the whole page in this turn of the event loop.
       await new Promise(setImmediate);
-      if (reading.length > PAGES_AHEAD) yield await (reading.shift() as Promise<Page>);
+      if (reading.length > pagesAhead) yield await (reading.shift() as Promise<Page>);
     }
     for (let page = reading.shift(); page !== undefined; page = reading.shift()) yield await page;
   } finally {

@@ -8,6 +8,7 @@ import type { Totals } from '../records/totals.ts';
 import { createComparison } from './comparison.ts';
 import type { Computation } from './computation.ts';
 import { computeRun } from './compute.ts';
+import type { Reading } from './employees.ts';
 import { assignedIn, stateFor } from './history.ts';
 import { createNotInRun } from './not-in-run.ts';
 import { createNotes, type Note, type Noted } from './notes.ts';
@@ -32,9 +33,10 @@ export async function summarize(
   db: Db,
   computation: Computation,
   onPage: OnPage = () => {},
+  reading: Reading = {},
 ): Promise<Summary> {
   const summary = createSummary(computation);
-  for await (const page of computeRun(db, computation)) {
+  for await (const page of computeRun(db, computation, reading)) {
     const texts: string[] = [];
     for await (const employees of inTurns(page))
       for (const computed of employees) texts.push(summary.add(computed));

@@ -118,7 +118,7 @@ async function finalCheckProblems(db: Db, run: StatedRun): Promise<Problem[]> {
   const employed: string[] = [];
   const unlisted: string[] = [];
   const beyond: string[] = [];
-  for await (const page of readEmployees(db, computation, '')) {
+  for await (const page of readEmployees(db, computation)) {
     for (const employee of page) {
       const { employeeId, employments, histories } = employee;
       const count = computation.finalChecks.get(employeeId) ?? 1;

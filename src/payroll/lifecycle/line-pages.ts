@@ -40,7 +40,7 @@ export async function* computedPages(
   computation: Computation,
   after?: string,
 ): AsyncGenerator<LinesOfEmployee[]> {
-  for await (const page of computeRun(db, computation, after)) {
+  for await (const page of computeRun(db, computation, after === undefined ? {} : { after })) {
     const withLines = page.filter(({ lines }) => lines.length > 0);
     yield withLines.map(({ employee: { employeeId }, lines }) => ({ employeeId, lines }));
   }

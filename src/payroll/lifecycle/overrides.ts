@@ -116,7 +116,7 @@ async function regularAmounts(
   const basis = await resolveBasis(db, stored.run_id, bodyOf(stored));
   const computation = await computationOf(db, stored.run_id, basis, [employeeId]);
   const refused = (path: string, rule: string) => ({ problems: [{ path, rule }] });
-  for await (const [employee] of readEmployees(db, computation, '')) {
+  for await (const [employee] of readEmployees(db, computation)) {
     if (employee === undefined || !employee.membership.isIn) break;
     const history = employee.histories.find((candidate) => candidate.deductionId === deductionId);
     if (history === undefined) return refused('deduction_id', 'must be a deduction of the employee');

@@ -22,7 +22,7 @@ async function turns(): Promise<void> {
 
 t.test('pages are returned in order, and some are read ahead', async (t) => {
   const { answers, read } = asked();
-  const pages = readAhead(upTo(5), read);
+  const pages = readAhead(upTo(5), read, 2);
   const first = pages.next();
   await turns();
   t.strictSame([...answers.keys()], [1, 2, 3]);
@@ -38,18 +38,37 @@ t.test('pages are returned in order, and some are read ahead', async (t) => {
   t.strictSame(rest, ['page 2', 'page 3', 'page 4', 'page 5']);
 });
 
+t.test('without pages ahead, none is read while another is computed', async (t) => {
+  const { answers, read } = asked();
+  const pages = readAhead(upTo(2), read, 0);
+  const first = pages.next();
+  await turns();
+  answers.get(1)?.resolve('page 1');
+  await first;
+  await turns();
+  t.strictSame([...answers.keys()], [1]);
+  const second = pages.next();
+  await turns();
+  answers.get(2)?.resolve('page 2');
+  t.strictSame(await second, { value: 'page 2', done: false });
+});
+
 t.test('a failed page throws at its place', async (t) => {
-  const pages = readAhead(upTo(3), async (item) => {
-    if (item === 2) throw new Error('lost');
-    return item;
-  });
+  const pages = readAhead(
+    upTo(3),
+    async (item) => {
+      if (item === 2) throw new Error('lost');
+      return item;
+    },
+    2,
+  );
   t.equal((await pages.next()).value, 1);
   await t.rejects(pages.next(), { message: 'lost' });
 });
 
 t.test('a consumer that stops early leaves nothing in progress', async (t) => {
   const { answers, read } = asked();
-  const pages = readAhead(upTo(5), read);
+  const pages = readAhead(upTo(5), read, 2);
   const first = pages.next();
   await turns();
   answers.get(1)?.resolve('page 1');
