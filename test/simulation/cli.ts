@@ -74,6 +74,7 @@ async function campaign(): Promise<void> {
     if (isOver()) break;
     const { user, system } = process.cpuUsage(before);
     const seconds = (user + system) / 1e6;
+    console.log(`Seed ${seed}: nothing broken, ${seconds.toFixed(1)} s of CPU.`);
     if (seconds > slowest.seconds) Object.assign(slowest, { seed, seconds });
     for (const situation of result.situations) situations.add(situation);
     for (const [name, count] of result.counts) counts.set(name, (counts.get(name) ?? 0) + count);
