@@ -175,7 +175,7 @@ function confirmation(
       ${hiddenFields({ ...reviewedOf(run), etag })}
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
       ${failed.length > 0 && failureChoices(failed, reviewed)}
-      ${warned.length > 0 && acceptChoices(warned, reviewed, ['Warnings to accept (optional)', 'Later runs show an accepted warning as accepted until its data changes.'])}
+      ${warned.length > 0 && acceptChoices(warned, reviewed, WARNINGS)}
       ${(!isReady || warned.length > 0) && fieldOf('reason')}
       <div class="actions">
         <button type="submit" class=${isReady ? 'while-unchanged' : 'while-unchanged danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
@@ -191,34 +191,40 @@ export function placeOf(name: string): Place {
   return name === 'reason' ? { id: name, label: 'Reason' } : { id: ACCEPT + name, label: titleOfCheck(name) };
 }
 
+type Group = { readonly id: string; readonly legend: string; readonly hint: string };
+
+const FAILURES: Group = {
+  id: 'failed-checks',
+  legend: 'Failed checks to accept',
+  hint: 'Select each one that the reason below covers. The run is final only if all are accepted.',
+};
+
+const WARNINGS: Group = {
+  id: 'warnings',
+  legend: 'Warnings to accept (optional)',
+  hint: 'Later runs show an accepted warning as accepted until its data changes.',
+};
+
 /** The failed checks, each to be accepted by its own checkbox, so that a person sees what they accept. */
 export function failureChoices(failed: readonly string[], form: Visit['query']): Html {
-  const words = [
-    'Failed checks to accept',
-    'Select each one that the reason below covers. The run is final only if all are accepted.',
-  ] as const;
-  return acceptChoices(failed, form, words);
+  return acceptChoices(failed, form, FAILURES);
 }
 
-function acceptChoices(
-  checks: readonly string[],
-  form: Visit['query'],
-  [legend, hint]: readonly [string, string],
-): Html {
+function acceptChoices(checks: readonly string[], form: Visit['query'], { id, legend, hint }: Group): Html {
   const selected = acceptedIn(form);
-  const choices = checks.map((id) => {
-    const name = ACCEPT + id;
+  const choices = checks.map((check) => {
+    const name = ACCEPT + check;
     return html`
       <div class="one">
-        <input type="checkbox" name=${name} id=${name} value="yes" checked=${selected.includes(id)} />
-        <label for=${name}>${titleOfCheck(id)}</label>
+        <input type="checkbox" name=${name} id=${name} value="yes" checked=${selected.includes(check)} />
+        <label for=${name}>${titleOfCheck(check)}</label>
       </div>
     `;
   });
   return html`
-    <fieldset class="field choice">
+    <fieldset class="field choice" aria-describedby=${`${id}-hint`}>
       <legend>${legend}</legend>
-      <p class="hint">${hint}</p>
+      <p class="hint" id=${`${id}-hint`}>${hint}</p>
       ${choices}
     </fieldset>
   `;
