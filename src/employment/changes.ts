@@ -1,10 +1,11 @@
 /** Lists employment changes, without personal data, and acts on them. Their bodies are read in bodies.ts. */
 import { sql } from 'kysely';
 import Type from 'typebox';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import { isEmployedByOneOf } from '../ledger/roster.ts';
+import { isEmployedByOneOf, rosterOf } from '../ledger/roster.ts';
 import { seesReport, sightsOf, type Viewer } from '../ledger/visibility.ts';
 import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
@@ -133,6 +134,27 @@ async function readChange(
   const rows = await selectChanges(db).where('request_id', '=', changeId).execute();
   const [change = null] = await viewChanges(db, rows, viewer);
   return change;
+}
+
+/** Returns which of an employer's employees have a latest termination that the service has not received. */
+export async function undeliveredTerminations(
+  db: Db,
+  employerId: string,
+  employeeIds: readonly string[],
+): Promise<Set<string>> {
+  const ids: string[] = [];
+  for (const reports of (await rosterOf(db, employeeIds)).values()) {
+    const ofEmployer = reports.filter(({ employer_id }) => employer_id === employerId);
+    const last = ofEmployer.findLast(({ source }) => source === 'termination');
+    if (last !== undefined) ids.push(last.source_id);
+  }
+  if (ids.length === 0) return new Set();
+  const rows = await selectChanges(db)
+    .where(isOneOf(db, 'request_id', ids))
+    .where('state', '<>', 'delivered')
+    .orderBy('seq')
+    .execute();
+  return new Set(rows.map(({ subject_id }) => subject_id));
 }
 
 function selectChanges(db: Db) {

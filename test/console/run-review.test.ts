@@ -68,6 +68,9 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
     .getByRole('alert')
     .getByRole('link', { name: 'Two deductions for one line of coverage' })
     .waitFor();
+  const choices = page.getByRole('group', { name: 'Failed checks to accept' });
+  const hint = page.locator(`#${await choices.getAttribute('aria-describedby')}`);
+  t.match(await hint.textContent(), /^Select each one that the reason below covers/);
   const box = page.getByLabel('Two deductions for one line of coverage', { exact: true });
   await box.check();
   await click(page, 'Accept findings and finalize');
@@ -122,6 +125,27 @@ t.test('a newer amount that is not applied is marked wherever its employee is sh
   await reader.getByRole('heading', { name: 'Not ready' }).waitFor();
   t.match((await lines(reader))[0], message);
   t.notMatch(await reader.locator('main').textContent(), '175');
+});
+
+t.test('the last check of a leaver shows until when coverage lasts', async (t) => {
+  const { signedIn, put, db } = await openPayroll(t);
+  const end = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-12-31' };
+  await deduct(db, 'evt-3', end, '2026-07-05T00:00:00Z');
+  await employ(db, 'emp-2', { termination_date: '2026-07-01' });
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  const finding = page
+    .locator('.checks > li')
+    .filter({ hasText: 'Deductions continue after employment ended' });
+  t.match(
+    await finding.textContent(),
+    'emp-2: left on Jul 1, 2026, dental $69.23 (coverage through Dec 31, 2026)',
+  );
+  await finding.getByRole('link', { name: 'emp-2' }).click();
+  await page.waitForURL('**/runs/r?employee_id=emp-2#lines');
+  await page.locator('details.line > summary').click();
+  t.match(await page.locator('details.line .facts').innerText(), /Coverage\s+through Dec 31, 2026/);
 });
 
 t.test('a moved start date is decided on the page that the readiness check links to', async (t) => {

@@ -17,7 +17,7 @@ onEitherEngine('shares remain on the pay dates of the coverage, and more are ref
   t.match(await check('last', 'coverage-beyond-last-check'), {
     result: 'warn',
     count: 1,
-    examples: ['emp-1: 2 shares, 138.46'],
+    examples: ['emp-1: 2 shares, 138.46, coverage through 2026-07-31'],
   });
   const wrong = async (final_checks: unknown[]) =>
     (await put('final', '2026-06-26', { final_checks })).json.errors;

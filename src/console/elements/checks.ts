@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { clock, count, lacksScope, money, plain, since } from './format.ts';
+import { clock, count, dayText, lacksScope, money, plain, since } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
@@ -84,11 +84,14 @@ function uncoded(example: string): Html {
   return html`<span>${example.split(' ').map(plain).join(', ')}</span>`;
 }
 
-/** Links the id of an example such as `emp-1: medical -3.00`, and formats the amount after it. */
+/** Links the id of an example such as `emp-1: medical -3.00`, and formats the amounts and days after it. */
 const withText = (link: (id: string) => Html) => (example: string) => {
   const at = example.lastIndexOf(': ');
   if (at === -1) return link(example);
-  const text = example.slice(at).replace(/(?<![^ ])-?\d{1,15}\.\d\d(?![^ ,])/g, (amount) => money(amount));
+  const text = example
+    .slice(at)
+    .replace(/(?<![^ ])-?\d{1,15}\.\d\d(?![^ ,])/g, (amount) => money(amount))
+    .replace(/(?<![^ ])\d{4}-\d\d-\d\d(?![^ ,;)])/g, dayText);
   return html`<span>${link(example.slice(0, at))}${text}</span>`;
 };
 

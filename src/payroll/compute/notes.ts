@@ -179,7 +179,7 @@ export function createNotes(computation: Computation) {
     }
   };
 
-  const noteLines = ({ employeeId, employments }: RunEmployee, lines: readonly Line[]): void => {
+  const noteLines = ({ employeeId, employments, histories }: RunEmployee, lines: readonly Line[]): void => {
     const regular = lines.filter((line) => line.kind === 'regular');
     for (const flag of NOTED_FLAGS) {
       // An adjustment repeats the mismatch of the run that it adjusts.
@@ -188,7 +188,9 @@ export function createNotes(computation: Computation) {
       if (flagged.length === 0) continue;
       const employment = flag === 'open_after_termination' ? employmentAt(employments, run) : undefined;
       const left = employment && spellOn(employment, run.period_end)?.termination_date;
-      const example = left ? `${employeeId}: left on ${left}, ${linesInWords(flagged)}` : undefined;
+      const example = left
+        ? `${employeeId}: left on ${left}, ${linesWithCoverage(flagged, histories)}`
+        : undefined;
       note(flag, employeeId, flagged.map(versionId), example);
     }
     const overlapping = Map.groupBy(
@@ -268,11 +270,12 @@ export function createNotes(computation: Computation) {
     if (lines.some(isTaken)) emptyChecks.delete(employeeId);
     const flagged = lines.filter(({ flags }) => flags.includes('coverage_beyond_last_check'));
     if (flagged.length === 0) return;
-    const remaining = flagged.map(({ deduction_id, shares }) => {
-      const history = histories.find(({ deductionId }) => deductionId === deduction_id) as History;
-      return remainingAfter(computation, employee, history, shares);
-    });
-    const example = remainingInWords(employeeId, remaining);
+    const remaining = flagged.map(({ deduction_id, shares }) =>
+      remainingAfter(computation, employee, historyOf(histories, deduction_id), shares),
+    );
+    const ends = flagged.map(({ deduction_id }) => endOf(historyOf(histories, deduction_id)));
+    const end = ends.reduce((last, day) => (last === null || day === null || day < last ? last : day));
+    const example = `${remainingInWords(employeeId, remaining)}, ${coverageInWords(end)}`;
     note('coverage_beyond_last_check', employeeId, flagged.map(versionId), example);
   };
 
@@ -312,6 +315,28 @@ function linesInWords(lines: readonly Line[]): string {
   return lines
     .map(({ line_of_coverage, member_amount }) => `${line_of_coverage} ${amountOf(member_amount)}`)
     .join(', ');
+}
+
+/** `medical 69.23 (coverage through 2026-12-31), dental 10.38 (coverage without an end date)`. */
+function linesWithCoverage(lines: readonly Line[], histories: readonly History[]): string {
+  const inWords = (line: Line) => {
+    const end = endOf(historyOf(histories, line.deduction_id));
+    return `${linesInWords([line])} (${coverageInWords(end)})`;
+  };
+  return lines.map(inWords).join(', ');
+}
+
+function coverageInWords(end: string | null): string {
+  return end === null ? 'coverage without an end date' : `coverage through ${end}`;
+}
+
+function historyOf(histories: readonly History[], id: string): History {
+  return histories.find(({ deductionId }) => deductionId === id) as History;
+}
+
+/** Returns the last day of a deduction by its latest version, which may start after the run; null without an end. */
+function endOf({ timeline }: History): string | null {
+  return latestOf(timeline.counting)?.ends_on ?? null;
 }
 
 /** The version shows whether the item still rests on the same facts. */

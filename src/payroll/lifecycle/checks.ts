@@ -1,6 +1,7 @@
 /** The readiness checks of a run, in the order in which they are shown. */
 import type { Check, Found } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
+import { undeliveredTerminations } from '../../employment/changes.ts';
 import type { Note } from '../compute/notes.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import {
@@ -17,6 +18,9 @@ import {
 } from './calendar-checks.ts';
 import { isKnownEmployer } from './employers.ts';
 
+/** Employees that one sentence names. */
+const NAMED = 5;
+
 /** Returns a function that finds what the computation noted. */
 export function noted(note: Note, result: Found['result']) {
   return async (_: Db, question: RunQuestion) => notesOf(question, note, result);
@@ -31,6 +35,24 @@ async function populationNarrowed(_: Db, { computation, summary }: RunQuestion):
   const count = summary.notes.get('not_selected')?.length ?? 0;
   if (computation.run.kind === 'off_cycle' || count === 0) return [];
   return [{ example: countOfEmployees(count), result: 'warn', count }];
+}
+
+/** Finds deductions that continue, and names terminations that the service lacks: it cannot end a deduction before. */
+async function openAfterTermination(db: Db, question: RunQuestion): Promise<Found[]> {
+  const found = notesOf(question, 'open_after_termination', 'warn');
+  const employees = found.flatMap(({ employeeId }) => employeeId ?? []);
+  const undelivered = await undeliveredTerminations(db, question.employerId, employees);
+  const advice = `The service has not received the termination of ${namesOf([...undelivered])} yet.`;
+  return found.map((finding) =>
+    undelivered.has(finding.employeeId ?? '') ? { ...finding, advice } : finding,
+  );
+}
+
+/** `emp-1, emp-2 and 7 more`. */
+function namesOf(employeeIds: readonly string[]): string {
+  const more = employeeIds.length - NAMED;
+  const names = employeeIds.slice(0, NAMED).join(', ');
+  return more > 0 ? `${names} and ${more} more` : names;
 }
 
 export const EMPLOYER_UNKNOWN: Check<Db> = {
@@ -245,7 +267,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   {
     id: 'open-after-termination',
     title: 'Deductions continue after employment ended',
-    ask: noted('open_after_termination', 'warn'),
+    ask: openAfterTermination,
     advice:
       'These employees were terminated, but their deductions continue. Check whether this is their last paycheck, and ask the service to end the deductions.',
     passed: 'No terminated employee has a deduction that continues.',

@@ -9,6 +9,7 @@ import { putRun } from '../../../src/payroll/records/runs.ts';
 import { LEDGER_CHECKS } from '../../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { deductionOf, receive } from '../../api/deliver.ts';
+import { report as reportChange } from '../../employment/stage.ts';
 import { owe } from '../../outbox/parts.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
@@ -315,7 +316,7 @@ const SPOILT: Spoilt[] = [
   [
     'coverage-beyond-last-check',
     'warn',
-    'emp-2: 1 share, 69.23 plus employer 161.53',
+    'emp-2: 1 share, 69.23 plus employer 161.53, coverage through 2026-07-31',
     async (db) => {
       await employ(db, 'emp-2', { termination_date: '2026-07-01' });
       await deduct(
@@ -390,7 +391,7 @@ const SPOILT: Spoilt[] = [
   [
     'open-after-termination',
     'warn',
-    'emp-2: left on 2026-07-01, dental 69.23',
+    'emp-2: left on 2026-07-01, dental 69.23 (coverage without an end date)',
     (db) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
   ],
   [
@@ -582,6 +583,28 @@ onEitherEngine('a completed census of the employer counts for a month', async (t
   t.match(await check(db, 'census-syncs'), { result: 'pass' });
   await sync(db, { state: 'requested' });
   t.match(await check(db, 'census-syncs'), { examples: [`acme: overdue, requested ${LATELY}`] });
+});
+
+onEitherEngine('a finding names a termination until the service has received it', async (t) => {
+  const db = await readyEmployer(t);
+  const end = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-12-31' };
+  await deduct(db, 'evt-3', end, '2026-07-05T00:00:00Z');
+  const fields = { termination_date: '2026-07-01' };
+  const first = await reportChange(db, 'termination', 'emp-2', { fields });
+  const found = () => check(db, 'open-after-termination');
+  const undelivered = /The service has not received the termination of emp-2 yet\.$/;
+  t.match(await found(), {
+    advice: undelivered,
+    examples: ['emp-2: left on 2026-07-01, dental 69.23 (coverage through 2026-12-31)'],
+  });
+  await reject(db, first);
+  t.match(await found(), { advice: undelivered });
+  const again = await reportChange(db, 'termination', 'emp-2', { fields });
+  const delivered = { state: 'delivered', is_next: 0, body: null, finished_at: LATELY } as const;
+  await transact(db, (trx) =>
+    trx.updateTable('outbox').set(delivered).where('request_id', '=', again).execute(),
+  );
+  t.notMatch(await found(), { advice: undelivered });
 });
 
 onEitherEngine('employees with two employers are determined on the period end', async (t) => {

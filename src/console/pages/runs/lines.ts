@@ -17,6 +17,7 @@ import {
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type Console, type Visit, visitOf } from '../../page.ts';
+import { spanOf } from '../ledger/terms.ts';
 import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';
 
@@ -33,6 +34,8 @@ type Options = {
   readonly may?: Visit['may'];
   /** The lines of the employee in the previous run. */
   readonly before?: readonly Line[];
+  /** The last days of the deductions of an employee who left, by id; null for one without an end. */
+  readonly ends?: ReadonlyMap<string, string | null>;
 };
 
 const FLAG_NAMES = Object.keys(labels.FLAGS) as Line['flags'];
@@ -45,6 +48,8 @@ const FILTERS: readonly Filter[] = [
     choices: FLAG_NAMES.map((value) => ({ value, label: labels.flagLabel(value) })),
   },
 ];
+/** Flags of an employee's last lines, which depend on the end of coverage. */
+const LEAVER_FLAGS: Line['flags'] = ['open_after_termination', 'coverage_beyond_last_check'];
 /** Lines of one employee: deductions, and adjustments of the year. */
 const LINES_OF_EMPLOYEE = 1_000;
 const KIND_FILTER: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
@@ -101,7 +106,8 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
 }
 
 /** Renders all lines of the employee in the address. */
-export async function linesOfEmployee({ api, params, query, may }: Visit): Promise<Html> {
+export async function linesOfEmployee(visit: Visit): Promise<Html> {
+  const { api, params, query, may } = visit;
   const { run_id: runId = '' } = params;
   const { employee_id } = query;
   const run = await api.get('/v1/payroll-runs/{run_id}/outline');
@@ -110,7 +116,8 @@ export async function linesOfEmployee({ api, params, query, may }: Visit): Promi
   if (problem !== undefined) return problemSummary(problem);
   if (data.data.length === 0) return html`<p class="soft">No lines in this run.</p>`;
   const isOpen = run.state === 'open';
-  const options = { runId, run, isOpen, may, before: await linesBefore(api, data.data, list) };
+  const before = await linesBefore(api, data.data, list);
+  const options = { runId, run, isOpen, may, before, ends: await endsAfterLeaving(visit, data.data) };
   return html`<div>${HEADS}${data.data.map((line) => lineOf(line, options))}</div>`;
 }
 
@@ -127,8 +134,18 @@ async function linesBefore(
   return (await api.get('/v1/payroll-runs/{run_id}/lines', { ...list, run_id })).data;
 }
 
+/** Returns until when deductions cover an employee who left, by id; empty for a user who may not see it. */
+async function endsAfterLeaving({ api, query, may }: Visit, lines: readonly Line[]) {
+  const { employee_id } = query;
+  const isOfLeaver = lines.some(({ flags }) => flags.some((flag) => LEAVER_FLAGS.includes(flag)));
+  if (employee_id === undefined || !isOfLeaver || !may('ledger:read')) return new Map();
+  const { data } = await api.get('/v1/deductions', { employee_id, limit: LINES_OF_EMPLOYEE });
+  return new Map(data.map((deduction) => [deduction.id, spanOf(deduction).until]));
+}
+
 /** Renders a page of the lines that match the filters of the address, which has at least one. */
-async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Promise<Html> {
+async function linePage(visit: Visit, isOpen: boolean): Promise<Html> {
+  const { api, params, query, may } = visit;
   const { run_id: runId = '' } = params;
   const { cursor } = query;
   const list = { limit: PAGE_ROWS, cursor, ...filtersOf(query) };
@@ -141,8 +158,10 @@ async function linePage({ api, params, query, may }: Visit, isOpen: boolean): Pr
     `;
   }
   const { data, next_cursor } = page;
+  const isOfEmployee = query.employee_id !== undefined;
+  const options = { runId, isOpen, may, isOfEmployee, ends: await endsAfterLeaving(visit, data) };
   return html`
-    ${data.length > 0 ? paychecks(data, { runId, isOpen, may, isOfEmployee: query.employee_id !== undefined }) : empty('No matching lines', html`<p><a href=${`${runPath(runId)}#employees`}>Show all employees</a></p>`)}
+    ${data.length > 0 ? paychecks(data, options) : empty('No matching lines', html`<p><a href=${`${runPath(runId)}#employees`}>Show all employees</a></p>`)}
     ${pager(runPath(runId), query, next_cursor)}
   `;
 }
@@ -239,7 +258,7 @@ function recordOf({ kind, id }: NonNullable<Line['because']>): Html {
   return html`<span>${RECORDS[kind]} <code>${id}</code></span>`;
 }
 
-function factsOf(line: Line, { may, run, before = [] }: Options): Html {
+function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
   const linked = (id: string) => (may?.('ledger:read') ? deductionLink(id) : idLink(null, id));
   const deduction =
@@ -254,6 +273,7 @@ function factsOf(line: Line, { may, run, before = [] }: Options): Html {
     const [now, then] = [line, previous ?? line].map((at) => `${money(at[side])} ${at.period ?? ''}`);
     return now === then ? now : `${now}, in the previous run ${then}`;
   };
+  const end = ends.get(deduction_id);
   const isByPayDate = run?.applies_on === 'pay_date';
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
@@ -270,6 +290,7 @@ function factsOf(line: Line, { may, run, before = [] }: Options): Html {
         run !== undefined &&
         `${dayText(isByPayDate ? run.pay_date : run.period_end)}, ${isByPayDate ? 'the pay date' : 'the last day of the pay period'}`,
     ],
+    ['Coverage', end !== undefined && (end === null ? 'no end date' : `through ${dayText(end)}`)],
     ['Replaces deduction', line.replaces_deduction_id !== null && linked(line.replaces_deduction_id)],
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
     ['Amount change', changed],
