@@ -71,7 +71,7 @@ export function filterForm(path: string, query: Query, filters: readonly Filter[
   return html`
     <form class="fields" method="get" action=${path} role="search" aria-label="Filters">
       ${filterFields(query, filters)}
-      <button type="submit">Show</button>
+      <button type="submit" class="quiet">Show</button>
       ${filters.some(({ name }) => query[name] !== undefined) && html`<a class="button quiet" href=${path}>Show all</a>`}
     </form>
   `;

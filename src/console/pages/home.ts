@@ -148,7 +148,7 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
       ],
       'date',
     ],
-    ['State', ({ state: now }) => state(...STATES[now])],
+    ['State', (payroll) => stateOf(payroll, visit)],
     ['Employees', employeesOf, 'number'],
     ['Employee amount', amountOf, 'number'],
     ['Difference', (payroll) => difference(figuresOf(payroll)?.member_difference ?? null), 'number'],
@@ -160,6 +160,15 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
 function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
   const schedule = [pay_frequency, pay_group].filter((part) => part !== null).join(', ');
   return withNote(html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`, schedule);
+}
+
+/** Renders the state of a payroll, and when its run was computed last. */
+function stateOf({ state: now, computation }: Payroll, visit: Visit): Html {
+  const word = state(...STATES[now]);
+  if (computation === null) return word;
+  const { position, computed_at } = computation;
+  const note = `Computed ${age(computed_at, visit.now)}`;
+  return withNote(word, html`<small title=${`Ledger position ${count(position)}`}>${note}</small>`);
 }
 
 /** The figures of a finalized run, or of the last computation of an open one. */
@@ -183,7 +192,7 @@ function amountOf(payroll: Payroll): Content {
   return money(figures.member_amount);
 }
 
-function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }: Visit): Html {
+function problemsOf(payroll: Payroll, missing: readonly Missing[], { may }: Visit): Html {
   const { computation } = payroll;
   const steps = missing.map((what) => {
     const [label, path] = STEPS[what];
@@ -202,7 +211,6 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may, now }:
       ${findings}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
       ${may('runs:write') && steps}
-      ${computation !== null && html`<li class="hint" title=${`Ledger position ${count(computation.position)}`}>${`Computed ${age(computation.computed_at, now)}`}</li>`}
     </ul>
   `;
 }

@@ -70,7 +70,7 @@ export async function nextStepOf(visit: Visit, employer_id: string): Promise<Htm
   `;
 }
 
-/** Renders the button that opens the run of a payroll, or creates it; null without a pay date. */
+/** Renders the button that opens the run of a payroll, or creates it; null without a pay date. With a label, it is the next step. */
 export function payrollAction(
   payroll: Payroll,
   visit: Pick<Visit, 'may' | 'caller'>,
@@ -83,14 +83,14 @@ export function payrollAction(
   if (run_id !== null) {
     const isDone = now === 'finalized';
     if (label === undefined && now === 'waiting_for_approval' && mayApprove(visit))
-      return html`<a class="button" href=${runPath(run_id, '/approve')}>Approve${hidden}</a>`;
-    return html`<a class=${isDone ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
+      return html`<a class="button quiet" href=${runPath(run_id, '/approve')}>Approve${hidden}</a>`;
+    return html`<a class=${label === undefined ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
   }
   if (!visit.may('runs:write')) return null;
   return html`
     <form hx-post="/payrolls/open">
       ${payrollFields(payroll)}
-      <button type="submit">${label ?? 'Start'}${hidden}</button>
+      <button type="submit" class=${label === undefined ? 'quiet' : undefined}>${label ?? 'Start'}${hidden}</button>
     </form>
   `;
 }

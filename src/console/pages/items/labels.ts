@@ -4,7 +4,7 @@ import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { EMPLOYER_FILTER } from '../../elements/employers.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayText, money, plain } from '../../elements/format.ts';
-import { address, deductionLink } from '../../elements/links.ts';
+import { address, pathOf } from '../../elements/links.ts';
 import type { Filter } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
@@ -56,15 +56,15 @@ export function decided({ action, covers, ...terms }: NonNullable<Item['decision
   return parts.filter((part) => part !== false).join(', ');
 }
 
-/** Renders the line of coverage of an item, and links its deduction for people who may open it. */
+/** Renders the line of coverage of an item, for people who may open it as a link to its deduction. */
 export function deductionOf(
   item: { deduction_id: string | null; line_of_coverage: string; taxability: string },
   may: Visit['may'],
 ): Html {
   const { deduction_id, line_of_coverage, taxability } = item;
   const words = `${plain(line_of_coverage)}, ${plain(taxability)}`;
-  if (deduction_id === null || !may('ledger:read')) return html`<span>${words}</span>`;
-  return html`<span>${words}${' '}${deductionLink(deduction_id)}</span>`;
+  const path = deduction_id === null || !may('ledger:read') ? null : pathOf('/deductions', deduction_id);
+  return path === null ? html`<span>${words}</span>` : html`<a href=${path}>${words}</a>`;
 }
 
 export const FILTERS: readonly Filter[] = [

@@ -31,7 +31,7 @@ function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Ru
   const isOpen = run.state === 'open';
   const rule: Column<Finding> = [
     'To finalize',
-    ({ result }) => (result === 'fail' ? 'must be accepted' : 'can be accepted'),
+    ({ result }) => (result === 'fail' ? 'Must be accepted' : 'Can be accepted'),
   ];
   const title = isOpen ? 'Findings to accept' : 'Accepted findings';
   return html`

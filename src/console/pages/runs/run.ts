@@ -5,7 +5,7 @@ import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { facts, later, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { count, counted, dayText, difference, money } from '../../elements/format.ts';
+import { actorName, count, counted, dayText, difference, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
@@ -17,7 +17,15 @@ import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
 import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
-import { isWaiting, optionsOf, otherActions, runSummary, stateOf, statePart } from './state.ts';
+import {
+  approvalOf,
+  optionsOf,
+  otherActions,
+  type RunApproval,
+  runSummary,
+  stateOf,
+  statePart,
+} from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = labels.Run;
@@ -40,7 +48,7 @@ export function runPages({ page, part }: Console): void {
       ${later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${await overridesOf(visit, run)}
       ${isOfLines(query) ? await linesOfRun(visit, run) : employeesOf(visit, run)}
-      ${otherActions(run, visit)}
+      ${await otherActions(run, visit)}
       ${!isOpen && verification(run.id)}
       ${optionsOf(run)}
       ${await historyOf(visit, { resource_type: 'run', resource_id: run.id })}
@@ -98,7 +106,8 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
     change === undefined
       ? money(amount)
       : withNote(money(amount), `${difference(change)} since the last run`);
-  const waits = await isWaiting(visit, run);
+  const approval = await approvalOf(visit, run);
+  const waits = approval === 'missing';
   const finalize =
     run.state === 'open' &&
     may('runs:write') &&
@@ -122,7 +131,10 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
   `;
   return html`
     <section class="run-bar while-stored" aria-label="Payroll run">
-      <p><strong>${labels.nameOf(run)}</strong> <span class="while-unchanged">${waits ? state('waiting for approval', 'warn') : state(run.state)}</span></p>
+      <p>
+        <strong class="lead">${labels.nameOf(run)}</strong> <span class="while-unchanged">${stateWith(run, approval)}</span>
+        <span class="under soft">${labels.periodOf(run)}</span>
+      </p>
       <dl>
         <div><dt>Employee amount</dt><dd>${compared(totals.member_amount, comparison?.totals.member_difference)}</dd></div>
         <div><dt>Employer amount</dt><dd>${compared(totals.employer_amount, comparison?.totals.employer_difference)}</dd></div>
@@ -132,6 +144,11 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
       ${query.finalized === undefined && actions}
     </section>
   `;
+}
+
+function stateWith({ state: now }: Schemas['PayrollRun'], approval: RunApproval): Html {
+  if (approval === 'missing') return state('waiting for approval', 'warn');
+  return approval === null ? state(now) : state(`approved by ${actorName(approval.approved_by)}`, 'good');
 }
 
 /** Explains why an open run has no totals: its pay schedule or roster changed. */

@@ -69,9 +69,10 @@ function changedNotice(runId: string, now: Run['state'] | undefined): Html {
   `;
 }
 
-/** Renders the state of a run, and who made it final or void. */
-export function runSummary(run: Run): Html {
+/** Renders who made a run final or void. The bar has all that is known of an open run. */
+export function runSummary(run: Run): Html | null {
   const { employer_id, finalized_at, voided_at } = run;
+  if (run.state === 'open') return null;
   const report = run.taken_reports.at(-1);
   const taken =
     report &&
@@ -81,7 +82,6 @@ export function runSummary(run: Run): Html {
       ${facts([
         ['State', html`<span>${state(run.state)}${` ${labels.STATES[run.state]}`}</span>`],
         ['Employer', idLink(address('/runs', { employer_id }), employer_id)],
-        ['Pay period', labels.periodOf(run)],
         ['Finalized', finalized_at && instant(finalized_at)],
         ['Finalized by', actorName(run.finalized_by)],
         ['Approved by', actorName(run.approved_by)],
@@ -106,6 +106,7 @@ export function optionsOf(run: Run): Html {
       ${facts([
         ['Run ID', html`<code>${run.id}</code>`],
         ['Created', instant(run.created_at)],
+        ['Employer', idLink(address('/runs', { employer_id: run.employer_id }), run.employer_id)],
         ['Kind', option(labels.RUN_KINDS.find(({ value }) => value === run.kind))],
         ['Pay frequency', run.pay_frequency],
         ['Pay group', run.pay_group ?? 'all'],
@@ -134,19 +135,24 @@ function listed(ids: readonly string[] | null): string | null {
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
-/** Reports whether a run waits for the approval of its present lines. */
-export async function isWaiting({ api }: Visit, run: Schemas['PayrollRun']): Promise<boolean> {
-  const { employer_id } = run;
-  if (run.state !== 'open') return false;
-  const { required } = await api.get('/v1/employers/{employer_id}/second-approval', { employer_id });
-  if (!required) return false;
-  const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
-  return !approvals.some(({ action, etag }) => action === 'finalize' && etag === run.etag);
+/** The approval of finalizing a run. Null if none is required. */
+export type RunApproval = Schemas['PayrollRunApproval'] | 'missing' | null;
+
+/** Returns the approval of a run's present lines. */
+export async function approvalOf(visit: Visit, run: Schemas['PayrollRun']): Promise<RunApproval> {
+  if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
+  const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
+  return approvals.find(({ action, etag }) => action === 'finalize' && etag === run.etag) ?? 'missing';
+}
+
+async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
+  return (await api.get('/v1/employers/{employer_id}/second-approval', { employer_id })).required;
 }
 
 /** Renders the buttons that the state of a run allows. The bar has the next action. */
-export function otherActions({ id: run_id, state: now, employer_id }: Run, visit: Visit): Html {
+export async function otherActions(run: Run, visit: Visit): Promise<Html> {
   const { may } = visit;
+  const { id: run_id, state: now, employer_id } = run;
   const [isOpen, isFinalized] = [now === 'open', now === 'finalized'];
   const mayWrite = may('runs:write');
   const link = (path: string, title: string, kind = 'quiet') =>
@@ -157,7 +163,7 @@ export function otherActions({ id: run_id, state: now, employer_id }: Run, visit
       ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
       ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
-      ${mayApprove(visit) && (isOpen || isFinalized) && link(runPath(run_id, '/approve'), 'Approve …')}
+      ${isFinalized && mayApprove(visit) && (await requiresApproval(visit, run)) && link(runPath(run_id, '/approve'), 'Approve voiding …')}
       ${may('runs:approve') && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>

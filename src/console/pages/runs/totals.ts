@@ -91,10 +91,13 @@ function sums<Row extends Omit<Sum, 'taxability'>>(
 function comparison(compared: NonNullable<Computed['comparison']>): Html {
   const { previous_run_id, totals, by_line_of_coverage } = compared;
   const { previous, current, joined, left } = compared.employees;
+  const moves = [joined > 0 && `, ${count(joined)} joined`, left > 0 && `, ${count(left)} left`]
+    .filter((part) => part !== false)
+    .join('');
   const largestFirst = by_line_of_coverage.toSorted((a, b) => Number(sizeOf(b) - sizeOf(a)));
   const rows = [...largestFirst, { ...totals, line_of_coverage: 'Total' }];
   return html`
-    <p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now, ${count(joined)} joined the run, ${count(left)} left it.`}</p>
+    <p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>
     ${table(rows, { caption: 'By line of coverage', stacked: true }, [
       ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
       ['Employee before', (row) => money(row.previous_member_amount), 'number'],

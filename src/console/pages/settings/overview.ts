@@ -26,7 +26,7 @@ type Policy = Schemas['PayrollPolicy']['versions'][number];
 
 /** Dates on one page: about 20 weekly schedules. An employer may have 100 schedules a year. */
 const DATES_SHOWN = 1_100;
-const TREATMENTS = { '': 'not set', deposit: 'deposit', memo: 'memo' };
+const TREATMENTS = { '': 'Not set', deposit: 'Deposit', memo: 'Memo' };
 export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[] = [
   {
     name: 'line_of_coverage',
@@ -73,8 +73,8 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
     <section aria-labelledby=${resource_type}>
       <h2 id=${resource_type}>${title}</h2>
       ${content}
-      ${await historyOf(visit, { employer_id, resource_type })}
       ${edit !== undefined && may('runs:write') && html`<div class="actions"><a class="button quiet" href=${address(edit.path, { employer_id })}>${edit.label}</a></div>`}
+      ${await historyOf(visit, { employer_id, resource_type })}
     </section>
   `;
   return html`
