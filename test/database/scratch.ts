@@ -1,13 +1,11 @@
 /** A separate database for each test, with the current schema, on the test's engine. */
-import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { realpathSync, writeFileSync } from 'node:fs';
 import type { Test } from 'tap';
-import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { engineOf, newDatabaseUrl, postgres } from '../support/engine.ts';
-import { temporaryFolder } from '../support/memory.ts';
-import { type Databases, EMPTY, execute, MIGRATED_AT, TEMPLATE } from '../support/postgres.ts';
+import { type Databases, EMPTY, execute, TEMPLATE } from '../support/postgres.ts';
+import { readMigrated } from './migrated.ts';
 
 /** The address of a database file that does not exist yet. */
 export function scratchUrl(t: Test): string {
@@ -20,27 +18,15 @@ export function open(t: Test, url: string): Db {
   return db;
 }
 
+let migrated: Promise<Buffer> | undefined;
+
 /** A new, migrated sandbox database. A test that changes the schema uses `alterable`. */
 export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
   if (engineOf(t) === 'postgres') return onPostgres(t);
   const url = await newDatabaseUrl(t);
-  migratedFile ??= makeMigratedFile();
-  writeFileSync(sqlitePath(url), await migratedFile);
+  migrated ??= readMigrated();
+  writeFileSync(sqlitePath(url), await migrated);
   return { db: open(t, url), url };
-}
-
-/** The bytes of a new database. Writing them takes a tenth of the time of migrating. */
-let migratedFile: Promise<Buffer> | undefined;
-
-async function makeMigratedFile(): Promise<Buffer> {
-  const folder = temporaryFolder('scratch');
-  const path = join(folder, 'sidecar.db');
-  const db = openDatabase(`sqlite:${path}`);
-  await migrate(db, 'sandbox', MIGRATED_AT);
-  await db.destroy();
-  const bytes = readFileSync(path);
-  rmSync(folder, { recursive: true });
-  return bytes;
 }
 
 /** The same for a test that changes the schema. */

@@ -26,10 +26,13 @@ const KEEPER = fileURLToPath(new URL('./shared-keeper.ts', import.meta.url));
 /** Whether tap's runner started this process. Otherwise nothing would end a shared resource. */
 export const isRunByTap = process.env.TAP_CHILD_ID !== undefined;
 
+/** Returns the name of a folder in `.tap` that only this run uses. The next run removes it. */
+export const nameInRun = (name: string): string => `run-${process.ppid}-${name}`;
+
 /** Returns the address of a resource, which one of the files that call this starts. The module exports `start`. */
 export async function shared(module: URL): Promise<string> {
   const name = basename(module.pathname, '.ts');
-  const folder = join(TAP_FOLDER, `run-${process.ppid}-${name}`);
+  const folder = join(TAP_FOLDER, nameInRun(name));
   const [address, failure] = [join(folder, 'address'), join(folder, 'failure')];
   if (isNew(folder)) startKeeper(module, folder, failure);
   await eventually(
