@@ -133,7 +133,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
   {
     name: 'Audit',
     description: 'Who did what, when and why, in a chain that an auditor can verify.',
-    operations: ['listAuditRecords', 'getAuditHead', 'getEvidenceOfPayrollRun'],
+    operations: ['listAuditRecords', 'getAuditRecord', 'getAuditHead', 'getEvidenceOfPayrollRun'],
   },
   {
     name: 'Sessions',

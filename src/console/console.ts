@@ -5,6 +5,7 @@ import { assetRoutes } from './layout.ts';
 import { liveRoute } from './live.ts';
 import { type ConsoleParts, createConsole, sendError, sendUnknown } from './page.ts';
 import { auditPages } from './pages/audit.ts';
+import { auditRecordPages } from './pages/audit-record.ts';
 import { censusPages } from './pages/census.ts';
 import { censusUploads } from './pages/census-upload.ts';
 import { changePages } from './pages/changes.ts';
@@ -74,6 +75,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     censusUploads(pages);
     changePages(pages);
     auditPages(pages);
+    auditRecordPages(pages);
     sessionPages(pages);
     helpPages(pages);
   });

@@ -67,6 +67,19 @@ export async function listRecords(
   return { records: shown.map(viewRecord), next };
 }
 
+/** Returns a record, or null if there is none with this id. `employers`: only a record of these; null for all. */
+export async function findRecord(
+  db: Db,
+  recordId: number,
+  employers: readonly string[] | null,
+): Promise<AuditRecord | null> {
+  const row = await filtered(db, { employers })
+    .where('record_id', '=', recordId)
+    .selectAll()
+    .executeTakeFirst();
+  return row === undefined ? null : viewRecord(row);
+}
+
 /** Rows of a page of a file: a few hundred kilobytes. */
 const ROWS_AT_ONCE = 500;
 

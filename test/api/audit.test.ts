@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import type { AuditRecord } from '../../src/security/audit-list.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER } from '../support/payroll.ts';
+import { BIWEEKLY, bodyOn, EMPLOYER, schedule } from '../support/payroll.ts';
 import { startPayroll } from './payroll-stage.ts';
 
 /** Recomputes the head from a file, as docs/audit.md describes it for auditors. */
@@ -63,4 +63,72 @@ onEitherEngine('records are listed in pages, or streamed as CSV and NDJSON', asy
   const unknown = { status: 400, json: { errors: [{ path: 'action' }] } };
   t.match(await call({ url: '/v1/audit?action=nothing' }), unknown);
   t.equal((await call({ url: '/v1/audit', headers: { accept: 'image/png' } })).status, 406);
+});
+
+onEitherEngine('a record of a setting has each old and new value', async (t: Test) => {
+  const { call, tokenFor } = await startPayroll(t);
+  const set = async (path: string, body: object) => {
+    const url = `/v1/employers/${EMPLOYER}/${path}`;
+    const { status, text } = await call({ method: 'PUT', url, body });
+    if (status !== 200) throw new Error(text);
+  };
+  const last = async (action: string, token?: string) => {
+    const { id } = (await call({ url: `/v1/audit?action=${action}&limit=1` })).json.data[0];
+    return call({ url: `/v1/audit/${id}`, ...(token && { token }) });
+  };
+  const differences = async (action: string) => (await last(action)).json.differences;
+
+  const moved = BIWEEKLY.map((date) =>
+    date.pay_date === '2026-12-18' ? { ...date, pay_date: '2026-12-17' } : date,
+  );
+  await set('pay-schedules/2026', { schedules: [schedule({ pay_dates: moved })] });
+  const ofSchedule = { pay_frequency: 'biweekly', pay_group: null };
+  const period = { period_start: '2026-11-30', period_end: '2026-12-13' };
+  t.strictSame(await differences('schedule.put'), [
+    { of: { ...ofSchedule, pay_date: '2026-12-17' }, before: null, after: period },
+    { of: { ...ofSchedule, pay_date: '2026-12-18' }, before: period, after: null },
+  ]);
+  await set('pay-schedules/2026', { schedules: [] });
+  const year = { pay_dates: 26, first: '2026-01-02', last: '2026-12-17' };
+  t.strictSame(await differences('schedule.put'), [
+    { of: { ...ofSchedule, year: '2026' }, before: year, after: null },
+  ]);
+
+  const code = { line_of_coverage: 'medical', side: 'employee' };
+  await set('payroll-codes', { codes: [{ ...code, code: 'MED1' }] });
+  await set('payroll-codes', {
+    codes: [
+      { ...code, code: 'MED2' },
+      { ...code, side: 'employer', code: 'ER' },
+    ],
+  });
+  const ofCode = { line_of_coverage: 'medical', taxability: null };
+  t.strictSame(await differences('codes.put'), [
+    {
+      of: { ...ofCode, side: 'employee' },
+      before: { code: 'MED1', treatment: null },
+      after: { code: 'MED2', treatment: null },
+    },
+    { of: { ...ofCode, side: 'employer' }, before: null, after: { code: 'ER', treatment: null } },
+  ]);
+
+  await set('payroll-policy', { effective_from: '2026-08-01', arrears: 'include' });
+  t.strictSame(await differences('policy.put'), [
+    { of: { option: 'arrears' }, before: { value: 'decided' }, after: { value: 'include' } },
+  ]);
+
+  await set('second-approval', { required: true, reason: 'two persons' });
+  t.strictSame(await differences('approval-setting.put'), [
+    {
+      of: {},
+      before: { required: false, stop_requested: false },
+      after: { required: true, stop_requested: false },
+    },
+  ]);
+
+  t.equal((await last('policy.put', await tokenFor([EMPLOYER], 'all'))).status, 200);
+  t.equal((await last('policy.put', await tokenFor(['globex'], 'all'))).status, 404);
+  await call({ method: 'PUT', url: '/v1/payroll-runs/r', body: bodyOn('2026-07-17') });
+  t.match((await last('run.create')).json, { resource_id: 'r', difference_count: 0, differences: [] });
+  t.equal((await call({ url: '/v1/audit/999' })).status, 404);
 });

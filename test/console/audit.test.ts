@@ -1,6 +1,8 @@
 import t from 'tap';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
-import { openConsole } from './stage.ts';
+import { BIWEEKLY, EMPLOYER, schedule } from '../support/payroll.ts';
+import { cells, openPayroll } from './runs-stage.ts';
+import { assertGood, openConsole } from './stage.ts';
 
 t.test('actions are listed with who took them and why, also on the page of their resource', async (t) => {
   const stage = await openConsole(t);
@@ -25,4 +27,52 @@ t.test('actions are listed with who took them and why, also on the page of their
   t.match(await page.locator('code').first().textContent(), /^\d+:[0-9a-f]{64}$/);
   await page.goto('/audit?employee_id=unknown');
   t.match(await page.locator('main').textContent(), 'No matching records');
+});
+
+t.test('the page of a record shows what changed in words', async (t) => {
+  const { call, signedIn } = await openPayroll(t);
+  const set = async (path: string, body: object) => {
+    const url = `/v1/employers/${EMPLOYER}/${path}`;
+    t.equal((await call({ method: 'PUT', url, body })).status, 200);
+  };
+  const page = await signedIn({ refusals: true });
+  const changes = async (action: string) => {
+    await page.goto(`/audit?employer_id=${EMPLOYER}`);
+    await page.getByRole('link', { name: action }).first().click();
+    await page.getByRole('heading', { name: 'What changed' }).waitFor();
+    return cells(page, 'Changed values');
+  };
+  const moved = BIWEEKLY.map((date) =>
+    date.pay_date === '2026-12-18' ? { ...date, pay_date: '2026-12-17' } : date,
+  );
+  await set('pay-schedules/2026', { schedules: [schedule({ pay_dates: moved })] });
+  t.strictSame(await changes('Pay schedule set'), [
+    ['biweekly, Dec 17, 2026', 'none', 'pays Nov 30, 2026 to Dec 13, 2026'],
+    ['biweekly, Dec 18, 2026', 'pays Nov 30, 2026 to Dec 13, 2026', 'none'],
+  ]);
+  await assertGood(t, page, 'an audit record');
+  await set('pay-schedules/2026', { schedules: [] });
+  t.strictSame(await changes('Pay schedule set'), [
+    ['biweekly, all pay dates of 2026', '26 pay dates, Jan 2, 2026 to Dec 17, 2026', 'none'],
+  ]);
+  const code = { line_of_coverage: 'dependent_care_fsa', taxability: 'pre_tax', side: 'employee' };
+  await set('payroll-codes', { codes: [{ ...code, code: 'FSA1' }] });
+  t.strictSame(await changes('Payroll codes set'), [
+    ['dependent care FSA, pre-tax, employee', 'none', 'FSA1'],
+  ]);
+  const recoup = { method: 'multiple', value: '2' };
+  await set('payroll-policy', { effective_from: '2026-08-01', scheme: 'month-even', recoup });
+  t.strictSame(await changes('Payroll policy set'), [
+    ['Division', 'Evenly over the year', 'Evenly within each month'],
+    ['Limit for open items', 'No limit', '2x'],
+  ]);
+  t.match(await page.locator('main').textContent(), 'For pay dates from Aug 1, 2026 on');
+  await set('payroll-policy', { effective_from: '2026-09-01', scheme: 'month-even', recoup });
+  await page.goto('/audit?action=policy.put');
+  await page.getByRole('link', { name: 'Payroll policy set' }).first().click();
+  await page.getByText('The values are the same as before.').waitFor();
+  await set('second-approval', { required: true, reason: 'two persons' });
+  t.strictSame(await changes('Second approval set'), [['Second approval', 'not required', 'required']]);
+  await page.goto('/audit/999');
+  await page.getByText('There is no such record').waitFor();
 });

@@ -26,7 +26,7 @@ const PAGES = [
   ...['/events', '/events?state=ignored', '/events?id=none', '/events/evt-broken', '/events/none'],
   ...['/census', `/census/${EMPLOYER}`, '/census/unknown'],
   ...['/changes', '/changes?state=rejected', '/changes/none'],
-  ...['/audit', '/audit?employee_id=nobody'],
+  ...['/audit', '/audit?employee_id=nobody', '/audit/1', '/audit/999'],
   ...['/operations', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
 

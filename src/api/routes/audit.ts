@@ -4,13 +4,14 @@ import { ROW_TYPES } from '../../formats/rows.ts';
 import { tarOf } from '../../formats/tar.ts';
 import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
 import { evidenceOf } from '../../operations/evidence.ts';
+import { SettingDifference, settingDifferences } from '../../payroll/settings/differences.ts';
 import { ACTIONS } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
-import { AUDIT_ORDERS, AuditRecord, allRecords, listRecords } from '../../security/audit-list.ts';
+import { AUDIT_ORDERS, AuditRecord, allRecords, findRecord, listRecords } from '../../security/audit-list.ts';
 import { mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf, viewerOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
-import { conflict } from '../problem.ts';
+import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -37,6 +38,25 @@ const AuditHead = field.component(
   'AuditHead',
   { head: field.text('The ID of the last record, a colon, and its hash.') },
   'The head of the audit records. Keep it outside the sidecar to verify the records later.',
+);
+
+const RecordId = field.closed({
+  record_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$', description: 'The ID of the record.' }),
+});
+
+/** Differences in a response: more than a person reads. */
+const DIFFERENCES_MAX = 500;
+
+const AuditRecordWithDifferences = field.component(
+  'AuditRecordWithDifferences',
+  {
+    ...AuditRecord.properties,
+    difference_count: field.integer('The number of differences.'),
+    differences: Type.Array(SettingDifference, {
+      description: `What the action changed in the stored settings of the employer, at most ${DIFFERENCES_MAX}. Empty for other actions.`,
+    }),
+  },
+  'An audit record, and what its action changed in the settings of an employer.',
 );
 
 const TAR_TYPE = 'application/x-tar';
@@ -107,6 +127,31 @@ export function auditRoutes(app: Api, parts: ApiParts): void {
       response: { 200: AuditHead },
     }),
     async () => ({ head: headText(await readHead(db)) }),
+  );
+
+  app.get(
+    '/v1/audit/:record_id',
+    operation('Audit', 'audit:read', {
+      operationId: 'getAuditRecord',
+      employers: 'list',
+      summary: 'Get an audit record',
+      description:
+        'Returns a record. For an action on pay schedules, payroll codes, the payroll policy or second approval, it has each ' +
+        'difference from the version before.',
+      params: RecordId,
+      response: { 200: AuditRecordWithDifferences },
+      refuses: ['NOT_FOUND'],
+    }),
+    async (request) => {
+      const record = await findRecord(db, Number(request.params.record_id), employersOf(request));
+      if (record === null) throw notFound('audit record');
+      const differences = await settingDifferences(db, record);
+      return {
+        ...record,
+        difference_count: differences.length,
+        differences: differences.slice(0, DIFFERENCES_MAX),
+      };
+    },
   );
 
   app.get(

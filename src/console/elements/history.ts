@@ -14,14 +14,14 @@ type AuditRecord = Schemas['AuditRecord'];
 const SHOWN = 20;
 
 export const RECORD_COLUMNS = {
-  action: ['Action', ({ action }) => actionName(action), 'name'],
+  action: ['Action', ({ id, action }) => html`<a href=${`/audit/${id}`}>${actionName(action)}</a>`, 'name'],
   time: ['Time', ({ recorded_at }) => instant(recorded_at), 'date'],
   by: ['By', ({ actor }) => actorName(actor)],
   reason: ['Reason', reasonOf, 'wide'],
 } as const satisfies Record<string, Column<AuditRecord>>;
 
 /** Renders the reason, and the checks whose findings were accepted with it. */
-function reasonOf({ reason, reason_hash, details }: AuditRecord): Content {
+export function reasonOf({ reason, reason_hash, details }: AuditRecord): Content {
   const { accepted_checks: checks = [] } = details as { accepted_checks?: string[] };
   const text = reason ?? (reason_hash === null ? '–' : 'erased');
   return checks.length === 0 ? text : withNote(text, `Accepted: ${checkNames(checks)}`);

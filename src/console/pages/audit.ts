@@ -62,7 +62,8 @@ export function auditPages({ app, options, page }: Console): void {
   });
 }
 
-function resourceOf({ resource_type, resource_id, ...record }: AuditRecord): Content {
+/** Names the resource of a record, or links to the decisions that it recorded. */
+export function resourceOf({ resource_type, resource_id, ...record }: AuditRecord): Content {
   const { decisions } = record.details;
   if (typeof decisions === 'number') {
     const { employer_id, employee_id } = record;

@@ -41,6 +41,17 @@ export async function readSchedules(db: Db | Trx, employerId: string, knownAt?: 
   return latest === undefined ? [] : parseSchedules(latest.schedules, employerId);
 }
 
+/** Returns the schedules as a version stored them; empty for an unknown version. */
+export async function schedulesOfVersion(db: Db, employerId: string, version: number): Promise<Schedule[]> {
+  const row = await db
+    .selectFrom('pay_schedules')
+    .select('schedules')
+    .where('employer_id', '=', employerId)
+    .where('version', '=', version)
+    .executeTakeFirst();
+  return row === undefined ? [] : parseSchedules(row.schedules, employerId);
+}
+
 /** Returns the schedules with the pay dates that are kept. A schedule without any is left out. */
 export function withDates(schedules: readonly Schedule[], isKept: (payDate: string) => boolean): Schedule[] {
   return schedules

@@ -1,0 +1,105 @@
+/** One audit record, and what its action changed in the settings of an employer. */
+import type { Schemas } from '../../client.ts';
+import { dataOrNull } from '../api-client.ts';
+import { actionName } from '../elements/actions.ts';
+import { empty, facts } from '../elements/facts.ts';
+import { actorName, count, dayText, instant, plain } from '../elements/format.ts';
+import { reasonOf } from '../elements/history.ts';
+import { address, employeeOf } from '../elements/links.ts';
+import { table } from '../elements/list.ts';
+import { type Html, html } from '../html.ts';
+import type { Console, Visit } from '../page.ts';
+import { resourceOf } from './audit.ts';
+import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from './runs/labels.ts';
+import { titleOf } from './settings/overview.ts';
+
+type AuditRecord = Schemas['AuditRecordWithDifferences'];
+type Difference = Schemas['SettingDifference'];
+
+export function auditRecordPages({ page }: Console): void {
+  page('/audit/:record_id', 'audit:read', async (visit) => {
+    const record = await dataOrNull(visit.api.get('/v1/audit/{record_id}'));
+    if (record === null) {
+      const body = empty('There is no such record', html`<p><a href="/audit">All records</a></p>`);
+      return { title: 'Audit record', status: 404, body };
+    }
+    const { action, recorded_at, actor, employer_id, employee_id, hash } = record;
+    const body = html`
+      <section class="card" aria-label="Record">
+        ${facts([
+          ['Time', instant(recorded_at)],
+          ['By', actorName(actor)],
+          ['Resource', resourceOf(record)],
+          ['Employer', employer_id],
+          ['Employee', employee_id !== null && employeeOf(employee_id, visit)],
+          ['Reason', reasonOf(record)],
+          ['Hash', html`<code>${hash}</code>`],
+        ])}
+      </section>
+      ${SETTINGS.has(action) && changesOf(record, visit)}
+    `;
+    return { title: `${actionName(action)}, record ${record.id}`, body };
+  });
+}
+
+/** The actions on settings, whose records have the difference to the version before. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  'schedule.put',
+  'schedule.delete',
+  'codes.put',
+  'policy.put',
+  'approval-setting.put',
+]);
+
+function changesOf(record: AuditRecord, { may }: Visit): Html {
+  const { differences, difference_count, employer_id, details } = record;
+  const from = details.effective_from;
+  const list = table(differences, { caption: 'Changed values', captionHidden: true, stacked: true }, [
+    ['Setting', ({ of }) => settingOf(of), 'name'],
+    ['Before', ({ of, before }) => valueInWords(of, before), 'wide'],
+    ['After', ({ of, after }) => valueInWords(of, after), 'wide'],
+  ]);
+  return html`
+    <section aria-labelledby="changed">
+      <h2 id="changed">What changed</h2>
+      ${typeof from === 'string' && html`<p>${`For pay dates from ${dayText(from)} on, compared with the options until then.`}</p>`}
+      ${differences.length > 0 ? list : html`<p>The values are the same as before.</p>`}
+      ${difference_count > differences.length && html`<p class="hint">${`The first ${count(differences.length)} of ${count(difference_count)} are shown.`}</p>`}
+      ${may('runs:read') && html`<p><a href=${address('/settings', { employer_id: employer_id ?? undefined })}>Payroll settings as they are now</a></p>`}
+    </section>
+  `;
+}
+
+type Names = Readonly<Partial<Record<string, string | null>>>;
+
+/** Names a setting: `biweekly, Dec 24, 2026`, `vision, pre-tax, employee`, `Division`. */
+function settingOf(of: Difference['of']): string {
+  const { pay_date, year, line_of_coverage, taxability, side, option, ...schedule } = of as Names;
+  if (schedule.pay_frequency != null) {
+    const dates = pay_date == null ? `all pay dates of ${year}` : dayText(pay_date);
+    return `${titleOf(schedule as Parameters<typeof titleOf>[0])}, ${dates}`;
+  }
+  if (line_of_coverage != null)
+    return [plain(line_of_coverage), plain(taxability ?? 'any taxability'), side].join(', ');
+  if (option === 'recoup') return RECOUP.label;
+  if (option != null) return OPTIONS[option as keyof typeof OPTIONS]?.label ?? option;
+  return 'Second approval';
+}
+
+/** Shows the value of a setting in words. */
+function valueInWords({ option }: Difference['of'], values: Difference['before']): string {
+  if (values === null) return 'none';
+  if (typeof option === 'string') return optionOf(option, values.value);
+  if ('period_start' in values) return `pays ${periodOf(values as Parameters<typeof periodOf>[0])}`;
+  const { pay_dates, first, last, code, treatment, required, stop_requested } = values as Names;
+  if (first != null && last != null) return `${pay_dates} pay dates, ${dayText(first)} to ${dayText(last)}`;
+  if (code != null) return treatment == null ? code : `${code}, ${treatment}`;
+  if (!required) return 'not required';
+  return stop_requested ? 'required; a second person must confirm the request to stop' : 'required';
+}
+
+function optionOf(option: string, value: unknown): string {
+  if (option === 'recoup') return recoupLimit(value as Parameters<typeof recoupLimit>[0]);
+  const name = OPTION_NAMES.find((known) => known === option);
+  return (name && choiceOf(name, String(value))?.label) ?? String(value);
+}
