@@ -2,7 +2,7 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { apply, deductionOf, deliver, eventOf, quarantine, receive } from '../api/deliver.ts';
 import { cells, openPayroll } from './runs-stage.ts';
-import { assertAccessible, assertGood, openConsole, type Page, type Stage } from './stage.ts';
+import { assertAccessible, openConsole, type Page, type Stage } from './stage.ts';
 
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
 const SOON = '2026-01-31T00:00:00.000Z';
@@ -271,16 +271,4 @@ t.test('an event whose body was deleted shows that and cannot be reprocessed', a
   t.match(await page.getByRole('main').textContent(), 'Its SHA-256 was 0101');
   t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
-});
-
-t.test('the event pages are accessible, in light and dark, and fit a phone', async (t) => {
-  const stage = await openConsole(t);
-  await oneOfEach(stage);
-  await deliver(stage.db, [{ eventId: 'evt_text', body: Buffer.from('not JSON') }]);
-  await deliver(stage.db, [deductionOf('evt_plain', { id: 'd9' })]);
-  const page = await stage.signedIn();
-  for (const path of ['/events', '/events/evt_text', '/events/evt_plain', '/events/evt_applied']) {
-    await page.goto(path);
-    await assertGood(t, page, path);
-  }
 });

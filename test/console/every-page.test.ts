@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { LEDGER_CHECKS } from '../../src/readiness/report.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
-import { deliver, eventOf } from '../api/deliver.ts';
+import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { deduct, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 import { open, openPayroll } from './runs-stage.ts';
 import { assertGood, openConsole, type Page } from './stage.ts';
@@ -23,14 +23,18 @@ const PAGES = [
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
   ...['/ledger', '/ledger?employee_id=nobody', '/deductions/ded-1', '/deductions/none'],
   ...['/employees/emp-1', '/employees/nobody'],
-  ...['/events', '/events?state=ignored', '/events?id=none', '/events/evt-broken', '/events/none'],
+  ...['/events', '/events?state=ignored', '/events?id=none', '/events/none'],
+  ...['/events/evt-second', '/events/evt-broken', '/events/evt-text'],
   ...['/census', `/census/${EMPLOYER}`, '/census/unknown'],
   ...['/changes', '/changes?state=rejected', '/changes/none'],
   ...['/audit', '/audit?employee_id=nobody', '/audit/1', '/audit/999'],
   ...['/operations', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
 
-/** A month with a finalized run, amounts not taken, an open run with a failed check, and a quarantined event. */
+/**
+ * A month with a finalized run, amounts not taken, an open run with a failed check, two quarantined events and
+ * one with another body.
+ */
 async function month(t: Test) {
   const stage = await openPayroll(t);
   const { db, finalized, put, call } = stage;
@@ -38,7 +42,9 @@ async function month(t: Test) {
   const lines = [{ employee_id: 'emp-1', amount: '39.23' }];
   await call({ method: 'POST', url: '/v1/payroll-runs/before/taken', body: { lines } });
   await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-2', employer_contribution: '1205.27' });
-  await deliver(db, [eventOf('evt-broken', 'employee.deduction-updated', {})], LATELY);
+  const text = { eventId: 'evt-text', body: Buffer.from('not JSON') };
+  await deliver(db, [eventOf('evt-broken', 'employee.deduction-updated', {}), text], LATELY);
+  await receive(db, [deductionOf('evt-second', { id: 'another-body' })], LATELY);
   await sync(db, { employer_id: 'new-employer' });
   await put('r', '2026-07-17');
   const left = { employee_id: 'emp-1', termination_date: '2026-12-31' };
