@@ -84,7 +84,7 @@ function change(simulation: Simulation, index: number): void {
   const { employer, person } = pick(draw, everyone);
   const employee_id = person.employee.employee_id;
   const kind = draw();
-  const report = (name: string, body: object): void => send(simulation, name, body, index);
+  const report = (name: string, body: object): void => send(simulation, name, body, `change-${index}`);
   const staying = employer.people.filter(({ terminated }) => terminated === null);
   if (kind < 0.3) {
     const hired = world.newPerson(employer, daysAfter(today, Math.floor(draw() * 20) - 10));
@@ -106,9 +106,10 @@ function change(simulation: Simulation, index: number): void {
   }
 }
 
-function send(simulation: Simulation, kind: string, body: object, index: number): void {
+/** Reports a change until it is accepted. */
+export function send(simulation: Simulation, kind: string, body: object, key: string): void {
   const { machine, persist, confirm, count } = simulation;
-  const headers = { 'idempotency-key': `change-${index}` };
+  const headers = { 'idempotency-key': key };
   const request = () => machine.call('POST', `/v1/employee-changes/${kind}`, body, headers);
   persist('change', request, [202], (response) => {
     confirm('select request_id as id from outbox', (response.body as { id: string }).id);

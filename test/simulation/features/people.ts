@@ -91,12 +91,23 @@ export function peopleOf(simulation: Simulation, employerId: string) {
       if (token === undefined) return machine.call(method, url, body, headers);
       const authorization = `Bearer ${token}`;
       const response = await machine.call(method, url, body, { ...headers, authorization });
-      const text = JSON.stringify(response?.body ?? null);
+      // Who moved here keeps an id with the name of the other employer.
+      const text = namesOf(simulation, employerId).reduce(
+        (shown, id) => shown.replaceAll(id, ''),
+        JSON.stringify(response?.body ?? null),
+      );
       const seen = [...others, 'stranger-'].find((id) => text.includes(id));
       if (seen !== undefined) breach(`a token of ${employerId} saw ${seen} in ${method} ${url}: ${text}`);
       return response;
     };
   return { specialist: as('specialist'), manager: as('manager'), owner: as('owner') };
+}
+
+/** Returns the ids of an employer's employees that another employer gave them. */
+function namesOf({ world }: Simulation, employerId: string): string[] {
+  const { people } = world.employers.find(({ id }) => id === employerId)!;
+  const ids = people.map(({ employee }) => employee.employee_id);
+  return ids.filter((id) => !id.startsWith(employerId));
 }
 
 /** Creates the tokens of an employer's people, as `benefits-sidecar token create` does in a process of its own. */
@@ -127,26 +138,28 @@ async function look(simulation: Simulation, employerId: string, draw: () => numb
   const lists = ['deductions', 'employee-changes', 'payroll-runs', 'census-syncs', 'censuses', 'audit'];
   await get(`/v1/${pick(draw, [...lists, `readiness?employer_id=${employerId}`])}`);
   const [sql, path] = pick(draw, OTHERS);
-  const rows = simulation.machine.query<{ id: string | number }>(sql, `${employerId}-%`, employerId);
-  const row = rows[Math.floor(draw() * rows.length)];
-  if (row === undefined) return;
-  const [other, unknown] = [await get(path + row.id), await get(`${path}unknown-1`)];
+  const others = () =>
+    simulation.machine.query<{ id: string }>(sql, `${employerId}-%`, employerId).map((row) => row.id);
+  const rows = others();
+  const id = rows[Math.floor(draw() * rows.length)];
+  if (id === undefined) return;
+  const [other, unknown] = [await get(path + id), await get(`${path}unknown-1`)];
+  // The employee may have moved here in the meantime.
+  if (!simulation.machine.isUp() || !others().includes(id)) return;
   if (other === null || unknown === null || other.status === 503 || unknown.status === 503) return;
   if (other.status !== 404 || contentOf(other) !== contentOf(unknown))
-    simulation.breach(`a token of ${employerId} can tell ${path}${row.id} from an unknown id`);
+    simulation.breach(`a token of ${employerId} can tell ${path}${id} from an unknown id`);
 }
+
+/** Employees who were never with an employer. */
+const ELSEWHERE = `where employee_id not like ? and employee_id not in (
+  select employee_id from roster_facts where employer_id = ?)`;
 
 /** The ids of other employers, and the path that shows one. */
 const OTHERS = [
   ['select run_id as id from payroll_runs where run_id not like ? and employer_id <> ?', '/v1/payroll-runs/'],
-  [
-    'select distinct employee_id as id from roster_facts where employee_id not like ? and employer_id <> ?',
-    '/v1/employees/',
-  ],
-  [
-    'select deduction_id as id from deduction_versions where employee_id not like ? and employee_id <> ?',
-    '/v1/deductions/',
-  ],
+  [`select distinct employee_id as id from roster_facts ${ELSEWHERE}`, '/v1/employees/'],
+  [`select deduction_id as id from deduction_versions ${ELSEWHERE}`, '/v1/deductions/'],
 ] as const;
 
 function contentOf({ body }: Response): string {
