@@ -3,7 +3,7 @@ import { openDatabase } from '../../../src/database/open.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { cliActor } from '../../../src/security/audit.ts';
 import { ROLES } from '../../../src/security/scopes.ts';
-import { createToken } from '../../../src/security/tokens.ts';
+import { createToken, revokeToken } from '../../../src/security/tokens.ts';
 import { pick } from '../../../src/simulator/random.ts';
 import type { Call, Response } from '../machine.ts';
 import type { Simulation } from '../simulation.ts';
@@ -19,9 +19,18 @@ const PERSONS = {
   owner: ROLES['payroll-manager'],
 };
 export type Person = keyof typeof PERSONS;
+const PEOPLE_OF_EMPLOYER = Object.keys(PERSONS) as Person[];
 
-const tokens = new WeakMap<Simulation, Map<string, string>>();
-const tokensOf = (simulation: Simulation): Map<string, string> => tokens.get(simulation) ?? new Map();
+type Token = Awaited<ReturnType<typeof createToken>>;
+/** The valid tokens by employer and person, and the revoked ones. */
+type Tokens = { valid: Map<string, Token>; revoked: string[] };
+
+const tokens = new WeakMap<Simulation, Tokens>();
+const tokensOf = (simulation: Simulation): Tokens => {
+  const known = tokens.get(simulation) ?? { valid: new Map(), revoked: [] };
+  tokens.set(simulation, known);
+  return known;
+};
 
 /** Lists, and the ids of an employer's rows. */
 const LISTS = {
@@ -32,17 +41,14 @@ const LISTS = {
 export const PEOPLE: Feature = {
   plan(simulation) {
     const { time, world, days } = simulation;
-    tokens.set(simulation, new Map());
     for (const { id } of world.employers) {
       const draw = simulation.random('people', id);
       if (draw() > WITH_PEOPLE) continue;
-      const again = (): void => {
-        if (tokensOf(simulation).has(`${id} owner`)) return;
-        // A crash may end it without a result.
-        void admit(simulation, id).catch(() => {});
-        time.after(HOUR_MS, 'people', again);
-      };
-      time.after(HOUR_MS, 'people', again);
+      time.after(HOUR_MS, 'people', () => admit(simulation, id, PEOPLE_OF_EMPLOYER));
+      for (let count = Math.ceil(days / 4); count > 0; count -= 1) {
+        const person = pick(draw, PEOPLE_OF_EMPLOYER);
+        simulation.schedule(draw(), 'people', () => admit(simulation, id, [person]));
+      }
       for (let count = Math.ceil(days); count > 0; count -= 1)
         simulation.schedule(draw(), 'look', () => look(simulation, id, draw));
     }
@@ -70,11 +76,14 @@ export const PEOPLE: Feature = {
   situations: {
     'work with a limited token':
       'select 1 from audit_records join tokens on token_id = actor_id where employers is not null limit 1',
+    'work after a token was revoked': `select 1 from tokens as revoked join tokens as valid using (name)
+      join audit_records on actor_id = valid.token_id
+      where revoked.revoked_at is not null and valid.token_id <> revoked.token_id limit 1`,
   },
 };
 
 export function hasPeople(simulation: Simulation, employerId: string): boolean {
-  return tokensOf(simulation).has(`${employerId} owner`);
+  return tokensOf(simulation).valid.has(`${employerId} owner`);
 }
 
 /**
@@ -87,9 +96,9 @@ export function peopleOf(simulation: Simulation, employerId: string) {
   const as =
     (person: Person) =>
     async (...[method, url, body, headers]: Call): Promise<Response | null> => {
-      const token = tokensOf(simulation).get(`${employerId} ${person}`);
+      const token = tokensOf(simulation).valid.get(`${employerId} ${person}`);
       if (token === undefined) return machine.call(method, url, body, headers);
-      const authorization = `Bearer ${token}`;
+      const authorization = `Bearer ${token.token}`;
       const response = await machine.call(method, url, body, { ...headers, authorization });
       // Who moved here keeps an id with the name of the other employer.
       const text = namesOf(simulation, employerId).reduce(
@@ -110,29 +119,74 @@ function namesOf({ world }: Simulation, employerId: string): string[] {
   return ids.filter((id) => !id.startsWith(employerId));
 }
 
-/** Creates the tokens of an employer's people, as `benefits-sidecar token create` does in a process of its own. */
-async function admit(simulation: Simulation, employerId: string): Promise<void> {
-  const { machine, time } = simulation;
+/** Gives persons new tokens instead of their old ones. A crash may end it, so it tries again until they have new ones. */
+function admit(simulation: Simulation, employerId: string, persons: readonly Person[]): void {
+  const { valid } = tokensOf(simulation);
+  const before = new Map(persons.map((person) => [person, valid.get(`${employerId} ${person}`)]));
+  void replaceTokens(simulation, employerId, before).catch(() => {});
+  simulation.time.after(HOUR_MS, 'people', () => {
+    const left = persons.filter((person) => valid.get(`${employerId} ${person}`) === before.get(person));
+    if (left.length > 0) admit(simulation, employerId, left);
+  });
+}
+
+/** Creates tokens and revokes the old ones, as `benefits-sidecar token` does in a process of its own. */
+async function replaceTokens(
+  simulation: Simulation,
+  employerId: string,
+  before: ReadonlyMap<Person, Token | undefined>,
+): Promise<void> {
+  const { machine, time, confirm } = simulation;
+  const { valid, revoked } = tokensOf(simulation);
   if (!machine.isUp()) return;
   const db = openDatabase(machine.databaseUrl);
   const actor = cliActor('operator');
   try {
-    for (const [person, scopes] of Object.entries(PERSONS)) {
+    for (const [person, old] of before) {
       const now = new Date(time.now() + machine.skewMs);
       const name = `${person} of ${employerId}`;
-      const holder = { name, scopes, person: name, employers: [employerId], expiresAt: null };
-      const created = await transact(db, (trx) => createToken(trx, { ...holder, now, actor }));
-      simulation.confirm('select token_id as id from tokens', created.tokenId);
-      tokensOf(simulation).set(`${employerId} ${person}`, created.token);
+      const holder = {
+        name,
+        scopes: PERSONS[person],
+        person: name,
+        employers: [employerId],
+        expiresAt: null,
+      };
+      const created = await transact(db, async (trx) => {
+        if (old !== undefined) await revokeToken(trx, old.tokenId, { actor, now: now.toISOString() });
+        return createToken(trx, { ...holder, now, actor });
+      });
+      confirm('select token_id as id from tokens', created.tokenId);
+      valid.set(`${employerId} ${person}`, created);
+      if (old === undefined) continue;
+      confirm('select token_id as id from tokens where revoked_at is not null', old.tokenId);
+      revoked.push(old.token);
     }
   } finally {
     await db.destroy();
   }
 }
 
+/** Reads and writes with a revoked token, which is refused as an unknown one is. */
+async function tryRevoked({ machine, breach, count }: Simulation, token: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` };
+  const responses = [
+    await machine.call('GET', '/v1/payroll-runs', undefined, headers),
+    await machine.call('PUT', '/v1/payroll-runs/by-a-revoked-token', {}, headers),
+  ];
+  for (const response of responses) {
+    count('requests with a revoked token');
+    // An address with many failed attempts has to wait.
+    if (response !== null && ![401, 429, 503].includes(response.status))
+      breach(`a revoked token was accepted: ${response.status} ${JSON.stringify(response.body)}`);
+  }
+}
+
 /** Reads a list, and requests an id that belongs to another employer and must look unknown. */
 async function look(simulation: Simulation, employerId: string, draw: () => number): Promise<void> {
   if (!hasPeople(simulation, employerId)) return;
+  const { revoked } = tokensOf(simulation);
+  if (draw() < 0.3 && revoked.length > 0) await tryRevoked(simulation, pick(draw, revoked));
   const { manager } = peopleOf(simulation, employerId);
   const get = (url: string) => manager('GET', url);
   const lists = ['deductions', 'employee-changes', 'payroll-runs', 'census-syncs', 'censuses', 'audit'];
