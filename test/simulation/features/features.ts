@@ -10,6 +10,7 @@ import { CENSUSES } from './censuses.ts';
 import { CHANGES } from './changes.ts';
 import { DECISIONS_ABOUT_ITEMS } from './decisions.ts';
 import { EVENTS } from './events.ts';
+import { FINAL_CHECKS } from './final-checks.ts';
 import { MOVES } from './moves.ts';
 import { OFF_CYCLE_RUNS } from './off-cycle.ts';
 import { OPENING_ITEMS } from './opening-items.ts';
@@ -41,6 +42,6 @@ export type Feature = {
 
 export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
-  ...[PEOPLE, APPROVALS, PAYROLL, OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS],
+  ...[PEOPLE, APPROVALS, PAYROLL, FINAL_CHECKS, OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS],
   OPERATORS,
 ];

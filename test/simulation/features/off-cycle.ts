@@ -4,6 +4,7 @@ import type { Simulation } from '../simulation.ts';
 import { dayOf } from '../world.ts';
 import { listItems, unitOf } from './decisions.ts';
 import type { Feature } from './features.ts';
+import { withFinalChecks } from './final-checks.ts';
 import { begin, datesOf } from './payroll.ts';
 
 export const OFF_CYCLE_RUNS: Feature = {
@@ -48,5 +49,6 @@ async function pay(simulation: Simulation, employerId: string, index: number, dr
     items: unitOf(item, items).map(({ id }) => id),
     ...(deduction_id !== null && draw() < 0.3 && { deductions: [deduction_id] }),
   };
-  begin(simulation, { runId: `${employerId}-off-cycle-${index}`, employerId, body }, draw);
+  const run = { runId: `${employerId}-off-cycle-${index}`, employerId, body };
+  begin(simulation, withFinalChecks(simulation, run, draw, body.employee_ids), draw);
 }

@@ -10,6 +10,7 @@ import { daysAfter, type Employer, type Frequency } from '../world.ts';
 import { approve, type SimulatedRun } from './approvals.ts';
 import { overrideLine, regularLines } from './decisions.ts';
 import type { Feature } from './features.ts';
+import { withFinalChecks } from './final-checks.ts';
 import { hasPeople, peopleOf } from './people.ts';
 
 /** A run that cannot be finalized by then is left open. */
@@ -104,7 +105,7 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
     const wait = Math.max(at - time.now(), FIRST_RUNS_MS);
     const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
     const run = { runId: `${employer.id}-${frequency}-${date.pay_date}`, employerId: employer.id, body };
-    time.after(wait, 'run', () => begin(simulation, run, runDraw));
+    time.after(wait, 'run', () => begin(simulation, withFinalChecks(simulation, run, runDraw), runDraw));
   }
 }
 
@@ -112,10 +113,16 @@ function planRuns(simulation: Simulation, employer: Employer, frequency: Frequen
 export function begin(simulation: Simulation, run: SimulatedRun, draw: Random): void {
   const { runId, employerId, body } = run;
   const { specialist } = peopleOf(simulation, employerId);
+  const hasFinalChecks = 'final_checks' in body;
   // An item may be taken or decided after it was listed, and the pay date may have another open run.
-  const refused = 'items' in body ? [409, 422] : [409];
+  const refused = 'items' in body || hasFinalChecks ? [409, 422] : [409];
   const create = () => specialist('PUT', `/v1/payroll-runs/${runId}`, body);
   simulation.persist('run', create, [200, 201, ...refused], async ({ status }) => {
+    if (status === 422 && hasFinalChecks) {
+      // The employee did not leave after all, or too few pay dates remain.
+      const { final_checks: _, ...others } = body;
+      return begin(simulation, { ...run, body: others }, draw);
+    }
     if (refused.includes(status)) return;
     if (draw() < 0.15) await overrideLine(simulation, run, draw);
     finalize(simulation, run, draw, TRIES);

@@ -1,0 +1,58 @@
+/** Final checks: runs name employees who left, whose checks take the amounts of pay dates that remain. */
+import { pick, type Random } from '../../../src/simulator/random.ts';
+import type { Simulation } from '../simulation.ts';
+import type { SimulatedRun } from './approvals.ts';
+import type { Feature } from './features.ts';
+
+/** The regular lines of final runs, voided or not. */
+const LINES = `
+  select run_id, state, payroll_runs.kind, payroll_runs.employer_id, basis ->> '$.run.pay_date' as pay_date, employee_id,
+    line.value ->> 'deduction_id' as deduction_id, line.value -> 'shares' as shares, line.value ->> 'flags' as flags,
+    line.value ->> 'change' as change
+  from payroll_runs join run_employees using (freeze_id), json_each(lines) as line
+  where state <> 'open' and line.value ->> 'kind' = 'regular'`;
+
+export const FINAL_CHECKS: Feature = {
+  plan() {},
+  invariants: [
+    {
+      promise: 8,
+      name: 'the share of a pay date is taken once',
+      broken: `
+        with lines as (${LINES}), taken as (
+          select employer_id, employee_id, deduction_id, share.value ->> 'pay_date' as pay_date, 1 as is_share
+          from lines, json_each(shares) as share where state = 'finalized' and json_type(shares) = 'array'
+          union all
+          select employer_id, employee_id, deduction_id, pay_date, 0 from lines
+          where state = 'finalized' and kind = 'regular' and json_type(shares) = 'null'
+            and flags not like '%share_taken%' and flags not like '%overridden%'
+            and coalesce(change, '') not in ('ended', 'moved'))
+        select employer_id, employee_id, deduction_id, pay_date from taken
+        group by employer_id, employee_id, deduction_id, pay_date having count(*) > 1 and sum(is_share) > 0`,
+    },
+  ],
+  situations: {
+    'final check': `select 1 from (${LINES}) where json_array_length(shares) > 0 limit 1`,
+    'final check of several pay dates': `select 1 from (${LINES}) where json_array_length(shares) > 1 limit 1`,
+    'share that a final check took': `select 1 from (${LINES}) where flags like '%share_taken%' limit 1`,
+  },
+};
+
+/** Adds final checks for some of an employer's employees who left, or of `among`. Some may have no dates that remain. */
+export function withFinalChecks(
+  { machine }: Simulation,
+  run: SimulatedRun,
+  draw: Random,
+  among: readonly string[] | null = null,
+): SimulatedRun {
+  // The first start may have ended in the middle of the migration.
+  if (!machine.isUp()) return run;
+  const left = machine.query<{ employee_id: string }>(
+    'select distinct employee_id from roster_facts where employer_id = ? and termination_date is not null order by employee_id',
+    run.employerId,
+  );
+  const final_checks = left
+    .filter(({ employee_id }) => (among?.includes(employee_id) ?? true) && draw() < 0.5)
+    .map(({ employee_id }) => ({ employee_id, shares: pick(draw, [1, 2, 'all']) }));
+  return final_checks.length === 0 ? run : { ...run, body: { ...run.body, final_checks } };
+}
