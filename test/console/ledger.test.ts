@@ -23,7 +23,7 @@ t.test('deductions can be filtered, and the filters are kept in the address', as
   };
   await page.getByText('Filters', { exact: true }).click();
   await by('Line of coverage').selectOption('HSA');
-  await by('Employee').selectOption('not in the roster');
+  await by('Employee').selectOption('Not in the roster');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForURL('**/ledger?*');
   t.strictSame(await listed(page), ['d3']);
@@ -161,7 +161,7 @@ t.test('an employee page shows employment, deductions, changes, open items and t
   const page = await opened('/employees/emp-1');
   t.strictSame(await cells(page, 'Employment'), [
     ['acme', 'employed', 'Jan 1, 2020', 'Feb 28, 2026', 'full time', 'biweekly', HOSTILE],
-    ['before', 'ended', 'Jan 1, 2015', 'Dec 31, 2019', 'full time', 'biweekly', 'none'],
+    ['before', 'ended', 'Jan 1, 2015', 'Dec 31, 2019', 'full time', 'biweekly', '–'],
   ]);
   const history = await cells(page, 'Roster reports, newest first');
   const reported = ['4', 'acme', 'Jan 15, 2026', 'termination date: Feb 28, 2026'];

@@ -28,7 +28,7 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
   await page.getByLabel('Only these employees').fill('emp-1\n\n');
   await click(page, 'Preview');
   await page.locator('details.line').waitFor();
-  t.strictSame(await lines(page), ['medical, pre-tax New employee amount $69.23 employer amount $161.54']);
+  t.strictSame(await lines(page), ['Medical, pre-tax New employee amount $69.23 employer amount $161.54']);
   await page.getByLabel('Only these employees').fill('');
   await click(page, 'Save the run');
   await page.waitForURL('**/runs/acme-1');
@@ -109,10 +109,10 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   const page = await signedIn();
   await openLines(page, '/runs/r2');
   t.strictSame(await lines(page), [
-    'medical, pre-tax Changed from $69.23 employee amount $92.30 employer amount $161.53',
-    'medical, pre-tax Adjustment Retroactive increase employee amount $23.07 employer amount $0.00',
-    'dental, pre-tax employee amount $69.23 employer amount $161.53',
-    'dental, pre-tax Arrears employee amount $29.23 employer amount $0.00',
+    'Medical, pre-tax Changed from $69.23 employee amount $92.30 employer amount $161.53',
+    'Medical, pre-tax Adjustment Retroactive increase employee amount $23.07 employer amount $0.00',
+    'Dental, pre-tax employee amount $69.23 employer amount $161.53',
+    'Dental, pre-tax Arrears employee amount $29.23 employer amount $0.00',
   ]);
   await open(page, '/runs/r2?employee_id=emp-2');
   await page.getByRole('link', { name: 'Arrears', exact: true }).click();

@@ -162,7 +162,7 @@ export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html 
   return html`
     <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
       <h2 id="readiness-title">${ready ? 'Ready to finalize' : 'Not ready'}</h2>
-      ${!ready && html`<p>Fix the failed checks, or accept their findings with a reason when you finalize.</p>`}
+      ${!ready && html`<p>Fix the failed checks, or accept their findings with a reason.</p>`}
       ${checkList(readiness, visit, runFixes(run), (id) => links.runEmployeeLink(run.id, id))}
     </section>
   `;

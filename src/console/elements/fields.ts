@@ -28,11 +28,12 @@ export type Specs = Readonly<Record<string, Omit<Field, 'name' | 'value' | 'prob
 
 export const ANY: Choice = { value: '', label: 'Any' };
 
-/** Turns values, or a map from values to labels, into choices. */
+/** Turns values, or a map from values to labels, into choices. Their labels start with a capital letter. */
 export function choicesOf(labels: Readonly<Record<string, string>> | readonly string[]): Choice[] {
-  return Array.isArray(labels)
-    ? labels.map((value: string) => ({ value, label: plain(value) }))
-    : Object.entries(labels).map(([value, label]) => ({ value, label }));
+  const pairs = Array.isArray(labels)
+    ? labels.map((value: string) => [value, plain(value)] as const)
+    : Object.entries(labels);
+  return pairs.map(([value, label]) => ({ value, label: label.charAt(0).toUpperCase() + label.slice(1) }));
 }
 
 export function field(spec: Field): Html {

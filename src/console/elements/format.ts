@@ -81,6 +81,11 @@ export function plain(name: string): string {
   return words.map((word) => ABBREVIATIONS[word] ?? word).join(' ');
 }
 
+/** Renders the same as a term, with a capital letter. */
+export function term(name: string): Html {
+  return html`<span class="term">${plain(name)}</span>`;
+}
+
 /**
  * Renders a time as `Jan 31, 2026, 09:30:00 UTC`, or null as a dash. The page's script shows it in local time. An event's
  * time may be no instant; then it is shown as received.

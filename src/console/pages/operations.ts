@@ -92,7 +92,7 @@ function readinessCard(readiness: Schemas['Readiness'], visit: Visit, isEmpty: b
       : ['Ready', 'Payroll runs can use the ledger.', 'good'];
   return html`
     <section class=${`card readiness ${tone}`} aria-labelledby="readiness-title">
-      <h2 id="readiness-title" class="figure">${title}</h2>
+      <h2 id="readiness-title">${title}</h2>
       <p>${explanation}</p>
       ${checkList(readiness, visit)}
     </section>

@@ -3,7 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
-import { counted, instant, lacksScope, money, plain } from '../../elements/format.ts';
+import { counted, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, deductionLink, employeeLink, fitsPath, idLink, pathOf } from '../../elements/links.ts';
 import { pager } from '../../elements/list.ts';
@@ -155,7 +155,7 @@ function contentsOf({ subject, effects }: Event, may: Visit['may']): Html | null
   return facts([
     ['Employee', employee_id !== null && employeeLink(employee_id)],
     ['Employer', census],
-    ['Line of coverage', line_of_coverage !== null && plain(line_of_coverage)],
+    ['Line of coverage', line_of_coverage !== null && term(line_of_coverage)],
     ['Employee contribution', amount(subject.member_contribution)],
     ['Employer contribution', amount(subject.employer_contribution)],
     ['Deduction', deduction_id !== null && deductionLink(deduction_id)],

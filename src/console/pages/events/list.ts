@@ -5,7 +5,7 @@ import { EVENT_TYPES } from '../../../contract/events.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
-import { alignedMoney, count, counted, instant, plain } from '../../elements/format.ts';
+import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
 import { address, employeeLink, eventLink, fitsPath } from '../../elements/links.ts';
 import {
   type Column,
@@ -133,7 +133,7 @@ function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] 
           : '';
       },
     ],
-    ['Line of coverage', ({ subject }) => plain(subject?.line_of_coverage ?? '')],
+    ['Line of coverage', ({ subject }) => term(subject?.line_of_coverage ?? '')],
     [
       'Employee contribution',
       ({ subject }) =>

@@ -3,7 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { EMPLOYER_FILTER } from '../../elements/employers.ts';
 import { choicesOf } from '../../elements/fields.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { dayText, money, plain, term } from '../../elements/format.ts';
 import { address, pathOf } from '../../elements/links.ts';
 import type { Filter } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -62,9 +62,9 @@ export function deductionOf(
   may: Visit['may'],
 ): Html {
   const { deduction_id, line_of_coverage, taxability } = item;
-  const words = `${plain(line_of_coverage)}, ${plain(taxability)}`;
   const path = deduction_id === null || !may('ledger:read') ? null : pathOf('/deductions', deduction_id);
-  return path === null ? html`<span>${words}</span>` : html`<a href=${path}>${words}</a>`;
+  const coverage = term(line_of_coverage);
+  return html`<span>${path === null ? coverage : html`<a href=${path}>${coverage}</a>`}${`, ${plain(taxability)}`}</span>`;
 }
 
 export const FILTERS: readonly Filter[] = [

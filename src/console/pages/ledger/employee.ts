@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
-import { dayOf, dayText, instant, plain } from '../../elements/format.ts';
+import { dayOf, dayText, instant, plain, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
 import { PAGE_ROWS, table } from '../../elements/list.ts';
@@ -83,18 +83,18 @@ function employments(list: readonly Employment[], today: string): Html {
   return table(rows, { caption: 'Employment', stacked: true }, [
     ['Employer', ({ employer_id }) => links.employerLink(employer_id), 'name'],
     ['State', (row) => employmentState(row, today)],
-    ['Hired', ({ hire_date }) => (hire_date === null ? 'unknown' : dayOf(hire_date)), 'date'],
+    ['Hired', ({ hire_date }) => (hire_date === null ? 'Unknown' : dayOf(hire_date)), 'date'],
     ['Terminated', lastDay, 'date'],
-    ['Status', ({ employment_status }) => plain(employment_status ?? 'unknown')],
-    ['Pay frequency', ({ pay_frequency }) => pay_frequency ?? 'unknown'],
-    ['Pay group', ({ pay_group }) => pay_group ?? 'none'],
+    ['Status', ({ employment_status }) => term(employment_status ?? 'unknown')],
+    ['Pay frequency', ({ pay_frequency }) => term(pay_frequency ?? 'unknown')],
+    ['Pay group', ({ pay_group }) => pay_group ?? '–'],
   ]);
 }
 
 function lastDay({ termination_date, contradicted_on }: Spell): Content {
   if (contradicted_on !== null)
-    return `no (a census of ${dayText(contradicted_on.slice(0, 10))} canceled a termination)`;
-  return termination_date === null ? 'no' : dayOf(termination_date);
+    return `No (a census of ${dayText(contradicted_on.slice(0, 10))} canceled a termination)`;
+  return dayOf(termination_date);
 }
 
 function employmentState(row: Spell & Pick<Employment, 'absent'>, today: string): Html {
@@ -135,8 +135,8 @@ function explanationOf(
 ): Html {
   return html`
     <section class="card">
-      <h3>${plain(deduction.line_of_coverage)} ${links.deductionLink(deduction.id)}</h3>
-      <p>${sentence(deduction)} ${state(...stateOn(spanOf(deduction), today))}</p>
+      <h3>${term(deduction.line_of_coverage)} ${links.deductionLink(deduction.id)} ${state(...stateOn(spanOf(deduction), today))}</h3>
+      <p>${`${sentence(deduction)}.`}</p>
       ${paychecks !== null && paychecksOfDeduction(paychecks, deduction.id)}
     </section>
   `;

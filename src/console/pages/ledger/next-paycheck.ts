@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { state } from '../../elements/facts.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { dayText, money, term } from '../../elements/format.ts';
 import { fitsPath, runEmployeePath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -40,7 +40,7 @@ function paycheck(lines: readonly Line[], run: { run_id: string; pay_date: strin
   return html`
     <div>
       ${table(lines, { caption, stacked: true }, [
-        ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
+        ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
         ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
         ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
         ['Why', whyOf, 'wide'],

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
-import { alignedMoney, dayText, money, plain } from '../../elements/format.ts';
+import { alignedMoney, dayText, money, plain, term } from '../../elements/format.ts';
 import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
 import { type Column, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -175,7 +175,7 @@ export function deductionTable(
 
 function coverageOf({ line_of_coverage, coverage_type, taxability }: Deduction): Html {
   const terms = [coverage_type, taxability].flatMap((name) => (name ? [plain(name)] : []));
-  return withNote(plain(line_of_coverage), terms.join(', '));
+  return withNote(term(line_of_coverage), terms.join(', '));
 }
 
 export function datesOf(terms: Terms): Html {

@@ -6,7 +6,7 @@ import { attempt } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
-import { actorName, dayOf, dayText, instant, lacksScope, money } from '../../elements/format.ts';
+import { actorName, dayOf, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -119,7 +119,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
 /** Lists who approved the run, the newest approval first. */
 export function approvalTable(approvals: readonly Approval[]): Html {
   return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
-    ['Action', ({ action }) => action, 'name'],
+    ['Action', ({ action }) => term(action), 'name'],
     ['Time', ({ approved_at }) => instant(approved_at), 'date'],
     ['By', ({ approved_by }) => actorName(approved_by)],
     ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
@@ -136,7 +136,7 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
-      <p>${`Employer ${run.employer_id}, pay date ${dayText(run.pay_date)}, pay period ${periodOf(run)}`}</p>
+      <p>${`Pay period ${periodOf(run)}`}</p>
       <div class="narrow">${table(figures, { caption: 'Totals', captionHidden: true }, [
         ['Total', (name) => REVIEWED[name], 'name'],
         ...(isCompared ? [reviewed] : []),

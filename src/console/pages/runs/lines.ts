@@ -2,7 +2,7 @@
 import { attempt, sendCsv } from '../../api-client.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { dayText, money, plain, term } from '../../elements/format.ts';
 import {
   address,
   deductionLink,
@@ -207,7 +207,7 @@ function lineOf(line: Line, options: Options): Html {
   return html`
     <details class="line">
       <summary>
-        <span class="of">${plain(line.line_of_coverage)}<span class="soft">${`, ${plain(line.taxability)}`}</span></span>
+        <span class="of">${term(line.line_of_coverage)}<span class="soft">${`, ${plain(line.taxability)}`}</span></span>
         <span class="says">
           ${kind !== 'regular' && state(kind)}
           ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}

@@ -3,7 +3,7 @@ import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { live, state } from '../../elements/facts.ts';
-import { count, counted, instant, money, plain } from '../../elements/format.ts';
+import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../elements/list.ts';
 import { type Upload, upload } from '../../forms.ts';
@@ -100,7 +100,7 @@ function takenForm({ id, state }: Run, { may }: Visit): Html {
     return html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
   if (!may('runs:write'))
     return html`<p>To report deductions taken, your token needs the scope runs:write.</p>`;
-  return fileForm(runPath(id, '/taken'), 'Deductions taken', 'Save', 'submit', TAKEN_COLUMNS);
+  return fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', TAKEN_COLUMNS);
 }
 
 /** Shows what each report on the run contains, and what later ones replaced. */
@@ -140,7 +140,7 @@ async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> 
 
 type ReportedLine = Schemas['TakenReport']['differences'][number];
 const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
-  ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage)],
+  ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage)],
   [
     'Line',
     ({ kind, adjustment_for: run }) =>

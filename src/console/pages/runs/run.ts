@@ -206,10 +206,10 @@ export function outlineOf({ api }: Visit): Promise<Run> {
 
 /** The figures that a user reviews before finalizing. They are sent along, to notice when they changed. */
 export const REVIEWED = {
-  lines: 'Lines',
-  employees: 'Employees',
   member_amount: 'Employee amount',
   employer_amount: 'Employer amount',
+  employees: 'Employees',
+  lines: 'Lines',
 } as const;
 export type Reviewed = Readonly<Record<keyof typeof REVIEWED | 'etag', string>>;
 

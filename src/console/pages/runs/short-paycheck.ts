@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { dayText, money, plain, term } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
@@ -39,7 +39,7 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
       <h2 id="paycheck">${`Paycheck of ${employee_id}`}</h2>
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
-      ${lines.map(amountField)}
+      <div class="fields">${lines.map(amountField)}</div>
       <button type="submit" class="while-unchanged">Save the amounts</button>
     </form>
   `;
@@ -53,7 +53,7 @@ function amountField(line: Line, index: number): Html {
       : `, ${LINE_KINDS[kind].toLowerCase()} of ${adjustment_pay_date && dayText(adjustment_pay_date)}`;
   return html`
     <div class="field">
-      <label for=${`line-${index}`}>${`${plain(line_of_coverage)}, ${plain(taxability)}${of}`}</label>
+      <label for=${`line-${index}`}>${term(line_of_coverage)}${`, ${plain(taxability)}${of}`}</label>
       <input id=${`line-${index}`} name=${AMOUNT + index} inputmode="decimal" size="12" autocomplete="off" aria-describedby=${`line-${index}-hint`} />
       <p class="hint" id=${`line-${index}-hint`}>${`${money(member_amount)} in the run.`}</p>
     </div>

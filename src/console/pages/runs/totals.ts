@@ -1,7 +1,7 @@
 /** The totals of a run or a preview. The API computes all amounts. */
 import type { Schemas } from '../../../client.ts';
 import { type Cents, centsOf } from '../../../money.ts';
-import { count, counted, difference, money, plain } from '../../elements/format.ts';
+import { count, counted, difference, money, term } from '../../elements/format.ts';
 import { employeeOf, runLink } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -80,7 +80,7 @@ function sums<Row extends Omit<Sum, 'taxability'>>(
   nameOf: (row: Row) => string,
 ): Html {
   return table(rows, { caption, stacked: true }, [
-    [title, (row) => plain(nameOf(row)), 'name'],
+    [title, (row) => term(nameOf(row)), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
     ['Lines', ({ lines }) => count(lines), 'number'],
     ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
@@ -99,7 +99,7 @@ function comparison(compared: NonNullable<Computed['comparison']>): Html {
   return html`
     <p>${'Compared with '}${runLink(previous_run_id)}${`: ${counted(previous, 'employee')} before, ${count(current)} now${moves}.`}</p>
     ${table(rows, { caption: 'By line of coverage', stacked: true }, [
-      ['Line of coverage', ({ line_of_coverage }) => plain(line_of_coverage), 'name'],
+      ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
       ['Employee before', (row) => money(row.previous_member_amount), 'number'],
       ['Employee now', (row) => money(row.member_amount), 'number'],
       ['Difference', (row) => difference(row.member_difference), 'number'],
