@@ -1,8 +1,8 @@
 /** Tests the list of payrolls that are due. */
 import t from 'tap';
-import { deduct, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
+import { deduct, employ, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
-import { follow, HOSTILE } from './stage.ts';
+import { assertGood, follow, HOSTILE } from './stage.ts';
 
 const TABLE = 'Payrolls by pay date';
 
@@ -40,6 +40,44 @@ t.test('one click starts every payroll, and the list shows what each needs', asy
   const north = await page.getByRole('row', { name: /north/ }).textContent();
   t.match(north, /in \d+ days/, 'and when each is due');
   t.equal(await page.getByRole('button', { name: /^Start/ }).count(), 0);
+});
+
+t.test('a check that fails in several payrolls is accepted in one run after the other', async (t) => {
+  const { opened, db, run, call } = await openPayroll(t);
+  await setSchedules(db, TWO);
+  await employ(db, 'emp-1', { pay_group: 'north' });
+  await employ(db, 'emp-2', { pay_group: 'south' });
+  await setCode(db, 'vision');
+  const page = await opened('/');
+  await click(page, /^Start all 2 payrolls$/);
+  const checks = page.getByRole('navigation', { name: 'Payrolls by failed check' });
+  await follow(page, checks.getByRole('link', { name: 'Lines have no payroll code 2' }));
+  await page.waitForURL('**/?check=codes-missing');
+  await assertGood(t, page, 'the payrolls that fail a check');
+  t.equal((await cells(page, TABLE)).length, 2);
+  const north = page.getByRole('row', { name: /north/ });
+  await follow(page, north.getByRole('link', { name: 'Lines have no payroll code' }));
+  await page.locator('#check-codes-missing').getByText('medical, pre-tax, employee').waitFor();
+  await page.getByRole('link', { name: /^Finalize/ }).click();
+  const box = page.getByLabel('Lines have no payroll code', { exact: true });
+  await box.check();
+  await page.getByLabel('Reason', { exact: true }).fill('codes follow on Friday');
+  await click(page, 'Accept findings and finalize');
+  await page.getByText('It fails a check that you accepted here: Lines have no payroll code.').waitFor();
+  await follow(page, page.getByRole('link', { name: /^Next payroll.*south/ }));
+  await page.getByRole('link', { name: /^Finalize/ }).click();
+  await page.getByText(/^The reason of acme-biweekly-north-2026-07-17\. Change it/).waitFor();
+  t.equal(await page.getByLabel('Reason', { exact: true }).inputValue(), 'codes follow on Friday');
+  t.equal(await box.isChecked(), false, 'each run is a decision of its own');
+  await click(page, 'Accept findings and finalize');
+  await page.getByRole('alert').getByRole('link', { name: 'Lines have no payroll code' }).waitFor();
+  await box.check();
+  await page.getByLabel('Reason', { exact: true }).fill('here too');
+  await click(page, 'Accept findings and finalize');
+  await page.getByRole('heading', { name: 'The run is final' }).waitFor();
+  t.match(await run('acme-biweekly-south-2026-07-17'), { accept_reason: 'here too' });
+  const { data } = (await call({ url: '/v1/audit?action=run.finalize' })).json;
+  t.equal(data.length, 2, 'with its own audit record');
 });
 
 t.test('a step of the whole employer is listed once', async (t) => {

@@ -204,7 +204,7 @@ function checkOf(check: Readiness['checks'][number], { may, caller }: Visit, fix
     examples.length > shown.length &&
     html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`;
   return html`
-    <li>
+    <li id=${`check-${id}`}>
       <p class="what">
         ${state(result)} <strong>${titleOfCheck(id)}</strong>
         ${number > 1 && html`<span class="soft">${`(${count(number)})`}</span>`}

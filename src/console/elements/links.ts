@@ -67,6 +67,11 @@ export function runPath(runId: string, below = ''): string {
   return `/runs/${encodeURIComponent(runId)}${below}`;
 }
 
+/** The findings of a check on a run's page. */
+export function findingPath(runId: string, checkId: string): string {
+  return `${runPath(runId)}#check-${checkId}`;
+}
+
 /** Links an employee to their lines in a run. */
 export function runEmployeeLink(runId: string, employee_id: string): Html {
   return idLink(runEmployeePath(runId, employee_id), employee_id);

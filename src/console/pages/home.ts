@@ -4,7 +4,7 @@ import { titleOfCheck } from '../../api/routes/readiness.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { age, count, counted, dayOf, difference, lacksScope, money } from '../elements/format.ts';
-import { address, runPath } from '../elements/links.ts';
+import { address, findingPath, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Done, Visit } from '../page.ts';
@@ -79,12 +79,17 @@ function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
 /** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
 async function payrollsPart(visit: Visit): Promise<Html> {
   const all = await payrollsOf(visit);
-  const shown = all.filter(({ state: now }) => (visit.query.state ?? now) === now);
+  const { state: selected, check } = visit.query;
+  const shown = all.filter(
+    (payroll) =>
+      payroll.state === (selected ?? payroll.state) && (check === undefined || fails(payroll, check)),
+  );
   const path = address('/', visit.query);
   const content = html`
     ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
+    ${sharedChecks(all, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
-    ${all.length > 0 && (shown.length === 0 ? empty('No payrolls in this state', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
+    ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
   return live({ id: 'payrolls', path }, content);
@@ -108,7 +113,7 @@ function firstSteps({ may }: Visit): Html {
 function tabs(all: readonly Payroll[], { query }: Visit): Html {
   const byState = Map.groupBy(all, (payroll) => payroll.state);
   const tab = (label: string, number: number, value?: State) =>
-    html`<li><a href=${address('/', { state: value })} aria-current=${query.state === value ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
+    html`<li><a href=${address('/', { state: value })} aria-current=${query.state === value && query.check === undefined ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
   const states = Object.keys(STATES) as State[];
   return html`
     <nav class="tabs" aria-label="Payrolls by state">
@@ -118,6 +123,24 @@ function tabs(all: readonly Payroll[], { query }: Visit): Html {
       </ul>
     </nav>
   `;
+}
+
+/** Lists the checks that fail in several payrolls, each with a link to these payrolls. */
+function sharedChecks(all: readonly Payroll[], { query }: Visit): Html | null {
+  const failed = all.flatMap(({ computation }) => computation?.failed ?? []);
+  const shared = [...Map.groupBy(failed, ({ check_id }) => check_id)].filter(([, each]) => each.length > 1);
+  if (shared.length === 0) return null;
+  const link = ([check, { length }]: (typeof shared)[number]) =>
+    html`<li><a href=${address('/', { check })} aria-current=${query.check === check ? 'true' : undefined}>${titleOfCheck(check)} <span class="soft">${count(length)}</span></a></li>`;
+  return html`
+    <nav class="tabs" aria-label="Payrolls by failed check">
+      <ul>${shared.map(link)}</ul>
+    </nav>
+  `;
+}
+
+function fails({ computation }: Payroll, check: string): boolean {
+  return computation?.failed.some(({ check_id }) => check_id === check) === true;
 }
 
 /** The button that starts every payroll, so that the list shows what each needs. */
@@ -193,7 +216,7 @@ function amountOf(payroll: Payroll): Content {
 }
 
 function problemsOf(payroll: Payroll, missing: readonly Missing[], { may }: Visit): Html {
-  const { computation } = payroll;
+  const { computation, run_id } = payroll;
   const steps = missing.map((what) => {
     const [label, path] = STEPS[what];
     if (canWait(what, payroll))
@@ -203,7 +226,7 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may }: Visi
   const { problem = null, failed = [], warned = [] } = computation ?? {};
   const findings = failed.map(
     ({ check_id, count: number }) =>
-      html`<li>${titleOfCheck(check_id)}${number > 1 && html`<span class="soft">${` (${count(number)})`}</span>`}</li>`,
+      html`<li><a href=${run_id !== null && findingPath(run_id, check_id)}>${titleOfCheck(check_id)}</a>${number > 1 && html`<span class="soft">${` (${count(number)})`}</span>`}</li>`,
   );
   return html`
     <ul class="problems">

@@ -70,11 +70,15 @@ export async function nextStepOf(visit: Visit, employer_id: string): Promise<Htm
   `;
 }
 
-/** Renders the button that opens the run of a payroll, or creates it; null without a pay date. With a label, it is the next step. */
+/**
+ * Renders the button that opens the run of a payroll, or creates it; null without a pay date. With a label, it is the next
+ * step. `after`: a final run with the same findings, whose reason the next page suggests.
+ */
 export function payrollAction(
   payroll: Payroll,
   visit: Pick<Visit, 'may' | 'caller'>,
   label?: string,
+  after?: string,
 ): Html | null {
   const { run_id, state: now } = payroll;
   if (payroll.pay_date === null) return null;
@@ -84,7 +88,7 @@ export function payrollAction(
     const isDone = now === 'finalized';
     if (label === undefined && now === 'waiting_for_approval' && mayApprove(visit))
       return html`<a class="button quiet" href=${runPath(run_id, '/approve')}>Approve${hidden}</a>`;
-    return html`<a class=${label === undefined ? 'button quiet' : 'button'} href=${runPath(run_id)}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
+    return html`<a class=${label === undefined ? 'button quiet' : 'button'} href=${address(runPath(run_id), { after })}>${label ?? (isDone ? 'Open' : 'Review')}${hidden}</a>`;
   }
   if (!visit.may('runs:write')) return null;
   return html`

@@ -2,7 +2,7 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
+import { attempt, dataOrNull } from '../../api-client.ts';
 import { checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
@@ -38,9 +38,11 @@ export function finalizePages({ page, part, action }: Console): void {
   part('/runs/:run_id/review', scope, (visit) => review(visit, visit.query));
 
   action('/runs/:run_id/finalize', scope, async (act) => {
-    const { reason, etag = '' } = act.form;
+    const { reason, failed, etag = '' } = act.form;
     const accept = acceptedIn(act.form);
-    const body = { ...(accept.length > 0 && { accept }), ...(reason && { reason }) };
+    // An empty list is refused with the checks to select, instead of with the reason.
+    const isAccepting = accept.length > 0 || failed !== undefined;
+    const body = { ...(isAccepting && { accept }), ...(reason && { reason }) };
     const headers = { 'if-match': `"${etag}"` };
     const call = act.api.send('post', '/v1/payroll-runs/{run_id}/finalize', {}, body, headers);
     const { problem } = await attempt(call, 400, 409, 412);
@@ -111,9 +113,24 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${readinessOf(readiness, run, visit)}
       ${readiness.checks.some(({ result }) => result === 'fail' || result === 'warn') && findingsOf(run)}
       ${approvals.length > 0 && approvalTable(approvals)}
-      ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, reviewed, problem) : html`<p class="hint">${lacksScope('To accept the findings', 'runs:approve')}</p>`}
+      ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, await withReason(visit, readiness, reviewed), problem) : html`<p class="hint">${lacksScope('To accept the findings', 'runs:approve')}</p>`}
     </div>
   `;
+}
+
+/** Suggests the reason of the run that the user finalized before, if a check fails that was accepted with it. */
+async function withReason(
+  { api }: Visit,
+  { checks }: Schemas['Readiness'],
+  reviewed: Visit['query'],
+): Promise<Visit['query']> {
+  const { after, reason } = reviewed;
+  if (after === undefined || reason !== undefined) return reviewed;
+  const before = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id: after }));
+  const isShared = checks.some(
+    ({ id, result }) => result === 'fail' && before?.accepted_checks.includes(id) === true,
+  );
+  return isShared && before?.accept_reason != null ? { ...reviewed, reason: before.accept_reason } : reviewed;
 }
 
 /** Lists who approved the run, the newest approval first. */
@@ -167,12 +184,16 @@ function confirmation(
   const failed = idsOf('fail');
   const warned = may('runs:approve') ? idsOf('warn') : [];
   const label = isReady ? 'Reason to accept warnings' : 'Reason';
-  const hint =
+  const stored =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
+  const isSuggested = problem === undefined && reviewed.after !== undefined && reviewed.reason !== undefined;
+  const hint = isSuggested
+    ? `The reason of ${reviewed.after}. Change it if it differs here. ${stored}`
+    : stored;
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
-      ${hiddenFields({ ...reviewedOf(run), etag })}
+      ${hiddenFields({ ...reviewedOf(run), etag, ...(failed.length > 0 && { failed: String(failed.length) }) })}
       <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
       ${failed.length > 0 && failureChoices(failed, reviewed)}
       ${warned.length > 0 && acceptChoices(warned, reviewed, WARNINGS)}

@@ -1,5 +1,6 @@
 /** One payroll run with its options, totals, readiness and lines. Slow parts load separately. */
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
@@ -11,7 +12,7 @@ import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
+import { type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
@@ -34,10 +35,10 @@ export function runPages({ page, part }: Console): void {
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
     const { query } = visit;
-    const { settled_by, taken, finalized } = query;
+    const { settled_by, taken, finalized, after } = query;
     const isOpen = run.state === 'open';
     const body = html`
-      ${later(address(runPath(run.id, '/bar'), { finalized }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
+      ${later(address(runPath(run.id, '/bar'), { finalized, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
@@ -112,7 +113,7 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
     run.state === 'open' &&
     may('runs:write') &&
     !waits &&
-    html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), reviewedOf(run))}>Finalize …</a>`;
+    html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), { ...reviewedOf(run), after: query.after })}>Finalize …</a>`;
   const approve =
     waits &&
     mayApprove(visit) &&
@@ -163,12 +164,15 @@ function uncomputable(problem: ProblemDetails): Html {
 }
 
 /** Renders the next steps after finalizing: the file, the report of deductions taken, and the next payroll. */
-async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
+async function nextSteps(visit: Visit, run: Run): Promise<Html> {
+  const { id } = run;
   const due = await payrollsOf(visit);
   const place = due.findIndex(({ run_id }) => run_id === id) + 1;
   // An earlier payroll was passed over because it is not ready, so it comes last.
   const candidates = [...due.slice(place), ...due.slice(0, place)];
-  const next = candidates.find(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
+  const open = candidates.filter(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
+  const alike = open.find((payroll) => sharedFinding(payroll, run) !== undefined);
+  const next = alike ?? open[0];
   return html`
     <section class="card done" aria-labelledby="done">
       <h2 id="done">The run is final</h2>
@@ -176,12 +180,17 @@ async function nextSteps(visit: Visit, { id }: Run): Promise<Html> {
       <div class="actions">
         <a class="button quiet" href=${runPath(id, '/lines.csv')} download=${`${id}.csv`}>Download CSV</a>
         ${visit.may('runs:write') && html`<a class="button quiet" href=${runPath(id, '/taken')}>Report deductions taken</a>`}
-        ${next !== undefined && payrollAction(next, visit, 'Next payroll')}
+        ${next !== undefined && payrollAction(next, visit, 'Next payroll', alike && id)}
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
       </div>
-      ${next !== undefined && html`<p class="hint">${`Next: ${labels.nameOf(next)}.`}</p>`}
+      ${next !== undefined && html`<p class="hint">${`Next: ${labels.nameOf(next)}.`}${alike !== undefined && ` It fails a check that you accepted here: ${titleOfCheck(sharedFinding(alike, run) ?? '')}.`}</p>`}
     </section>
   `;
+}
+
+/** Returns a check that a payroll fails and whose findings were accepted with a run. */
+function sharedFinding({ computation }: Payroll, { accepted_checks }: Run): string | undefined {
+  return computation?.failed.find(({ check_id }) => accepted_checks.includes(check_id))?.check_id;
 }
 
 /** Renders the next step after voiding a regular run: the payroll of the same pay date, which may have a run already. */
