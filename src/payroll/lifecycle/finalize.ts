@@ -22,7 +22,6 @@ import {
   renewFreeze,
 } from '../records/freezes.ts';
 import { insertLines } from '../records/frozen-lines.ts';
-import { insertInputs } from '../records/inputs.ts';
 import type { FrozenOutcome } from '../records/outcome.ts';
 import { bodyOf, findRun, runOnPayDate, type StoredRun, setFinalized } from '../records/runs.ts';
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
@@ -75,7 +74,7 @@ export async function finalizeRun(
   const open = await findOpen(db, runId, finalizing);
   if (open.outcome !== 'open') return open;
   const computation = await beginComputation(db, runId, bodyOf(open.stored));
-  const freezeId = await beginFreeze(db, sharedNow);
+  const freezeId = await beginFreeze(db, computation.basis.earlier, sharedNow);
   try {
     const frozen = await writeLines(db, computation, freezeId, sharedNow);
     const reviewed = await review(db, computation, frozen.summary, finalizing, checkReadiness);
@@ -111,7 +110,7 @@ async function findOpen(
 /** A written freeze: the number of its rows, the summary of its lines, and the columns for the basis. */
 type Frozen = { freezeId: string; rows: number; summary: Summary; basis: ReturnType<typeof columnsOfBasis> };
 
-/** Writes the inputs, lines and settlements of a run under a freeze. */
+/** Writes the lines and settlements of a run under a freeze. */
 async function writeLines(
   db: Db,
   computation: Computation,
@@ -119,10 +118,6 @@ async function writeLines(
   sharedNow: SharedNow,
 ): Promise<Frozen> {
   const { basis } = computation;
-  await transact(db, async (trx) => {
-    await renewFreeze(trx, freezeId, sharedNow);
-    await insertInputs(trx, freezeId, basis.earlier);
-  });
   let rows = basis.earlier.length;
   const summary = await summarize(db, computation, async (page, texts) => {
     const lines = page.flatMap(({ employee: { employeeId, membership }, lines }, index) => {

@@ -11,15 +11,18 @@ import { forUpdate, type SharedNow } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { AppError } from '../../errors.ts';
+import { type Input, insertInputs } from './inputs.ts';
 
 /** The longest time between two pages: each is computed and written in milliseconds, or seconds on a busy machine. */
 const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
-export async function beginFreeze(db: Db, sharedNow: SharedNow): Promise<string> {
+/** Begins a freeze with the inputs of its run, and returns its id. */
+export async function beginFreeze(db: Db, inputs: readonly Input[], sharedNow: SharedNow): Promise<string> {
   const freeze_id = randomUUID();
   await transact(db, async (trx) => {
     const renewed_at = (await sharedNow(trx)).toISOString();
     await trx.insertInto('run_freezes').values({ freeze_id, state: 'writing', renewed_at }).execute();
+    await insertInputs(trx, freeze_id, inputs);
   });
   return freeze_id;
 }
@@ -64,12 +67,14 @@ export async function abandonFreeze(db: Db, freezeId: string): Promise<void> {
 
 /** Removes freezes that were abandoned, or that their process left behind when it died. */
 export async function removeAbandoned(db: Db, sharedNow: SharedNow): Promise<void> {
-  const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
+  const before = ago(await sharedNow(db), LEFT_BEHIND_MS);
+  const freezes = await db
+    .selectFrom('run_freezes')
+    .select('freeze_id')
+    .where((eb) => eb.or([eb('state', '=', 'abandoned'), eb('renewed_at', '<', before)]))
+    .execute();
   for (const { freeze_id } of freezes) {
-    await transact(db, async (trx) => {
-      const now = await sharedNow(trx);
-      await markAbandoned(trx, freeze_id, ago(now, LEFT_BEHIND_MS));
-    });
+    await transact(db, (trx) => markAbandoned(trx, freeze_id, before));
     await removeRows(db, freeze_id);
   }
 }

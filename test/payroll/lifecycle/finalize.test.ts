@@ -328,7 +328,8 @@ onEitherEngine('a clean-up removes nothing of a run that became final after it l
   await put(db, 'r', body(2));
   const looked = Promise.withResolvers<void>();
   const isFinal = Promise.withResolvers<void>();
-  const other = afterReads(open(t, url), () => {
+  const other = afterReads(open(t, url), (rows) => {
+    if (rows[0]?.freeze_id === undefined) return;
     looked.resolve();
     return isFinal.promise;
   });
