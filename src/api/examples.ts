@@ -4,9 +4,16 @@ import { CSV_COLUMNS } from '../payroll/lifecycle/csv.ts';
 type Schema = Readonly<Record<string, unknown>> & { properties?: Record<string, Schema>; items?: Schema };
 type Schemas = Readonly<Record<string, Schema>>;
 type MediaTypes = Record<string, { schema: Schema; example?: unknown }>;
-type Part = { content?: MediaTypes };
-type Operation = { operationId?: string; requestBody?: Part; responses?: Record<string, Part> };
-type Document = { paths?: Record<string, Record<string, Operation>>; components?: { schemas?: Schemas } };
+type DescribedPart = { content?: MediaTypes };
+type DescribedOperation = {
+  operationId?: string;
+  requestBody?: DescribedPart;
+  responses?: Record<string, DescribedPart>;
+};
+type Document = {
+  paths?: Record<string, Record<string, DescribedOperation>>;
+  components?: { schemas?: Schemas };
+};
 
 const RECEIVED = '2026-07-01T15:04:05.000Z';
 const RECORDED = '2026-07-01T15:04:05.120Z';

@@ -9,13 +9,13 @@ import { inReferenceOrder, TAGS } from './reference-order.ts';
 import { type Api, DOCS_PATH, operation } from './route.ts';
 
 type Parameter = { name: string; in: string };
-type Operation = {
+type ListedOperation = {
   operationId?: string;
   parameters?: object[] | undefined;
   responses?: Record<string, unknown>;
   'x-refuses'?: readonly ProblemCode[];
 };
-type Document = { paths?: Record<string, Record<string, Operation>>; components?: object };
+type Document = { paths?: Record<string, Record<string, ListedOperation>>; components?: object };
 
 /** Allows scripts, styles and images from this listener only, and no frames. */
 const DOCS_POLICY = [
@@ -115,7 +115,7 @@ function finish(document: Document): Document {
   return withExamples(standard({ ...rest, components: { ...components, schemas } }) as Document);
 }
 
-function operationsOf({ paths = {} }: Document): Operation[] {
+function operationsOf({ paths = {} }: Document): ListedOperation[] {
   return Object.values(paths).flatMap((path) => Object.values(path));
 }
 

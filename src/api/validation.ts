@@ -6,7 +6,7 @@ import type { Problem } from '../errors.ts';
 import { invalid } from './problem.ts';
 import { toMilliseconds } from './schemas.ts';
 
-type Part = Readonly<Record<string, unknown>>;
+type HttpPart = Readonly<Record<string, unknown>>;
 type Properties = Readonly<Record<string, { type?: unknown; format?: unknown }>>;
 
 /** The problem reported for an unknown name, by part of the request. */
@@ -30,9 +30,9 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   const instants = Object.keys(properties).filter((name) => properties[name]?.format === 'instant');
   return (received: unknown) => {
     const misnamed = isPart(received) ? namingProblems(received, properties, httpPart) : [];
-    const value = httpPart === 'body' ? received : fromText(received as Part, properties);
+    const value = httpPart === 'body' ? received : fromText(received as HttpPart, properties);
     if (misnamed.length === 0 && checker.accepts(value)) {
-      return { value: instants.length === 0 ? value : withStored(value as Part, instants) };
+      return { value: instants.length === 0 ? value : withStored(value as HttpPart, instants) };
     }
     const known = new Set(misnamed.map(({ path }) => path));
     const ofValues = checker.problems(value);
@@ -50,11 +50,11 @@ export const bodyMayBeLeftOut: FastifySchemaCompiler<TSchema> = (part) => {
   return part.httpPart === 'body' ? (body: unknown) => check(body ?? {}) : check;
 };
 
-function isPart(value: unknown): value is Part {
+function isPart(value: unknown): value is HttpPart {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function namingProblems(part: Part, properties: Properties, httpPart: string): Problem[] {
+function namingProblems(part: HttpPart, properties: Properties, httpPart: string): Problem[] {
   const problems: Problem[] = [];
   for (const [name, value] of Object.entries(part)) {
     const path = fieldPath('', name);
@@ -70,7 +70,7 @@ function namingProblems(part: Part, properties: Properties, httpPart: string): P
   return problems;
 }
 
-function fromText(part: Part, properties: Properties): Part {
+function fromText(part: HttpPart, properties: Properties): HttpPart {
   return Object.fromEntries(
     Object.entries(part).map(([name, text]) => [name, parsed(String(text), properties[name]?.type)]),
   );
@@ -83,7 +83,7 @@ function parsed(text: string, type: unknown): unknown {
   return text;
 }
 
-function withStored(part: Part, instants: readonly string[]): Part {
+function withStored(part: HttpPart, instants: readonly string[]): HttpPart {
   const present = instants.filter((name) => part[name] !== undefined);
   return {
     ...part,

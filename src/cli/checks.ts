@@ -9,9 +9,9 @@ const MARKS = {
   fail: ['red', 'FAIL'],
 } as const;
 
-type Result = keyof typeof MARKS;
+type CheckResult = keyof typeof MARKS;
 
-export function markOf(out: Output, result: Result): string {
+export function markOf(out: Output, result: CheckResult): string {
   const [color, word] = MARKS[result];
   return `${out.color(color, word)}  `;
 }
@@ -20,7 +20,7 @@ export function markOf(out: Output, result: Result): string {
  * Prints the checks that did not pass, or all, then the summary, which `outcome` wraps into a line, and a note on stderr
  * if some are left out.
  */
-export function printChecks<Check extends { result: Result }>(
+export function printChecks<Check extends { result: CheckResult }>(
   out: Output,
   { checks, all }: { checks: readonly Check[]; all: boolean },
   print: (check: Check) => void,
@@ -33,8 +33,8 @@ export function printChecks<Check extends { result: Result }>(
 }
 
 /** Returns `2 failures and 1 warning of 42 checks`. */
-export function summaryOf(checks: readonly { result: Result }[]): string {
-  const count = (result: Result): number => checks.filter((check) => check.result === result).length;
+export function summaryOf(checks: readonly { result: CheckResult }[]): string {
+  const count = (result: CheckResult): number => checks.filter((check) => check.result === result).length;
   const [failures, warnings, accepted, unknown] = [
     count('fail'),
     count('warn'),

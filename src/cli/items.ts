@@ -273,13 +273,13 @@ function stateOf({ state, reopened, needs_decision }: ShownItem): string {
   return state === 'open' && needs_decision ? 'needs a decision' : state;
 }
 
-type Sum = Pick<
+type ItemSum = Pick<
   ItemTotals,
   'items' | 'employees' | 'outstanding_member_amount' | 'outstanding_employer_amount'
 >;
 
 function printTotals(out: Output, totals: ItemTotals): void {
-  const columns: readonly Column<Sum & { name: string }>[] = [
+  const columns: readonly Column<ItemSum & { name: string }>[] = [
     ['', ({ name }) => name],
     ['items', ({ items }) => items],
     ['employees', ({ employees }) => employees],

@@ -35,9 +35,9 @@ export function addScheduleCommands(program: Command): void {
   addShowCommand(schedule, 'schedule', "Show an employer's pay dates of all years.", print);
 }
 
-type Row = Omit<Schedule, 'pay_dates'> & PayDate;
+type PayDateRow = Omit<Schedule, 'pay_dates'> & PayDate;
 
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: readonly Column<PayDateRow>[] = [
   ['pay frequency', (row) => row.pay_frequency],
   ['pay group', (row) => row.pay_group],
   ['pay date', (row) => row.pay_date],

@@ -17,16 +17,16 @@ export type Viewer = {
 };
 
 /** When something was recorded. Requests have no position in the ledger. */
-type Recorded = { readonly position?: number; readonly recorded_at: string };
+type RecordedFact = { readonly position?: number; readonly recorded_at: string };
 
 /** The parts of an employee that some employers may see. One of these employers reported the employee. */
 export type Sight = {
   /** Whether the employee belongs to one of them now. */
   readonly isCurrent: boolean;
   /** Returns whether the employee had not moved away from them when it was recorded. */
-  readonly sees: (recorded: Recorded) => boolean;
+  readonly sees: (recorded: RecordedFact) => boolean;
   /** Returns whether the employee belonged to one of them when it was recorded. */
-  readonly belonged: (recorded: Recorded) => boolean;
+  readonly belonged: (recorded: RecordedFact) => boolean;
   /** Returns whether a census or change reported an employment with one of them. */
   readonly names: (sourceId: string) => boolean;
   /** Returns whether a census reported an employment, with any employer. */

@@ -19,7 +19,7 @@ import { computeRun } from '../../src/payroll/compute/compute.ts';
 import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
 import { type NewDecision, recordDecisions } from '../../src/payroll/facts/decisions.ts';
-import { type Recorded, recordTaken } from '../../src/payroll/facts/taken.ts';
+import { recordTaken, type TakenResult } from '../../src/payroll/facts/taken.ts';
 import {
   type CheckReadiness,
   type Finalized,
@@ -376,7 +376,7 @@ export function rowsOf(...rows: Given[]): RowResult[] {
   return rows.map((fields, index) => ({ path: `lines[${index}]`, fields }));
 }
 
-export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<Recorded> {
+export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<TakenResult> {
   return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), acting(LATELY));
 }
 

@@ -26,7 +26,7 @@ import { type Context, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { counted, printResult, withProgress } from '../output.ts';
 
-type Result = { path: string; outcome: Accepted['outcome']; change_id: string | null };
+type ReportedChange = { path: string; outcome: Accepted['outcome']; change_id: string | null };
 
 /**
  * Reports the changes in a file, all of one kind. A wrong row rejects the file before anything is accepted. Each
@@ -112,8 +112,8 @@ async function accept(
   { file, kind, keyOf, actor }: Reporting,
   done: (changes: number) => void,
   signal: AbortSignal,
-): Promise<Result[]> {
-  const results: Result[] = [];
+): Promise<ReportedChange[]> {
+  const results: ReportedChange[] = [];
   let some: Pending[] = [];
   const flush = async (): Promise<void> => {
     for (const [index, accepted] of (await acceptChanges(accepting, some)).entries()) {
@@ -133,8 +133,8 @@ async function accept(
   return results;
 }
 
-function summarize({ out }: Context, results: readonly Result[], rows: number): void {
-  const count = (outcome: Result['outcome']): number =>
+function summarize({ out }: Context, results: readonly ReportedChange[], rows: number): void {
+  const count = (outcome: ReportedChange['outcome']): number =>
     results.filter((result) => result.outcome === outcome).length;
   const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
   printResult(out, { changes: rows, accepted, repeated, conflicts, results }, () => {

@@ -29,9 +29,9 @@ const PLANS: readonly Plan[] = [
 const NOT_SCHEDULED = 'employees-not-scheduled';
 const REASON = 'paid elsewhere until the next run';
 
-type Payroll = Plan & Calendar & { employerId: string };
+type DemoPayroll = Plan & Calendar & { employerId: string };
 
-function payrollsOf({ stage, now }: Scene): Payroll[] {
+function payrollsOf({ stage, now }: Scene): DemoPayroll[] {
   return [...stage.censuses.keys()].map((employerId, nth) => {
     const plan = PLANS[nth % PLANS.length] as Plan;
     return { employerId, ...plan, ...calendarOf(plan.frequency, now()) };
@@ -66,7 +66,7 @@ async function runPayroll(scene: Scene): Promise<void> {
 }
 
 /** Checks that every employee with a different pay frequency is named, with the reason, and fails readiness. */
-async function expectLeftOut(scene: Scene, run: PayrollRun, payroll: Payroll): Promise<void> {
+async function expectLeftOut(scene: Scene, run: PayrollRun, payroll: DemoPayroll): Promise<void> {
   const { stage, show, confirm } = scene;
   const others = othersOf(scene, payroll).map(({ employee_id }) => employee_id);
   for (const { employee_id, reason } of run.not_in_run) show(`Not in the run: ${employee_id} (${reason}).`);
@@ -81,14 +81,14 @@ async function expectLeftOut(scene: Scene, run: PayrollRun, payroll: Payroll): P
 }
 
 /** Sets a pay schedule for each pay frequency in the employer's census. */
-async function scheduleOthers(scene: Scene, payroll: Payroll): Promise<void> {
+async function scheduleOthers(scene: Scene, payroll: DemoPayroll): Promise<void> {
   const others = otherPayrolls(scene, payroll);
   await putSchedules(scene, [payroll, ...others]);
   scene.show(`Payroll adds the missing schedules: ${others.map((one) => one.frequency).join(', ')}.`);
 }
 
 /** Runs the payrolls of the employees whose pay frequency is not the usual one, and checks that none is left out. */
-async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
+async function runOthers(scene: Scene, payroll: DemoPayroll): Promise<void> {
   const { employerId } = payroll;
   let employees = 0;
   for (const other of otherPayrolls(scene, payroll)) {
@@ -102,19 +102,19 @@ async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
   scene.confirm(`Every employee of ${employerId} with a deduction is in a run.`);
 }
 
-function otherPayrolls(scene: Scene, payroll: Payroll): Payroll[] {
+function otherPayrolls(scene: Scene, payroll: DemoPayroll): DemoPayroll[] {
   const frequencies = new Set(othersOf(scene, payroll).map((one) => one.pay_frequency as PayFrequency));
   const now = scene.now();
   return [...frequencies].map((frequency) => ({ ...payroll, frequency, ...calendarOf(frequency, now) }));
 }
 
 /** Returns the employer's employees whose pay frequency is not the usual one. */
-function othersOf({ stage }: Scene, { employerId, frequency }: Payroll) {
+function othersOf({ stage }: Scene, { employerId, frequency }: DemoPayroll) {
   const { employees = [] } = stage.censuses.get(employerId) ?? {};
   return employees.filter((employee) => employee.pay_frequency !== frequency);
 }
 
-async function putSchedules({ stage }: Scene, [first, ...others]: readonly [Payroll, ...Payroll[]]) {
+async function putSchedules({ stage }: Scene, [first, ...others]: readonly [DemoPayroll, ...DemoPayroll[]]) {
   const schedules = [first, ...others].map(({ frequency, payDates }) => ({
     pay_frequency: frequency,
     pay_group: null,
@@ -126,7 +126,7 @@ async function putSchedules({ stage }: Scene, [first, ...others]: readonly [Payr
 }
 
 /** Takes deductions that are in effect when the pay period ends. */
-async function putPolicy({ stage, show }: Scene, { employerId, first }: Payroll): Promise<void> {
+async function putPolicy({ stage, show }: Scene, { employerId, first }: DemoPayroll): Promise<void> {
   const policy = {
     effective_from: `${first.pay_date.slice(0, 'YYYY'.length)}-01-01`,
     applies_on: 'period_end',
@@ -212,7 +212,7 @@ function pathOf({ id }: Pick<PayrollRun, 'id'>): string {
 
 async function putRun(
   { stage, show }: Scene,
-  { employerId, frequency }: Payroll,
+  { employerId, frequency }: DemoPayroll,
   date: PayDate,
   name = employerId,
 ): Promise<PayrollRun> {

@@ -63,7 +63,7 @@ export function addOverrideCommands(run: Command): void {
     .requiredOption(...DEDUCTION)
     .json()
     .records('run.remove-override')
-    .doesOnDatabase(async (context, runId: string, options: Overridden) => {
+    .doesOnDatabase(async (context, runId: string, options: DeductionOptions) => {
       const { db, out } = context;
       const { employee: employeeId, deduction: deductionId } = options;
       const outcome = await dropOverride(db, { runId, employeeId, deductionId }, actingIn(context));
@@ -76,8 +76,8 @@ export function addOverrideCommands(run: Command): void {
     });
 }
 
-type Overridden = { employee: string; deduction: string };
-type Options = Overridden & { employeeAmount: Cents; employerAmount: Cents; reason: string };
+type DeductionOptions = { employee: string; deduction: string };
+type Options = DeductionOptions & { employeeAmount: Cents; employerAmount: Cents; reason: string };
 
 function notOpen() {
   return failed('the run is no longer open: void it with "benefits-sidecar run void" and create another run');

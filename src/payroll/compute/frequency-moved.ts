@@ -9,7 +9,7 @@ import { isListed } from './shares.ts';
 
 type List = StoredBasis['schedules'][number];
 /** The part of a list that an employee is paid by: `count` of its checks. `since`: the end of its first period. */
-type Part = { list: List; count: number; since: string };
+type YearPart = { list: List; count: number; since: string };
 /** `checks`: `33 of 52 weekly and 9 of 26 biweekly checks`. `share`: `51/52 of the year`. */
 type SharesOfYear = { checks: string; share: string };
 
@@ -22,7 +22,7 @@ export function sharesAfterMove(computation: Computation, employee: RunEmployee)
   const employment = employmentAt(employee.employments, run);
   if (run.kind !== 'regular' || run.scheme !== 'annualized' || run.pay_dates !== null) return null;
   if (employment === undefined || !hasSeveralFrequencies(employment) || !isListed(computation)) return null;
-  const parts = basis.schedules.flatMap((list): Part[] => {
+  const parts = basis.schedules.flatMap((list): YearPart[] => {
     const ends = list.period_ends.filter((day) => listOn(employment, basis.schedules, day) === list);
     return ends.length === 0 ? [] : [{ list, count: ends.length, since: ends[0] as string }];
   });
@@ -77,7 +77,7 @@ function hasEarlierCheck({ run, earlier }: Computation, employee: RunEmployee, m
 }
 
 /** Returns the sum of the parts as a fraction in lowest terms. */
-function sumOf(parts: readonly Part[]): [numerator: number, denominator: number] {
+function sumOf(parts: readonly YearPart[]): [numerator: number, denominator: number] {
   let [numerator, denominator] = [0, 1];
   for (const { count, list } of parts) {
     const checks = list.period_ends.length;

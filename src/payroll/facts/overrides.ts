@@ -9,7 +9,7 @@ import type { Override } from '../records/basis.ts';
 export type NewOverride = Omit<Override, 'record_id'> & { reason: string };
 
 type RunOfOverride = { runId: string; employerId: string };
-type Overridden = Pick<Override, 'employee_id' | 'deduction_id'>;
+type OverrideKey = Pick<Override, 'employee_id' | 'deduction_id'>;
 
 /** An override with its reason, and the person or program that set it. */
 export type MadeOverride = Override & { reason: string; created_by: Actor; created_at: string };
@@ -81,7 +81,7 @@ export async function setOverride(
 export async function removeOverride(
   trx: Trx,
   { runId, employerId }: RunOfOverride,
-  { employee_id, deduction_id }: Overridden,
+  { employee_id, deduction_id }: OverrideKey,
   acting: Acting,
 ): Promise<boolean> {
   if (!(await dropOverride(trx, runId, { employee_id, deduction_id }))) return false;
@@ -100,7 +100,7 @@ export async function removeOverride(
 async function dropOverride(
   trx: Trx,
   runId: string,
-  { employee_id, deduction_id }: Overridden,
+  { employee_id, deduction_id }: OverrideKey,
 ): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('run_overrides')

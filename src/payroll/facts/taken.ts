@@ -45,7 +45,7 @@ export const TakenReport = component(
 type TakenReport = Static<typeof TakenReport>;
 
 /** `isRepeated`: an earlier request with the same idempotency key recorded the report. */
-export type Recorded = ({ ok: true; isRepeated: boolean } & TakenReport) | RowsRefused;
+export type TakenResult = ({ ok: true; isRepeated: boolean } & TakenReport) | RowsRefused;
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
@@ -61,7 +61,7 @@ export async function recordTaken(
   rows: Rows,
   acting: Acting,
   idempotencyKey: string | null = null,
-): Promise<Recorded> {
+): Promise<TakenResult> {
   const { run_id, employer_id } = stored;
   const problems = createProblems();
   let lines = 0;

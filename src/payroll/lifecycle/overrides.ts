@@ -53,7 +53,7 @@ export async function shownOverrides(db: Db, runId: string): Promise<PayrollRunO
 }
 
 /** A deduction of an employee in a run. */
-export type Overridden = { runId: string; employeeId: string; deductionId: string };
+export type OverriddenDeduction = { runId: string; employeeId: string; deductionId: string };
 
 export type Overriding = { member: Cents; employer: Cents; reason: string };
 
@@ -69,7 +69,7 @@ type SetOverride =
  */
 export async function overrideAmounts(
   db: Db,
-  overridden: Overridden,
+  overridden: OverriddenDeduction,
   { member, employer, reason }: Overriding,
   acting: Acting,
 ): Promise<SetOverride> {
@@ -111,7 +111,7 @@ function isSame(known: NewOverride, override: NewOverride): boolean {
 async function regularAmounts(
   db: Db,
   stored: StoredRun,
-  { employeeId, deductionId }: Overridden,
+  { employeeId, deductionId }: OverriddenDeduction,
 ): Promise<{ member: string | null; employer: string | null } | { problems: Problem[] }> {
   const basis = await resolveBasis(db, stored.run_id, bodyOf(stored));
   const computation = await computationOf(db, stored.run_id, basis, [employeeId]);
@@ -130,7 +130,7 @@ async function regularAmounts(
 /** Removes an override from an open run, which then takes the regular amounts. */
 export function dropOverride(
   db: Db,
-  { runId, employeeId, deductionId }: Overridden,
+  { runId, employeeId, deductionId }: OverriddenDeduction,
   acting: Acting,
 ): Promise<'removed' | 'none' | 'unknown' | 'not-open'> {
   return transact(db, async (trx) => {

@@ -46,10 +46,14 @@ function replaced(before: readonly Schedule[], schedules: readonly Schedule[], y
   return merged;
 }
 
-type Change = { year: string; before: readonly Schedule[]; after: readonly Schedule[] };
+type YearChange = { year: string; before: readonly Schedule[]; after: readonly Schedule[] };
 
 /** A run without a group must keep its date in every list of its frequency; other runs in the list of their group. */
-async function assertDatesKept(trx: Trx, employerId: string, { year, before, after }: Change): Promise<void> {
+async function assertDatesKept(
+  trx: Trx,
+  employerId: string,
+  { year, before, after }: YearChange,
+): Promise<void> {
   const runs = await regularRunsOf(trx, employerId);
   const lacksDate = runs.filter(({ pay_frequency, pay_group, pay_date }) => {
     if (yearOf(pay_date) !== year) return false;

@@ -26,12 +26,12 @@ export const SettingDifference = component(
 export type SettingDifference = Static<typeof SettingDifference>;
 
 type Values = Record<string, unknown>;
-type Recorded = Pick<AuditRecord, 'action' | 'employer_id' | 'details'>;
+type SettingRecord = Pick<AuditRecord, 'action' | 'employer_id' | 'details'>;
 
 /** Returns the differences that an action made in stored settings; none for an action on anything else. */
 export async function settingDifferences(
   db: Db,
-  { action, employer_id, details }: Recorded,
+  { action, employer_id, details }: SettingRecord,
 ): Promise<SettingDifference[]> {
   const { before, after } = details;
   switch (action) {
