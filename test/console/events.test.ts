@@ -123,6 +123,8 @@ t.test('an event starts with its consequence for paychecks and the action that h
     await page.getByRole('region', { name: 'What helps' }).textContent(),
     /evt_number.* It contains 210\.5\./,
   );
+  await page.goto('/events/evt_old');
+  t.match(await page.getByRole('region', { name: 'Contents' }).innerText(), /Starts\s+Jul 10, 2026/);
   await assertAccessible(t, page, 'an event that needs a correction');
   const specialist = await opened('/events/evt_number', { token: await tokenWith('events:read') });
   const main = await specialist.getByRole('main').textContent();

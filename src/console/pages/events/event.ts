@@ -11,7 +11,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { employerAdviceFor } from '../ledger/terms.ts';
 import { bodies } from './bodies.ts';
-import { advice, consequence, effectLabel, messageFor } from './labels.ts';
+import { advice, consequence, dayIn, effectLabel, messageFor } from './labels.ts';
 
 type Event = Schemas['Event'];
 type Conflicts = Event['conflicts'];
@@ -143,7 +143,8 @@ function summary(event: Event, may: Visit['may']): Html {
 }
 
 /** Returns what the event names; null for a user who may not see it, and for an event that names nothing. */
-function contentsOf({ subject, effects }: Event, may: Visit['may']): Html | null {
+function contentsOf(event: Event, may: Visit['may']): Html | null {
+  const { subject, effects } = event;
   if (subject === null) return null;
   const { employee_id, employer_id, deduction_id, line_of_coverage, period } = subject;
   if (employee_id === null && employer_id === null) return null;
@@ -158,6 +159,8 @@ function contentsOf({ subject, effects }: Event, may: Visit['may']): Html | null
     ['Line of coverage', line_of_coverage !== null && term(line_of_coverage)],
     ['Employee contribution', amount(subject.member_contribution)],
     ['Employer contribution', amount(subject.employer_contribution)],
+    ['Starts', dayIn(event, 'effective_start')],
+    ['Ends', dayIn(event, 'effective_end')],
     ['Deduction', deduction_id !== null && deductionLink(deduction_id)],
     ['Version', version && `${version.version}, at ledger position ${version.position}`],
     [

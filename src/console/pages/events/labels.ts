@@ -7,7 +7,8 @@ import {
   DEDUCTION_UPDATED,
 } from '../../../contract/events.ts';
 import type { Tone } from '../../elements/facts.ts';
-import { dayText, money, plain } from '../../elements/format.ts';
+import { dayOf, dayText, money, plain } from '../../elements/format.ts';
+import type { Content } from '../../html.ts';
 
 type Event = Schemas['Event'];
 type Summary = Schemas['EventSummary'];
@@ -133,13 +134,24 @@ const QUOTED_MAX = 60;
 /** Returns the value that the reason is about, as in `data.period: must be …`; empty if it cannot be read. */
 function sentValue({ reason, body }: Event): string {
   const [, field] = /^data\.(\w+)[:\s]/.exec(reason ?? '') ?? [];
-  if (field === undefined || body === null) return '';
+  const value = field === undefined ? undefined : sentField(body, field);
+  const isShort = typeof value === 'number' || (typeof value === 'string' && value.length <= QUOTED_MAX);
+  return isShort ? ` It contains ${JSON.stringify(value)}.` : '';
+}
+
+/** Returns a day that an event contains, also one that could not be applied; as it was sent if it is no date. */
+export function dayIn({ body }: Pick<Event, 'body'>, field: 'effective_start' | 'effective_end'): Content {
+  const value = sentField(body, field);
+  if (typeof value !== 'string') return null;
+  return /^\d{4}-(0[1-9]|1[0-2])-\d\d$/.test(value) ? dayOf(value) : value.slice(0, QUOTED_MAX);
+}
+
+/** Returns a field of the data in a body; undefined if it cannot be read. */
+function sentField(body: string | null, field: string): unknown {
   try {
-    const value: unknown = JSON.parse(body).data?.[field];
-    const isShort = typeof value === 'number' || (typeof value === 'string' && value.length <= QUOTED_MAX);
-    return isShort ? ` It contains ${JSON.stringify(value)}.` : '';
+    return body === null ? undefined : JSON.parse(body).data?.[field];
   } catch {
-    return '';
+    return undefined;
   }
 }
 
