@@ -2,7 +2,7 @@ import t from 'tap';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { report } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
-import { employ } from '../support/payroll.ts';
+import { employ, schedule, setSchedules } from '../support/payroll.ts';
 import { listed, put } from './deductions.ts';
 import { cells } from './runs-stage.ts';
 import { follow, HOSTILE, openConsole } from './stage.ts';
@@ -175,6 +175,20 @@ t.test('an employee page shows employment, deductions, changes, open items and t
   t.match(await other.getByRole('main').textContent(), 'changes (changes:read) and open items (runs:read)');
   t.equal(await other.getByRole('link', { name: change }).count(), 0);
   t.equal(await other.getByRole('table', { name: 'Employment changes' }).count(), 0);
+});
+
+t.test('an unknown pay frequency shows what a run uses: that of the only pay schedule', async (t) => {
+  const { db, opened } = await openConsole(t);
+  await employ(db, 'emp-1', { pay_frequency: null });
+  await put(db, 'd1', 'emp-1');
+  await setSchedules(db, [schedule()]);
+  const frequency = async () => {
+    const page = await opened('/employees/emp-1');
+    return (await cells(page, 'Employment'))[0]?.[5];
+  };
+  t.equal(await frequency(), 'biweeklythe employer’s only pay schedule');
+  await setSchedules(db, [schedule(), schedule({ pay_group: 'north' })]);
+  t.equal(await frequency(), 'unknown');
 });
 
 t.test('an unknown employee or deduction returns 404 with a search form', async (t) => {

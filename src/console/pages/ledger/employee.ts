@@ -5,7 +5,7 @@ import { empty, state } from '../../elements/facts.ts';
 import { dayOf, dayText, instant, plain, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import * as links from '../../elements/links.ts';
-import { PAGE_ROWS, table } from '../../elements/list.ts';
+import { PAGE_ROWS, table, withNote } from '../../elements/list.ts';
 import {
   lastPaychecks,
   type Paycheck,
@@ -19,7 +19,7 @@ import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
 import { itemsPath } from '../items/labels.ts';
 import { itemColumns } from '../items/list.ts';
 import { notFound } from './list.ts';
-import { nextPaychecks } from './next-paycheck.ts';
+import { type DuePayrolls, nextPaychecks, payrollsOfEmployee } from './next-paycheck.ts';
 import {
   type Change,
   changeList,
@@ -59,12 +59,13 @@ export function employeePages({ page }: Console): void {
     const { employer_id, roster } = employee;
     // A hidden part must not look like an empty one.
     const hidden = employee.left_out.map(({ part, scope }) => `${plain(part)} (${scope})`).join(' and ');
+    const due = await payrollsOfEmployee(visit, employee);
     const body = html`
       ${employerAdviceFor([{ employer_id, matched: roster.length > 0 }])}
-      ${roster.length > 0 && employments(employee.employments, today)}
+      ${roster.length > 0 && employments(employee.employments, due, today)}
       ${unappliedNotice(employee.unapplied, visit)}
       ${employee.unapplied_notice !== null && html`<p class="problem">${employee.unapplied_notice}.</p>`}
-      ${await nextPaychecks(visit, employee)}
+      ${await nextPaychecks(visit, employee, due)}
       ${await deductionsOf(employee, visit)}
       ${itemsOf(employee, visit)}
       ${changesOf(employee)}
@@ -76,7 +77,7 @@ export function employeePages({ page }: Console): void {
   });
 }
 
-function employments(list: readonly Employment[], today: string): Html {
+function employments(list: readonly Employment[], due: DuePayrolls, today: string): Html {
   const rows = list.flatMap(({ spells, ...employment }) =>
     spells.map((spell) => ({ ...employment, ...spell })),
   );
@@ -86,9 +87,19 @@ function employments(list: readonly Employment[], today: string): Html {
     ['Hired', ({ hire_date }) => (hire_date === null ? 'Unknown' : dayOf(hire_date)), 'date'],
     ['Terminated', lastDay, 'date'],
     ['Status', ({ employment_status }) => term(employment_status ?? 'unknown')],
-    ['Pay frequency', ({ pay_frequency }) => term(pay_frequency ?? 'unknown')],
+    ['Pay frequency', (row) => frequencyOf(row, due.get(row.employer_id) ?? [])],
     ['Pay group', ({ pay_group }) => pay_group ?? '–'],
   ]);
+}
+
+/** Renders the pay frequency, or the one that a run uses without: that of the employer's only schedule. */
+function frequencyOf(
+  { pay_frequency }: Pick<Employment, 'pay_frequency'>,
+  due: readonly Schemas['PayrollDue'][],
+): Html {
+  const only = due.length === 1 ? due[0]?.pay_frequency : null;
+  if (pay_frequency === null && only != null) return withNote(term(only), 'the employer’s only pay schedule');
+  return term(pay_frequency ?? 'unknown');
 }
 
 function lastDay({ termination_date, contradicted_on }: Spell): Content {

@@ -14,22 +14,34 @@ type Line = Schemas['Line'];
 /** An employee has a handful of lines. */
 const LINES = 100;
 
-/** Renders the lines of each open run that has any; nothing for a user who may not read runs. */
-export async function nextPaychecks(
+export type DuePayrolls = ReadonlyMap<string, readonly Schemas['PayrollDue'][]>;
+
+/** Returns the payrolls that are due of the employers of an employee; none for a user who may not read runs. */
+export async function payrollsOfEmployee(
   { api, may }: Visit,
-  { id: employee_id, employments }: Schemas['Employee'],
+  { employments }: Schemas['Employee'],
+): Promise<DuePayrolls> {
+  const due = new Map<string, Schemas['PayrollDue'][]>();
+  if (!may('runs:read')) return due;
+  for (const { employer_id } of employments)
+    due.set(employer_id, (await api.get('/v1/payrolls-due', { employer_id })).data);
+  return due;
+}
+
+/** Renders the lines of each open run that has any. */
+export async function nextPaychecks(
+  { api }: Visit,
+  { id: employee_id }: Schemas['Employee'],
+  due: DuePayrolls,
 ): Promise<Html[]> {
-  if (!may('runs:read') || !fitsPath(employee_id)) return [];
+  if (!fitsPath(employee_id)) return [];
   const shown: Html[] = [];
-  for (const employer_id of new Set(employments.map((employment) => employment.employer_id))) {
-    const { data: payrolls } = await api.get('/v1/payrolls-due', { employer_id });
-    for (const { run_id, pay_date, state: now } of payrolls) {
-      if (run_id === null || pay_date === null || now === 'finalized') continue;
-      const list = { run_id, employee_id, limit: LINES };
-      // A run that cannot be computed has no lines, and its page states why.
-      const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 409, 422);
-      if (data !== undefined && data.data.length > 0) shown.push(paycheck(data.data, { run_id, pay_date }));
-    }
+  for (const { run_id, pay_date, state: now } of [...due.values()].flat()) {
+    if (run_id === null || pay_date === null || now === 'finalized') continue;
+    const list = { run_id, employee_id, limit: LINES };
+    // A run that cannot be computed has no lines, and its page states why.
+    const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 409, 422);
+    if (data !== undefined && data.data.length > 0) shown.push(paycheck(data.data, { run_id, pay_date }));
   }
   return shown;
 }
