@@ -55,7 +55,7 @@ function changesOf(record: AuditRecord, { may }: Visit): Html {
   const { differences, difference_count, employer_id, details } = record;
   const from = details.effective_from;
   const list = table(differences, { caption: 'Changed values', captionHidden: true, stacked: true }, [
-    ['Setting', ({ of }) => settingOf(of), 'name'],
+    ['Setting', ({ of }) => html`<span class="term">${settingOf(of)}</span>`, 'name'],
     ['Before', ({ of, before }) => valueInWords(of, before), 'wide'],
     ['After', ({ of, after }) => valueInWords(of, after), 'wide'],
   ]);
