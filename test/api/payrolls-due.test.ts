@@ -21,7 +21,7 @@ onEachEngine('a payroll goes from not started over review to ready and final', a
   t.match(row, {
     id: 'acme biweekly',
     ...{ pay_date: FIRST, period_start: '2026-06-29', period_end: '2026-07-12', next_pay_date: SECOND },
-    ...{ state: 'not_started', run_id: null, computation: null },
+    ...{ state: 'not_started', run_id: null, voided_run_id: null, computation: null },
     missing: ['payroll_codes', 'payroll_policy'],
   });
   await put('r');
@@ -39,7 +39,9 @@ onEachEngine('a payroll goes from not started over review to ready and final', a
   t.match(await due(payroll), [{ state: 'finalized', run_id: 'r' }], 'although another run is open');
   await payroll.call({ method: 'DELETE', url: `${RUNS}/again` });
   await post('/r/void', { reason: 'a test' });
-  t.match(await due(payroll), [{ state: 'not_started', run_id: null }]);
+  t.match(await due(payroll), [{ state: 'not_started', run_id: null, voided_run_id: 'r' }]);
+  await put('repeated');
+  t.match(await due(payroll), [{ run_id: 'repeated', voided_run_id: null }]);
 });
 
 onEitherEngine('a pay date that passed after a finalized one is overdue', async (t) => {

@@ -29,6 +29,18 @@ t.test('a payroll after the next one can be opened from the runs of its employer
   t.match(await run('acme-biweekly-2026-07-31'), { state: 'open', pay_date: '2026-07-31' });
 });
 
+t.test('a payroll whose run was voided shows that and is run again', async (t) => {
+  const { opened, finalized, call } = await openPayroll(t);
+  await finalized('r', '2026-07-17');
+  await call({ method: 'POST', url: '/v1/payroll-runs/r/void', body: { reason: 'a test' } });
+  const page = await opened('/');
+  const row = page.getByRole('row', { name: /acme/ });
+  t.match(await row.textContent(), /Not started.*Its run was voided/);
+  t.equal(await row.getByRole('link', { name: 'Its run was voided' }).getAttribute('href'), '/runs/r');
+  await click(page, /^Run again/);
+  await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
+});
+
 const TWO = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
 
 t.test('one click starts every payroll, and the list shows what each needs', async (t) => {

@@ -61,6 +61,9 @@ const PayrollDueRow = field.component(
         '`ready`: every check passed when the run was last computed.',
     ),
     run_id: field.nullableText('The open or finalized run of the pay date.'),
+    voided_run_id: field.nullableText(
+      'The run of the pay date that was voided last, if there is no other run.',
+    ),
     missing: Type.Array(field.oneOf(MISSING), {
       description:
         'What the employer lacks for payroll. `next_pay_dates`: the pay schedule ends within 60 days.',

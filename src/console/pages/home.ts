@@ -186,8 +186,10 @@ function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
 }
 
 /** Renders the state of a payroll, and when its run was computed last. */
-function stateOf({ state: now, computation }: Payroll, visit: Visit): Html {
+function stateOf({ state: now, computation, voided_run_id }: Payroll, visit: Visit): Html {
   const word = state(...STATES[now]);
+  if (voided_run_id !== null)
+    return withNote(word, html`<small><a href=${runPath(voided_run_id)}>Its run was voided</a></small>`);
   if (computation === null) return word;
   const { position, computed_at } = computation;
   const note = `Computed ${age(computed_at, visit.now)}`;

@@ -80,7 +80,7 @@ export function payrollAction(
   label?: string,
   after?: string,
 ): Html | null {
-  const { run_id, state: now } = payroll;
+  const { run_id, state: now, voided_run_id } = payroll;
   if (payroll.pay_date === null) return null;
   const named = label === undefined ? ' the payroll of ' : ': ';
   const hidden = html`<span class="hidden-label">${named + nameOf(payroll)}</span>`;
@@ -94,7 +94,7 @@ export function payrollAction(
   return html`
     <form hx-post="/payrolls/open">
       ${payrollFields(payroll)}
-      <button type="submit" class=${label === undefined ? 'quiet' : undefined}>${label ?? 'Start'}${hidden}</button>
+      <button type="submit" class=${label === undefined ? 'quiet' : undefined}>${label ?? (voided_run_id === null ? 'Start' : 'Run again')}${hidden}</button>
     </form>
   `;
 }

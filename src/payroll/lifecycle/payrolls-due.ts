@@ -8,7 +8,7 @@ import type { Db } from '../../database/tables.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
 import { approvedEtags } from '../records/approvals.ts';
 import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
-import { currentRegularRuns, lastPayDates } from '../records/regular-runs.ts';
+import { currentRegularRuns, lastPayDates, voidedRegularRuns } from '../records/regular-runs.ts';
 import {
   employersWithApproval,
   employersWithCodes,
@@ -59,6 +59,8 @@ export type PayrollDue = {
   last_pay_date: string | null;
   state: PayrollState;
   run_id: string | null;
+  /** The voided run that a new one would repeat. */
+  voided_run_id: string | null;
   missing: Missing[];
   computation: (StoredComputation & { is_outdated: boolean }) | null;
 };
@@ -104,7 +106,7 @@ export async function payrollsDue(
     computation.revision !== data.revision ||
     now.getTime() - Date.parse(computation.computed_at) > OUTDATED_MS;
 
-  const due = [...new Set(known)].flatMap((employer_id): PayrollDue[] => {
+  const due = [...new Set(known)].flatMap((employer_id): Due[] => {
     const missing = MISSING.filter(
       (what) =>
         (what === 'census' && !counted.has(employer_id)) ||
@@ -113,7 +115,7 @@ export async function payrollsDue(
     );
     const lists = schedules.get(employer_id) ?? [];
     if (lists.length === 0) return [withoutDate({ employer_id, missing, lacks: 'pay_schedule' })];
-    return lists.map((schedule): PayrollDue => {
+    return lists.map((schedule): Due => {
       const key = { employer_id, ...schedule };
       const text = textOf(key);
       const dated = dueOf(schedule, runsByKey.get(text) ?? [], lasts.get(text) ?? null, today);
@@ -141,7 +143,25 @@ export async function payrollsDue(
       };
     });
   });
-  return due.toSorted((row, other) => (sortKeyOf(row) < sortKeyOf(other) ? -1 : 1));
+  const repeated = await voidedRuns(db, due);
+  return due
+    .map((row) => ({ ...row, voided_run_id: repeated.get(sortKeyOf(row)) ?? null }))
+    .toSorted((row, other) => (sortKeyOf(row) < sortKeyOf(other) ? -1 : 1));
+}
+
+type Due = Omit<PayrollDue, 'voided_run_id'>;
+
+/** Returns the run voided last of each payroll that has no other run, by its sort key. */
+async function voidedRuns(db: Db, due: readonly Due[]): Promise<Map<string, string>> {
+  const without = due.filter(({ run_id, pay_date }) => run_id === null && pay_date !== null);
+  const employers = [...new Set(without.map(({ employer_id }) => employer_id))];
+  const payDates = [...new Set(without.flatMap(({ pay_date }) => pay_date ?? []))];
+  const keys = new Set(without.map(sortKeyOf));
+  const voided = (await voidedRegularRuns(db, employers, payDates)).filter((run) => keys.has(sortKeyOf(run)));
+  const inOrderOfVoid = voided.toSorted((run, other) =>
+    (run.voided_at ?? '') < (other.voided_at ?? '') ? -1 : 1,
+  );
+  return new Map(inOrderOfVoid.map((run) => [sortKeyOf(run), run.run_id]));
 }
 
 type Dated = PayDate & {
@@ -200,7 +220,7 @@ function withoutDate({
   employer_id,
   missing,
   lacks,
-}: Pick<PayrollDue, 'employer_id' | 'missing'> & { lacks: Missing }): PayrollDue {
+}: Pick<Due, 'employer_id' | 'missing'> & { lacks: Missing }): Due {
   return {
     ...{ employer_id, pay_frequency: null, pay_group: null, state: 'needs_setup', run_id: null },
     ...{ pay_date: null, period_start: null, period_end: null, next_pay_date: null, last_pay_date: null },
@@ -222,6 +242,6 @@ function textOf({ employer_id, pay_frequency, pay_group }: Key): string {
 }
 
 /** Payrolls without a date come last. */
-export function sortKeyOf(due: PayrollDue): string {
+export function sortKeyOf(due: Key & { pay_date: string | null }): string {
   return `${due.pay_date ?? '~'} ${textOf(due)}`;
 }

@@ -45,6 +45,20 @@ export async function currentRegularRuns(db: Db, employers: Employers, day: stri
   return [...open, ...finalized];
 }
 
+/** Returns the voided regular runs of employers on pay dates, in no order. */
+export async function voidedRegularRuns(db: Db, employers: readonly string[], payDates: readonly string[]) {
+  if (payDates.length === 0) return [];
+  return db
+    .selectFrom('payroll_runs')
+    .select(PAYROLL)
+    .select('voided_at')
+    .where('state', '=', sql.lit('voided'))
+    .where('kind', '=', sql.lit('regular'))
+    .where(isOneOf(db, 'employer_id', employers))
+    .where(isOneOf(db, 'pay_date', payDates))
+    .execute();
+}
+
 /** Returns the figures of finalized runs by run id. */
 export async function finalFigures(db: Db, runIds: readonly string[]) {
   const query = db.selectFrom('payroll_runs').select(['run_id', 'totals', 'outcome']);
