@@ -28,9 +28,9 @@ onEitherEngine('a token gets 403 on every route without its scope, also for unkn
         if (needed === 'any' || needed === 'self' || allows([scope], needed as Scope)) {
           t.notOk([401, 403].includes(status), `${scope} may ${method} ${url}: ${status}`);
         } else {
-          t.equal(status, 403, `${scope} may not ${method} ${url}`);
-          t.match(json.detail, needed);
-          t.match(headers['www-authenticate'], `error="insufficient_scope", scope="${needed}"`);
+          const refusal = { status, detail: json.detail, challenge: headers['www-authenticate'] };
+          const challenge = `error="insufficient_scope", scope="${needed}"`;
+          t.match(refusal, { status: 403, detail: needed, challenge }, `${scope} may not ${method} ${url}`);
         }
       }
     }
