@@ -162,8 +162,11 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
     const [code] = await once(child, 'close');
     return { code, output: await output, errors: await errors };
   };
-  const list = `${sandbox}benefits-sidecar deductions list --employer maple-bakery --json`;
-  const enrolled = async () => (await run(list)).output.split('"ded_').length > ENROLLED;
+  const env = Object.fromEntries(
+    [...sandbox.matchAll(/^export (?!PATH)(\w+)=(.*)$/gm)].map(([, ...pair]) => pair),
+  );
+  const list = ['deductions', 'list', '--employer', 'maple-bakery', '--json'];
+  const enrolled = async () => (await here(t, env, list)).stdout.split('"ded_').length > ENROLLED;
   await eventually('every employee has enrolled', enrolled, true);
   const commands = rest.filter((_, index) => blocks[index + 2]?.language === 'sh');
   const { code, output, errors } = await run(commands.join(''));

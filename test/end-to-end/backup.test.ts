@@ -56,5 +56,5 @@ t.test('a backup taken under load restores all events acknowledged before it', a
 });
 
 onEitherEngine('acknowledged events survive SIGKILL under load and take effect once', (t) =>
-  killRounds(t, 3),
+  killRounds(t, 1),
 );
