@@ -124,15 +124,21 @@ document.addEventListener('htmx:before:request', ({ detail }) => {
   sent = sourceElement instanceof HTMLFormElement ? sourceElement : null;
 });
 
+let isResuming = false;
+
 /** After the session ended the page stays. Once the same person has signed in, it sends its form again. */
 async function resume() {
-  const notice = document.querySelector('.signed-out');
-  if (notice === null || document.hidden) return;
-  const response = await fetch('/session', { headers: { 'x-background': '1' } });
-  if (!response.ok || response.redirected) return;
-  const { user, token } = await response.json();
+  const noticed = () => document.querySelector('.signed-out');
   // The browser may report both events: the form is sent once.
-  if (!notice.isConnected) return;
+  if (isResuming || document.hidden || noticed() === null) return;
+  isResuming = true;
+  const response = await fetch('/session', { headers: { 'x-background': '1' } }).catch(() => null);
+  isResuming = false;
+  if (!response?.ok || response.redirected) return;
+  const { user, token } = await response.json();
+  // A late response of the ended session may have replaced the notice.
+  const notice = noticed();
+  if (notice === null) return;
   if (user !== document.body.dataset.user) {
     notice.textContent = 'Another person has signed in. Reload this page.';
     return;

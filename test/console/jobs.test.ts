@@ -157,7 +157,7 @@ t.test('approve as a manager on a phone: three interactions, then the specialist
   await manager.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
   await fill('Reason', 'reviewed');
   await use('button', /^Approve finalizing$/);
-  await manager.getByText('Approvals, newest first').waitFor();
+  await manager.getByText('Another person can now finalize this run.').waitFor();
   t.equal(used(), 3);
 
   await prepared.use('link', /^Review/);

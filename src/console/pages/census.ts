@@ -124,7 +124,7 @@ function nothing({ query: { employer_id: employer, state }, may }: Visit): Html 
   const advice = !mayUpload
     ? lacksScope('To upload a census', 'census:write')
     : employer === undefined
-      ? 'Enter an employer ID above to upload its census.'
+      ? 'To upload a census, enter the employer ID above and press “Show”.'
       : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
   return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
 }

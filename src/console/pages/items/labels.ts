@@ -64,7 +64,7 @@ export function deductionOf(
   const { deduction_id, line_of_coverage, taxability } = item;
   const path = deduction_id === null || !may('ledger:read') ? null : pathOf('/deductions', deduction_id);
   const coverage = term(line_of_coverage);
-  return html`<span>${path === null ? coverage : html`<a href=${path}>${coverage}</a>`}${`, ${plain(taxability)}`}</span>`;
+  return html`<span>${path === null ? coverage : html`<a href=${path}>${coverage}</a>`}${', '}<span class="whole">${plain(taxability)}</span></span>`;
 }
 
 export const FILTERS: readonly Filter[] = [

@@ -4,7 +4,7 @@ import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
-import { runPath } from '../../elements/links.ts';
+import { address, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { acceptedIn, approvalTable, failureChoices, placeOf, totals } from './finalize.ts';
@@ -40,7 +40,7 @@ export function approvalPages({ page, part, action }: Console): void {
     const call = api.send('post', '/v1/payroll-runs/{run_id}/approval', {}, body, headers);
     const { problem } = await attempt(call, 400, 409, 412);
     const runId = params.run_id ?? '';
-    if (problem === undefined) return { go: runPath(runId, '/approve') };
+    if (problem === undefined) return { go: address(runPath(runId), { approved }) };
     return approved === 'void' ? approvalForm(runId, form, [], problem) : openForm(act, form, problem);
   });
 }

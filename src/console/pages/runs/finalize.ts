@@ -21,6 +21,7 @@ import { breakdown } from './totals.ts';
 type Run = Schemas['PayrollRun'];
 type Approval = Schemas['PayrollRunApproval'];
 type Figure = keyof typeof REVIEWED;
+type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
 
 export function finalizePages({ page, part, action }: Console): void {
   const scope = 'runs:write';
@@ -146,19 +147,20 @@ export function approvalTable(approvals: readonly Approval[]): Html {
 
 export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
   const isCompared = before.member_amount !== undefined;
-  const now = reviewedOf(run);
+  const figures = Object.entries(REVIEWED) as [Figure, string][];
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
-  const reviewed: Column<Figure> = ['Reviewed', (name) => shown(name, before[name]), 'number'];
-  const figures = Object.keys(REVIEWED) as Figure[];
+  const now = { name: 'Now', values: reviewedOf(run) };
+  const rows = isCompared ? [{ name: 'Reviewed', values: before }, now] : [now];
   return html`
     <section aria-labelledby="totals">
       <h2 id="totals">Totals to finalize</h2>
       <p>${`Pay period ${periodOf(run)}`}</p>
-      <div class="narrow">${table(figures, { caption: 'Totals', captionHidden: true }, [
-        ['Total', (name) => REVIEWED[name], 'name'],
-        ...(isCompared ? [reviewed] : []),
-        [isCompared ? 'Now' : 'Value', (name) => shown(name, now[name]), 'number'],
-      ])}</div>
+      ${table(rows, { caption: 'Totals', captionHidden: true, stacked: true }, [
+        ...(isCompared ? [['Totals', (row) => row.name, 'name'] satisfies Column<Totals>] : []),
+        ...figures.map(([figure, title]): Column<Totals> => {
+          return [title, ({ values }) => shown(figure, values[figure]), 'number'];
+        }),
+      ])}
       ${breakdown(run, visit)}
     </section>
   `;

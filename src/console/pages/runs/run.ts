@@ -35,12 +35,13 @@ export function runPages({ page, part }: Console): void {
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
     const { query } = visit;
-    const { settled_by, taken, finalized, after } = query;
+    const { settled_by, taken, finalized, approved, after } = query;
     const isOpen = run.state === 'open';
     const body = html`
       ${later(address(runPath(run.id, '/bar'), { finalized, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
+      ${approved !== undefined && html`<p class="while-unchanged" role="status"><strong>Approved.</strong>${` Another person can now ${approved === 'void' ? 'void' : 'finalize'} this run. `}<a href="/">All payrolls</a></p>`}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${run.state === 'voided' && repetition(visit, run)}
       ${await stateOf(visit, run, { shown: run.state }, runSummary)}

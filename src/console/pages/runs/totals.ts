@@ -22,8 +22,10 @@ export function breakdown(run: Computed, visit: Pick<Visit, 'may'>): Html {
   const { lines } = totals;
   return html`
     ${compared === null ? lines > 0 && sums('By line of coverage', 'Line of coverage', totals.by_line_of_coverage, (row) => row.line_of_coverage) : comparison(compared)}
-    ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
-    ${run.open_items.length > 0 && openItems(run)}
+    <div class="beside">
+      ${lines > 0 && sums('By taxability', 'Taxability', totals.by_taxability, (row) => row.taxability)}
+      ${run.open_items.length > 0 && openItems(run)}
+    </div>
     ${run.on_other_schedules.length > 0 && onOtherSchedules(run)}
     ${run.not_in_run_count > 0 && notInRun(run, visit)}
   `;
