@@ -134,7 +134,7 @@ function sharedChecks(all: readonly Payroll[], { query }: Visit): Html | null {
     html`<li><a href=${address('/', { check })} aria-current=${query.check === check ? 'true' : undefined}>${titleOfCheck(check)} <span class="soft">${count(length)}</span></a></li>`;
   return html`
     <nav class="tabs" aria-label="Payrolls by failed check">
-      <ul>${shared.map(link)}</ul>
+      <ul><li class="soft">Several payrolls fail:</li>${shared.map(link)}</ul>
     </nav>
   `;
 }

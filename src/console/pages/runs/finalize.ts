@@ -119,7 +119,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
   `;
 }
 
-/** Suggests the reason of the run that the user finalized before, if a check fails that was accepted with it. */
+/** Suggests the reason of the run that the user finalized before, if it covers every check that fails here. */
 async function withReason(
   { api }: Visit,
   { checks }: Schemas['Readiness'],
@@ -128,10 +128,11 @@ async function withReason(
   const { after, reason } = reviewed;
   if (after === undefined || reason !== undefined) return reviewed;
   const before = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id: after }));
-  const isShared = checks.some(
-    ({ id, result }) => result === 'fail' && before?.accepted_checks.includes(id) === true,
-  );
-  return isShared && before?.accept_reason != null ? { ...reviewed, reason: before.accept_reason } : reviewed;
+  const failed = checks.filter(({ result }) => result === 'fail');
+  const isCovered = failed.length > 0 && failed.every(({ id }) => before?.accepted_checks.includes(id));
+  return isCovered && before?.accept_reason != null
+    ? { ...reviewed, reason: before.accept_reason }
+    : reviewed;
 }
 
 /** Lists who approved the run, the newest approval first. */
