@@ -1,5 +1,6 @@
 import t from 'tap';
-import { BIWEEKLY, employment, learn, schedule, setSchedules } from '../support/payroll.ts';
+import { every } from '../payroll/calendars.ts';
+import { BIWEEKLY, dateOf, employment, learn, schedule, setSchedules } from '../support/payroll.ts';
 import type { PayrollConsole } from './runs-stage.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
@@ -141,6 +142,24 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   await page.getByText('Saved.').waitFor();
   const left: { pay_group: string | null }[] = await scheduleOf(stage);
   t.equal(left.map(({ pay_group }) => `${pay_group}`).join(), 'null,day');
+});
+
+t.test('days in no pay period or in two are shown, also between two years', async (t) => {
+  const { call, opened } = await openPayroll(t);
+  const set = async (shift: number) => {
+    const pay_dates = every(14, '2027-01-01', 27).map((date) => dateOf(date, 14, 5 - shift));
+    const body = { schedules: [schedule({ pay_dates })] };
+    t.equal((await call({ method: 'PUT', url: `${SETTINGS}/pay-schedules/2027`, body })).status, 200);
+    const page = await opened('/settings?employer_id=acme');
+    return page.locator('section.card .notice li').allTextContents();
+  };
+  t.strictSame(await set(0), []);
+  t.strictSame(await set(3), [
+    '3 days before Dec 17, 2026 in no pay period: the previous one ends on Dec 13, 2026.',
+  ]);
+  t.strictSame(await set(-1), [
+    'The pay period from Dec 13, 2026 overlaps the previous one, which ends on Dec 13, 2026.',
+  ]);
 });
 
 t.test('a payroll policy is edited, and its versions are listed', async (t) => {

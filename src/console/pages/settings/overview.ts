@@ -1,5 +1,6 @@
 /** The payroll settings of an employer: pay schedules, payroll codes, the versions of the payroll policy, second approval. */
 
+import { Temporal } from 'temporal-polyfill';
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import type { Api } from '../../api-client.ts';
@@ -7,7 +8,7 @@ import type { RowColumn } from '../../elements/editor.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
 import { ANY, choicesOf } from '../../elements/fields.ts';
-import { count, dayOf, dayText, instant } from '../../elements/format.ts';
+import { count, counted, dayOf, dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
@@ -26,6 +27,8 @@ type Policy = Schemas['PayrollPolicy']['versions'][number];
 
 /** Dates on one page: about 20 weekly schedules. An employer may have 100 schedules a year. */
 const DATES_SHOWN = 1_100;
+/** Breaks between pay periods that a schedule shows: enough to see what is wrong. */
+const BREAKS_SHOWN = 3;
 const TREATMENTS = { '': 'Not set', deposit: 'Deposit', memo: 'Memo' };
 export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[] = [
   {
@@ -119,6 +122,8 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
     const { pay_frequency, pay_group, pay_dates } = schedule;
     const title = `${year}, ${titleOf(schedule)}`;
     dates += pay_dates.length;
+    const last = lastOfYear(years, String(Number(year) - 1), schedule);
+    const breaks = breaksOf([...(last === undefined ? [] : [last]), ...pay_dates]);
     const key = { employer_id: query.employer_id, year, pay_frequency, pay_group: pay_group ?? undefined };
     const isSelected =
       query.year === year && query.pay_frequency === pay_frequency && query.pay_group === key.pay_group;
@@ -130,12 +135,32 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
       <section class="card">
         <h3>${title}</h3>
         <p>${`${pay_dates.length} pay dates, ${spanOf(pay_dates)}`}</p>
+        ${breaks.length > 0 && html`<ul class="notice">${breaks.slice(0, BREAKS_SHOWN).map((text) => html`<li>${text}</li>`)}</ul>`}
         ${list}
         ${may('runs:write') && html`<p><a class="button quiet" href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
       </section>
     `;
   };
   return html`${years.flatMap(({ year, schedules }) => schedules.map((schedule) => card(year, schedule)))}`;
+}
+
+type PayDate = Schedule['pay_dates'][number];
+
+function lastOfYear(years: readonly ScheduleYear[], year: string, key: ScheduleKey): PayDate | undefined {
+  const schedules = years.find((other) => other.year === year)?.schedules;
+  return schedules?.find((schedule) => isFor(schedule, key))?.pay_dates.at(-1);
+}
+
+/** Names days that are in no pay period or in two, as after a year whose periods were set with another delay. */
+function breaksOf(dates: readonly PayDate[]): string[] {
+  return dates.slice(1).flatMap(({ period_start }, index) => {
+    const end = dates[index]?.period_end ?? period_start;
+    const days = Temporal.PlainDate.from(end).until(period_start).days - 1;
+    if (days === 0) return [];
+    return days > 0
+      ? `${counted(days, 'day')} before ${dayText(period_start)} in no pay period: the previous one ends on ${dayText(end)}.`
+      : `The pay period from ${dayText(period_start)} overlaps the previous one, which ends on ${dayText(end)}.`;
+  });
 }
 
 function spanOf(dates: Schedule['pay_dates']): string {
