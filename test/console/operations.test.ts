@@ -8,6 +8,7 @@ import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
+import { owe } from '../outbox/parts.ts';
 import { eventually } from '../support/eventually.ts';
 import { onlyReceived } from '../telemetry/still.ts';
 import { assertAccessible, openConsole, type Stage } from './stage.ts';
@@ -43,6 +44,18 @@ t.test('the operations page shows readiness, what failed, and where to fix it', 
   await readiness.locator('li', { hasText: 'Events are quarantined' }).getByText('Show all').click();
   await page.waitForURL('**/events?state=quarantined&dismissed=false');
   t.match(await page.locator('#events').textContent(), HOSTILE);
+});
+
+t.test('sending is delayed when a request waits for five minutes', async (t) => {
+  const sendingAfter = async (seconds: number) => {
+    const { opened, db } = await openConsole(t);
+    await owe(db, 'request', 'emp-1', 'demographic', new Date(NOW.getTime() - seconds * 1_000));
+    const page = await opened('/operations');
+    const heading = page.getByRole('heading', { name: 'Sending', exact: true });
+    return page.locator('.numbers .card', { has: heading }).textContent();
+  };
+  t.match(await sendingAfter(299), 'active');
+  t.match(await sendingAfter(301), /delayed.*5 min ago and is not delivered/s);
 });
 
 t.test('a fresh installation shows the first steps, and is not ready without data', async (t) => {

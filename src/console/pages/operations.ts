@@ -25,6 +25,8 @@ const SYNCS_READ = 100;
 const COUNTED_AT_MOST = 25_000;
 /** Events are applied within a second; readiness fails after this long too. */
 const LATE_MS = 60_000;
+/** The age of a request from which sending is shown as delayed: several attempts have failed. */
+const DELAYED_MS = 5 * 60_000;
 const MEGABYTE = 1_000_000;
 
 export function operationPages({ page }: Console): void {
@@ -106,8 +108,6 @@ function numbers(activity: Activity, { now, may }: Visit): Html {
   const received = last_received_at === null ? [] : [instant(last_received_at)];
   const oldest = oldest_pending_at === null ? [] : [`oldest ${age(oldest_pending_at, now)}`];
   const isLate = oldest_pending_at !== null && now.getTime() - Date.parse(oldest_pending_at) > LATE_MS;
-  const { state: sending, reason, paused_at } = activity.circuit_breaker;
-  const isPaused = sending === 'paused';
   const size = `Database size ${count(Math.round(activity.database_bytes / MEGABYTE))} MB`;
   const toneOf = (isBad: boolean) => (isBad ? 'bad' : 'plain');
   return html`
@@ -119,11 +119,23 @@ function numbers(activity: Activity, { now, may }: Visit): Html {
         ${card('Quarantined events', atLeast(quarantined), [showAll(QUARANTINED, quarantined)], toneOf(quarantined > 0))}
         ${card('Event conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], toneOf(conflicts > 0))}
         ${outboxCard(activity.requests, now, may)}
-        ${card('Sending', state(sending), isPaused ? [reason, paused_at && instant(paused_at)] : [], toneOf(isPaused))}
+        ${sendingCard(activity, now)}
         ${card('Ledger', `position ${count(activity.position)}`, [size])}
       </div>
     </section>
   `;
+}
+
+/** Shows whether requests reach the service. While it does not respond, sending is active, and they wait. */
+function sendingCard({ circuit_breaker, requests }: Activity, now: Date): Html {
+  const { state: sending, reason, paused_at } = circuit_breaker;
+  if (sending === 'paused')
+    return card('Sending', state(sending), [reason, paused_at && instant(paused_at)], 'bad');
+  const { oldest_unfinished_at: oldest } = requests;
+  const isDelayed = oldest !== null && now.getTime() - Date.parse(oldest) > DELAYED_MS;
+  if (!isDelayed) return card('Sending', state(sending), []);
+  const wait = `A request was queued ${age(oldest, now)} and is not delivered. The benefits service may not be reachable.`;
+  return card('Sending', state('delayed', 'bad'), [wait], 'bad');
 }
 
 function outboxCard(requests: Activity['requests'], now: Date, may: Visit['may']): Html {
