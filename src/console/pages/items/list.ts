@@ -72,6 +72,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
       ${pager('/open-items', query, page?.next_cursor ?? null)}
       ${decides && decisionForm(query)}
     </form>
+    <p class="hint">Only paychecks of runs that were finalized here are compared with today’s data. Earlier paychecks have no items, except those that were added as opening items.</p>
     <p><a href=${address('/open-items/decisions', { employer_id })}>Decisions about open items</a></p>
   `;
 }
