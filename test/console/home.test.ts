@@ -1,6 +1,7 @@
 /** Tests the list of payrolls that are due. */
 import t from 'tap';
-import { deduct, employ, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
+import { every } from '../payroll/calendars.ts';
+import { dateOf, deduct, employ, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
 
@@ -95,6 +96,19 @@ t.test('a check that fails in several payrolls is accepted in one run after the 
   t.match(await run('acme-biweekly-south-2026-07-17'), { accept_reason: 'here too' });
   const { data } = (await call({ url: '/v1/audit?action=run.finalize' })).json;
   t.equal(data.length, 2, 'with its own audit record');
+});
+
+t.test('after finalizing, open payrolls with an earlier pay date are mentioned', async (t) => {
+  const { opened, db, finalized } = await openPayroll(t);
+  const early = every(14, '2026-01-01', 26).map((date) => dateOf(date));
+  const late = ['b', 'c'].map((pay_group) => schedule({ pay_group }));
+  await setSchedules(db, [schedule({ pay_group: 'a', pay_dates: early }), ...late]);
+  await employ(db, 'emp-1', { pay_group: 'b' });
+  await employ(db, 'emp-2', { pay_group: 'c' });
+  await finalized('r', '2026-07-17', { pay_group: 'b' });
+  const page = await opened('/runs/r?finalized=true');
+  await page.getByText('Next: acme, biweekly, c, Jul 17, 2026.').waitFor();
+  await page.getByText('1 payroll with an earlier pay date is still open.').waitFor();
 });
 
 t.test('a step of the whole employer is listed once', async (t) => {

@@ -185,8 +185,17 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
         ${next === undefined && html`<a class="button" href="/">All payrolls</a>`}
       </div>
       ${next !== undefined && html`<p class="hint">${`Next: ${labels.nameOf(next)}.`}${alike !== undefined && ` It fails a check that you accepted here: ${titleOfCheck(sharedFinding(alike, run) ?? '')}.`}</p>`}
+      ${next !== undefined && earlierThan(next, open)}
     </section>
   `;
+}
+
+/** Mentions open payrolls that are due before the next one, which the user may have passed over. */
+function earlierThan({ pay_date }: Payroll, open: readonly Payroll[]): Html | null {
+  const earlier = open.filter((payroll) => (payroll.pay_date ?? '') < (pay_date ?? ''));
+  if (earlier.length === 0) return null;
+  const number = counted(earlier.length, 'payroll');
+  return html`<p class="hint">${`${number} with an earlier pay date ${earlier.length === 1 ? 'is' : 'are'} still open. `}<a href="/">All payrolls</a></p>`;
 }
 
 /** Returns a check that a payroll fails and whose findings were accepted with a run. */
