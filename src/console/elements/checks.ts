@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { clock, count, dayText, lacksScope, money, plain, since } from './format.ts';
+import { clock, count, dayText, lacksScope, money, plain, since, withInstants } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
@@ -120,7 +120,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
   const ofEmployer = census(links.censusPath(employer_id));
   return {
     ...LEDGER_FIXES,
-    'census-completed': { ...ofEmployer, example: (text) => html`<span>${text}</span>` },
+    'census-completed': { ...ofEmployer, example: withInstants },
     'ledger-empty': ofEmployer,
     'employees-without-frequency': { ...ofEmployer, example },
     'employees-without-pay-group': { ...ofEmployer, example },
@@ -183,7 +183,7 @@ export function checkList(
     ${unappliedNotice(unapplied, visit, nameOf)}
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
-      <ul>${pass.map(({ advice }) => html`<li>${advice}</li>`)}</ul>
+      <ul>${pass.map(({ advice }) => html`<li>${withInstants(advice)}</li>`)}</ul>
       <p class="hint">${'Checked at '}${clock(checked_at)}.</p>
     </details>
   `;
@@ -198,7 +198,7 @@ function checkOf(check: Readiness['checks'][number], { may, caller }: Visit, fix
     ? 'To fix this, ask an operator: you are limited to employers.'
     : scope !== undefined && lacksScope('To fix this', scope);
   const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
-    return html`<li>${isLinked && linked !== undefined ? linked(example) : html`<code>${example}</code>`}</li>`;
+    return html`<li>${isLinked && linked !== undefined ? linked(example) : withInstants(example)}</li>`;
   });
   const more =
     examples.length > shown.length &&

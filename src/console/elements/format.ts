@@ -98,6 +98,13 @@ export function instant(text: string | null | undefined): Html {
   return html`<time class="instant" datetime=${text}>${`${day}, ${at.toISOString().slice(-13, -5)} UTC`}</time>`;
 }
 
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** Renders a text of the API with the instants in it as times. */
+export function withInstants(text: string): Html {
+  return html`<span>${text.split(INSTANT).map((part) => (INSTANT.test(part) ? instant(part) : part))}</span>`;
+}
+
 /** Renders the time of day of an instant as `09:30 UTC`; the page's script shows it in local time. */
 export function clock(text: string): Html {
   return html`<time class="instant clock" datetime=${text}>${`${text.slice(11, 16)} UTC`}</time>`;
