@@ -17,9 +17,12 @@ import {
 import { cells, openPayroll, type PayrollConsole } from './runs-stage.ts';
 import { assertGood, follow, openConsole, type Page } from './stage.ts';
 
-const EMPLOYERS = ['acme', 'client-01', 'client-02', 'client-03', 'client-04', 'client-05'];
+/** As many as the payroll specialist of the budget has: 60 interactions. */
+const EMPLOYERS = Array.from({ length: 20 }, (_, place) =>
+  place === 0 ? 'acme' : `client-${String(place).padStart(2, '0')}`,
+);
 /** The employer whose payroll is not ready. */
-const NOT_READY = 'client-03';
+const NOT_READY = 'client-07';
 const idOf = (employer: string) => `${employer}-biweekly-2026-07-17`;
 
 /** Adds employers whose payroll is as ready as the payroll of acme, except for one. */
@@ -70,7 +73,7 @@ async function finish(t: Test, page: Page, { use }: Counting): Promise<void> {
   await page.getByRole('heading', { name: 'The run is final' }).waitFor();
 }
 
-t.test('finish many employers: three interactions each, and one that is not ready is left', async (t) => {
+t.test('finish twenty employers: three interactions each, and one that is not ready is left', async (t) => {
   const stage = await openPayroll(t);
   await employers(stage);
   const page = await stage.signedIn();
@@ -91,9 +94,10 @@ t.test('finish many employers: three interactions each, and one that is not read
     }
     t.ok(used() - before <= 3, employer);
   }
+  t.ok(used() <= 60, `${used()} interactions`);
   await page.getByRole('link', { name: /^Next payroll/ }).waitFor();
   await page.goto('/');
-  t.equal(await page.getByText('Finalized', { exact: true }).count(), EMPLOYERS.length - 1);
+  t.equal(await page.getByText('Finalized', { exact: true }).count(), 19);
   t.match(await page.getByRole('row', { name: /acme/ }).textContent(), '2$138.46', 'its totals stay');
   t.equal((await stage.run(idOf(NOT_READY))).state, 'open');
 });
