@@ -162,6 +162,8 @@ t.test('approve as a manager on a phone: three interactions, then the specialist
   await fill('Reason', 'reviewed');
   await use('button', /^Approve finalizing$/);
   await manager.getByText('Another person can now finalize this run.').waitFor();
+  await manager.getByText(/^approved by/).waitFor();
+  t.equal(await manager.getByRole('link', { name: /^Finalize/ }).count(), 0, 'not the person who approved');
   t.equal(used(), 3);
 
   await prepared.use('link', /^Review/);

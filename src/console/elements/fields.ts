@@ -167,13 +167,21 @@ export function problemSummary(
   `;
 }
 
-/** Renders the fields of a form with what the user entered and the problems that the API reported, and their summary. */
-export function filledForm(specs: Specs, typed: Readonly<Record<string, unknown>>, problem?: ProblemDetails) {
+/**
+ * Renders the fields of a form with what the user entered and the problems that the API reported, and their summary.
+ * `elsewhere` returns the place of a path that is in no field of `specs`.
+ */
+export function filledForm(
+  specs: Specs,
+  typed: Readonly<Record<string, unknown>>,
+  problem?: ProblemDetails,
+  elsewhere?: (path: string) => Place | null,
+) {
   /** `employee_ids[3]` is the fourth line of its field. */
   const placeOf = (path: string): Place | null => {
     const [, id = '', index] = /^([a-z_]+)(?:\[(\d+)\])?/.exec(path) ?? [];
     const label = Object.hasOwn(specs, id) ? specs[id]?.label : undefined;
-    if (label === undefined) return null;
+    if (label === undefined) return elsewhere?.(path) ?? null;
     return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
   };
   // For an empty field, the API reports the rule of its format. The user only needs to enter a value.

@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { filledForm, hiddenFields } from '../../elements/fields.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
@@ -70,15 +70,12 @@ function approvalForm(
 ): Html {
   const { action = '', etag } = typed;
   const hint = 'Kept in the audit record. At most 500 characters.';
-  const { fieldOf } = filledForm(
-    { reason: { rows: 3, label: 'Reason', hint, required: true } },
-    typed,
-    problem,
-  );
+  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
+  const { summary, fieldOf } = filledForm(specs, typed, problem, placeOf);
   const target = action === 'void' ? 'this' : '#approval';
   return html`
     <form class="card" novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
-      ${problem !== undefined && problemSummary(problem, placeOf)}
+      ${summary}
       ${hiddenFields({ action, etag })}
       <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
       ${failed.length > 0 && failureChoices(failed, typed)}

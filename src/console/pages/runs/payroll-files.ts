@@ -9,6 +9,7 @@ import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../element
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { itemsPath } from '../items/labels.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { paycheckForm, reportedAmounts } from './short-paycheck.ts';
@@ -158,10 +159,12 @@ async function saveReport(
 ): Promise<Html> {
   const call = api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, report, headers);
   const { data, problem } = await attempt(call, 422);
-  return problem === undefined ? saved(data, params.run_id ?? '') : rejectedRows(problem);
+  if (problem !== undefined) return rejectedRows(problem);
+  const { employer_id } = await api.get('/v1/payroll-runs/{run_id}/outline');
+  return saved(data, params.run_id ?? '', employer_id);
 }
 
-function saved(report: Schemas['TakenReport'], runId: string): Html {
+function saved(report: Schemas['TakenReport'], runId: string, employer_id: string): Html {
   const { id, lines, owed, difference_count, differences } = report;
   const shown = differences.length;
   const arrears = html`
@@ -171,14 +174,14 @@ function saved(report: Schemas['TakenReport'], runId: string): Html {
     ])}
     <p class="hint">
       ${difference_count > shown && `The first ${count(shown)} of ${count(difference_count)} are shown. `}
-      ${'They are open items now: decide to take them with a later paycheck. A negative amount is refunded. '}
-      <a href=${address('/runs/new', { like: runId })}>Create the next run</a>
+      ${'They are open items now: decide whether a later paycheck takes them. A negative amount is refunded. '}
+      <a href=${itemsPath({ employer_id, kind: 'arrears' })}>Decide about open items</a>
     </p>
   `;
   return html`
     <section aria-labelledby="saved">
       <h2 id="saved">${`Report ${id} saved`}</h2>
-      <p>${`It names ${counted(lines, 'line')} which earlier reports of them no longer decide. Arrears of these lines: `}<strong>${money(owed)}</strong></p>
+      <p>${`${counted(lines, 'line')} reported. Arrears of ${lines === 1 ? 'it' : 'them'}: `}<strong>${money(owed)}</strong></p>
       ${shown > 0 && arrears}
     </section>
   `;

@@ -114,6 +114,7 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
     run.state === 'open' &&
     may('runs:write') &&
     !waits &&
+    !(approval !== null && isBy(approval.approved_by, visit)) &&
     html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), { ...reviewedOf(run), after: query.after })}>Finalize …</a>`;
   const approve =
     waits &&
@@ -146,6 +147,11 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
       ${query.finalized === undefined && actions}
     </section>
   `;
+}
+
+/** Reports whether the user is the one who acted. Another person must finalize what a person approved. */
+function isBy({ id }: Schemas['Actor'], { caller }: Pick<Visit, 'caller'>): boolean {
+  return id !== null && id === (caller?.tokenId ?? caller?.identity?.subject);
 }
 
 function stateWith({ state: now }: Schemas['PayrollRun'], approval: RunApproval): Html {

@@ -35,7 +35,7 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
   if (lines.length === 0)
     return html`<p>${`${employee_id} has no lines in this run. `}<a href=${path}>Choose another employee</a></p>`;
   return html`
-    <form class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome">
+    <form class="card" aria-labelledby="paycheck" hx-post=${`${path}/paycheck`} hx-target="#outcome" hx-swap="innerHTML show:top">
       <h2 id="paycheck">${`Paycheck of ${employee_id}`}</h2>
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
