@@ -224,7 +224,8 @@ export function createNotes(computation: Computation) {
     const noteItem = (what: Note, items: readonly OpenItem[]): void => {
       for (const [coverage, ofCoverage] of Map.groupBy(items, ({ line }) => line.line_of_coverage)) {
         const sum = ofCoverage.reduce((total, item) => total + item.outstanding.member, 0n);
-        note(what, employeeId, ofCoverage.flatMap(itemIds), `${employeeId}: ${coverage} ${amountOf(sum)}`);
+        const example = `${employeeId}: ${coverage} ${amountOf(sum)} (${paychecksInWords(ofCoverage)})`;
+        note(what, employeeId, ofCoverage.flatMap(itemIds), example);
       }
     };
     const items = units.flatMap((unit) => unit.items);
@@ -337,6 +338,13 @@ function historyOf(histories: readonly History[], id: string): History {
 /** Returns the last day of a deduction by its latest version, which may start after the run; null without an end. */
 function endOf({ timeline }: History): string | null {
   return latestOf(timeline.counting)?.ends_on ?? null;
+}
+
+/** Names the pay dates, because another item of the same line of coverage may not belong to the finding. */
+function paychecksInWords(items: readonly OpenItem[]): string {
+  const dates = [...new Set(items.map(({ payDate }) => payDate))].sort();
+  const [first = '', last = first] = [dates[0], dates.at(-1)];
+  return dates.length === 1 ? `paycheck of ${first}` : `${dates.length} paychecks from ${first} to ${last}`;
 }
 
 /** The version shows whether the item still rests on the same facts. */

@@ -266,7 +266,7 @@ const SPOILT: Spoilt[] = [
   [
     'missed-checks',
     'warn',
-    'emp-2: dental 69.23',
+    'emp-2: dental 69.23 (paycheck of 2026-07-03)',
     async (db) => {
       await finalized(db, 'first', runOn('2026-07-03', { employee_ids: ['emp-1'] }));
     },
@@ -274,7 +274,7 @@ const SPOILT: Spoilt[] = [
   [
     'items-of-another-year',
     'warn',
-    'emp-1: medical 23.08',
+    'emp-1: medical 23.08 (paycheck of 2025-12-19)',
     async (db) => {
       await finalized(db, 'december', DECEMBER);
       await deduct(db, 'evt-3', { member_contribution: '200.00' }, '2026-07-05T00:00:00Z');
@@ -283,7 +283,7 @@ const SPOILT: Spoilt[] = [
   [
     'retro-pre-tax',
     'warn',
-    'emp-1: medical 23.07',
+    'emp-1: medical 23.07 (paycheck of 2026-07-03)',
     async (db) => {
       await finalized(db, 'first', runOn('2026-07-03'));
       await deduct(db, 'evt-3', { member_contribution: '200.00' }, '2026-07-05T00:00:00Z');
@@ -292,7 +292,7 @@ const SPOILT: Spoilt[] = [
   [
     'retro-refund',
     'warn',
-    'emp-1: medical -23.08',
+    'emp-1: medical -23.08 (paycheck of 2026-07-03)',
     async (db) => {
       await finalized(db, 'first', runOn('2026-07-03'));
       await deduct(db, 'evt-3', { member_contribution: '100.00' }, '2026-07-05T00:00:00Z');
@@ -583,6 +583,18 @@ onEitherEngine('a completed census of the employer counts for a month', async (t
   t.match(await check(db, 'census-syncs'), { result: 'pass' });
   await sync(db, { state: 'requested' });
   t.match(await check(db, 'census-syncs'), { examples: [`acme: overdue, requested ${LATELY}`] });
+});
+
+onEitherEngine('a retroactive finding names the paychecks after which the amount was elected', async (t) => {
+  for (const [elected, example] of [
+    ['2026-06-25', 'emp-1: medical 23.07 (paycheck of 2026-06-19)'],
+    ['2026-07-05', 'emp-1: medical 46.14 (2 paychecks from 2026-06-19 to 2026-07-03)'],
+  ] as const) {
+    const db = await readyEmployer(t);
+    for (const date of ['2026-06-19', '2026-07-03']) await finalized(db, date, runOn(date));
+    await deduct(db, 'evt-3', { member_contribution: '200.00' }, `${elected}T00:00:00Z`);
+    t.match(await check(db, 'retro-pre-tax'), { examples: [example] }, elected);
+  }
 });
 
 onEitherEngine('a finding names a termination until the service has received it', async (t) => {
