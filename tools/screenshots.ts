@@ -21,31 +21,35 @@ const SCHEMES = ['light', 'dark'] as const;
 
 /** Creates what the demo lacks: an open run and a reported change. Returns the change's id. */
 async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonly Run[]): Promise<string> {
+  const candidates: NextRun[] = [];
   for (const { employer_id, pay_frequency } of runs) {
     const { years } = await api.get<SchedulesByYear>(
       `/v1/employers/${encodeURIComponent(employer_id)}/pay-schedules`,
     );
-    const schedules = years.flatMap((year) => year.schedules);
-    const dates = schedules
+    const dates = years
+      .flatMap((year) => year.schedules)
       .filter((schedule) => schedule.pay_frequency === pay_frequency)
       .flatMap(({ pay_dates }) => pay_dates);
     const paid = runs.filter((run) => run.employer_id === employer_id).map(({ pay_date }) => pay_date);
     const next = dates.findLast(({ pay_date }) => !paid.includes(pay_date));
-    if (next === undefined) continue;
-    const run = { employer_id, pay_frequency, ...next, adjustments: 'include', policy_reason: 'settle' };
-    await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, run);
-    const employee_id = censuses.get(employer_id)?.employees.at(-1)?.employee_id;
-    const answer = await fetch(`${sidecar.api}/v1/employee-changes/termination`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ employee_id, termination_date: next.period_end }),
-    });
-    if (answer.status !== 202) throw new Error(`the change returned ${answer.status}`);
-    return ((await answer.json()) as { id: string }).id;
+    if (next !== undefined) candidates.push({ employer_id, pay_frequency, ...next });
   }
-  throw new Error('no employer has another pay date');
+  // The latest pay date follows the events of the demo, so its run has lines.
+  const [run] = candidates.toSorted((a, b) => b.pay_date.localeCompare(a.pay_date));
+  if (run === undefined) throw new Error('no employer has another pay date');
+  const options = { adjustments: 'include', policy_reason: 'settle' };
+  await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, { ...run, ...options });
+  const employee_id = censuses.get(run.employer_id)?.employees.at(-1)?.employee_id;
+  const answer = await fetch(`${sidecar.api}/v1/employee-changes/termination`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ employee_id, termination_date: run.period_end }),
+  });
+  if (answer.status !== 202) throw new Error(`the change returned ${answer.status}`);
+  return ((await answer.json()) as { id: string }).id;
 }
 type Run = PayrollRunSummary;
+type NextRun = Pick<Run, 'employer_id' | 'pay_frequency' | 'pay_date' | 'period_start' | 'period_end'>;
 
 /** Returns the pages by screenshot name. */
 async function pagesOf(stage: Stage): Promise<Record<string, string>> {

@@ -143,7 +143,8 @@ function sentValue({ reason, body }: Event): string {
 export function dayIn({ body }: Pick<Event, 'body'>, field: 'effective_start' | 'effective_end'): Content {
   const value = sentField(body, field);
   if (typeof value !== 'string') return null;
-  return /^\d{4}-(0[1-9]|1[0-2])-\d\d$/.test(value) ? dayOf(value) : value.slice(0, QUOTED_MAX);
+  const [, day] = /^(\d{4}-(?:0[1-9]|1[0-2])-\d\d)(?:T00:00:00(?:\.0+)?Z)?$/.exec(value) ?? [];
+  return day === undefined ? value.slice(0, QUOTED_MAX) : dayOf(day);
 }
 
 /** Returns a field of the data in a body; undefined if it cannot be read. */
