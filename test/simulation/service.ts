@@ -1,5 +1,7 @@
 /** The benefits service: a dispatcher of the real client. Its state decides each response, and faults change the state. */
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { Dispatcher } from 'undici';
 import { between, pick, type Random } from '../../src/simulator/random.ts';
 import { API_KEY } from './machine.ts';
@@ -54,11 +56,12 @@ export class Service extends Dispatcher {
     exchange: Exchange,
     isCurrent: () => boolean,
   ) {
-    const text = await textOf(body);
+    const isWhole = typeof body === 'string' || body instanceof Uint8Array;
+    const content = isWhole ? Buffer.from(body).toString() : await text(body as Readable);
     if (!isCurrent()) return;
     const sent = headers as Record<string, string>;
     const key = sent['idempotency-key'] ?? '';
-    this.#check(path, key, text, sent);
+    this.#check(path, key, content, sent);
     const trouble = troubleOf(this.troubles, path);
     if (trouble === '422') this.rejected.add(idOf(key));
     const { time, trace } = this.#simulation;
@@ -66,7 +69,7 @@ export class Service extends Dispatcher {
     time.after(between(this.#random, 20, 900), 'service', () => {
       if (!isCurrent() || trouble === 'hang') return;
       if (trouble === 'reset') return exchange.fail(socketError());
-      if (trouble === null || trouble === 'lost') this.#apply({ key, path, body: text, at: time.now() });
+      if (trouble === null || trouble === 'lost') this.#apply({ key, path, body: content, at: time.now() });
       if (trouble === 'lost') return exchange.fail(socketError());
       exchange.respond(...responseTo(trouble, this.#random));
     });
@@ -158,13 +161,4 @@ function responseTo(trouble: Trouble | null, random: Random): [number, Record<st
 
 function socketError(): Error {
   return Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
-}
-
-async function textOf(body: Dispatcher.DispatchOptions['body']): Promise<string> {
-  if (body === null || body === undefined) return '';
-  if (typeof body === 'string') return body;
-  if (body instanceof Uint8Array) return Buffer.from(body).toString();
-  const parts: Buffer[] = [];
-  for await (const part of body as AsyncIterable<Buffer>) parts.push(Buffer.from(part));
-  return Buffer.concat(parts).toString();
 }
