@@ -2,7 +2,7 @@
 import { openDatabase } from '../../src/database/open.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { breaches } from '../support/oracle.ts';
-import { FEATURES, type Invariant } from './features/features.ts';
+import { FEATURES, type Invariants } from './features/features.ts';
 import type { Simulation } from './simulation.ts';
 
 /** How far the positions and the acknowledged deliveries are checked. */
@@ -96,11 +96,11 @@ export async function checkWhole(simulation: Simulation): Promise<void> {
     const stored = new Set(machine.query<{ id: string }>(query).map(({ id }) => id));
     for (const id of ids) if (!stored.has(id)) breach(`${id} was confirmed and is not stored: ${query}`);
   }
-  for (const { invariants = [] } of FEATURES) await check(simulation, invariants);
+  for (const { invariants = {} } of FEATURES) await check(simulation, invariants);
 }
 
-async function check(simulation: Simulation, invariants: readonly Invariant[]): Promise<void> {
-  for (const { name, broken } of invariants) {
+async function check(simulation: Simulation, invariants: Invariants): Promise<void> {
+  for (const [name, broken] of Object.entries(invariants)) {
     const causes =
       typeof broken === 'string'
         ? simulation.machine.query(broken).map((row) => JSON.stringify(row))
@@ -118,5 +118,5 @@ export async function checkRest(simulation: Simulation): Promise<void> {
     looked: () => {},
     signal: new AbortController().signal,
   }).finally(() => db.destroy());
-  for (const { rests = [] } of FEATURES) await check(simulation, rests);
+  for (const { rests = {} } of FEATURES) await check(simulation, rests);
 }

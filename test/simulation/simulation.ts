@@ -14,7 +14,7 @@ import { seedProcess } from './randomness.ts';
 import { type Applied, Service } from './service.ts';
 import { createTime, DAY_MS, HOUR_MS, MINUTE_MS, type Time } from './time.ts';
 import { createTrace, type Trace } from './trace.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld } from './world.ts';
 
 /** Everything must be done so long after the last fault. */
 const REST_MS = 2 * HOUR_MS;
@@ -50,40 +50,16 @@ export type Result = {
 type Parts = { service: Service; machine: Machine; provider: Provider; faults: ActiveFaults };
 
 /** The world of a seed, as its features, parts and faults use it. */
-export type Simulation = Readonly<Pick<Options, 'seed' | 'days' | 'folder'>> & Parts & Foundation;
+export type Simulation = Parts & Readonly<ReturnType<typeof createFoundation>>;
 
-type Foundation = {
-  readonly time: Time;
-  readonly trace: Trace;
-  readonly world: World;
-  /** The end of the last fault. */
-  readonly restFrom: number;
-  /** Schedules work at a share of the days: 0 is the start, and 1 is the end of the last fault. */
-  schedule(share: number, name: string, work: () => unknown): void;
-  /** Returns a stream of random numbers that other streams do not move. */
-  random(...name: (string | number)[]): Random;
-  /**
-   * Repeats a request every few minutes until the response has one of these statuses, and passes it to `done`. Any other
-   * refusal of its content is a breach: the simulation sends correct requests.
-   */
-  persist(
-    name: string,
-    request: () => Promise<Response | null>,
-    statuses: readonly number[],
-    done?: (response: Response) => unknown,
-  ): void;
-  /** Notes what a response confirmed: from then on this query returns the id, also after a crash. */
-  confirm(query: string, id: string): void;
-  readonly confirmed: ReadonlyMap<string, ReadonlySet<string>>;
+/** Notes of what happens in a simulation. */
+type Notes = {
+  trace: Trace;
   /** Ends the simulation with a broken invariant. */
   breach(what: string): void;
   /** Notes a situation that a campaign must have seen. */
   saw(situation: string): void;
   count(name: string): void;
-  /** Makes work that meets a fault which has just begun. */
-  rush(): void;
-  /** Called when the service has applied a request. */
-  applied(request: Applied): void;
 };
 
 export async function simulate(options: Options): Promise<Result> {
@@ -177,41 +153,58 @@ export async function simulate(options: Options): Promise<Result> {
   return { seed, breach: broken, steps: trace.lines, faults: faults.planned, situations, counts };
 }
 
-function createSimulation(
-  { seed, days, folder }: Options,
-  time: Time,
-  notes: Pick<Simulation, 'trace' | 'breach' | 'count' | 'saw'>,
-): Simulation {
-  const confirmed = new Map<string, Set<string>>();
-  const foundation: Omit<Simulation, keyof Parts> = {
-    ...{ seed, days, folder, time, confirmed, ...notes },
-    world: createWorld(seed),
-    restFrom: time.now() + days * DAY_MS,
-    random: (...name) => seededRandom(seed, ...name),
-    schedule: (share, name, work) => time.after(share * days * DAY_MS, name, work),
-    confirm: (query, id) => void confirmed.set(query, (confirmed.get(query) ?? new Set()).add(id)),
-    persist(name, request, statuses, done) {
-      const attempt = async (): Promise<void> => {
-        const response = await request();
-        if (response !== null && statuses.includes(response.status)) return void (await done?.(response));
-        if (response?.status === 422) simulation.breach(`${name}: refused: ${JSON.stringify(response.body)}`);
-        time.after(seededRandom(seed, name, time.now())() * 300_000, name, attempt);
-      };
-      attempt().catch((error: unknown) => simulation.breach(`${name}: ${stackOf(error)}`));
-    },
-    rush() {
-      for (const feature of FEATURES) feature.rush?.(simulation);
-    },
-    applied(request) {
-      for (const feature of FEATURES) feature.onApplied?.(simulation, request);
-    },
-  };
-  const simulation = foundation as Simulation;
+function createSimulation(options: Options, time: Time, notes: Notes): Simulation {
+  const simulation = createFoundation(options, time, notes) as Simulation & Parts;
   simulation.service = new Service(simulation);
   simulation.machine = createMachine(simulation);
   simulation.provider = createProvider(simulation);
   simulation.faults = createFaults(simulation);
   return simulation;
+}
+
+function createFoundation({ seed, days, folder }: Options, time: Time, notes: Notes) {
+  const confirmed = new Map<string, Set<string>>();
+  const foundation = {
+    ...{ seed, days, folder, time, confirmed, ...notes },
+    world: createWorld(seed),
+    /** The end of the last fault. */
+    restFrom: time.now() + days * DAY_MS,
+    /** Returns a stream of random numbers that other streams do not move. */
+    random: (...name: (string | number)[]): Random => seededRandom(seed, ...name),
+    /** Schedules work at a share of the days: 0 is the start, and 1 is the end of the last fault. */
+    schedule: (share: number, name: string, work: () => unknown): void =>
+      time.after(share * days * DAY_MS, name, work),
+    /** Notes what a response confirmed: from then on this query returns the id, also after a crash. */
+    confirm: (query: string, id: string): void =>
+      void confirmed.set(query, (confirmed.get(query) ?? new Set()).add(id)),
+    /**
+     * Repeats a request every few minutes until the response has one of these statuses, and passes it to `done`. Any other
+     * refusal of its content is a breach: the simulation sends correct requests.
+     */
+    persist(
+      name: string,
+      request: () => Promise<Response | null>,
+      statuses: readonly number[],
+      done?: (response: Response) => unknown,
+    ): void {
+      const attempt = async (): Promise<void> => {
+        const response = await request();
+        if (response !== null && statuses.includes(response.status)) return void (await done?.(response));
+        if (response?.status === 422) notes.breach(`${name}: refused: ${JSON.stringify(response.body)}`);
+        time.after(seededRandom(seed, name, time.now())() * 300_000, name, attempt);
+      };
+      attempt().catch((error: unknown) => notes.breach(`${name}: ${stackOf(error)}`));
+    },
+    /** Makes work that meets a fault which has just begun. */
+    rush(): void {
+      for (const feature of FEATURES) feature.rush?.(foundation as Simulation);
+    },
+    /** Called when the service has applied a request. */
+    applied(request: Applied): void {
+      for (const feature of FEATURES) feature.onApplied?.(foundation as Simulation, request);
+    },
+  };
+  return foundation;
 }
 
 /** Returns the time until which nothing is due, or null if something is under way. */
@@ -254,7 +247,8 @@ function isQuiet(simulation: Simulation): boolean {
 function conclude({ trace, machine, saw, count }: Simulation): void {
   trace.addRows(machine.query, machine.encryptor);
   for (const { situations = {} } of FEATURES) {
-    for (const [name, sql] of Object.entries(situations)) if (machine.query(sql).length > 0) saw(name);
+    for (const [name, sql] of Object.entries(situations))
+      if (machine.query(`select 1 from ${sql} limit 1`).length > 0) saw(name);
   }
   for (const _ of machine.query('select 1 from inbox')) count('events');
 }

@@ -21,40 +21,28 @@ export const CHANGES: Feature = {
       time.after(draw() * 300_000, 'change', () => change(simulation, time.now()));
     }
   },
-  invariants: [
-    { promise: 6, name: 'the service receives the changes of an employee in order', broken: outOfOrder },
-    {
-      promise: 6,
-      name: 'a delivered request was applied by the service',
-      broken: ({ machine, service }) => {
-        const keys = new Set([...service.applied.keys()].map(idOf));
-        return machine
-          .query<{ request_id: string }>("select request_id from outbox where state = 'delivered'")
-          .filter(({ request_id }) => !keys.has(request_id))
-          .map(({ request_id }) => `${request_id} is delivered, and the service does not have it`);
-      },
+  invariants: {
+    'the service receives the changes of an employee in order': outOfOrder,
+    'a delivered request was applied by the service': ({ machine, service }) => {
+      const keys = new Set([...service.applied.keys()].map(idOf));
+      return machine
+        .query<{ request_id: string }>("select request_id from outbox where state = 'delivered'")
+        .filter(({ request_id }) => !keys.has(request_id))
+        .map(({ request_id }) => `${request_id} is delivered, and the service does not have it`);
     },
-  ],
-  rests: [
-    {
-      promise: 6,
-      name: 'every request has ended',
-      broken: "select request_id, state, reason, due_at from outbox where state in ('pending', 'sending')",
-    },
-    {
-      promise: 6,
-      name: 'the circuit breaker is active',
-      broken: "select reason from circuit_breaker where state <> 'active'",
-    },
-  ],
+  },
+  rests: {
+    'every request has ended':
+      "select request_id, state, reason, due_at from outbox where state in ('pending', 'sending')",
+    'the circuit breaker is active': "select reason from circuit_breaker where state <> 'active'",
+  },
   situations: {
-    'takeover of a claim':
-      "select 1 from delivery_attempts where reason = 'the sender stopped during the attempt' limit 1",
-    'rejected request': 'select 1 from delivery_attempts where status = 422 limit 1',
-    'held request': 'select 1 from delivery_attempts where status = 403 limit 1',
-    'paused sending': 'select 1 from delivery_attempts where status = 401 limit 1',
-    'lost response': "select 1 from delivery_attempts where reason like '%UND_ERR_SOCKET%' limit 1",
-    'whole timeout': "select 1 from delivery_attempts where reason like '%TIMEOUT%' limit 1",
+    'takeover of a claim': "delivery_attempts where reason = 'the sender stopped during the attempt'",
+    'rejected request': 'delivery_attempts where status = 422',
+    'held request': 'delivery_attempts where status = 403',
+    'paused sending': 'delivery_attempts where status = 401',
+    'lost response': "delivery_attempts where reason like '%UND_ERR_SOCKET%'",
+    'whole timeout': "delivery_attempts where reason like '%TIMEOUT%'",
   },
 };
 

@@ -1,7 +1,7 @@
 /**
  * The features of a simulated world. To simulate another one, write one file like `events.ts` and add it to the list: `plan`
  * puts its actions on the agenda, `invariants` are checked at quiet points and `rests` in the end, and each of its
- * `situations`, a query, must find a row in some seed of every campaign.
+ * `situations` must occur in some seed of every campaign.
  */
 import type { Applied } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
@@ -18,13 +18,10 @@ import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
 import { PEOPLE } from './people.ts';
 
-export type Invariant = {
-  /** The number in docs/promises.md. */
-  promise: number;
-  name: string;
-  /** A query whose rows break it, or a function that returns sentences. */
-  broken: string | ((simulation: Simulation) => readonly string[] | Promise<readonly string[]>);
-};
+/** By name, a query whose rows break the invariant, or a function that returns sentences. docs/promises.md lists them. */
+export type Invariants = Readonly<
+  Record<string, string | ((simulation: Simulation) => readonly string[] | Promise<readonly string[]>)>
+>;
 
 export type Feature = {
   plan(simulation: Simulation): void;
@@ -34,9 +31,10 @@ export type Feature = {
   rush?(simulation: Simulation): void;
   /** Called after the last fault: an operator settles what waits for one. */
   atRest?(simulation: Simulation): void;
-  invariants?: readonly Invariant[];
+  invariants?: Invariants;
   /** Checked two hours after the last fault. */
-  rests?: readonly Invariant[];
+  rests?: Invariants;
+  /** What follows `select 1 from` in the query of each. */
   situations?: Readonly<Record<string, string>>;
 };
 

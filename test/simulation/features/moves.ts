@@ -19,20 +19,17 @@ export const MOVES: Feature = {
     for (let index = 0; index < days / 3; index += 1)
       simulation.schedule(0.1 + draw() * 0.8, 'move', () => move(simulation, index));
   },
-  invariants: [
-    {
-      promise: 8,
-      name: 'a final run has only employees who were reported to its employer',
-      broken: `select run_id, employee_id from payroll_runs join run_employees using (freeze_id)
-             where state <> 'open' and json_array_length(lines) > 0 and not exists (
-               select 1 from roster_facts where roster_facts.employee_id = run_employees.employee_id
-                 and roster_facts.employer_id = payroll_runs.employer_id and position <= basis ->> '$.position')`,
-    },
-  ],
+  invariants: {
+    'a final run has only employees who were reported to its employer': `
+      select run_id, employee_id from payroll_runs join run_employees using (freeze_id)
+      where state <> 'open' and json_array_length(lines) > 0 and not exists (
+        select 1 from roster_facts where roster_facts.employee_id = run_employees.employee_id
+          and roster_facts.employer_id = payroll_runs.employer_id and position <= basis ->> '$.position')`,
+  },
   situations: {
-    move: 'select 1 from roster_facts group by employee_id having count(distinct employer_id) > 1 limit 1',
-    'moved deduction': `select 1 from run_employees where lines like '%"change":"moved"%' limit 1`,
-    'assigned deduction': `${ASSIGNED} limit 1`,
+    move: 'roster_facts group by employee_id having count(distinct employer_id) > 1',
+    'moved deduction': `run_employees where lines like '%"change":"moved"%'`,
+    'assigned deduction': 'deduction_assignments',
   },
 };
 

@@ -21,39 +21,57 @@ export const OPERATORS: Feature = {
   atRest(simulation) {
     // Rejected requests are sent again until none waits for an operator.
     for (let minutes = 1; minutes < 60; minutes += 9) {
-      simulation.time.after(minutes * MINUTE_MS, 'operator', () => void retry(simulation));
+      simulation.time.after(minutes * MINUTE_MS, 'operator', () => post(simulation, RETRY));
     }
   },
-  rests: [
-    {
-      promise: 5,
-      name: 'readiness finds nothing that waits',
-      async broken({ machine }) {
-        const response = await machine.call('GET', '/v1/readiness');
-        if (response?.status !== 200) return [`readiness responded ${response?.status}`];
-        type Report = { checks: { id: string; result: string; examples: string[] }[] };
-        return (response.body as Report).checks
-          .filter(({ id, result }) => RESTING.has(id) && result === 'fail')
-          .map(({ id, examples }) => `the check ${id} fails: ${examples[0]}`);
-      },
+  rests: {
+    async 'readiness finds nothing that waits'({ machine }) {
+      const response = await machine.call('GET', '/v1/readiness');
+      if (response?.status !== 200) return [`readiness responded ${response?.status}`];
+      type Report = { checks: { id: string; result: string; examples: string[] }[] };
+      return (response.body as Report).checks
+        .filter(({ id, result }) => RESTING.has(id) && result === 'fail')
+        .map(({ id, examples }) => `the check ${id} fails: ${examples[0]}`);
     },
-  ],
+  },
   situations: {
-    'dismissed event': 'select 1 from inbox where dismissed_at is not null limit 1',
-    'reprocessed event': 'select 1 from inbox where reprocessed > 0 limit 1',
-    'decided start': 'select 1 from start_decisions limit 1',
+    'dismissed event': 'inbox where dismissed_at is not null',
+    'reprocessed event': 'inbox where reprocessed > 0',
+    'decided start': 'start_decisions',
   },
 };
 
 /** The checks that pass without an operator when everything that can continue has ended. */
 const RESTING = new Set(['events-pending', 'circuit-breaker-paused', 'sending-stalled', 'requests-stuck']);
 
+/** What is posted about each row of a query. */
+type Post = { sql: string; urlOf: (id: string) => string; body?: object };
+
+const DISMISS: Post = {
+  sql: "select event_id as id from inbox where state = 'quarantined' and dismissed_at is null limit 1",
+  urlOf: (id) => `/v1/events/${id}/dismiss`,
+  body: { reason: 'seen in the simulation' },
+};
+const REPROCESS: Post = {
+  sql: "select event_id as id from inbox where state in ('quarantined', 'ignored') order by seq desc limit 1",
+  urlOf: (id) => `/v1/events/${id}/reprocess`,
+};
+const RETRY: Post = {
+  sql: "select request_id as id from outbox where state = 'rejected' and subject_type = 'employee' order by seq",
+  urlOf: (id) => `/v1/employee-changes/${id}/retry`,
+  body: { force: true },
+};
+
+async function post({ machine }: Simulation, { sql, urlOf, body }: Post): Promise<void> {
+  for (const { id } of machine.query<{ id: string }>(sql)) await machine.call('POST', urlOf(id), body);
+}
+
 async function act(simulation: Simulation, kind: number): Promise<void> {
   // The first start may have ended in the middle of the migration.
   if (!simulation.machine.isUp()) return;
-  if (kind < 0.2) return dismiss(simulation);
-  if (kind <= REPROCESSING) return reprocess(simulation);
-  if (kind < 0.5) return retry(simulation);
+  if (kind < 0.2) return post(simulation, DISMISS);
+  if (kind <= REPROCESSING) return post(simulation, REPROCESS);
+  if (kind < 0.5) return post(simulation, RETRY);
   if (kind < 0.7) return decide(simulation);
   const { machine } = simulation;
   await machine.call('GET', `/v1/${LISTS[Math.floor(kind * 1_000) % LISTS.length]}`);
@@ -63,35 +81,8 @@ async function act(simulation: Simulation, kind: number): Promise<void> {
 }
 
 const LISTS = [
-  'deductions',
-  'events',
-  'employee-changes',
-  'census-syncs',
-  'payroll-runs',
-  'readiness',
-  'activity',
+  ...['deductions', 'events', 'employee-changes', 'census-syncs', 'payroll-runs', 'readiness', 'activity'],
 ];
-
-async function dismiss({ machine }: Simulation): Promise<void> {
-  const sql = "select event_id from inbox where state = 'quarantined' and dismissed_at is null limit 1";
-  const body = { reason: 'seen in the simulation' };
-  for (const { event_id } of machine.query(sql))
-    await machine.call('POST', `/v1/events/${event_id}/dismiss`, body);
-}
-
-async function reprocess({ machine }: Simulation): Promise<void> {
-  const sql =
-    "select event_id from inbox where state in ('quarantined', 'ignored') order by seq desc limit 1";
-  for (const { event_id } of machine.query(sql))
-    await machine.call('POST', `/v1/events/${event_id}/reprocess`);
-}
-
-async function retry({ machine }: Simulation): Promise<void> {
-  const sql =
-    "select request_id from outbox where state = 'rejected' and subject_type = 'employee' order by seq";
-  for (const { request_id } of machine.query(sql))
-    await machine.call('POST', `/v1/employee-changes/${request_id}/retry`, { force: true });
-}
 
 async function decide({ machine }: Simulation): Promise<void> {
   if ((await machine.call('GET', '/v1/readiness'))?.status !== 200) return;
