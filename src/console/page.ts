@@ -216,7 +216,10 @@ export function sendError(
   if (status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();
   if (status === 401 && !byHtmx)
     return reply.redirect(`${SIGN_IN_PATH}?next=${encodeURIComponent(currentPage(request))}`, 303);
-  if (!byHtmx) return sendPage(request, reply, parts, { title, status, body: problemBody(problem) });
+  if (!byHtmx) {
+    const body = html`${problemBody(problem)}<p><a href="/">Back to Home</a></p>`;
+    return sendPage(request, reply, parts, { title: status === 404 ? 'Not found' : title, status, body });
+  }
   const message =
     status === 401
       ? signedOut

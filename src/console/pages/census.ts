@@ -32,7 +32,7 @@ const SOURCES = {
 } as const;
 const FETCHED =
   'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.';
-const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. To upload a census now, press “Sync now”.</p>`;
+const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. A sync that you start here uploads it at once.</p>`;
 
 export function censusPages({ page, action }: Console): void {
   page('/census', 'census:read', async (visit) => {
@@ -232,7 +232,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
       <section aria-labelledby="staged">
         <h2 id="staged">Staged census</h2>
         ${empty('No census of this employer is staged', html`<p>${advice}</p>`)}
-        ${mayWrite && syncButton(employerId, 'Request a sync')}
+        ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Request a sync')}</div>`}
       </section>
     `;
   }

@@ -141,7 +141,7 @@ function timeForm(path: string, asked: Query, past: Deduction | null, then: Then
       <form method="get" action=${path} class="filters">
         ${filterFields(askedOf(asked), TIME_FILTERS)}
         <div class="actions">
-          <button type="submit">Show</button>
+          <button type="submit" class="quiet">Show</button>
           ${then !== null && html`<a class="button quiet" href=${path}>Back to today</a>`}
         </div>
       </form>

@@ -101,7 +101,7 @@ function filters(filter: Query): Html {
       <form method="get" action=${PATH} class="filters" aria-label="Filters">
         ${filterFields(askedOf(filter), FILTERS)}
         <div class="actions">
-          <button type="submit">Show</button>
+          <button type="submit" class="quiet">Show</button>
           ${active.length > 0 && html`<a class="button quiet" href=${PATH}>Clear</a>`}
         </div>
       </form>
