@@ -50,7 +50,7 @@ function move(simulation: Simulation, index: number): void {
   const hire_date = daysAfter(termination_date, pick(draw, GAPS));
   const employee = { ...person.employee, hire_date, pay_frequency: pick(draw, next.frequencies) };
   person.terminated = termination_date;
-  // Who moves back has an earlier employment there.
+  // An employee who moves back has an earlier employment there.
   next.people = next.people.filter((other) => other.employee.employee_id !== employee_id);
   next.people.push({ employee, terminated: null });
   send(simulation, 'termination', { employee_id, termination_date }, `left-${index}`);

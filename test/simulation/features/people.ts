@@ -7,7 +7,7 @@ import { createToken, revokeToken } from '../../../src/security/tokens.ts';
 import { pick } from '../../../src/simulator/random.ts';
 import type { Call, Response } from '../machine.ts';
 import type { Simulation } from '../simulation.ts';
-import { HOUR_MS } from '../time.ts';
+import { HOUR_MS, MINUTE_MS } from '../time.ts';
 import type { Feature } from './features.ts';
 
 /** The share of employers whose people have tokens of their own. The payroll system works for the other employers. */
@@ -96,8 +96,8 @@ export function peopleOf(simulation: Simulation, employerId: string) {
       if (token === undefined) return machine.call(method, url, body, headers);
       const authorization = `Bearer ${token.token}`;
       const response = await machine.call(method, url, body, { ...headers, authorization });
-      // Who moved here keeps an id with the name of the other employer.
-      const text = namesOf(simulation, employerId).reduce(
+      // An employee who moved here keeps an id with the name of the other employer.
+      const text = foreignIdsOf(simulation, employerId).reduce(
         (shown, id) => shown.replaceAll(id, ''),
         JSON.stringify(response?.body ?? null),
       );
@@ -109,7 +109,7 @@ export function peopleOf(simulation: Simulation, employerId: string) {
 }
 
 /** Returns the ids of an employer's employees that another employer gave them. */
-function namesOf({ world }: Simulation, employerId: string): string[] {
+function foreignIdsOf({ world }: Simulation, employerId: string): string[] {
   const { people } = world.employers.find(({ id }) => id === employerId)!;
   const ids = people.map(({ employee }) => employee.employee_id);
   return ids.filter((id) => !id.startsWith(employerId));
@@ -120,7 +120,7 @@ function admit(simulation: Simulation, employerId: string, persons: readonly Per
   const { valid } = tokensOf(simulation);
   const before = new Map(persons.map((person) => [person, valid.get(`${employerId} ${person}`)]));
   void replaceTokens(simulation, employerId, before).catch(() => {});
-  simulation.time.after(HOUR_MS, 'people', () => {
+  simulation.time.after(20 * MINUTE_MS, 'people', () => {
     const left = persons.filter((person) => valid.get(`${employerId} ${person}`) === before.get(person));
     if (left.length > 0) admit(simulation, employerId, left);
   });
