@@ -350,9 +350,11 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await open(page, '/runs/r?employee_id=emp-1');
   await page.locator('details.line > summary').click();
   await page.getByRole('link', { name: 'Override the amounts' }).click();
+  await page.getByText('$69.23 in the run now.').waitFor();
   await page.getByLabel('Employee amount').fill('12.345');
   await click(page, 'Override the amounts');
   await page.getByRole('alert').filter({ hasText: 'Fix these fields first' }).waitFor();
+  await page.getByText('$69.23 in the run now.').waitFor();
   await page.getByLabel('Employee amount').fill('40');
   await page.getByLabel('Employer amount').fill('0');
   await page.getByLabel('Reason').fill(HOSTILE);

@@ -12,6 +12,9 @@ import { nameOf, type Run } from './labels.ts';
 
 type Override = Schemas['PayrollRunOverride'];
 
+/** Lines of one paycheck: deductions of an employee. */
+const LINES_OF_PAYCHECK = 1_000;
+
 const SPECS: Specs = {
   employee_id: { label: 'Employee ID', required: true },
   deduction_id: {
@@ -39,13 +42,15 @@ export function overridePages({ page, action }: Console): void {
       (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
     );
     const body = html`
-      ${overrideForm(id, { ...visit.query, ...known })}
+      ${overrideForm(id, { ...visit.query, ...known }, await regularHints(visit, visit.query))}
       ${known !== undefined && removal(id, known)}
     `;
     return { title, body };
   });
 
-  action('/runs/:run_id/override', 'runs:write', async ({ api, params: { run_id = '' }, form }) => {
+  action('/runs/:run_id/override', 'runs:write', async (act) => {
+    const { api, params, form } = act;
+    const { run_id = '' } = params;
     const { employee_id = '', deduction_id = '', ...typed } = form;
     const { member_amount = '', employer_amount = '', reason = '' } = typed;
     const call = api.send(
@@ -55,7 +60,8 @@ export function overridePages({ page, action }: Console): void {
       { member_amount, employer_amount, reason },
     );
     const { problem } = await attempt(call, 400, 404, 409, 422);
-    return problem === undefined ? backToLines(run_id, employee_id) : overrideForm(run_id, form, problem);
+    if (problem === undefined) return backToLines(run_id, employee_id);
+    return overrideForm(run_id, form, await regularHints(act, form), problem);
   });
 
   action('/runs/:run_id/remove-override', 'runs:write', async ({ api, params: { run_id = '' }, query }) => {
@@ -72,12 +78,33 @@ function backToLines(runId: string, employee_id: string) {
   return { go: `${address(runPath(runId), { employee_id })}#lines` };
 }
 
+/** Returns the amounts that the paycheck has now, as hints of the fields; empty without a line of the deduction. */
+async function regularHints(
+  { api }: Pick<Visit, 'api'>,
+  { employee_id, deduction_id }: Visit['query'],
+): Promise<Readonly<Record<string, string>>> {
+  if (employee_id === undefined) return {};
+  const list = { employee_id, kind: 'regular', limit: LINES_OF_PAYCHECK };
+  const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 400, 422);
+  const line = data?.data.find((candidate) => candidate.deduction_id === deduction_id);
+  if (line === undefined) return {};
+  const hintOf = (amount: string | null) => `${money(amount)} in the run now.`;
+  return { member_amount: hintOf(line.member_amount), employer_amount: hintOf(line.employer_amount) };
+}
+
 function overrideForm(
   runId: string,
   typed: Readonly<Record<string, unknown>>,
+  hints: Readonly<Record<string, string>>,
   problem?: ProblemDetails,
 ): Html {
-  const { summary, fieldOf } = filledForm(SPECS, typed, problem);
+  const specs = Object.fromEntries(
+    Object.entries(SPECS).map(([name, spec]) => [
+      name,
+      hints[name] === undefined ? spec : { ...spec, hint: hints[name] },
+    ]),
+  );
+  const { summary, fieldOf } = filledForm(specs, typed, problem);
   return html`
     <form id="override" class="card" aria-label="Override" novalidate hx-post=${runPath(runId, '/override')} hx-target="this" hx-swap="outerHTML">
       ${summary}
