@@ -155,6 +155,10 @@ export async function assertGood(t: Test, page: Page, name: string): Promise<voi
   await page.emulateMedia({ colorScheme: 'dark' });
   await assertAccessible(t, page, `${name}, dark,`, ['color-contrast']);
   await page.emulateMedia({ colorScheme: 'light' });
+  await assertFitsPhone(t, page, name);
+}
+
+export async function assertFitsPhone(t: Test, page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 360, height: 800 });
   await assertFits(t, page, name);
   await page.setViewportSize({ width: 1280, height: 800 });
