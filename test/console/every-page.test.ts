@@ -16,20 +16,19 @@ const PAGES = [
   ...[RUN, `${RUN}/finalize`, `${RUN}/approve`, `${RUN}/override`, `${RUN}/audit`],
   ...[FINAL, `${FINAL}/taken`, `${FINAL}/void`, `${FINAL}/finalize`],
   ...['/open-items', `/open-items?${OF_EMPLOYER}`, `/open-items/decisions?${OF_EMPLOYER}`],
-  ...['/settings', `/settings?${OF_EMPLOYER}`],
+  ...['/settings', `/settings?${OF_EMPLOYER}`, '/settings?employer_id=unknown'],
   ...['pay-schedule', 'payroll-codes', 'payroll-policy'].map((page) => `/settings/${page}?${OF_EMPLOYER}`),
-  ...['/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1'],
-  ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text'],
-  ...['/census', `/census/${EMPLOYER}`, '/census/unknown', '/changes', '/audit'],
+  ...['/ledger', '/deductions/ded-1', '/deductions/none', '/employees/emp-1', '/employees/nobody'],
+  ...['/events', '/events/evt-second', '/events/evt-broken', '/events/evt-text', '/events/none'],
+  ...['/census', `/census/${EMPLOYER}`, '/census/unknown', '/changes', '/changes/none', '/audit'],
   ...['/operations', '/sessions', '/help', '/nowhere', '/signed-in'],
 ];
-/** The same pages with other parameters, or of a resource that does not exist. */
+/** The same pages with other parameters. */
 const VARIANTS = [
   ...['/runs/new?like=before', `${RUN}?all=true`, `${RUN}?employee_id=emp-1`, `${RUN}?search=nobody`],
   ...[`${FINAL}?finalized=true`, `/open-items?${OF_EMPLOYER}&kind=adjustment`],
-  ...['/settings?employer_id=unknown', '/ledger?employee_id=nobody', '/employees/nobody'],
-  ...['/events?state=ignored', '/events?id=none', '/events/none'],
-  ...['/changes?state=rejected', '/changes/none', '/audit?employee_id=nobody'],
+  ...['/ledger?employee_id=nobody', '/events?state=ignored', '/events?id=none'],
+  ...['/changes?state=rejected', '/audit?employee_id=nobody'],
 ];
 
 /**
