@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Database, Statement } from 'better-sqlite3';
-import type { FastifyInstance, InjectOptions } from 'fastify';
+import type { InjectOptions } from 'fastify';
 import { type Config, readConfig } from '../../src/config.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
@@ -34,6 +34,8 @@ export function createMachine(simulation: Simulation) {
   const startedAt = time.now();
   let lastStart = startedAt;
   const instances = new Map<Which, Instance>();
+  /** The responses that callers wait for, with the sidecar that gives each. */
+  const responding = new Map<Promise<unknown>, Instance>();
   const choice = seededRandom(seed, 'instance');
   /** Counts the crashes. Work of an earlier generation has no effect. */
   let generation = 0;
@@ -50,12 +52,14 @@ export function createMachine(simulation: Simulation) {
     request: InjectOptions & { headers: object },
   ): Promise<Response | null> => {
     const running = [...instances.values()];
-    const app: FastifyInstance | undefined = running[Math.floor(choice() * running.length)]?.[which];
-    if (app === undefined) return null;
+    const instance = running[Math.floor(choice() * running.length)];
+    if (instance === undefined) return null;
     const mine = generation;
     calls += 1;
+    const responded = Promise.race([instance[which].inject(request), ended.promise]);
+    responding.set(responded, instance);
     try {
-      const response = await Promise.race([app.inject(request), ended.promise]);
+      const response = await responded;
       if (response === null || mine !== generation) return null;
       const isJson = String(response.headers['content-type']).includes('json');
       const body: unknown = isJson ? response.json() : response.body;
@@ -63,6 +67,7 @@ export function createMachine(simulation: Simulation) {
     } catch {
       return null;
     } finally {
+      responding.delete(responded);
       if (mine === generation) calls -= 1;
     }
   };
@@ -153,6 +158,11 @@ export function createMachine(simulation: Simulation) {
       const mine = generation;
       const instance = instances.get(which);
       instances.delete(which);
+      // A listener closes after its last response; a request without a socket does not keep it open.
+      await Promise.allSettled(
+        [...responding].filter(([, of]) => of === instance).map(([response]) => response),
+      );
+      if (mine !== generation) return;
       await instance?.stop();
       trace.add(`${which} stopped`);
       // After a crash in the meantime, the machine starts it.
