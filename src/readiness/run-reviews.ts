@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Db } from '../database/tables.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
+import { PATIENT } from '../payroll/compute/employees.ts';
 import { type OnPage, type Summary, summarize } from '../payroll/compute/summary.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
 import { readDataState } from '../payroll/records/computations.ts';
@@ -90,6 +91,6 @@ async function compute(db: Db, stored: StoredRun): Promise<RunReview> {
     }
     await setTimeout(PAUSE_MS);
   };
-  const summary = await summarize(db, computation, onPage, { pagesAhead: 0 });
+  const summary = await summarize(db, computation, onPage, { pace: PATIENT });
   return { computation, summary, employees };
 }

@@ -1,4 +1,4 @@
-/** Computes a run from the ledger, about a hundred employees at a time, in the order of their ids. */
+/** Computes a run from the ledger, some employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
 import { byText, LINE_KINDS, type Line } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';

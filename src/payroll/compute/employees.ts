@@ -1,4 +1,4 @@
-/** Reads the employees of a computation, about a hundred at a time. */
+/** Reads the employees of a computation, some at a time. */
 import { piecesOf } from '../../database/bulk.ts';
 import { byBytes } from '../../database/engine.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -16,38 +16,53 @@ import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
 import { membershipOf } from './population.ts';
-import { PAGES_AHEAD, readAhead } from './read-ahead.ts';
+import { readAhead } from './read-ahead.ts';
 import { type Reopened, reopenedRuns } from './reopened-runs.ts';
 import { terminationOf } from './shares.ts';
 import { takenItemsOf } from './taken-items.ts';
 
-/** Measured: twice as many save no time, as more objects outlive the young generation; half cost more statements. */
-const EMPLOYEES_AT_ONCE = 128;
+/** The employees that are read at once, and the pages that are read while one is computed. */
+type Pace = { employees: number; pagesAhead: number };
 
-/** `after`: the employee ID after which to start. `pagesAhead`: the pages that are read while the current one is computed. */
-export type Reading = { after?: string; pagesAhead?: number };
+/**
+ * Measured: twice as many employees save no time, as more objects outlive the young generation; half cost more statements.
+ * PostgreSQL reads pages while this process computes one.
+ */
+const QUICK: Pace = { employees: 128, pagesAhead: 2 };
+
+/** Takes twice as long, and delays a page of the console that is opened meanwhile by less than 50 ms. */
+export const PATIENT: Pace = { employees: 48, pagesAhead: 0 };
+
+/** `after`: the employee ID after which to start. */
+export type Reading = { after?: string; pace?: Pace };
 
 /** Yields the employees of a computation, in the order of their ids. */
 export function readEmployees(
   db: Db | Trx,
   computation: Computation,
-  { after = '', pagesAhead = PAGES_AHEAD }: Reading = {},
+  { after = '', pace = QUICK }: Reading = {},
 ): AsyncGenerator<RunEmployee[]> {
-  return readAhead(idsOf(db, computation, after), (ids) => readPage(db, computation, ids), pagesAhead);
+  const ids = idsOf(db, computation, after, pace.employees);
+  return readAhead(ids, (page) => readPage(db, computation, page), pace.pagesAhead);
 }
 
 /** Yields the employees that the computation or an off-cycle run names, else all that the employer ever had. */
-async function* idsOf(db: Db | Trx, { run, only }: Computation, after: string): AsyncGenerator<string[]> {
+async function* idsOf(
+  db: Db | Trx,
+  { run, only }: Computation,
+  after: string,
+  limit: number,
+): AsyncGenerator<string[]> {
   const named = only ?? (run.kind === 'off_cycle' ? run.employee_ids : null);
   if (named !== null) {
     const following = [...named].sort(byBytes).filter((id) => byBytes(id, after) > 0);
-    yield* piecesOf(following, EMPLOYEES_AT_ONCE);
+    yield* piecesOf(following, limit);
     return;
   }
   for (let last = after; ; ) {
-    const ids = await employeesOf(db, run.employer_id, { after: last, limit: EMPLOYEES_AT_ONCE });
+    const ids = await employeesOf(db, run.employer_id, { after: last, limit });
     if (ids.length > 0) yield ids;
-    if (ids.length < EMPLOYEES_AT_ONCE) return;
+    if (ids.length < limit) return;
     last = ids.at(-1) as string;
   }
 }

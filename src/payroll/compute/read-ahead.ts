@@ -1,7 +1,7 @@
-/** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
-export const PAGES_AHEAD = 2;
-
-/** Reads items in order, and starts reading the next ones early. When the consumer stops, nothing stays in progress. */
+/**
+ * Reads a page for each item in order, and starts reading the next `pagesAhead` while the consumer works on one. When the
+ * consumer stops, nothing stays in progress.
+ */
 export async function* readAhead<Item, Page>(
   items: AsyncIterable<Item>,
   read: (item: Item) => Promise<Page>,
