@@ -55,7 +55,7 @@ t.test('one click starts every payroll, and the list shows what each needs', asy
   t.equal(await page.getByRole('button', { name: /^Start/ }).count(), 0);
 });
 
-t.test('a check that fails in several payrolls is accepted in one run after the other', async (t) => {
+t.test('a check that fails in several payrolls is accepted run by run', async (t) => {
   const { opened, db, run, call } = await openPayroll(t);
   await setSchedules(db, TWO);
   await employ(db, 'emp-1', { pay_group: 'north' });

@@ -177,7 +177,7 @@ t.test('an employee page shows employment, deductions, changes, open items and t
   t.equal(await other.getByRole('table', { name: 'Employment changes' }).count(), 0);
 });
 
-t.test('an unknown pay frequency shows what a run uses: that of the only pay schedule', async (t) => {
+t.test('an unknown pay frequency is shown as the frequency of the only pay schedule', async (t) => {
   const { db, opened } = await openConsole(t);
   await employ(db, 'emp-1', { pay_frequency: null });
   await put(db, 'd1', 'emp-1');

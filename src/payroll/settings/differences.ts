@@ -1,4 +1,4 @@
-/** What an action changed in the settings of an employer: each difference from the version before. */
+/** The differences that an action made in the settings of an employer. */
 import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { component, nullable } from '../../contract/fields.ts';

@@ -34,7 +34,7 @@ export type Feature = {
   invariants?: Invariants;
   /** Checked two hours after the last fault. */
   rests?: Invariants;
-  /** What follows `select 1 from` in the query of each. */
+  /** The text after `select 1 from` in the query of each situation. */
   situations?: Readonly<Record<string, string>>;
 };
 

@@ -44,7 +44,7 @@ export const OPERATORS: Feature = {
 /** The checks that pass without an operator when everything that can continue has ended. */
 const RESTING = new Set(['events-pending', 'circuit-breaker-paused', 'sending-stalled', 'requests-stuck']);
 
-/** What is posted about each row of a query. */
+/** A request about each row of a query. */
 type Post = { sql: string; urlOf: (id: string) => string; body?: object };
 
 const DISMISS: Post = {

@@ -92,7 +92,7 @@ function employments(list: readonly Employment[], due: DuePayrolls, today: strin
   ]);
 }
 
-/** Renders the pay frequency, or the one that a run uses without: that of the employer's only schedule. */
+/** Renders the pay frequency. If it is unknown, a run uses the frequency of the employer's only schedule. */
 function frequencyOf(
   { pay_frequency }: Pick<Employment, 'pay_frequency'>,
   due: readonly Schemas['PayrollDue'][],
