@@ -150,7 +150,7 @@ export function createReading(db: Db, viewer: Viewer | null): Reading {
   return { db, viewer, readRoster: createRosterReader(db) };
 }
 
-/** What a limited caller sees of each employee; null for a caller that sees all. */
+/** The sight of a limited caller by employee; null for a caller that sees all. */
 type Sights = ReadonlyMap<string, Sight> | null;
 
 /** Returns the versions that the caller may see, and what a limited caller sees of their employees. */

@@ -77,7 +77,7 @@ export function createRunReviews(db: Db) {
   };
 }
 
-/** Computes a run without keeping PostgreSQL or this thread from the pages that people open meanwhile. */
+/** Computes a run, and leaves PostgreSQL and this thread free for the pages that people open in that time. */
 async function compute(db: Db, stored: StoredRun): Promise<RunReview> {
   const computation = await beginComputation(db, stored.run_id, bodyOf(stored));
   await setTimeout(PAUSE_MS);

@@ -52,7 +52,7 @@ type Parts = { service: Service; machine: Machine; provider: Provider; faults: A
 /** The world of a seed, as its features, parts and faults use it. */
 export type Simulation = Parts & Readonly<ReturnType<typeof createFoundation>>;
 
-/** Notes of what happens in a simulation. */
+/** The notes that a simulation takes. */
 type Notes = {
   trace: Trace;
   /** Ends the simulation with a broken invariant. */

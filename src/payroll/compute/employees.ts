@@ -30,7 +30,7 @@ type Pace = { employees: number; pagesAhead: number };
  */
 const QUICK: Pace = { employees: 128, pagesAhead: 2 };
 
-/** Takes up to twice as long, so that a page of the console that is requested meanwhile waits less than 50 ms. */
+/** Takes up to twice as long. A page of the console that is opened in that time waits about 50 ms at most. */
 export const PATIENT: Pace = { employees: 48, pagesAhead: 0 };
 
 /** `after`: the employee ID after which to start. */

@@ -39,11 +39,11 @@ async function populationNarrowed(_: Db, { computation, summary }: RunQuestion):
 
 /** Finds deductions that continue, and names terminations that the service lacks: it cannot end a deduction before. */
 async function openAfterTermination(db: Db, question: RunQuestion): Promise<Found[]> {
-  const found = notesOf(question, 'open_after_termination', 'warn');
-  const employees = found.flatMap(({ employeeId }) => employeeId ?? []);
+  const findings = notesOf(question, 'open_after_termination', 'warn');
+  const employees = findings.flatMap(({ employeeId }) => employeeId ?? []);
   const undelivered = await undeliveredTerminations(db, question.employerId, employees);
   const advice = `The service has not received the termination of ${namesOf([...undelivered])} yet.`;
-  return found.map((finding) =>
+  return findings.map((finding) =>
     undelivered.has(finding.employeeId ?? '') ? { ...finding, advice } : finding,
   );
 }

@@ -78,7 +78,7 @@ export async function payrollsDue(
   now: Date,
 ): Promise<PayrollDue[]> {
   const today = utcDay(now);
-  // At the same time: one after the other, each would wait behind a run that is computed meanwhile.
+  // One after the other, each query would wait for its turn while a run is computed.
   const [schedules, codes, policies, approving, rosters, censuses, syncing, lastDates, runs] =
     await Promise.all([
       schedulesByEmployer(db, employers),
