@@ -11,6 +11,8 @@ import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { call as callOn, NOW, type Running, start } from './start.ts';
 
+const test = onEitherEngine.with(start);
+
 const CENSUSES = new URL('../../fixtures/census/', import.meta.url);
 const URL_OF_CENSUS = '/v1/employers/acme%20%2F%20co/census';
 const EMPLOYER = 'acme / co';
@@ -18,8 +20,7 @@ const HOUR_AGO = new Date(NOW.getTime() - 3_600_000).toISOString();
 const put = ({ call }: Running, body: unknown, headers: Record<string, string> = {}) =>
   call({ method: 'PUT', url: URL_OF_CENSUS, body, headers });
 
-onEitherEngine('a valid census can be read as it would be uploaded, and updates the roster', async (t) => {
-  const running = await start(t);
+test('a valid census can be read as it would be uploaded, and updates the roster', async (t, running) => {
   const { call, db, woken, logged } = running;
   const { status, json } = await put(running, census);
   t.equal(status, 200);
@@ -36,8 +37,7 @@ onEitherEngine('a valid census can be read as it would be uploaded, and updates 
   ]);
 });
 
-onEitherEngine('a census can be CSV, with the organization in a header', async (t) => {
-  const running = await start(t);
+test('a census can be CSV, with the organization in a header', async (t, running) => {
   const fixture = (name: string) => readFileSync(new URL(name, CENSUSES), 'utf8');
   const type = { 'content-type': 'text/csv; charset=utf-8' };
   const csv = fixture('csv/maple-bakery.csv');
@@ -50,8 +50,7 @@ onEitherEngine('a census can be CSV, with the organization in a header', async (
   t.strictSame((await running.call({ url: URL_OF_CENSUS })).json, { organization: utf8, employees });
 });
 
-onEitherEngine('without pii:read, validating does not confirm a guessed value', async (t) => {
-  const running = await start(t);
+test('without pii:read, validating does not confirm a guessed value', async (t, running) => {
   const { call, db, tokenWith } = running;
   const leaving = { ...employee, employee_id: 'emp-2' };
   const { json: staged } = await put(running, { organization, employees: [employee, leaving] });
@@ -93,8 +92,7 @@ onEitherEngine('without pii:read, validating does not confirm a guessed value', 
   t.match(await reads(), [{ actor_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
 });
 
-onEitherEngine('staged censuses are listed by employer with the last upload', async (t) => {
-  const { call, db, tokenWith } = await start(t);
+test('staged censuses are listed by employer with the last upload', async (t, { call, db, tokenWith }) => {
   const bring = async (employer: string) =>
     (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.id;
   const first = await bring('b');
@@ -110,8 +108,7 @@ onEitherEngine('staged censuses are listed by employer with the last upload', as
   t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
 });
 
-onEitherEngine('a missing data key returns 503 with its id', async (t) => {
-  const first = await start(t);
+test('a missing data key returns 503 with its id', async (t, first) => {
   await put(first, census);
   const encryptor = createEncryptor([{ id: 'other', key: Buffer.alloc(32, 8) }]);
   const app = createApi({ ...first.parts, encryptor });
@@ -126,8 +123,7 @@ onEitherEngine('a missing data key returns 503 with its id', async (t) => {
   }
 });
 
-onEitherEngine('a manually requested sync is created and wakes the send loop', async (t) => {
-  const { call, woken } = await start(t);
+test('a manually requested sync is created and wakes the send loop', async (t, { call, woken }) => {
   const { status, json } = await call({ method: 'POST', url: `${URL_OF_CENSUS}/sync` });
   t.equal(status, 202);
   t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
@@ -136,8 +132,7 @@ onEitherEngine('a manually requested sync is created and wakes the send loop', a
   t.strictSame((await call({ url: '/v1/census-syncs' })).json, page);
 });
 
-onEitherEngine('a failed sync lists its problems, at most a thousand per page', async (t) => {
-  const { call, db } = await start(t);
+test('a failed sync lists its problems, at most a thousand per page', async (t, { call, db }) => {
   const problems = Array.from({ length: 700 }, (_, index) => ({
     path: `employees[${index}].dob`,
     rule: 'is required',

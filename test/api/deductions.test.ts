@@ -5,6 +5,8 @@ import * as payroll from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { start } from './start.ts';
 
+const test = onEitherEngine.with(start);
+
 const FULL = {
   ...deduction,
   id: 'ded-full',
@@ -16,8 +18,7 @@ const FULL = {
   effective_end: '2026-12-31',
 };
 
-onEitherEngine('a deduction has the fields as sent and the fields of the ledger', async (t) => {
-  const { call, db } = await start(t);
+test('a deduction has the fields as sent and the fields of the ledger', async (t, { call, db }) => {
   await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
   t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
     ...FULL,
@@ -33,8 +34,7 @@ onEitherEngine('a deduction has the fields as sent and the fields of the ledger'
   for (const name of ['coverage_type', 'description', 'effective_end']) t.notOk(name in json, name);
 });
 
-onEitherEngine('an unknown deduction and its versions are 404', async (t) => {
-  const { call } = await start(t);
+test('an unknown deduction and its versions are 404', async (t, { call }) => {
   for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
     const { status, json } = await call({ url });
     t.equal(status, 404);
@@ -42,8 +42,8 @@ onEitherEngine('an unknown deduction and its versions are 404', async (t) => {
   }
 });
 
-onEitherEngine('versions are listed in order of recording, with the reason for their order', async (t) => {
-  const { call, db } = await start(t);
+test('versions are listed in order of recording, with the reason for their order', async (t, world) => {
+  const { call, db } = world;
   await deliver(db, [
     deductionOf('e1', { id: 'd', member_contribution: '1' }, '2026-01-10T00:00:00Z'),
     deductionOf('e2', { id: 'd', member_contribution: '2' }, '2026-01-05T00:00:00Z'),
@@ -97,8 +97,7 @@ onEitherEngine('a deduction and the list are shown as of a day and as known at a
   t.match(json.detail, 'This deduction was not in effect on that date');
 });
 
-onEitherEngine('only a version with a moved start can be decided', async (t) => {
-  const { call, db } = await start(t);
+test('only a version with a moved start can be decided', async (t, { call, db }) => {
   const version = (month: string, member_contribution: string) => ({
     id: 'd',
     effective_start: `2026-${month}-01`,
@@ -114,8 +113,7 @@ onEitherEngine('only a version with a moved start can be decided', async (t) => 
   t.strictSame([await decide(2), await decide(9), await decide(1)], [409, 404, 201]);
 });
 
-onEitherEngine('every page of the feed has a cursor to resume from, also an empty one', async (t) => {
-  const { call, db } = await start(t);
+test('every page of the feed has a cursor to resume from, also an empty one', async (t, { call, db }) => {
   const batch = (from: number) =>
     Array.from({ length: 5 }, (_, index) => deductionOf(`e${from + index}`, { id: `d${index % 3}` }));
   await deliver(db, batch(0));
@@ -135,8 +133,7 @@ onEitherEngine('every page of the feed has a cursor to resume from, also an empt
   t.equal((await call({ url: '/v1/deduction-versions' })).json.data.length, 10, 'from the beginning');
 });
 
-onEitherEngine('a deduction is assigned to one of the employers of its employee', async (t) => {
-  const { call, db } = await start(t);
+test('a deduction is assigned to one of the employers of its employee', async (t, { call, db }) => {
   await payroll.employ(db, 'emp-1');
   await payroll.employ(db, 'emp-1', { employer_id: 'globex' });
   await deliver(db, [deductionOf('e1', { id: 'd', employee_id: 'emp-1' }, '2026-06-01T00:00:00Z')]);

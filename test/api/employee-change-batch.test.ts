@@ -3,6 +3,8 @@ import { newHire, termination } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
 
+const test = onEitherEngine.with(start);
+
 const URL = '/v1/employee-changes/batch';
 const NDJSON = { 'content-type': 'application/x-ndjson' };
 
@@ -24,8 +26,7 @@ const hire = { kind: 'new-hire', ...newHire };
 const leave = { kind: 'termination', ...termination };
 const leaveOf = (employee_id: string) => ({ ...leave, employee_id });
 
-onEitherEngine('an invalid line has its problems and affects no other', async (t) => {
-  const running = await start(t);
+test('an invalid line has its problems and affects no other', async (t, running) => {
   const good = JSON.stringify(leave);
   const text = [
     good,
@@ -57,8 +58,7 @@ onEitherEngine('an invalid line has its problems and affects no other', async (t
   t.equal((await accepted(running)).map(({ subject_id }) => subject_id).join(), 'emp-1,emp-2');
 });
 
-onEitherEngine('a line with a key is accepted once, and an invalid key rejects its line', async (t) => {
-  const running = await start(t);
+test('a line with a key is accepted once, and an invalid key rejects its line', async (t, running) => {
   const [a, b] = [leaveOf('a'), leaveOf('b')];
   const keyed = [
     { ...a, idempotency_key: '1' },
@@ -74,8 +74,7 @@ onEitherEngine('a line with a key is accepted once, and an invalid key rejects i
   ]);
 });
 
-onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {
-  const running = await start(t);
+test('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t, running) => {
   const text = Array.from({ length: 10_000 }, (_, at) => JSON.stringify(leaveOf(`e${at % 4_000}`)));
   const { text: answer } = await batch(running, text.join('\n'), NDJSON);
   const results = linesOf(answer);
@@ -90,8 +89,7 @@ onEitherEngine('10,000 changes are accepted, and a larger batch is rejected as a
   t.equal((await accepted(running)).length, 10_000);
 });
 
-onEitherEngine('a malformed batch is rejected as a whole', async (t) => {
-  const running = await start(t);
+test('a malformed batch is rejected as a whole', async (t, running) => {
   const line = JSON.stringify(leave);
   const cases: [string, unknown, Record<string, string>, number][] = [
     ['nothing', '', NDJSON, 400],
@@ -111,8 +109,7 @@ onEitherEngine('a malformed batch is rejected as a whole', async (t) => {
   t.strictSame(await accepted(running), []);
 });
 
-onEitherEngine('a batch without an announced length is read to its limit, and not further', async (t) => {
-  const running = await start(t);
+test('a batch without an announced length is read to its limit, and not further', async (t, running) => {
   const address = await running.app.listen({ host: '127.0.0.1', port: 0 });
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const headers = { ...NDJSON, authorization: `Bearer ${FIRST_TOKEN}`, 'transfer-encoding': 'chunked' };

@@ -29,11 +29,12 @@ async function staged(t: Test) {
   return { ...running, ...(await service(t, db)) };
 }
 
+const test = onEitherEngine.with(staged);
+
 const post = ({ call }: Running, path: string, body?: unknown, more: Partial<Request> = {}) =>
   call({ method: 'POST', url: `${CHANGES}/${path}`, ...(body !== undefined && { body }), ...more });
 
-onEitherEngine('the contents of a change need pii:read, mask the SSN, and are recorded', async (t) => {
-  const running = await staged(t);
+test('the contents of a change need pii:read, mask the SSN, and are recorded', async (t, running) => {
   const { db, call, answers, says, send, logged, tokenWith } = running;
   const id = await report(db, 'new-hire', 'e', { fields: HIRE });
   const url = `${CHANGES}/${id}?body=true`;
@@ -53,8 +54,7 @@ onEitherEngine('the contents of a change need pii:read, mask the SSN, and are re
   t.notMatch(JSON.stringify(logged), /Marker|4321/);
 });
 
-onEitherEngine('without the scope for personal data no contents are shown, found or recorded', async (t) => {
-  const running = await staged(t);
+test('without the scope for personal data no contents are shown, found or recorded', async (t, running) => {
   const { db, call, tokenWith } = running;
   const id = await report(db, 'new-hire', 'e', { fields: HIRE });
   const token = await tokenWith('changes:read', 'changes:write', 'ledger:read');
@@ -69,8 +69,7 @@ onEitherEngine('without the scope for personal data no contents are shown, found
   t.strictSame(await readsOf(running.db), [], 'nor for an unknown change');
 });
 
-onEitherEngine('contents are not shown if the read cannot be recorded', async (t) => {
-  const running = await staged(t);
+test('contents are not shown if the read cannot be recorded', async (t, running) => {
   const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
   const other = await start(t, { db: running.db.withPlugin(REFUSES_READS), encryptor, now: () => START });
   const { status, text } = await other.call({ url: `${CHANGES}/${id}?body=true` });
@@ -78,8 +77,7 @@ onEitherEngine('contents are not shown if the read cannot be recorded', async (t
   t.notMatch(text, MARKER);
 });
 
-onEitherEngine('an erased body is null, with the reason', async (t) => {
-  const running = await staged(t);
+test('an erased body is null, with the reason', async (t, running) => {
   const { db, call, send } = running;
   const gone = await report(db, 'demographic', 'e');
   await send();
@@ -90,8 +88,7 @@ onEitherEngine('an erased body is null, with the reason', async (t) => {
   t.match(await shown(given), { body: null, body_absent: 'Deleted when the change was canceled.' });
 });
 
-onEitherEngine('an unknown change is 404, and a wrong body names its fields', async (t) => {
-  const running = await staged(t);
+test('an unknown change is 404, and a wrong body names its fields', async (t, running) => {
   const census = await oweCensus(running.db);
   for (const id of ['unknown', census, 'a%2Fb']) {
     t.equal((await running.call({ url: `${CHANGES}/${id}` })).status, 404);

@@ -2,6 +2,8 @@ import { onEitherEngine } from '../support/engine.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { type Running, start } from './start.ts';
 
+const test = onEitherEngine.with(start);
+
 const list = async ({ call }: Running, query: string) =>
   (await call({ url: `/v1/events?${query}` })).json.data.map((event: { id: string }) => event.id);
 
@@ -13,8 +15,7 @@ async function oneOfEach({ db }: Running): Promise<void> {
   await receive(db, [deductionOf('p1', { id: 'd2' })], '2026-01-13T00:00:00.000Z');
 }
 
-onEitherEngine('one event has its exact body, and other bodies received under its id', async (t) => {
-  const { call, db } = await start(t);
+test('one event has its exact body, and other bodies received under its id', async (t, { call, db }) => {
   const first: Delivery = {
     eventId: 'e/1 ü',
     body: Buffer.from('{ "event_type" : "x", "data":{} , "id":"🙂" }\n'),
@@ -39,8 +40,7 @@ onEitherEngine('one event has its exact body, and other bodies received under it
     t.equal((await call({ url })).status, 404, url);
 });
 
-onEitherEngine('an event shows the version it added, or the census sync it requested', async (t) => {
-  const { call, db } = await start(t);
+test('an event shows the version it added, or the census sync it requested', async (t, { call, db }) => {
   const sync = eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' });
   await deliver(db, [
     deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
@@ -63,8 +63,7 @@ onEitherEngine('an event shows the version it added, or the census sync it reque
   t.strictSame(await effects('sync'), requested);
 });
 
-onEitherEngine('events are found by time, also if a clock is slightly behind', async (t) => {
-  const running = await start(t);
+test('events are found by time, also if a clock is slightly behind', async (t, running) => {
   const begin = Date.parse('2026-01-10T00:00:00Z');
   // Every fourth arrives at a receiver whose clock is half a minute behind.
   const times = Array.from(
@@ -86,8 +85,7 @@ onEitherEngine('events are found by time, also if a clock is slightly behind', a
   t.equal((await all('until=0001-01-01T00:00:00Z')).length, 0);
 });
 
-onEitherEngine('a reprocessed event wakes the apply loop, and has no second effect', async (t) => {
-  const running = await start(t);
+test('a reprocessed event wakes the apply loop, and has no second effect', async (t, running) => {
   const { call, db, woken, logged } = running;
   await oneOfEach(running);
   const { status, json } = await call({ method: 'POST', url: '/v1/events/a1/reprocess' });

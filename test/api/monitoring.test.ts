@@ -16,8 +16,9 @@ import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';
 
-onEitherEngine('pending work and open problems are counted, and dismissed ones are not', async (t) => {
-  const { call, db } = await start(t);
+const test = onEitherEngine.with(start);
+
+test('pending work and open problems are counted, and dismissed ones are not', async (t, { call, db }) => {
   await deliver(db, [deductionOf('e1', {}), deductionOf('e2', {}, '2026-01-11T00:00:00Z')]);
   await deliver(db, [eventOf('q1', 'employee.deduction-updated', {})], '2026-01-16T00:00:00.000Z');
   await deliver(db, [eventOf('q2', 'employee.deduction-updated', {})], '2026-01-17T00:00:00.000Z');
@@ -86,8 +87,7 @@ async function scraped({ call }: Running) {
   return { headers, ...read(text) };
 }
 
-onEitherEngine('requests are counted by declared route, never by id', async (t) => {
-  const running = await start(t);
+test('requests are counted by declared route, never by id', async (t, running) => {
   const { call } = running;
   for (const id of ['d1', 'd2', 'd3']) await call({ url: `/v1/deductions/${id}` });
   await call({ url: '/v1/secret-of-someone' });
@@ -100,8 +100,7 @@ onEitherEngine('requests are counted by declared route, never by id', async (t) 
   t.notMatch(metrics.text, /d1|secret-of-someone/);
 });
 
-onEitherEngine('work on runs is counted by kind, and each kind is a declared route', async (t) => {
-  const running = await start(t);
+test('work on runs is counted by kind, and each kind is a declared route', async (t, running) => {
   const { routes: all } = running.app.routeTable;
   const routes = all.flatMap(({ methods, url }) => methods.map((one) => `${one} ${url}`));
   for (const route of Object.keys(RUN_ROUTES)) t.ok(routes.includes(route), route);
@@ -135,8 +134,7 @@ onEitherEngine('a process that cannot commit reports it with its counts', async 
   t.match(json.detail, 'the disk of the database is full');
 });
 
-onEitherEngine('while the database does not respond, the other metrics are exported', async (t) => {
-  const running = await start(t);
+test('while the database does not respond, the other metrics are exported', async (t, running) => {
   const db = new Proxy(running.db, {
     get: (target, name) => {
       if (name === 'selectFrom') throw new AppError('CONNECTION_LOST', 'gone');
@@ -149,8 +147,7 @@ onEitherEngine('while the database does not respond, the other metrics are expor
   t.equal(metrics.of('events_pending'), undefined);
 });
 
-onEitherEngine('a data loss is reported until it is accepted', async (t) => {
-  const running = await start(t);
+test('a data loss is reported until it is accepted', async (t, running) => {
   const open = async () => (await scraped(running)).of('data_loss');
   t.equal(await open(), 0);
   const found_at = '2026-02-01T00:00:00.000Z';

@@ -6,8 +6,11 @@ import type { DeclaredRoute } from '../../src/api/route.ts';
 import { cursorOf } from '../../src/formats/cursor.ts';
 import { RunBody } from '../../src/payroll/records/body.ts';
 import { referenceDocument } from '../../tools/client-types/reference.ts';
+import { onSqlite } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { type Reference, resolve, start } from './start.ts';
+
+const test = onSqlite.with(start);
 
 const nameOf = ({ name }: { name: string }) => name;
 const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');
@@ -35,8 +38,7 @@ t.test('the reference has the operations of each tag together, in the order of t
   }
 });
 
-t.test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', async (t) => {
-  const { app, call } = await start(t);
+test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', async (t, { app, call }) => {
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   t.equal(reference.openapi, '3.1.0');
   t.match(reference.info, { title: 'benefits-sidecar', version: '0.0.0', description: String });
@@ -51,8 +53,7 @@ t.test('the reference is OpenAPI 3.1 and has exactly the routes of the listener'
   for (const { url } of hidden) t.match(url, /^\/docs/, 'except the page itself');
 });
 
-t.test('every operation has a summary, its scope and its responses', async (t) => {
-  const { app, call } = await start(t);
+test('every operation has a summary, its scope and its responses', async (t, { app, call }) => {
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   const tags = reference.tags.map((tag: { name: string }) => tag.name);
   const ids = new Set<string>();
@@ -83,8 +84,7 @@ t.test('every operation has a summary, its scope and its responses', async (t) =
   }
 });
 
-t.test('every reference in the document resolves, and its schemas are JSON Schema', async (t) => {
-  const { call } = await start(t);
+test('every reference in the document resolves, and its schemas are JSON Schema', async (t, { call }) => {
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   const whole = resolve(reference, reference);
   const types = ['string', 'integer', 'boolean', 'object', 'array', 'null', 'number', 'http'];
@@ -101,8 +101,7 @@ t.test('every reference in the document resolves, and its schemas are JSON Schem
   t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
 });
 
-t.test('every field of a payroll run, its lines and its parts has a description', async (t) => {
-  const { call } = await start(t);
+test('every field of a payroll run, its lines and its parts has a description', async (t, { call }) => {
   const { paths, components } = (await call({ url: '/openapi.json' })).json;
   const names = [
     ...['PayrollRun', 'PayrollRunSummary', 'PayrollRunPreview', 'Totals', 'Line'],
@@ -121,8 +120,7 @@ t.test('every field of a payroll run, its lines and its parts has a description'
   t.strictSame(Object.keys(lines), ['application/json', 'text/csv', 'application/x-ndjson']);
 });
 
-t.test('the listener serves the page and everything it loads', async (t) => {
-  const { call } = await start(t);
+test('the listener serves the page and everything it loads', async (t, { call }) => {
   const { text, headers } = await call({ url: '/docs' });
   const policy = String(headers['content-security-policy']);
   t.match(policy, /default-src 'none'/);
@@ -279,8 +277,7 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
   }
 });
 
-t.test('a list rejects a cursor from a different list', async (t) => {
-  const { call, db } = await start(t);
+test('a list rejects a cursor from a different list', async (t, { call, db }) => {
   await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
   const { next_cursor } = (await call({ url: '/v1/deductions?limit=1' })).json;
   t.equal((await call({ url: `/v1/deductions?cursor=${next_cursor}` })).status, 200);

@@ -4,20 +4,21 @@ import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, deduct } from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
+const test = onEitherEngine.with(startPayroll);
+
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
 const quoted = (etag: string) => ({ 'if-match': `"${etag}"` });
 
-onEitherEngine('without If-Match, or with *, the current lines are finalized', async (t) => {
-  const { put, post } = await startPayroll(t);
+test('without If-Match, or with *, the current lines are finalized', async (t, { put, post }) => {
   await put('one');
   t.equal((await post('/one/finalize')).status, 200);
   await put('two', bodyOn('2026-07-31'));
   t.equal((await post('/two/finalize', {}, { 'if-match': '*' })).status, 200);
 });
 
-onEitherEngine('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t) => {
-  const { put, post, get, db } = await startPayroll(t);
+test('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t, world) => {
+  const { put, post, get, db } = world;
   const { etag } = (await put('r')).json;
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
   const { status, json, headers } = await post('/r/finalize', {}, quoted(etag));
@@ -31,8 +32,7 @@ onEitherEngine('a stale If-Match is 412 with the current ETag, and nothing is fr
   t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
 });
 
-onEitherEngine('an ETag matches with or without quotes, and a weak one never matches', async (t) => {
-  const { put, post } = await startPayroll(t);
+test('an ETag matches with or without quotes, and a weak one never matches', async (t, { put, post }) => {
   const { etag } = (await put('r')).json;
   t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
   const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
@@ -41,8 +41,7 @@ onEitherEngine('an ETag matches with or without quotes, and a weak one never mat
   t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
 });
 
-onEitherEngine('a finalize is repeated only with its ETag or its key', async (t) => {
-  const payroll = await startPayroll(t);
+test('a finalize is repeated only with its ETag or its key', async (t, payroll) => {
   const { finalized, post, get } = payroll;
   const { json } = await finalized('r');
   const repeated = await post('/r/finalize', {}, quoted(json.etag));
@@ -63,8 +62,7 @@ onEitherEngine('a finalize is repeated only with its ETag or its key', async (t)
   t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
 });
 
-onEitherEngine('an empty list of checks accepts none', async (t) => {
-  const { put, post, get, db } = await startPayroll(t);
+test('an empty list of checks accepts none', async (t, { put, post, get, db }) => {
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
   const refused = await post('/r/finalize', { accept: [], reason: 'the bank waits' });
@@ -74,8 +72,8 @@ onEitherEngine('an empty list of checks accepts none', async (t) => {
   t.strictSame((await get('/next')).json.accepted_checks, []);
 });
 
-onEitherEngine('each finding is listed before it is accepted and afterward', async (t) => {
-  const { put, accept, get, db, call, tokenFor } = await startPayroll(t);
+test('each finding is listed before it is accepted and afterward', async (t, world) => {
+  const { put, accept, get, db, call, tokenFor } = world;
   await put('r');
   for (const id of ['ded-8', 'ded-9']) await deduct(db, `evt-${id}`, { id, employee_id: 'emp-1' }, LATER);
   await deduct(db, 'evt-bad', { member_contribution: '175.00', taxability: 'untaxed' }, LATER);
@@ -97,8 +95,7 @@ onEitherEngine('each finding is listed before it is accepted and afterward', asy
   t.equal(limited.json.findings[0].example, null, 'it may name another employer');
 });
 
-onEitherEngine('an acceptance of a check that does not exist is rejected by name', async (t) => {
-  const { put, post } = await startPayroll(t);
+test('an acceptance of a check that does not exist is rejected by name', async (t, { put, post }) => {
   await put('r');
   const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
   t.equal(status, 400);
@@ -110,8 +107,7 @@ onEitherEngine('an acceptance of a check that does not exist is rejected by name
   t.equal(unnamed.status, 400, 'an empty name is of no check either');
 });
 
-onEitherEngine('a 412 on an acceptance has the ETag that the next attempt can use', async (t) => {
-  const { put, post, db } = await startPayroll(t);
+test('a 412 on an acceptance has the ETag that the next attempt can use', async (t, { put, post, db }) => {
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
   const accepted = { accept: ['overlap'], reason: 'both are confirmed' };
@@ -122,8 +118,8 @@ onEitherEngine('a 412 on an acceptance has the ETag that the next attempt can us
   t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
 });
 
-onEitherEngine('accepting a finding needs runs:approve, and finalizing does not', async (t) => {
-  const { put, call, db, tokenWith } = await startPayroll(t);
+test('accepting a finding needs runs:approve, and finalizing does not', async (t, world) => {
+  const { put, call, db, tokenWith } = world;
   await put('r');
   const token = await tokenWith('runs:read', 'runs:write');
   const finalize = (runId: string, body: object) =>
@@ -135,8 +131,7 @@ onEitherEngine('accepting a finding needs runs:approve, and finalizing does not'
   t.equal((await finalize('next', { accept: [] })).status, 200);
 });
 
-onEitherEngine('open runs have readiness, other runs have verification', async (t) => {
-  const { put, post, get } = await startPayroll(t);
+test('open runs have readiness, other runs have verification', async (t, { put, post, get }) => {
   await put('r');
   const early = await get('/r/verify');
   t.equal(early.status, 409);
@@ -147,8 +142,8 @@ onEitherEngine('open runs have readiness, other runs have verification', async (
   t.match(late.json.detail, /is finalized/);
 });
 
-onEitherEngine('a run finalized by rules that this release lacks cannot be verified', async (t) => {
-  const { finalized, get, db } = await startPayroll(t);
+test('a run finalized by rules that this release lacks cannot be verified', async (t, world) => {
+  const { finalized, get, db } = world;
   await finalized('r');
   await pastTriggers(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());
   const { status, json } = await get('/r/verify');
@@ -162,8 +157,7 @@ onEitherEngine('a run finalized by rules that this release lacks cannot be verif
   t.strictSame(await verifyRuns(db, verifying), { runs: 1, lines: 0, otherRules: 1 });
 });
 
-onEitherEngine('voiding a run names the later finalized runs that adjusted it', async (t) => {
-  const { finalized, post, db } = await startPayroll(t);
+test('voiding a run names the later finalized runs that adjusted it', async (t, { finalized, post, db }) => {
   await finalized('one');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
   const including = { ...bodyOn('2026-07-31'), adjustments: 'include' };

@@ -11,6 +11,8 @@ import { settled } from '../support/settled.ts';
 import { listenerObserving, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Logged } from './start.ts';
 
+const test = onEitherEngine.with(startPayroll);
+
 const CSV = { headers: { accept: 'text/csv' } };
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
@@ -40,8 +42,7 @@ async function pages(
   return seen;
 }
 
-onEitherEngine('pages of any size have each line once, even if they end inside an employee', async (t) => {
-  const payroll = await startPayroll(t);
+test('pages of any size have each line once, even if they end inside an employee', async (t, payroll) => {
   await several(payroll.db);
   await payroll.put('r');
   const [whole = []] = await pages(payroll, '');
@@ -56,8 +57,8 @@ onEitherEngine('pages of any size have each line once, even if they end inside a
   }
 });
 
-onEitherEngine('a list begun before the run was finalized at another position must start over', async (t) => {
-  const { put, get, post, db } = await startPayroll(t);
+test('a list begun before the run was finalized at another position must start over', async (t, world) => {
+  const { put, get, post, db } = world;
   await put('r');
   const { next_cursor } = (await get('/r/lines?limit=1')).json;
   const changed = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', member_contribution: '1' };
@@ -68,8 +69,7 @@ onEitherEngine('a list begun before the run was finalized at another position mu
   t.match(json.detail, /was finalized while the list was read/);
 });
 
-onEitherEngine('the same lines are available as CSV and as newline-delimited JSON', async (t) => {
-  const payroll = await startPayroll(t);
+test('the same lines are available as CSV and as newline-delimited JSON', async (t, payroll) => {
   const { get, post, put } = payroll;
   await several(payroll.db);
   await put('r');
@@ -92,8 +92,7 @@ onEitherEngine('the same lines are available as CSV and as newline-delimited JSO
   for (const more of [{}, CSV, NDJSON]) t.equal((await get('/r/lines', more)).headers.etag, `"${etag}"`);
 });
 
-onEitherEngine('a run without lines has an empty page, a CSV header, or an empty text', async (t) => {
-  const { put, get, db } = await startPayroll(t);
+test('a run without lines has an empty page, a CSV header, or an empty text', async (t, { put, get, db }) => {
   await employ(db, 'emp-3');
   await put('r', { employee_ids: ['emp-3'] });
   t.strictSame((await get('/r/lines')).json, { data: [], has_more: false, next_cursor: null });
@@ -101,8 +100,7 @@ onEitherEngine('a run without lines has an empty page, a CSV header, or an empty
   t.equal((await get('/r/lines', NDJSON)).text, '');
 });
 
-onEitherEngine('an unavailable type is 406, and files have no pages', async (t) => {
-  const { put, get } = await startPayroll(t);
+test('an unavailable type is 406, and files have no pages', async (t, { put, get }) => {
   await put('r');
   const html = await get('/r/lines', { headers: { accept: 'text/html' } });
   t.equal(html.status, 406);
@@ -113,8 +111,8 @@ onEitherEngine('an unavailable type is 406, and files have no pages', async (t) 
   t.equal((await get('/r/lines', { method: 'HEAD' })).status, 405, 'only file routes have HEAD');
 });
 
-onEitherEngine('a file of a run that can no longer be computed is rejected before it begins', async (t) => {
-  const { put, get, call } = await startPayroll(t);
+test('a file of a run that can no longer be computed is rejected before it begins', async (t, world) => {
+  const { put, get, call } = world;
   await put('r');
   const moved = { pay_frequency: 'biweekly', pay_dates: BIWEEKLY.map(aDayLater) };
   const url = `/v1/employers/${EMPLOYER}/pay-schedules/2026`;
@@ -126,8 +124,7 @@ onEitherEngine('a file of a run that can no longer be computed is rejected befor
   }
 });
 
-onEitherEngine('lines are filtered by kind, change or flag, in pages and as a file', async (t) => {
-  const payroll = await startPayroll(t);
+test('lines are filtered by kind, change or flag, in pages and as a file', async (t, payroll) => {
   const { db, put, get, post, finalized } = payroll;
   await finalized('before', bodyOn('2026-07-03'));
   await post('/before/taken', { lines: [{ employee_id: 'emp-2', amount: '0' }] });

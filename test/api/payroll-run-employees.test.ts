@@ -3,6 +3,8 @@ import { onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { decide, deduct, employ, setCode, storedRun } from '../support/payroll.ts';
 import { type Payroll, startPayroll } from './payroll-stage.ts';
 
+const test = onEitherEngine.with(startPayroll);
+
 const NEXT = '2026-07-31';
 
 /** Returns rows such as `emp-1 69.23 → 92.30: changed medical 23.07`. */
@@ -44,8 +46,7 @@ const ROWS = [
   'same 69.23 → 69.23: ',
 ];
 
-onEitherEngine('the largest difference comes first, also once the run is final', async (t) => {
-  const payroll = await startPayroll(t);
+test('the largest difference comes first, also once the run is final', async (t, payroll) => {
   await compared(payroll);
   t.strictSame(await rowsOf(payroll, 'r'), ROWS);
   const { data: _, ...page } = (await payroll.get('/r/employees?different=true&limit=1')).json;
@@ -57,8 +58,7 @@ onEitherEngine('the largest difference comes first, also once the run is final',
   t.strictSame(await rowsOf(payroll, 'r'), ROWS);
 });
 
-onEitherEngine('employees are searched, filtered, sorted and counted in pages', async (t) => {
-  const payroll = await startPayroll(t);
+test('employees are searched, filtered, sorted and counted in pages', async (t, payroll) => {
   await compared(payroll);
   for (const [query, places] of [
     ['?search=EMP', [2, 3]],
@@ -78,8 +78,7 @@ onEitherEngine('employees are searched, filtered, sorted and counted in pages', 
   t.strictSame(await rowsOf(payroll, 'r', `?cursor=${next_cursor}`), [ROWS[4]]);
 });
 
-onEitherEngine('a kept computation is not used after a fact or a setting has changed', async (t) => {
-  const payroll = await startPayroll(t);
+test('a kept computation is not used after a fact or a setting has changed', async (t, payroll) => {
   const { db, get, put, call } = payroll;
   await put('r');
   t.equal((await get('/r/employees')).json.total, 2);
@@ -114,8 +113,7 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   t.equal(await isChangedBy(Promise.resolve()), false);
 });
 
-onEitherEngine('the lines of a final run are read once for its pages', async (t) => {
-  const { db, finalized, parts } = await startPayroll(t);
+test('the lines of a final run are read once for its pages', async (t, { db, finalized, parts }) => {
   await finalized('before');
   const rows = async () => parts.runReviews.employeesOf(await storedRun(db, 'before'));
   t.equal(await rows(), await rows(), 'the same list');

@@ -4,8 +4,9 @@ import { bodyOn, deduct, employ, schedule, setSchedules } from '../support/payro
 import { deductionOf, deliver } from './deliver.ts';
 import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
-onEitherEngine('the request and state of a run are returned without computing it', async (t) => {
-  const { put, get, post } = await startPayroll(t);
+const test = onEitherEngine.with(startPayroll);
+
+test('the request and state of a run are returned without computing it', async (t, { put, get, post }) => {
   const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
   const open = (await get('/r/outline')).json;
   const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...rest } = put1;
@@ -16,8 +17,7 @@ onEitherEngine('the request and state of a run are returned without computing it
   t.equal((await get('/nobody/outline')).status, 404);
 });
 
-onEitherEngine('the same body again is 200, and another is 409', async (t) => {
-  const { put, post, get, logged } = await startPayroll(t);
+test('the same body again is 200, and another is 409', async (t, { put, post, get, logged }) => {
   t.equal((await put('r', { employee_ids: ['emp-2', 'emp-1'] })).status, 201);
   const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
   t.equal(again.status, 200);
@@ -30,8 +30,7 @@ onEitherEngine('the same body again is 200, and another is 409', async (t) => {
   t.match(late, { status: 200, json: { state: 'finalized' } });
 });
 
-onEitherEngine('an employee or deduction of a different employer is rejected by field', async (t) => {
-  const { put, db } = await startPayroll(t);
+test('an employee or deduction of a different employer is rejected by field', async (t, { put, db }) => {
   await employ(db, 'other', { employer_id: 'globex' });
   await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });
   for (const [field, ids] of Object.entries({
@@ -45,8 +44,8 @@ onEitherEngine('an employee or deduction of a different employer is rejected by 
   }
 });
 
-onEitherEngine('the run of a pay date is opened by what it pays, and a second open one is 409', async (t) => {
-  const { post, put, logged } = await startPayroll(t);
+test('the run of a pay date is opened by what it pays, and a second open one is 409', async (t, world) => {
+  const { post, put, logged } = world;
   const payroll = { employer_id: 'acme', pay_frequency: 'biweekly', pay_date: PAY_DATE };
   const created = await post('', payroll);
   t.match(created, { status: 201, json: { id: 'acme-biweekly-2026-07-17', state: 'open' } });
@@ -59,8 +58,7 @@ onEitherEngine('the run of a pay date is opened by what it pays, and a second op
   t.match(await post('', { ...payroll, pay_date: '2026-07-18' }), refused);
 });
 
-onEitherEngine('an unknown run is 404 on every route that names one', async (t) => {
-  const { get, post, call } = await startPayroll(t);
+test('an unknown run is 404 on every route that names one', async (t, { get, post, call }) => {
   for (const response of [
     ...['', '/lines', '/readiness', '/verify'].map((path) => get(`/none${path}`)),
     ...[post('/none/finalize'), post('/none/void', { reason: 'x' })],
@@ -69,8 +67,7 @@ onEitherEngine('an unknown run is 404 on every route that names one', async (t) 
     t.match(await response, { status: 404, json: { detail: 'There is no payroll run with this ID.' } });
 });
 
-onEitherEngine('a preview shows the first lines, and its totals count all', async (t) => {
-  const { post, db } = await startPayroll(t);
+test('a preview shows the first lines, and its totals count all', async (t, { post, db }) => {
   const many = Array.from({ length: PREVIEWED_LINES }, (_, index) =>
     deductionOf(`evt-m${index}`, { id: `m${index}`, employee_id: 'emp-1', line_of_coverage: 'life' }),
   );
@@ -80,8 +77,7 @@ onEitherEngine('a preview shows the first lines, and its totals count all', asyn
   t.equal(json.totals.lines, PREVIEWED_LINES + 1);
 });
 
-onEitherEngine('a run may name many employees, up to a limit', async (t) => {
-  const { put, call } = await startPayroll(t);
+test('a run may name many employees, up to a limit', async (t, { put, call }) => {
   const employee_ids = Array.from({ length: 20_000 }, (_, at) => `employee-${`${at}`.padStart(26, '0')}`);
   const { status, json } = await put('r', { employee_ids: [...employee_ids, 'emp-1'] });
   t.equal(status, 422);
@@ -90,14 +86,12 @@ onEitherEngine('a run may name many employees, up to a limit', async (t) => {
   t.equal((await call({ method: 'PUT', url: `${RUNS}/x`, body })).status, 413);
 });
 
-onEitherEngine('any employer without settings has empty lists', async (t) => {
-  const { call } = await startPayroll(t);
+test('any employer without settings has empty lists', async (t, { call }) => {
   t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedules' })).json, { years: [] });
   t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
 });
 
-onEitherEngine('an employer with only payroll settings is known', async (t) => {
-  const { db, put } = await startPayroll(t);
+test('an employer with only payroll settings is known', async (t, { db, put }) => {
   t.equal((await put('r', { employer_id: 'new' })).status, 422);
   await setSchedules(db, [schedule()], 'new');
   t.match(await put('r', { employer_id: 'new' }), { status: 201, json: { employees: 0 } });
@@ -113,8 +107,8 @@ const TAKEN = {
   ndjson: ['{"employee_id":"emp-1","amount":"60.00"}\n', NDJSON],
 } as const;
 
-onEitherEngine('deductions taken are reported as JSON, CSV or NDJSON, and each report is kept', async (t) => {
-  const { finalized, post, get, logged } = await startPayroll(t);
+test('deductions taken are reported as JSON, CSV or NDJSON, and each report is kept', async (t, world) => {
+  const { finalized, post, get, logged } = world;
   await finalized('r');
   const differing = { employee_id: 'emp-1', member_amount: '69.23', taken: '60.00', owed: '9.23' };
   for (const [type, [body, headers]] of Object.entries(TAKEN)) {
@@ -157,8 +151,7 @@ onEachEngine('a report of deductions taken with a known idempotency key changes 
   t.strictSame(await state(), before);
 });
 
-onEitherEngine('the first 1,000 wrong rows are named and all are counted', async (t) => {
-  const { finalized, post } = await startPayroll(t);
+test('the first 1,000 wrong rows are named and all are counted', async (t, { finalized, post }) => {
   await finalized('r');
   const lines = Array.from({ length: 1_500 }, () => ({ employee_id: 'nobody', amount: '1.00' }));
   const { status, json } = await post('/r/taken', { lines });
@@ -179,8 +172,7 @@ const AUDIT = [
   [AUDITED.map((row) => JSON.stringify(row)).join('\n'), NDJSON],
 ] as const;
 
-onEitherEngine('a payroll file is compared by category in every type', async (t) => {
-  const { put, post, logged } = await startPayroll(t);
+test('a payroll file is compared by category in every type', async (t, { put, post, logged }) => {
   await put('r');
   for (const [body, headers] of AUDIT) {
     t.match(await post('/r/audit', body, headers), {
@@ -198,8 +190,7 @@ onEitherEngine('a payroll file is compared by category in every type', async (t)
   t.notMatch(JSON.stringify(logged), /audit/);
 });
 
-onEitherEngine('another content type is 415, and an empty body is 400', async (t) => {
-  const { finalized, post } = await startPayroll(t);
+test('another content type is 415, and an empty body is 400', async (t, { finalized, post }) => {
   await finalized('r');
   for (const path of ['/r/taken', '/r/audit']) {
     t.equal((await post(path, 'x', { 'content-type': 'text/plain' })).status, 415);

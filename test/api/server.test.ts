@@ -24,6 +24,8 @@ async function listen(
   return { ...running, port, base: `http://127.0.0.1:${port}` };
 }
 
+const test = onEitherEngine.with(listen);
+
 /** Begins an upload of a census. */
 function putCensus(port: number, bytes: number, body: string) {
   const headers = { authorization, 'content-type': 'application/json', 'content-length': bytes };
@@ -40,20 +42,17 @@ async function answerTo(put: ClientRequest): Promise<[status: number | undefined
   return [response.statusCode, answered];
 }
 
-onEitherEngine('a census with too large a content length is rejected before it is read', async (t) => {
-  const { port } = await listen(t);
+test('a census with too large a content length is rejected before it is read', async (t, { port }) => {
   const answer = await answerTo(putCensus(port, CENSUS_BYTES_MAX + 1, '{'));
   t.match(answer, [413, /256 MiB/]);
 });
 
-onEitherEngine('a census rejected while it is being sent gets the problem', async (t) => {
-  const { port } = await listen(t);
+test('a census rejected while it is being sent gets the problem', async (t, { port }) => {
   const answer = await answerTo(putCensus(port, 10_000_000, 'this is not JSON'));
   t.match(answer, [422, /census-refused/]);
 });
 
-onEitherEngine('a response to a request with an unread body closes the connection', async (t) => {
-  const { port } = await listen(t);
+test('a response to a request with an unread body closes the connection', async (t, { port }) => {
   const unread: Record<string, number> = {
     'GET /livez': 200,
     'GET /v1/events': 401,
@@ -70,8 +69,7 @@ onEitherEngine('a response to a request with an unread body closes the connectio
   }
 });
 
-onEitherEngine('two Host headers are 400, on public routes too', async (t) => {
-  const { port } = await listen(t);
+test('two Host headers are 400, on public routes too', async (t, { port }) => {
   for (const path of ['/livez', '/v1/events']) {
     const { socket, answers } = await rawSocket(t, port);
     socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nHost: a\r\nauthorization: ${authorization}\r\n\r\n`);
@@ -80,8 +78,8 @@ onEitherEngine('two Host headers are 400, on public routes too', async (t) => {
   }
 });
 
-onEitherEngine('an aborted upload leaves nothing behind and is not logged as an error', async (t) => {
-  const { port, db, logged, app } = await listen(t);
+test('an aborted upload leaves nothing behind and is not logged as an error', async (t, world) => {
+  const { port, db, logged, app } = world;
   const reached = Promise.withResolvers<void>();
   app.server.on('request', (incoming) => incoming.once('data', () => reached.resolve()));
   const answered = Promise.withResolvers<void>();
@@ -97,8 +95,7 @@ onEitherEngine('an aborted upload leaves nothing behind and is not logged as an 
   t.strictSame(logged, []);
 });
 
-onEitherEngine('no response may be cached or rendered as a page', async (t) => {
-  const { app, port } = await listen(t);
+test('no response may be cached or rendered as a page', async (t, { app, port }) => {
   const request = (line: string, ...more: string[]) =>
     [`${line} HTTP/1.1`, 'host: a', `authorization: ${authorization}`, ...more, '', ''].join('\r\n');
   const JSON_TYPE = 'content-type: application/json';
@@ -134,8 +131,7 @@ onEitherEngine('no response may be cached or rendered as a page', async (t) => {
   assertProtected(await closed, 408);
 });
 
-onEitherEngine('headers, bodies, idle time and the number of connections are limited', async (t) => {
-  const { app } = await listen(t);
+test('headers, bodies, idle time and the number of connections are limited', async (t, { app }) => {
   const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
   const limits = [headersTimeout, requestTimeout, timeout, maxConnections];
   t.strictSame(limits, [5_000, 600_000, 300_000, 256]);

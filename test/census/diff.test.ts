@@ -14,6 +14,8 @@ import { encryptor, type SetClock, setClock } from '../outbox/parts.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
 import { age, censusOf, contentOf, type Fields, organization, person, stage } from './parts.ts';
 
+const test = onEitherEngine.with(scratch);
+
 const HOUR_MS = 3_600_000;
 
 /** Stages a census and marks it as accepted by the service. */
@@ -55,8 +57,7 @@ onEitherEngine('every field in the interface is compared', async (t) => {
   t.strictSame([...ORGANIZATION_FIELDS].sort(), Object.keys(Organization.properties).sort());
 });
 
-onEitherEngine('added, absent, changed and unchanged employees are distinguished', async (t) => {
-  const { db } = await scratch(t);
+test('added, absent, changed and unchanged employees are distinguished', async (t, { db }) => {
   const clock = setClock();
   const before = ['e-1', 'e-2', 'e-3', 'e-4'].map((id) => person(id, { ssn: '078-05-1120' }));
   const censusId = await upload(db, clock, censusOf(before));
@@ -88,8 +89,7 @@ onEitherEngine('added, absent, changed and unchanged employees are distinguished
   });
 });
 
-onEitherEngine('the same census in another order of rows and fields changes nothing', async (t) => {
-  const { db } = await scratch(t);
+test('the same census in another order of rows and fields changes nothing', async (t, { db }) => {
   const reversed = (value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(
@@ -110,8 +110,7 @@ onEitherEngine('the same census in another order of rows and fields changes noth
   t.equal((await changesOf(db, censusOf(grouped))).unchanged, 2, 'a pay group is never uploaded');
 });
 
-onEitherEngine('before the first upload there is nothing to compare with', async (t) => {
-  const { db } = await scratch(t);
+test('before the first upload there is nothing to compare with', async (t, { db }) => {
   t.match(await compare(db, censusOf([person('e-1')])), {
     employees: 1,
     problem_count: 0,
@@ -124,15 +123,13 @@ onEitherEngine('before the first upload there is nothing to compare with', async
   t.match(await compare(db, censusOf([person('e-1')])), { last_upload: null, changes: null });
 });
 
-onEitherEngine('a census that breaks the contract is not compared', async (t) => {
-  const { db } = await scratch(t);
+test('a census that breaks the contract is not compared', async (t, { db }) => {
   await upload(db, setClock(), censusOf([person('e-1')]));
   const compared = await compare(db, censusOf([person('e-1', { dob: 'never' })]));
   t.match(compared, { valid: false, problem_count: 1, last_upload: { employees: 1 }, changes: null });
 });
 
-onEitherEngine('the first of many changes are listed and all are counted', async (t) => {
-  const { db } = await scratch(t);
+test('the first of many changes are listed and all are counted', async (t, { db }) => {
   const many = (from: number, fields: Fields = {}) =>
     Array.from({ length: LISTED_MAX + 100 }, (_, n) =>
       person(`e-${String(from + n).padStart(5, '0')}`, fields),
@@ -151,8 +148,7 @@ onEitherEngine('the first of many changes are listed and all are counted', async
   t.equal(changes.unchanged, 0);
 });
 
-onEitherEngine('the last upload is kept for comparison until it is replaced', async (t) => {
-  const { db } = await scratch(t);
+test('the last upload is kept for comparison until it is replaced', async (t, { db }) => {
   const clock = setClock();
   const first = await upload(db, clock, censusOf([person('e-1'), person('e-2')]));
   await stage(db, clock, censusOf([person('e-1')]));
@@ -174,8 +170,7 @@ onEitherEngine('the last upload is kept for comparison until it is replaced', as
   t.equal((await db.selectFrom('staged_censuses').select('census_id').execute()).length, 1);
 });
 
-onEitherEngine('a rejected or removed census leaves no fingerprints and is no upload', async (t) => {
-  const { db } = await scratch(t);
+test('a rejected or removed census leaves no fingerprints and is no upload', async (t, { db }) => {
   const clock = setClock();
   const many = Array.from({ length: 1_500 }, (_, n) => person(`e-${n}`));
   await stage(db, clock, censusOf([...many, person('e-x', { dob: 'never' })]));
@@ -196,8 +191,7 @@ onEitherEngine('a rejected or removed census leaves no fingerprints and is no up
   t.equal(await count(db, replaced), 0);
 });
 
-onEitherEngine('a fingerprint reveals neither the value nor that two employees share it', async (t) => {
-  const { db, url } = await scratch(t);
+test('a fingerprint reveals neither the value nor that two employees share it', async (t, { db, url }) => {
   await upload(
     db,
     setClock(),

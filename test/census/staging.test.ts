@@ -13,6 +13,8 @@ import { onEachEngine, onEitherEngine, rawBytes } from '../support/engine.ts';
 import { afterReads } from '../support/reads.ts';
 import { age, censusOf, organization, person, stage, uploadText } from './parts.ts';
 
+const test = onEitherEngine.with(scratch);
+
 const HOUR_MS = 3_600_000;
 
 async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roster_facts'): Promise<number> {
@@ -29,8 +31,7 @@ const roster = async (db: Db, id: string) => (await rosterOf(db, [id])).get(id) 
 /** Of this machine, as in `age`. */
 const sharedNow = sharedClock(systemClock);
 
-onEitherEngine('the upload is the staged census without the pay group', async (t) => {
-  const { db } = await scratch(t);
+test('the upload is the staged census without the pay group', async (t, { db }) => {
   const people = [person('e-1', { pay_group: 'north' }), person('e-2', { first_name: 'Zoë 😀 "]}\n' })];
   const staged = await stage(db, setClock(), censusOf(people));
   t.match(staged, { ok: true, employees: 2 });
@@ -41,8 +42,7 @@ onEitherEngine('the upload is the staged census without the pay group', async (t
   t.equal(await uploadText(t, db, 'nobody'), null);
 });
 
-onEitherEngine('a census of many chunks is read completely and in order', async (t) => {
-  const { db } = await scratch(t);
+test('a census of many chunks is read completely and in order', async (t, { db }) => {
   const people = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
   const text = censusOf(people);
   await stage(db, setClock(), text);
@@ -50,8 +50,7 @@ onEitherEngine('a census of many chunks is read completely and in order', async 
   t.equal(await uploadText(t, db), text);
 });
 
-onEitherEngine('a census that breaks the contract keeps the previous one', async (t) => {
-  const { db } = await scratch(t);
+test('a census that breaks the contract keeps the previous one', async (t, { db }) => {
   const clock = setClock();
   const good = censusOf([person('e-1')]);
   await stage(db, clock, good);
@@ -69,16 +68,14 @@ onEitherEngine('a census that breaks the contract keeps the previous one', async
   t.strictSame(await roster(db, 'e-5'), []);
 });
 
-onEitherEngine('no personal data is readable in the database or its log', async (t) => {
-  const { db, url } = await scratch(t);
+test('no personal data is readable in the database or its log', async (t, { db, url }) => {
   await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
   const bytes = await rawBytes(db, url);
   t.ok(bytes.includes((await currentCensus(db, 'a'))!.census_id), 'the census is in the database');
   t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'));
 });
 
-onEitherEngine('a replaced census is deleted when no upload can be reading it', async (t) => {
-  const { db } = await scratch(t);
+test('a replaced census is deleted when no upload can be reading it', async (t, { db }) => {
   await stage(db, systemClock, censusOf([person('e-1')]));
   await stage(db, systemClock, censusOf([person('e-2')]));
   await stage(db, systemClock, censusOf([person('e-9')]), { employerId: 'b' });
@@ -101,8 +98,7 @@ async function* paused(text: string, pause: () => Promise<unknown>): AsyncGenera
 
 const large = () => censusOf(Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`)));
 
-onEitherEngine('a staging whose process died is deleted after hours', async (t) => {
-  const { db } = await scratch(t);
+test('a staging whose process died is deleted after hours', async (t, { db }) => {
   const pause = async () => {
     await age(db, 5 * HOUR_MS);
     t.equal(await tidyCensuses(db, sharedNow), 0);
@@ -115,8 +111,7 @@ onEitherEngine('a staging whose process died is deleted after hours', async (t) 
   await t.rejects(stageCensus({ db, encryptor, sharedNow }, 'a', content), { code: 'ABANDONED' });
 });
 
-onEitherEngine('a census that a clean-up took for abandoned leaves the previous one current', async (t) => {
-  const { db } = await scratch(t);
+test('a census that a clean-up took for abandoned leaves the previous one current', async (t, { db }) => {
   const good = censusOf([person('e-1')]);
   await stage(db, systemClock, good);
   // All rows are written: only the step that makes the census current is left.
@@ -133,8 +128,7 @@ onEitherEngine('a census that a clean-up took for abandoned leaves the previous 
   t.equal(await uploadText(t, db), large(), 'another attempt succeeds');
 });
 
-onEitherEngine('a clean-up removes nothing of a census that became current after it looked', async (t) => {
-  const { db, url } = await scratch(t);
+test('a clean-up removes nothing of a census that became current after it looked', async (t, { db, url }) => {
   const looked = Promise.withResolvers<void>();
   const isCurrent = Promise.withResolvers<void>();
   const other = afterReads(open(t, url), () => {
@@ -163,8 +157,7 @@ onEachEngine('the database refuses to remove chunks of a census that is not aban
   await t.resolves(remove());
 });
 
-onEitherEngine('a census updates the roster, and the next one marks missing employees', async (t) => {
-  const { db } = await scratch(t);
+test('a census updates the roster, and the next one marks missing employees', async (t, { db }) => {
   const clock = setClock();
   await stage(
     db,
@@ -186,8 +179,7 @@ onEitherEngine('a census updates the roster, and the next one marks missing empl
   t.match(await roster(db, 'e-2'), [{ absent: 0 }, { absent: 1 }, { absent: 0 }]);
 });
 
-onEitherEngine('an interrupted roster update is repeated and writes nothing twice', async (t) => {
-  const { db } = await scratch(t);
+test('an interrupted roster update is repeated and writes nothing twice', async (t, { db }) => {
   const clock = setClock();
   const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
   await stage(db, clock, censusOf(people));
@@ -202,8 +194,7 @@ onEitherEngine('an interrupted roster update is repeated and writes nothing twic
   t.ok(roster_updated_at);
 });
 
-onEitherEngine('a roster update stops if its census is replaced', async (t) => {
-  const { db, url } = await scratch(t);
+test('a roster update stops if its census is replaced', async (t, { db, url }) => {
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
   const censusId = (await currentCensus(db, 'a'))!.census_id;

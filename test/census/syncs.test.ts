@@ -18,6 +18,8 @@ import { type SetClock, setClock } from '../outbox/parts.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
+const test = onEitherEngine.with(scratch);
+
 const HOUR_MS = 3_600_000;
 
 const ask = (db: Db, clock: SetClock, employerId: string, eventId: string) =>
@@ -26,8 +28,7 @@ const ask = (db: Db, clock: SetClock, employerId: string, eventId: string) =>
 const list = (db: Db, clock: SetClock, filter = {}, page = {}) =>
   listSyncs(db, filter, { limit: 10, ...page }, { now: clock(), overdueMs: HOUR_MS });
 
-onEitherEngine('the service’s request opens a sync and enqueues an upload', async (t) => {
-  const { db } = await scratch(t);
+test('the service’s request opens a sync and enqueues an upload', async (t, { db }) => {
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
   const { syncs } = await list(db, clock);
@@ -39,8 +40,7 @@ onEitherEngine('the service’s request opens a sync and enqueues an upload', as
   t.match(owed, [{ request_id: stored?.request_id, kind: 'census', subject_id: 'a', state: 'pending' }]);
 });
 
-onEitherEngine('requests of one employer share its pending upload', async (t) => {
-  const { db } = await scratch(t);
+test('requests of one employer share its pending upload', async (t, { db }) => {
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
   await ask(db, clock, 'a', 'event-2');
@@ -50,8 +50,7 @@ onEitherEngine('requests of one employer share its pending upload', async (t) =>
   t.equal((await db.selectFrom('outbox').selectAll().execute()).length, 2);
 });
 
-onEitherEngine('a manual request makes a waiting upload due now', async (t) => {
-  const { db } = await scratch(t);
+test('a manual request makes a waiting upload due now', async (t, { db }) => {
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
   const later = new Date(clock().getTime() + HOUR_MS).toISOString();
@@ -63,8 +62,7 @@ onEitherEngine('a manual request makes a waiting upload due now', async (t) => {
   t.ok((await list(db, clock)).syncs.some(({ id }) => id === syncId));
 });
 
-onEitherEngine('a completion completes the syncs whose upload started before it was received', async (t) => {
-  const { db } = await scratch(t);
+test('a completion completes the syncs whose upload started before it was received', async (t, { db }) => {
   const clock = setClock();
   const at = (ms: number) => new Date(clock().getTime() + ms).toISOString();
   const states = { before: -1, after: 1 } as const;
@@ -86,8 +84,7 @@ onEitherEngine('a completion completes the syncs whose upload started before it 
   t.match(syncs, [{ event_id: 'before', completed_at: at(5) }]);
 });
 
-onEitherEngine('syncs are listed newest first, in pages, by employer, state and delay', async (t) => {
-  const { db } = await scratch(t);
+test('syncs are listed newest first, in pages, by employer, state and delay', async (t, { db }) => {
   const clock = setClock();
   for (let n = 1; n <= 5; n += 1) {
     await ask(db, clock, n % 2 === 0 ? 'a' : 'b', `event-${n}`);
@@ -153,8 +150,7 @@ for (const [state, act] of Object.entries(STALLED)) {
   });
 }
 
-onEitherEngine('only a sync that waits, failed or is overdue can be dismissed', async (t) => {
-  const { db } = await scratch(t);
+test('only a sync that waits, failed or is overdue can be dismissed', async (t, { db }) => {
   const clock = setClock();
   const id = await openedBy(db, clock, async () => {});
   clock.advance(HOUR_MS);
@@ -167,8 +163,7 @@ onEitherEngine('only a sync that waits, failed or is overdue can be dismissed', 
   t.match((await list(db, clock)).syncs, [{ id, dismissed_reason: 'left us' }], 'the first reason stays');
 });
 
-onEitherEngine('a completion ends a sync whose first upload started before it', async (t) => {
-  const { db } = await scratch(t);
+test('a completion ends a sync whose first upload started before it', async (t, { db }) => {
   const clock = setClock();
   const start = (trx: Trx, requestId: string) => uploadStarted(trx, requestId, clock().toISOString());
   const id = await openedBy(db, clock, start);
@@ -186,8 +181,7 @@ onEitherEngine('a completion ends a sync whose first upload started before it', 
   t.match((await list(db, clock)).syncs, [{ id, state: 'completed' }]);
 });
 
-onEitherEngine('a staged census continues no dismissed sync, and a new request starts another', async (t) => {
-  const { db } = await scratch(t);
+test('a staged census continues no dismissed sync, and a new request starts another', async (t, { db }) => {
   const clock = setClock();
   const id = await openedBy(db, clock, STALLED.waiting);
   await dismiss(db, clock, id);
@@ -202,8 +196,7 @@ onEitherEngine('a staged census continues no dismissed sync, and a new request s
   ]);
 });
 
-onEitherEngine('the upload of a dismissed sync is due at once, and no sync wants it', async (t) => {
-  const { db } = await scratch(t);
+test('the upload of a dismissed sync is due at once, and no sync wants it', async (t, { db }) => {
   const clock = setClock();
   const id = await openedBy(db, clock, STALLED.failed);
   const later = new Date(clock().getTime() + HOUR_MS).toISOString();
@@ -214,8 +207,7 @@ onEitherEngine('the upload of a dismissed sync is due at once, and no sync wants
   t.equal(await wantedSince(db, String(upload?.request_id)), null);
 });
 
-onEitherEngine('the service’s completion completes a dismissed sync whose upload it received', async (t) => {
-  const { db } = await scratch(t);
+test('the service’s completion completes a dismissed sync whose upload it received', async (t, { db }) => {
   const clock = setClock();
   const id = await openedBy(db, clock, (trx, requestId) =>
     uploadStarted(trx, requestId, clock().toISOString()),

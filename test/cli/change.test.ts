@@ -42,10 +42,11 @@ async function stage(t: Test) {
   };
 }
 
+const test = onEitherEngine.with(stage);
+
 const lines = (...rows: string[]) => `${rows.join('\r\n')}\r\n`;
 
-onEitherEngine('a file has one change, a list, or one change per line', async (t) => {
-  const { report, bodies } = await stage(t);
+test('a file has one change, a list, or one change per line', async (t, { report, bodies }) => {
   const expected: object[] = [];
   for (const [kind, sample] of Object.entries(SAMPLES)) {
     const second = { ...sample, employee_id: 'emp-2' };
@@ -61,8 +62,8 @@ onEitherEngine('a file has one change, a list, or one change per line', async (t
   t.strictSame(await bodies(), expected);
 });
 
-onEitherEngine('a CSV has a column for each field path, and an empty cell is an absent field', async (t) => {
-  const { report, bodies } = await stage(t);
+test('a CSV has a column for each field path, and an empty cell is an absent field', async (t, world) => {
+  const { report, bodies } = world;
   const accepted = (count: number) => ({
     code: 0,
     stdout: `${count} changes: ${count} accepted, 0 already reported\n`,
@@ -104,8 +105,8 @@ onEitherEngine('a CSV has a column for each field path, and an empty cell is an 
   ]);
 });
 
-onEitherEngine('the same file again changes nothing, and another prefix reports it again', async (t) => {
-  const { report, list } = await stage(t);
+test('the same file again changes nothing, and another prefix reports it again', async (t, world) => {
+  const { report, list } = world;
   const content = JSON.stringify([compensationChange, compensationChange]);
   const send = (...more: string[]) => report('compensation-change', 'a.json', content, more);
   const first = jsonOf(await send('--json'));
@@ -119,8 +120,7 @@ onEitherEngine('the same file again changes nothing, and another prefix reports 
   t.equal((await list()).length, 4);
 });
 
-onEitherEngine('a row whose key was used for another change is named', async (t) => {
-  const { report, list } = await stage(t);
+test('a row whose key was used for another change is named', async (t, { report, list }) => {
   const prefix = ['--key-prefix', 'in-may'];
   const other = { ...termination, termination_date: '2026-04-30' };
   await report('termination', 'a.json', JSON.stringify([termination]), prefix);
@@ -131,8 +131,7 @@ onEitherEngine('a row whose key was used for another change is named', async (t)
   t.equal((await list()).length, 2);
 });
 
-onEitherEngine('one wrong row rejects the file, with each row and field named', async (t) => {
-  const { report, list } = await stage(t);
+test('one wrong row rejects the file, with each row and field named', async (t, { report, list }) => {
   const wrong = [
     demographic,
     { ...demographic, employee_id: '', address: { ...demographic.address, state: MARKER } },
@@ -176,8 +175,7 @@ for (const [what, name, content, message] of [
   });
 }
 
-onEitherEngine('wrong usage is rejected with the correct usage', async (t) => {
-  const { report, change } = await stage(t);
+test('wrong usage is rejected with the correct usage', async (t, { report, change }) => {
   t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });
   t.match(await change('termination'), { code: 2, stderr: /missing required argument 'file'/ });
   t.match(await change('termination', '/nowhere.json'), { code: 1, stderr: /does not exist/ });
@@ -185,8 +183,7 @@ onEitherEngine('wrong usage is rejected with the correct usage', async (t) => {
   t.match(spaced, { code: 2, stderr: /--key-prefix must be/ });
 });
 
-onEitherEngine('many changes are accepted, with progress on a terminal', async (t) => {
-  const { report, list } = await stage(t);
+test('many changes are accepted, with progress on a terminal', async (t, { report, list }) => {
   const rows = Array.from({ length: 1_203 }, (_, index) => `e-${index},2026-03-31`);
   const content = lines('employee_id,termination_date', ...rows);
   const ran = await report('termination', 'a.csv', content, [], { isTTY: true });
@@ -196,8 +193,7 @@ onEitherEngine('many changes are accepted, with progress on a terminal', async (
   t.equal((await list('--limit', '1000')).length, 1_000);
 });
 
-onEitherEngine('a stopped report ends with 1, and the same file again continues it', async (t) => {
-  const { report } = await stage(t);
+test('a stopped report ends with 1, and the same file again continues it', async (t, { report }) => {
   const rows = Array.from({ length: 600 }, (_, index) => `e-${index},2026-03-31`);
   const content = lines('employee_id,termination_date', ...rows);
   const stopping = new AbortController();

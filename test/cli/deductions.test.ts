@@ -6,13 +6,14 @@ import { employ } from '../support/payroll.ts';
 import { here, jsonOf, type Variables, withDatabase, withFixtures } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 
+const test = onEitherEngine.with(withFixtures);
+
 async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: string[]): Promise<string[]> {
   const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json', ...filter]));
   return data.map((deduction: { id: string }) => deduction.id);
 }
 
-onEitherEngine('filters narrow the list', async (t) => {
-  const { env } = await withFixtures(t);
+test('filters narrow the list', async (t, { env }) => {
   t.equal((await ids(t, env)).length, 8);
   t.same(await ids(t, env, '--line-of-coverage', 'dental'), ['ded_fixture_dental', 'ded_fixture_unmatched']);
   t.same(await ids(t, env, '--employee', 'maple-bakery-002'), ['ded_fixture_vision']);
@@ -65,8 +66,7 @@ onEitherEngine('an import leaves applying to a running serve', async (t) => {
 
 const QUARANTINED = 'msg_fixture0000000000016';
 
-onEitherEngine('filters narrow the list', async (t) => {
-  const { env } = await withFixtures(t);
+test('filters narrow the list', async (t, { env }) => {
   const count = async (...filter: string[]): Promise<number> =>
     jsonOf(await here(t, env, ['events', 'list', '--json', ...filter])).data.length;
   t.equal(await count('--state', 'quarantined'), 1);
@@ -77,8 +77,7 @@ onEitherEngine('filters narrow the list', async (t) => {
   t.equal(await count('--until', '2026-01-15'), 0);
 });
 
-onEitherEngine('the body of an event is shown by show only', async (t) => {
-  const { env } = await withFixtures(t);
+test('the body of an event is shown by show only', async (t, { env }) => {
   for (const format of [[], ['--json']]) {
     t.match((await here(t, env, ['events', 'show', QUARANTINED, ...format])).stdout, /Silver PPO 3000/);
     t.notMatch((await here(t, env, ['events', 'list', ...format])).stdout, /Silver PPO 3000/);
@@ -93,8 +92,7 @@ onEitherEngine('the body of an event is shown by show only', async (t) => {
   t.match(await here(t, env, ['events', 'show', 'msg_x']), { code: 1, stdout: '', stderr: /no event msg_x/ });
 });
 
-onEitherEngine('events are reprocessed by id, all or none', async (t) => {
-  const { env, db } = await withFixtures(t);
+test('events are reprocessed by id, all or none', async (t, { env, db }) => {
   const pending = async () =>
     jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data.length;
   const mistyped = await here(t, env, ['events', 'reprocess', QUARANTINED, 'msg_x']);

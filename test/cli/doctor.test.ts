@@ -23,6 +23,8 @@ import {
   withFixtures,
 } from './harness.ts';
 
+const test = onEitherEngine.with(withDatabase);
+
 type Check = { id: string; result: string; message: string; advice: string | null };
 
 /** Doctor's findings by check id. */
@@ -193,8 +195,7 @@ for (const [rule, casesOf] of Object.entries(RULES)) {
   });
 }
 
-onEitherEngine('doctor detects a serving process without blocking it', async (t) => {
-  const { env } = await withDatabase(t);
+test('doctor detects a serving process without blocking it', async (t, { env }) => {
   const serving = async () => (await diagnose(t, env)).found.serving;
   if (engineOf(t) === 'postgres') return t.match(await serving(), { result: 'unknown' });
   t.match(await serving(), { result: 'pass', message: /^no sidecar runs/ });
@@ -210,8 +211,7 @@ onEitherEngine('doctor detects a serving process without blocking it', async (t)
   t.match(await serving(), { message: /^no sidecar runs/ });
 });
 
-onEitherEngine('doctor warns of missing, expiring and guessable tokens', async (t) => {
-  const { env, db } = await withDatabase(t);
+test('doctor warns of missing, expiring and guessable tokens', async (t, { env, db }) => {
   const found = async (more: Variables = {}) => (await diagnose(t, { ...env, ...more })).found;
   t.match((await found()).tokens, { result: 'warn', message: /^no token permits/, advice: /token create/ });
   t.match((await found({ API_TOKEN: FIRST_TOKEN })).tokens, { result: 'pass' });
@@ -278,8 +278,7 @@ onEitherEngine('a variable with one of our prefixes that is never read is listed
   t.match(found, { result: 'warn' });
 });
 
-onEitherEngine('a database of the other environment fails', async (t) => {
-  const { env } = await withDatabase(t);
+test('a database of the other environment fails', async (t, { env }) => {
   const found = await finding(t, 'database.migrated', { ...env, ...LIVE });
   t.match(found, { result: 'fail', message: /belongs to sandbox/ });
 });
@@ -333,8 +332,7 @@ onEitherEngine('a data folder that other users can write to warns', async (t) =>
   t.notOk((await diagnose(t, none)).found['data-folder']);
 });
 
-onEitherEngine('a missing data key fails with its id', async (t) => {
-  const { env } = await withDatabase(t);
+test('a missing data key fails with its id', async (t, { env }) => {
   await here(t, env, ['census', 'stage', join(FIXTURES, 'census/json/maple-bakery.json'), '--employer', 'm']);
   const passed = { result: 'pass', message: 'they decrypt the stored data' };
   t.match(await finding(t, 'data-keys', env), passed);

@@ -7,6 +7,8 @@ import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, withDatabase } from './harness.ts';
 
+const test = onEitherEngine.with(withDatabase);
+
 onEitherEngine('a generated key is valid for DATA_KEYS and different each time', async (t) => {
   const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];
   t.match(one, { code: 0, stderr: /DATA_KEYS/ });
@@ -16,8 +18,7 @@ onEitherEngine('a generated key is valid for DATA_KEYS and different each time',
   t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
 });
 
-onEitherEngine('a token has the scopes of its roles, added scopes, a person and employers', async (t) => {
-  const { env } = await withDatabase(t);
+test('a token has the scopes of its roles, added scopes, a person and employers', async (t, { env }) => {
   const options = ['--role', 'auditor', '--scope', 'pii:read', '--person', 'jo@example.com'];
   const employers = ['--employer', 'globex', '--employer', 'acme'];
   const made = jsonOf(
@@ -33,8 +34,7 @@ onEitherEngine('a token has the scopes of its roles, added scopes, a person and 
   ]);
 });
 
-onEitherEngine('only the token is on stdout, and it works until it is revoked', async (t) => {
-  const { env, db } = await withDatabase(t);
+test('only the token is on stdout, and it works until it is revoked', async (t, { env, db }) => {
   const scopes = ['--scope', 'ledger:read', 'events:read'];
   const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
   t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /cannot be shown again/ });
@@ -57,8 +57,7 @@ onEitherEngine('only the token is on stdout, and it works until it is revoked', 
   t.match(again, { code: 1, stderr: /no valid token has this id or name/ });
 });
 
-onEitherEngine('an operator lists the console sessions and ends the sessions of a person', async (t) => {
-  const { env, db } = await withDatabase(t);
+test('an operator lists the console sessions and ends the sessions of a person', async (t, { env, db }) => {
   const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', scopes: [], employers: null };
   for (const owner of [ann, ann, { ...ann, subject: 'ben', name: 'Ben' }, 'first token']) {
     await transact(db, (trx) => beginSession(trx, owner, new Date()));
@@ -76,8 +75,7 @@ onEitherEngine('an operator lists the console sessions and ends the sessions of 
   t.match((await here(t, env, ['session', 'list'])).stderr, /No user is signed in/);
 });
 
-onEitherEngine('a token pasted instead of its id is not printed', async (t) => {
-  const { env } = await withDatabase(t);
+test('a token pasted instead of its id is not printed', async (t, { env }) => {
   const { stdout } = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'all']);
   const ran = await here(t, env, ['token', 'revoke', stdout.trim()]);
   t.equal(ran.code, 1);

@@ -5,6 +5,8 @@ import { bodyOn, EMPLOYER, employ, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
+const test = onEitherEngine.with(payrollStage);
+
 /** Types an answer to a prompt on a terminal. Null: the input ends without one. */
 async function answering({ env }: Stage, answer: string | null, ...argv: string[]) {
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
@@ -24,8 +26,7 @@ async function answering({ env }: Stage, answer: string | null, ...argv: string[
   return { code, asked };
 }
 
-onEitherEngine('a run is created with its totals, and creating it again changes nothing', async (t) => {
-  const { run } = await payrollStage(t);
+test('a run is created with its totals, and creating it again changes nothing', async (t, { run }) => {
   const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.equal(created.code, 0);
   t.equal(created.stderr, '');
@@ -43,8 +44,7 @@ onEitherEngine('a run is created with its totals, and creating it again changes 
   t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), taken);
 });
 
-onEitherEngine('every field of a run has an option, and a file can set them all', async (t) => {
-  const { db, run, file } = await payrollStage(t);
+test('every field of a run has an option, and a file can set them all', async (t, { db, run, file }) => {
   await employ(db, 'emp-1', { termination_date: '2026-07-01' });
   const options = [
     ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
@@ -88,8 +88,7 @@ const REJECTED = [
   ['a rows file with an unknown suffix', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
 ] as const;
 
-onEitherEngine('wrong usage and unknown runs are rejected in one line', async (t) => {
-  const { run } = await payrollStage(t);
+test('wrong usage and unknown runs are rejected in one line', async (t, { run }) => {
   for (const [what, argv, code, line] of REJECTED) {
     const ran = await run(...argv);
     t.match(ran, { code, stdout: '', stderr: line }, what);
@@ -98,8 +97,7 @@ onEitherEngine('wrong usage and unknown runs are rejected in one line', async (t
   t.match(await run('list'), { code: 0, stdout: '', stderr: /No matching runs/ });
 });
 
-onEitherEngine('lines print as a table, as CSV, or as one JSON object per line', async (t) => {
-  const { run } = await payrollStage(t);
+test('lines print as a table, as CSV, or as one JSON object per line', async (t, { run }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const people = await run('lines', 'r1');
   t.match(people.stdout, /^emp-1\n {2}medical [\s\S]*^emp-2\n {2}dental /m);
@@ -115,8 +113,7 @@ onEitherEngine('lines print as a table, as CSV, or as one JSON object per line',
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /No lines/ });
 });
 
-onEitherEngine('a line names the opening item that it takes', async (t) => {
-  const { env, file, run } = await payrollStage(t);
+test('a line names the opening item that it takes', async (t, { env, file, run }) => {
   const header = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
   const opening = file('opening.csv', `${header}\nold-7,emp-1,medical,pre_tax,12.50,0.00,2026-01-02\n`);
   await here(t, env, ['items', 'open', opening, '--employer', EMPLOYER]);
@@ -124,8 +121,7 @@ onEitherEngine('a line names the opening item that it takes', async (t) => {
   t.match((await run('lines', 'r1')).stdout, /\$12\.50 [^\n]*\n +arrears of opening item old-7/);
 });
 
-onEitherEngine('an interrupted list of lines fails the command', async (t) => {
-  const { run, env } = await payrollStage(t);
+test('an interrupted list of lines fails the command', async (t, { run, env }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const stopping = new AbortController();
   const ran = await here(t, env, ['run', 'lines', 'r1', '--csv'], {
@@ -135,8 +131,7 @@ onEitherEngine('an interrupted list of lines fails the command', async (t) => {
   t.match(ran, { code: 1, stderr: /are incomplete/ });
 });
 
-onEitherEngine('readiness of a run prints advice and exits with 1 if it fails', async (t) => {
-  const { run, deduct } = await payrollStage(t);
+test('readiness of a run prints advice and exits with 1 if it fails', async (t, { run, deduct }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const ready = await run('readiness', 'r1');
   t.match(ready, { code: 0, stdout: /^Ready: all \d+ checks passed\.$/m });
@@ -161,8 +156,7 @@ onEitherEngine('readiness of a run prints advice and exits with 1 if it fails', 
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
 });
 
-onEitherEngine('a refusal names only the failed checks that are not accepted', async (t) => {
-  const { run, deduct, db } = await payrollStage(t);
+test('a refusal names only the failed checks that are not accepted', async (t, { run, deduct, db }) => {
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
   await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
   await deduct('evt-4', { id: 'ded-4', employee_id: 'emp-1' });
@@ -182,8 +176,7 @@ onEitherEngine('a refusal names only the failed checks that are not accepted', a
   t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is voided: create another run/ });
 });
 
-onEitherEngine('only the reviewed lines are finalized', async (t) => {
-  const { run, deduct } = await payrollStage(t);
+test('only the reviewed lines are finalized', async (t, { run, deduct }) => {
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
   await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
   const stale = await run('finalize', 'r1', '--etag', etag);
@@ -197,8 +190,7 @@ onEitherEngine('only the reviewed lines are finalized', async (t) => {
   t.match(await run('delete', 'r1'), { code: 1, stderr: /was finalized, so it is kept/ });
 });
 
-onEitherEngine('on a terminal finalizing shows the totals and asks for confirmation', async (t) => {
-  const stage = await payrollStage(t);
+test('on a terminal finalizing shows the totals and asks for confirmation', async (t, stage) => {
   await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
   const no = await answering(stage, 'no', 'finalize', 'r1');
   t.equal(no.code, 1);
@@ -213,8 +205,7 @@ onEitherEngine('on a terminal finalizing shows the totals and asks for confirmat
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
 });
 
-onEitherEngine('an audit shows differences in four categories and ends with 1', async (t) => {
-  const { run, file } = await payrollStage(t);
+test('an audit shows differences in four categories and ends with 1', async (t, { run, file }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const head = 'employee_id,line_of_coverage,member_amount\n';
   const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);

@@ -4,6 +4,8 @@ import { altering } from './alter.ts';
 import { here, jsonOf, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
 
+const test = onEitherEngine.with(staged);
+
 onEitherEngine('a database with all fixtures and rows in every table is clean', async (t) => {
   for (const make of [withFixtures, staged]) {
     const { env } = await make(t);
@@ -28,8 +30,7 @@ onEitherEngine('differences are named without values and fail the command', asyn
   t.match(differences, { count: 1, by_field, named: [{ id: '1' }] });
 });
 
-onEitherEngine('a version without its body is verified as far as its hash allows', async (t) => {
-  const { env, db } = await staged(t);
+test('a version without its body is verified as far as its hash allows', async (t, { env, db }) => {
   const by = await altering(t, env.DATABASE_URL as string);
   const hash = Buffer.alloc(32, 7);
   await transact(db, (trx) =>
@@ -60,8 +61,7 @@ onEitherEngine('a version without its body is verified as far as its hash allows
   }
 });
 
-onEitherEngine('removed, truncated and moved rows are reported', async (t) => {
-  const { env } = await staged(t);
+test('removed, truncated and moved rows are reported', async (t, { env }) => {
   const by = await altering(t, env.DATABASE_URL as string);
   const findings = async (): Promise<Record<string, number>> =>
     jsonOf(await here(t, env, ['verify', '--json'])).differences.by_field;
@@ -79,8 +79,7 @@ onEitherEngine('removed, truncated and moved rows are reported', async (t) => {
   t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
 });
 
-onEitherEngine('the employer of an applied completion is compared with the recorded one', async (t) => {
-  const { env } = await staged(t);
+test('the employer of an applied completion is compared with the recorded one', async (t, { env }) => {
   const by = await altering(t, env.DATABASE_URL as string);
   const row = await by.row('inbox', "event_type = 'employee-census.sync-complete'");
   const to = Buffer.from(String(row.body).replace('maple-bakery', 'oak-bakery'));
@@ -104,8 +103,7 @@ onSqlite('a reference to a missing row is reported by table and row', async (t) 
   t.match(ran.stdout, /^integrity_check +fail: census_syncs: request_id refers to a\s+row\s+of\s+outbox/m);
 });
 
-onEitherEngine('an open run with an impossible body is reported', async (t) => {
-  const { env } = await staged(t);
+test('an open run with an impossible body is reported', async (t, { env }) => {
   const by = await altering(t, env.DATABASE_URL as string);
   const row = await by.row('payroll_runs', "run_id = '2026-07-17'");
   const body = String(row.body);

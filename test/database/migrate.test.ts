@@ -30,6 +30,8 @@ async function copied(t: Test, name?: string) {
   return { db, path, folder: pathToFileURL(`${folder}/`), write };
 }
 
+const test = onEitherEngine.with(copied);
+
 /** The address of a second database, without tables. */
 function anotherUrl(t: Test, name: string): Promise<string> | string {
   return engineOf(t) === 'sqlite' ? `sqlite:${t.testdirName}/${name}.db` : newDatabaseUrl(t);
@@ -69,8 +71,7 @@ onEitherEngine('a start without migrations rejects an outdated database', async 
   t.notOk((await tablesOf(behind)).includes('next'));
 });
 
-onEitherEngine('a failed migration rolls back all pending migrations', async (t) => {
-  const { db, folder, write } = await copied(t);
+test('a failed migration rolls back all pending migrations', async (t, { db, folder, write }) => {
   const before = await tablesOf(db);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO nowhere VALUES (1);\n');
   await t.rejects(migrate(db, 'sandbox', NOW, { folder }), { message: /nowhere/ });
@@ -84,16 +85,14 @@ onEitherEngine('a failed migration rolls back all pending migrations', async (t)
   t.match(await migrate(db, 'sandbox', NOW, { folder }), [/_next$/], 'the corrected migration is applied');
 });
 
-onEitherEngine('a migration that was edited after it was applied is rejected', async (t) => {
-  const { db, path, folder } = await copied(t);
+test('a migration that was edited after it was applied is rejected', async (t, { db, path, folder }) => {
   appendFileSync(join(path, FIRST), '-- a harmless remark\n');
   const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database differs from the file that was applied/ };
   await t.rejects(migrate(db, 'sandbox', NOW, { folder }), refusal);
   await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
 });
 
-onEitherEngine('a database newer than the code is rejected', async (t) => {
-  const { db, path, folder, write } = await copied(t);
+test('a database newer than the code is rejected', async (t, { db, path, folder, write }) => {
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await migrate(db, 'sandbox', NOW, { folder });
   const refusal = { code: 'SCHEMA_REFUSED', message: /_next, which this release does not know: .*newer/ };
@@ -102,8 +101,7 @@ onEitherEngine('a database newer than the code is rejected', async (t) => {
   rmSync(path, { recursive: true });
 });
 
-onEitherEngine('a database of the other environment is not even migrated', async (t) => {
-  const { db, folder, write } = await copied(t);
+test('a database of the other environment is not even migrated', async (t, { db, folder, write }) => {
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await t.rejects(migrate(db, 'live', NOW, { folder }), { code: 'SCHEMA_REFUSED' });
   t.notOk((await tablesOf(db)).includes('next'));

@@ -9,11 +9,13 @@ import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open
 import { openSqlite } from '../../src/database/sqlite.ts';
 import type { Db, Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { onSqlite } from '../support/engine.ts';
 import { startChild } from './child.ts';
 import { open, scratch, scratchUrl } from './scratch.ts';
 
-t.test('a commit is on disk when it returns: the writing handle uses WAL and FULL', async (t) => {
-  const { db } = await scratch(t);
+const test = onSqlite.with(scratch);
+
+test('a commit is on disk when it returns: the writing handle uses WAL and FULL', async (t, { db }) => {
   await transact(db, async (trx) => {
     const { rows } = await sql`select * from pragma_journal_mode, pragma_synchronous`.execute(trx);
     t.strictSame(rows, [{ journal_mode: 'wal', synchronous: 2 }]);
@@ -31,8 +33,7 @@ t.test('a handle that is not durable is rejected', async (t) => {
   t.doesNotThrow(() => assertDurable(handle));
 });
 
-t.test('only the owner can read the database and its companion files', async (t) => {
-  const { url } = await scratch(t);
+test('only the owner can read the database and its companion files', async (t, { url }) => {
   for (const end of ['', '-wal', '-shm']) {
     t.equal(statSync(`${sqlitePath(url)}${end}`).mode & 0o777, 0o600, `sidecar.db${end}`);
   }
@@ -59,8 +60,7 @@ t.test('a second serve of the same file is rejected in one line that names it', 
   t.doesNotThrow(() => holdServeLock(url)(), 'released by its holder');
 });
 
-t.test('a second serve is rejected through another name of the same file', async (t) => {
-  const { url } = await scratch(t);
+test('a second serve is rejected through another name of the same file', async (t, { url }) => {
   const alias = join(t.testdirName, 'alias.db');
   symlinkSync(sqlitePath(url), alias);
   const release = holdServeLock(url);
@@ -68,8 +68,7 @@ t.test('a second serve is rejected through another name of the same file', async
   t.throws(() => holdServeLock(`sqlite:${alias}`), { code: 'ALREADY_SERVED' });
 });
 
-t.test('no other process can lock the open database exclusively and remove its log', async (t) => {
-  const { db, url } = await scratch(t);
+test('no other process can lock the open database exclusively and remove its log', async (t, { db, url }) => {
   const said = () => startChild(t, 'child-takes-log.ts', sqlitePath(url)).line();
   t.equal(await said(), 'SQLITE_BUSY');
   // As the API thread does in the same process: closing a file releases all of the process's locks on it.
@@ -131,8 +130,7 @@ const LOCK_WAIT_MS = 3_000;
 /** The event loop turns about 300 times during the wait, and hardly at all if the wait blocks it. */
 const TURNS_MIN = 10;
 
-t.test('while another process holds the write lock', async (t) => {
-  const { db, url } = await scratch(t);
+test('while another process holds the write lock', async (t, { db, url }) => {
   const child = startChild(t, 'child-holds-lock.ts', sqlitePath(url));
   t.equal(await child.line(), 'held');
 

@@ -9,6 +9,8 @@ import { AppError, codeOf } from '../../src/errors.ts';
 import { onEachEngine, onSqlite } from '../support/engine.ts';
 import { scratch } from './scratch.ts';
 
+const test = onEachEngine.with(scratch);
+
 const REFUSED = { code: 'USED_OUTSIDE_TRANSACTION' };
 
 function refuse(trx: Trx, cause: string): Promise<unknown> {
@@ -23,8 +25,7 @@ async function causes(db: Db | Trx): Promise<string[]> {
   return rows.map((row) => row.cause);
 }
 
-onEachEngine('failed work is rolled back, and the next transaction runs', async (t) => {
-  const { db } = await scratch(t);
+test('failed work is rolled back, and the next transaction runs', async (t, { db }) => {
   const failing = transact(db, async (trx) => {
     await refuse(trx, 'a');
     throw new Error('no');
@@ -34,8 +35,7 @@ onEachEngine('failed work is rolled back, and the next transaction runs', async 
   t.strictSame(await causes(db), ['b']);
 });
 
-onEachEngine('using the database inside a transaction throws immediately', async (t) => {
-  const { db } = await scratch(t);
+test('using the database inside a transaction throws immediately', async (t, { db }) => {
   await transact(db, async (trx) => {
     await t.rejects(causes(db), REFUSED, 'a read');
     await t.rejects(refuse(db as Trx, 'a'), REFUSED, 'a write');
@@ -49,8 +49,7 @@ onEachEngine('using the database inside a transaction throws immediately', async
   t.strictSame(await causes(db), ['b'], 'the transaction itself succeeds');
 });
 
-onEachEngine('work started by a transaction may use the database after it ends', async (t) => {
-  const { db } = await scratch(t);
+test('work started by a transaction may use the database after it ends', async (t, { db }) => {
   const bell = new EventEmitter();
   const after = Promise.withResolvers<void>();
   let read: Promise<string[]> | undefined;
@@ -65,8 +64,7 @@ onEachEngine('work started by a transaction may use the database after it ends',
   t.strictSame(await read, ['a']);
 });
 
-onEachEngine('reads see committed rows only, and never wait for the open transaction', async (t) => {
-  const { db } = await scratch(t);
+test('reads see committed rows only, and never wait for the open transaction', async (t, { db }) => {
   const signals = new EventEmitter();
   const written = once(signals, 'written');
   const writing = transact(db, async (trx) => {
@@ -159,8 +157,7 @@ function event(id: number, body = `{"n":${id}}`): unknown[] {
   return [`event-${id}`, 'webhook', '2026-01-31T09:30:00.000Z', Buffer.from(body), 'pending'];
 }
 
-onEachEngine('any number of rows is inserted, each once and in order', async (t) => {
-  const { db } = await scratch(t);
+test('any number of rows is inserted, each once and in order', async (t, { db }) => {
   await transact(db, async (trx) => {
     for (let rows = 0; rows <= MOST_ROWS; rows += 1) {
       const events = Array.from({ length: rows }, (_, id) => event(id));
@@ -173,8 +170,7 @@ onEachEngine('any number of rows is inserted, each once and in order', async (t)
   });
 });
 
-onEachEngine('rows skipped by a suffix are not counted, and the first one is kept', async (t) => {
-  const { db } = await scratch(t);
+test('rows skipped by a suffix are not counted, and the first one is kept', async (t, { db }) => {
   const events = Array.from({ length: 100 }, (_, id) => event(id % 70, `{"n":${id}}`));
   const inserted = await transact(db, (trx) =>
     insertMany(trx, 'inbox', COLUMNS, events, 'on conflict (event_id) do nothing'),
@@ -187,8 +183,7 @@ onEachEngine('rows skipped by a suffix are not counted, and the first one is kep
   );
 });
 
-onEachEngine('rows updated by a suffix are counted', async (t) => {
-  const { db } = await scratch(t);
+test('rows updated by a suffix are counted', async (t, { db }) => {
   const columns = ['minute', 'cause', 'refused_count'] as const;
   const suffix =
     'on conflict (minute, cause) do update set refused_count = refused_signatures.refused_count + excluded.refused_count';
@@ -209,8 +204,7 @@ onEachEngine('rows updated by a suffix are counted', async (t) => {
   ]);
 });
 
-onEachEngine('a list of any length matches its rows, by text and by number', async (t) => {
-  const { db } = await scratch(t);
+test('a list of any length matches its rows, by text and by number', async (t, { db }) => {
   const events = Array.from({ length: MOST_ROWS }, (_, id) => event(id));
   // Kept as sent, whatever the characters: the list is passed as text.
   const odd = ['', "'", '"', '\\', '\\u0041', 'ä€😀', '[1]', 'null', '1'];
@@ -233,8 +227,7 @@ onEachEngine('a list of any length matches its rows, by text and by number', asy
   }
 });
 
-onEachEngine('rows are updated by key if the guard holds, and counted', async (t) => {
-  const { db } = await scratch(t);
+test('rows are updated by key if the guard holds, and counted', async (t, { db }) => {
   const finish = (seqs: readonly number[]) => {
     const rows = seqs.map((seq) => ['ignored', `reason ${seq}`, '2026-01-31T09:31:00.000Z', seq]);
     return transact(db, (trx) =>

@@ -37,12 +37,13 @@ async function filled(t: Test): Promise<Applying> {
   return applying;
 }
 
+const test = onEachEngine.with(filled);
+
 function ids(events: { event_id: string }[]): string[] {
   return events.map((event) => event.event_id);
 }
 
-onEachEngine('events are listed newest first, page by page, each once', async (t) => {
-  const { db } = await filled(t);
+test('events are listed newest first, page by page, each once', async (t, { db }) => {
   const seen: string[] = [];
   let before: number | undefined;
   for (;;) {
@@ -59,8 +60,7 @@ onEachEngine('events are listed newest first, page by page, each once', async (t
   t.equal(exact.next, null, 'no empty page after the last');
 });
 
-onEachEngine('a list of events applies all its filters', async (t) => {
-  const { db } = await filled(t);
+test('a list of events applies all its filters', async (t, { db }) => {
   const at = NOW.toISOString();
   const updated = 'employee.deduction-updated';
   const filters: [filter: EventFilter, expected: string[]][] = [
@@ -84,8 +84,8 @@ onEachEngine('a list of events applies all its filters', async (t) => {
   }
 });
 
-onEachEngine('an event in any state can be reprocessed, which clears its previous result', async (t) => {
-  const { db, loop, states } = await filled(t);
+test('an event in any state can be reprocessed, which clears its previous result', async (t, world) => {
+  const { db, loop, states } = world;
   await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', acting(DISMISSED_AT)));
   const before = await states();
   for (const eventId of ['applied', 'ignored', 'quarantined-1', 'quarantined-1', 'pending']) {
@@ -111,8 +111,7 @@ onEachEngine('an event in any state can be reprocessed, which clears its previou
   t.strictSame(await states(), [...before.slice(0, -1), 'pending: applied'], 'each ends in its former state');
 });
 
-onEachEngine('many events are reprocessed in batches, each once', async (t) => {
-  const { db } = await filled(t);
+test('many events are reprocessed in batches, each once', async (t, { db }) => {
   const step = (filter: EventFilter, after: number, limit: number) =>
     transact(db, (trx) => reprocessEvents(trx, filter, { after, limit }, ACTING));
   const filter = { eventType: 'employee.deduction-updated' };
@@ -129,8 +128,7 @@ onEachEngine('many events are reprocessed in batches, each once', async (t) => {
   t.equal(events.length, 7);
 });
 
-onEachEngine('only quarantined, conflicting and future-dated events can be dismissed', async (t) => {
-  const { db } = await filled(t);
+test('only quarantined, conflicting and future-dated events can be dismissed', async (t, { db }) => {
   const dismiss = (eventId: string, reason = 'seen', at = DISMISSED_AT) =>
     transact(db, (trx) => dismissEvent(trx, eventId, reason, acting(at)));
   const found: Record<string, string> = {

@@ -9,6 +9,8 @@ import { described, parts } from '../formats/read.ts';
 import { acting } from '../support/audit.ts';
 import { onEachEngine } from '../support/engine.ts';
 
+const test = onEachEngine.with(scratch);
+
 const BEFORE = '2026-03-01T08:00:00.000Z';
 const NOW = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-02T12:00:00.000Z';
@@ -41,8 +43,7 @@ async function amount(db: Db, id: string): Promise<string | undefined> {
   return (await getDeduction(db, id, TODAY))?.version.member_contribution;
 }
 
-onEachEngine('a file becomes pending events, which the apply loop applies', async (t) => {
-  const { db } = await scratch(t);
+test('a file becomes pending events, which the apply loop applies', async (t, { db }) => {
   const rows = [
     row('ded-1', { description: 'Plan A', effective_start: '2026-01-01T05:31:56Z', coverage_type: null }),
     row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
@@ -70,8 +71,7 @@ onEachEngine('a file becomes pending events, which the apply loop applies', asyn
   t.match(second?.version, { created_at: '2026-02-01T00:00:00Z', ordered_by: 'created_at', late: 0 });
 });
 
-onEachEngine('importing a file again changes nothing, in any format and column order', async (t) => {
-  const { db } = await scratch(t);
+test('importing a file again changes nothing, in any format and column order', async (t, { db }) => {
   const rows = [
     row('ded-1', { description: 'a, "b"' }),
     row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
@@ -104,8 +104,7 @@ onEachEngine('importing a file again changes nothing, in any format and column o
   );
 });
 
-onEachEngine('a corrected row is a newer state', async (t) => {
-  const { db } = await scratch(t);
+test('a corrected row is a newer state', async (t, { db }) => {
   await importing(db, [row('ded-1', { member_contribution: '15' })]);
   await apply(db);
   t.match(await importing(db, [row('ded-1')], LATER), { stored: 1 });
@@ -115,8 +114,7 @@ onEachEngine('a corrected row is a newer state', async (t) => {
   t.equal(versions.length, 2);
 });
 
-onEachEngine('a row overwrites an event from the service only if its time is later', async (t) => {
-  const { db } = await scratch(t);
+test('a row overwrites an event from the service only if its time is later', async (t, { db }) => {
   await deliver(db, [deductionOf('evt-1', { id: 'ded-1', member_contribution: '99' }, BEFORE)], BEFORE);
   t.strictSame(await problemsOf(db, row('ded-2'), row('ded-1')), [
     'deductions[1].created_at: is required: the service has sent this deduction, and only a time shows which state is newer',
@@ -130,8 +128,7 @@ onEachEngine('a row overwrites an event from the service only if its time is lat
   t.equal(await amount(db, 'ded-1'), '150.00');
 });
 
-onEachEngine('a field that breaks the contract is named and rejects the whole file', async (t) => {
-  const { db } = await scratch(t);
+test('a field that breaks the contract is named and rejects the whole file', async (t, { db }) => {
   const problems = await problemsOf(
     db,
     row('ded-1'),
@@ -156,8 +153,7 @@ onEachEngine('a field that breaks the contract is named and rejects the whole fi
   t.strictSame(await inbox(db), [], 'nothing is half-done');
 });
 
-onEachEngine('rows of one deduction need times, which decide their order', async (t) => {
-  const { db } = await scratch(t);
+test('rows of one deduction need times, which decide their order', async (t, { db }) => {
   const at = (created_at: string | null, member_contribution: string) =>
     row('ded-1', { created_at, member_contribution });
   const rule = 'is the same as deductions[0].id: rows of one deduction need created_at';
@@ -177,8 +173,7 @@ onEachEngine('rows of one deduction need times, which decide their order', async
   t.equal(await amount(db, 'ded-1'), '3');
 });
 
-onEachEngine('a file that changes between the two passes is rejected', async (t) => {
-  const { db } = await scratch(t);
+test('a file that changes between the two passes is rejected', async (t, { db }) => {
   const reading = (...texts: string[]) => {
     const left = [...texts];
     return () => opening(left.shift() ?? '')();

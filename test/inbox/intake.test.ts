@@ -28,6 +28,8 @@ async function startIntake(t: Test, log: Log = silentLog): Promise<Taking> {
   return { ...intake, commits, stored, fatal };
 }
 
+const test = onEachEngine.with(startIntake);
+
 function arrival(eventId: string, body = eventId) {
   return { eventId, body: Buffer.from(body) };
 }
@@ -53,8 +55,7 @@ const numbered = (count: number, from = 0) =>
 const newestOf = (t: Test, seq: number) =>
   engineOf(t) === 'postgres' ? null : { seq, received_at: NOW.toISOString() };
 
-onEachEngine('deliveries of one event loop turn share a commit, in order of arrival', async (t) => {
-  const taking = await startIntake(t);
+test('deliveries of one event loop turn share a commit, in order of arrival', async (t, taking) => {
   const ids = numbered(100).reverse();
   await Promise.all(ids.map((id) => taking.accept(arrival(id))));
   t.strictSame(await inbox(taking), ids);
@@ -62,8 +63,7 @@ onEachEngine('deliveries of one event loop turn share a commit, in order of arri
   t.strictSame(taking.stored, [{ accepted: 100, duplicates: 0, conflicts: 0, newest: newestOf(t, 100) }]);
 });
 
-onEachEngine('deliveries beyond the limit of a commit, and later ones, form the next commits', async (t) => {
-  const taking = await startIntake(t);
+test('deliveries beyond the limit of a commit, and later ones, form the next commits', async (t, taking) => {
   const ids = numbered(600);
   const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
   await accepting[0];
@@ -76,8 +76,7 @@ onEachEngine('deliveries beyond the limit of a commit, and later ones, form the 
   t.equal(sizes.length, 3, `in as few as possible: ${sizes}`);
 });
 
-onEachEngine('an event delivered again is stored once, one by one or 200 at once over HTTP', async (t) => {
-  const taking = await startIntake(t);
+test('an event delivered again is stored once, one by one or 200 at once over HTTP', async (t, taking) => {
   const { port } = await startReceiver(t, { accept: taking.accept });
   for (let attempt = 0; attempt < 3; attempt += 1) {
     t.equal((await deliver(port, 'msg_slow', 'msg_slow')).status, 204);
@@ -90,8 +89,7 @@ onEachEngine('an event delivered again is stored once, one by one or 200 at once
   t.equal(duplicates, 2 + 199);
 });
 
-onEachEngine('a duplicate among new events loses none of them', async (t) => {
-  const taking = await startIntake(t);
+test('a duplicate among new events loses none of them', async (t, taking) => {
   await taking.accept(arrival('msg_1'));
   const ids = ['msg_0', 'msg_1', 'msg_2', 'msg_0', 'msg_3'];
   await Promise.all(ids.map((id) => taking.accept(arrival(id))));
@@ -99,8 +97,7 @@ onEachEngine('a duplicate among new events loses none of them', async (t) => {
   t.strictSame(taking.stored[1], { ...{ accepted: 3, duplicates: 2, conflicts: 0 }, newest: newestOf(t, 4) });
 });
 
-onEachEngine('a known id with another body is acknowledged and kept as one conflict', async (t) => {
-  const taking = await startIntake(t);
+test('a known id with another body is acknowledged and kept as one conflict', async (t, taking) => {
   await Promise.all([
     taking.accept(arrival('msg_1', 'first')),
     taking.accept(arrival('msg_1', 'second')),
@@ -113,8 +110,7 @@ onEachEngine('a known id with another body is acknowledged and kept as one confl
   t.strictSame(await conflicts(taking), ['msg_1 second', 'msg_1 third', 'msg_1 '], 'across batches');
 });
 
-onEachEngine('when a commit fails, its whole batch is rejected and nothing is stored', async (t) => {
-  const taking = await startIntake(t);
+test('when a commit fails, its whole batch is rejected and nothing is stored', async (t, taking) => {
   taking.commits.failure = diskFull(t).code;
   const outcomes = await Promise.allSettled(numbered(300).map((id) => taking.accept(arrival(id))));
   for (const outcome of outcomes) {

@@ -8,12 +8,13 @@ import { at } from '../support/clocks.ts';
 import { diskFull, onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { countedCommits } from './commits.ts';
 
+const test = onEachEngine.with(countedCommits);
+
 const START = new Date('2026-03-01T12:00:30.000Z');
 const MINUTE_MS = 60_000;
 const LONG_AGO = new Date(0);
 
-onEachEngine('rejected deliveries are counted by minute and cause', async (t) => {
-  const { db } = await countedCommits(t);
+test('rejected deliveries are counted by minute and cause', async (t, { db }) => {
   const clock = setClock(START);
   const refusals = createRefusals(async () => clock());
   refusals.count('signature');
@@ -38,14 +39,12 @@ onEachEngine('rejected deliveries are counted by minute and cause', async (t) =>
   t.strictSame(await refusedSince(db, clock()), [{ cause: 'signature', refused: 1 }]);
 });
 
-onEachEngine('without rejections nothing is written', async (t) => {
-  const commits = await countedCommits(t);
+test('without rejections nothing is written', async (t, commits) => {
   await createRefusals(at(START)).flush(commits.db);
   t.equal(commits.count, 0);
 });
 
-onEachEngine('counts that cannot be saved are kept and saved once', async (t) => {
-  const commits = await countedCommits(t);
+test('counts that cannot be saved are kept and saved once', async (t, commits) => {
   const refusals = createRefusals(at(START));
   refusals.count('timestamp');
   commits.failure = diskFull(t).code;
@@ -57,8 +56,7 @@ onEachEngine('counts that cannot be saved are kept and saved once', async (t) =>
   t.strictSame(await refusedSince(commits.db, LONG_AGO), [{ cause: 'timestamp', refused: 2 }]);
 });
 
-onEachEngine('the last counts are saved when the loop ends', async (t) => {
-  const { db } = await countedCommits(t);
+test('the last counts are saved when the loop ends', async (t, { db }) => {
   const refusals = createRefusals(at(START));
   const aborting = new AbortController();
   const running = refusals.run(db, aborting.signal);

@@ -11,6 +11,8 @@ import { notUnique, onEachEngine } from '../support/engine.ts';
 import { afterReads, countingReads } from '../support/reads.ts';
 import { incoming, RECEIVED, record } from './incoming.ts';
 
+const test = onEachEngine.with(scratch);
+
 const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
 
@@ -27,8 +29,7 @@ async function latest(db: Db): Promise<string | undefined> {
   return row?.member_contribution;
 }
 
-onEachEngine('an older event never overwrites a newer one, in any transaction', async (t) => {
-  const { db } = await scratch(t);
+test('an older event never overwrites a newer one, in any transaction', async (t, { db }) => {
   await record(db, [incoming('new', LATER, { member_contribution: '2' })]);
   await record(db, [incoming('old', TIME, { member_contribution: '1', employee_id: 'emp-2' })]);
   t.equal(await latest(db), '2');
@@ -41,8 +42,7 @@ onEachEngine('an older event never overwrites a newer one, in any transaction', 
   ]);
 });
 
-onEachEngine('the upsert itself rejects an older event, even if the state was read too early', async (t) => {
-  const { db } = await scratch(t);
+test('the upsert itself rejects an older event, even if the state was read too early', async (t, { db }) => {
   await record(db, [incoming('new', LATER, { employee_id: 'emp-new' })]);
   const [before] = await statesIn(db);
   /** A transaction that reads no deductions, as if another one had written them after the read. */
@@ -72,8 +72,7 @@ onEachEngine('the upsert itself rejects an older event, even if the state was re
   t.match(await statesIn(db), [{ position: 3 }], 'at equal times the later received wins');
 });
 
-onEachEngine('an event is recorded once, and versions are never changed or removed', async (t) => {
-  const { db } = await scratch(t);
+test('an event is recorded once, and versions are never changed or removed', async (t, { db }) => {
   await record(db, [incoming('e1', TIME)]);
   const kept = await versionsOf(db);
   await t.rejects(record(db, [incoming('e2', LATER), incoming('e1', TIME)]), notUnique(t));
@@ -88,8 +87,7 @@ onEachEngine('an event is recorded once, and versions are never changed or remov
   t.strictSame(await transact(db, (trx) => eventsInLedger(trx, [])), new Set());
 });
 
-onEachEngine('late events read only versions at their times, in one statement per batch', async (t) => {
-  const { db } = await scratch(t);
+test('late events read only versions at their times, in one statement per batch', async (t, { db }) => {
   const deductions = ['ded-1', 'ded-2', 'ded-3'];
   const lateAt = (id: string, index: number) =>
     incoming(`late-${id}-${index}`, `2026-03-01T12:00:${10 + index}Z`, { id, member_contribution: '2' });
@@ -119,8 +117,7 @@ onEachEngine('late events read only versions at their times, in one statement pe
   t.equal(late.length, 13);
 });
 
-onEachEngine('every employee a deduction ever named stays listed, also from late events', async (t) => {
-  const { db } = await scratch(t);
+test('every employee a deduction ever named stays listed, also from late events', async (t, { db }) => {
   await record(db, [incoming('e1', LATER), incoming('e2', LATER, { id: 'ded-2' })]);
   await record(db, [incoming('e3', TIME, { employee_id: 'emp-0' }), incoming('e4', LATER)]);
   const remembered = db
@@ -135,8 +132,7 @@ onEachEngine('every employee a deduction ever named stays listed, also from late
   ]);
 });
 
-onEachEngine('a history has every version of the requested deductions, and no other versions', async (t) => {
-  const { db } = await scratch(t);
+test('a history has every version of the requested deductions, and no other versions', async (t, { db }) => {
   const ids = ['ded-1', 'ded-2', 'ded-1', 'ded-3', 'ded-1', 'ded-2'];
   await record(
     db,
@@ -150,8 +146,7 @@ onEachEngine('a history has every version of the requested deductions, and no ot
   t.strictSame(await positions(), []);
 });
 
-onEachEngine('a version that is recorded while latest states are verified is no difference', async (t) => {
-  const { db } = await scratch(t);
+test('a version that is recorded while latest states are verified is no difference', async (t, { db }) => {
   await record(db, [incoming('new', '2026-03-01T12:00:00Z'), incoming('late', '2026-03-01T11:00:00Z')]);
   let statements = 0;
   const recording = afterReads(db, async () => {

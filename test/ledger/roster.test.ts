@@ -20,6 +20,8 @@ import { liftTimeLimits, lockWaits, onEachEngine, onPostgres } from '../support/
 import { eventually } from '../support/eventually.ts';
 import { employment } from '../support/payroll.ts';
 
+const test = onEachEngine.with(scratch);
+
 const T1 = '2026-01-01T00:00:00.000Z';
 const T2 = '2026-02-01T00:00:00.000Z';
 const T3 = '2026-03-01T00:00:00.000Z';
@@ -32,8 +34,7 @@ const record = (db: Db, facts: NewFact[], now = T1, asOf = now) =>
 
 const position = (db: Db) => transact(db, (trx) => lockLedger(trx));
 
-onEachEngine('a census report without changes is not stored and takes no position', async (t) => {
-  const { db } = await scratch(t);
+test('a census report without changes is not stored and takes no position', async (t, { db }) => {
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')]), 2);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')], T2), 0);
   t.equal(await position(db), 2);
@@ -43,8 +44,7 @@ onEachEngine('a census report without changes is not stored and takes no positio
   t.equal(await record(db, [], T2), 0);
 });
 
-onEachEngine('each changed attribute makes a census report new', async (t) => {
-  const { db } = await scratch(t);
+test('each changed attribute makes a census report new', async (t, { db }) => {
   await record(db, [fact('e-1', 'a')]);
   const changes: Partial<NewFact>[] = [
     { hire_date: '2021-01-01' },
@@ -60,8 +60,7 @@ onEachEngine('each changed attribute makes a census report new', async (t) => {
   }
 });
 
-onEachEngine('a changed value is stored again when a second census confirms it', async (t) => {
-  const { db } = await scratch(t);
+test('a changed value is stored again when a second census confirms it', async (t, { db }) => {
   await record(db, [fact('e-1', 'a')]);
   const weekly = fact('e-1', 'a', { pay_frequency: 'weekly' });
   const stored = [];
@@ -69,8 +68,7 @@ onEachEngine('a changed value is stored again when a second census confirms it',
   t.strictSame(stored, [1, 1, 0]);
 });
 
-onEachEngine('a repeated roster update is not a confirmation', async (t) => {
-  const { db } = await scratch(t);
+test('a repeated roster update is not a confirmation', async (t, { db }) => {
   await record(db, [fact('e-1', 'a')]);
   const weekly = [fact('e-1', 'a', { pay_frequency: 'weekly' })];
   const again = () =>
@@ -79,8 +77,7 @@ onEachEngine('a repeated roster update is not a confirmation', async (t) => {
   t.equal(await again(), 0);
 });
 
-onEachEngine('a report received after a census is not undone by it', async (t) => {
-  const { db } = await scratch(t);
+test('a report received after a census is not undone by it', async (t, { db }) => {
   await record(db, [fact('e-1', 'a')]);
   const changed = [
     { employee_id: 'e-1', employer_id: 'a', termination_date: '2026-01-31' },
@@ -92,8 +89,7 @@ onEachEngine('a report received after a census is not undone by it', async (t) =
   t.match(census, { hire_date: null, absent: null, pay_frequency: null, pay_group: 'x', recorded_at: T2 });
 });
 
-onEachEngine('the roster can be read as known at a position', async (t) => {
-  const { db } = await scratch(t);
+test('the roster can be read as known at a position', async (t, { db }) => {
   await record(db, [fact('e-1', 'a')], T1);
   await record(db, [fact('e-1', 'a', { absent: 1 }), fact('e-1', 'b')], T3);
   t.strictSame((await rosterAt(db, ['e-1'], 0)).get('e-1'), undefined);
@@ -101,8 +97,7 @@ onEachEngine('the roster can be read as known at a position', async (t) => {
   t.strictSame(await rosterAt(db, ['e-1'], 3), await rosterOf(db, ['e-1']));
 });
 
-onEachEngine('employees active with two employers at once are listed', async (t) => {
-  const { db } = await scratch(t);
+test('employees active with two employers at once are listed', async (t, { db }) => {
   const ids = ['e-1', 'e-2', 'e-3', 'e-4', 'e-5'];
   await record(
     db,
@@ -119,8 +114,7 @@ onEachEngine('employees active with two employers at once are listed', async (t)
   t.strictSame(await activeTwice(db, '2019-12-31', 10), [], 'not hired yet');
 });
 
-onEachEngine('shared employees are found even if there are too many to keep', async (t) => {
-  const { db } = await scratch(t);
+test('shared employees are found even if there are too many to keep', async (t, { db }) => {
   const ids = Array.from({ length: KEPT_MAX + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
   for (const some of piecesOf(ids, 100)) {
     await record(
@@ -132,16 +126,14 @@ onEachEngine('shared employees are found even if there are too many to keep', as
   t.strictSame(await activeTwice(db, '2026-02-01', 300), ids.slice(0, 300));
 });
 
-onEachEngine("an employer's employees are read in pages", async (t) => {
-  const { db } = await scratch(t);
+test("an employer's employees are read in pages", async (t, { db }) => {
   await record(db, [fact('e-3', 'a'), fact('e-1', 'a'), fact('e-2', 'b'), fact('e-4', 'a')]);
   const page = (after: string) => employeesOf(db, 'a', { after, limit: 2 });
   t.strictSame(await page(''), ['e-1', 'e-3']);
   t.strictSame(await page('e-3'), ['e-4']);
 });
 
-onEachEngine('facts of 250 employees hold the write lock for less than 50 ms', async (t) => {
-  const { db } = await scratch(t);
+test('facts of 250 employees hold the write lock for less than 50 ms', async (t, { db }) => {
   const facts = (n: number) => Array.from({ length: 250 }, (_, index) => fact(`e-${n}-${index}`, 'a'));
   await record(db, facts(0));
   const times: number[] = [];
@@ -170,8 +162,7 @@ const name = (db: Db, employerId: string, employees: readonly string[]) =>
     employees.map((id) => fact(id, employerId)),
   );
 
-onEachEngine('the set of employees without a census follows new deductions and censuses', async (t) => {
-  const { db } = await scratch(t);
+test('the set of employees without a census follows new deductions and censuses', async (t, { db }) => {
   const { unmatched } = createEmployeeSets(db);
   t.strictSame(await unmatched(), []);
   await deduct(db, ['e-2', 'e-1', 'E-3']);
@@ -185,8 +176,7 @@ onEachEngine('the set of employees without a census follows new deductions and c
   t.strictSame(await unmatched(), []);
 });
 
-onEachEngine('the set of employees with two employers follows new censuses', async (t) => {
-  const { db } = await scratch(t);
+test('the set of employees with two employers follows new censuses', async (t, { db }) => {
   const { shared } = createEmployeeSets(db);
   await name(db, 'acme', ['e-1', 'e-2']);
   t.strictSame(await shared(), []);
@@ -196,8 +186,7 @@ onEachEngine('the set of employees with two employers follows new censuses', asy
   t.strictSame(await shared(), ['e-1', 'e-2']);
 });
 
-onEachEngine('a repeated call reads only what was added since', async (t) => {
-  const { db } = await scratch(t);
+test('a repeated call reads only what was added since', async (t, { db }) => {
   const { unmatched } = createEmployeeSets(db);
   await name(db, 'acme', ['e-1']);
   await deduct(db, ['e-1', 'e-2']);
@@ -210,8 +199,7 @@ onEachEngine('a repeated call reads only what was added since', async (t) => {
   t.strictSame(await unmatched(), ['e-2', 'e-3']);
 });
 
-onEachEngine('a set beyond the limit is reported up to the limit until it shrinks', async (t) => {
-  const { db } = await scratch(t);
+test('a set beyond the limit is reported up to the limit until it shrinks', async (t, { db }) => {
   const { unmatched } = createEmployeeSets(db);
   const many = Array.from({ length: KEPT_MAX + 5 }, (_, at) => `e-${String(at).padStart(5, '0')}`);
   await deduct(db, many);

@@ -38,6 +38,8 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { deduct, finalizedOn, readyEmployer } from '../support/payroll.ts';
 
+const test = onEitherEngine.with(scratch);
+
 const DAY_MS = 86_400_000;
 /** Today, in these tests. */
 const NOW = new Date('2026-12-31T12:00:00.000Z');
@@ -62,8 +64,7 @@ async function withBody(db: Db): Promise<string[]> {
 
 const of = (name: string, data: object = {}) => deductionOf(name, { id: `ded-${name}`, ...data });
 
-onEitherEngine('old event bodies are dropped; ids, hashes and effects remain', async (t) => {
-  const { db, url } = await scratch(t);
+test('old event bodies are dropped; ids, hashes and effects remain', async (t, { db, url }) => {
   const first = of('old');
   await deliver(db, [first, eventOf('old-ignored', 'moon.landed', {})], OLD);
   await deliver(db, [of('new')], NEW);
@@ -84,8 +85,7 @@ onEitherEngine('old event bodies are dropped; ids, hashes and effects remain', a
   t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0 }, 'a second run');
 });
 
-onEitherEngine('data without a retention period is kept', async (t) => {
-  const { db, url } = await scratch(t);
+test('data without a retention period is kept', async (t, { db, url }) => {
   await deliver(db, [of('old')], OLD);
   const forEver = { eventsMs: null, requestsMs: null };
   t.strictSame(await due(db, forEver), { events: null, conflicts: null, requests: null });
@@ -93,8 +93,7 @@ onEitherEngine('data without a retention period is kept', async (t) => {
   t.strictSame(await withBody(db), ['old']);
 });
 
-onEitherEngine('an event without a body distinguishes a duplicate from a conflict', async (t) => {
-  const { db, url } = await scratch(t);
+test('an event without a body distinguishes a duplicate from a conflict', async (t, { db, url }) => {
   const first = of('e');
   await deliver(db, [first], OLD);
   await drop({ db, url });
@@ -107,8 +106,7 @@ onEitherEngine('an event without a body distinguishes a duplicate from a conflic
   t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
 });
 
-onEitherEngine('an event that needs attention keeps its body until that is done', async (t) => {
-  const { db, url } = await scratch(t);
+test('an event that needs attention keeps its body until that is done', async (t, { db, url }) => {
   await deliver(db, [of('quarantined', { member_contribution: 1 }), of('conflict'), of('last')], OLD);
   await receive(db, [of('conflict', { member_contribution: '1' }), of('pending')], OLD);
   t.match(await drop({ db, url }), { events: 1 });
@@ -125,8 +123,7 @@ onEitherEngine('an event that needs attention keeps its body until that is done'
   t.match(conflict, { body: null, body_hash: sha256(of('conflict', { member_contribution: '1' }).body) });
 });
 
-onEitherEngine('an event keeps its body if a conflict arrives while it is about to be dropped', async (t) => {
-  const { db } = await scratch(t);
+test('an event keeps its body if a conflict arrives while it is about to be dropped', async (t, { db }) => {
   await deliver(db, [of('conflict'), of('old')], OLD);
   const other = of('conflict', { member_contribution: '1' });
   const later = beforeTransaction(db, () => receive(db, [other], NEW));
@@ -156,8 +153,7 @@ onPostgres('a conflict that arrives while bodies are dropped is stored afterward
   await receiving;
 });
 
-onEitherEngine('an event is reprocessed only with its body, and loses it afterward', async (t) => {
-  const { db, url } = await scratch(t);
+test('an event is reprocessed only with its body, and loses it afterward', async (t, { db, url }) => {
   await deliver(db, [of('a'), of('b', { member_contribution: 1 }), of('c')], OLD);
   await drop({ db, url });
   t.strictSame(await withBody(db), ['b']);
@@ -178,8 +174,7 @@ onEitherEngine('an event is reprocessed only with its body, and loses it afterwa
   t.strictSame(await withBody(db), []);
 });
 
-onEitherEngine('the schema keeps an event from losing a body that may be needed', async (t) => {
-  const { db } = await scratch(t);
+test('the schema keeps an event from losing a body that may be needed', async (t, { db }) => {
   await deliver(db, [of('applied'), of('quarantined', { member_contribution: 1 })], OLD);
   await receive(db, [of('pending'), of('applied', { member_contribution: '1' })], OLD);
   const lose = (id: string, body_hash: Buffer | null) =>
@@ -193,8 +188,7 @@ onEitherEngine('the schema keeps an event from losing a body that may be needed'
   await t.resolves(lose('applied', sha256(Buffer.from('x'))));
 });
 
-onEitherEngine('old requests keep only their metadata', async (t) => {
-  const { db, url } = await scratch(t);
+test('old requests keep only their metadata', async (t, { db, url }) => {
   const { clock, answers, send } = await service(t, db);
   const change = (employee_id: string) => {
     const checked = checkChange('demographic', { ...demographic, employee_id });
@@ -277,8 +271,7 @@ onEitherEngine('two concurrent runs drop each body once while events are reproce
 /** One body is longer than a page and has its own pages; the short one shares a page. */
 const CANARIES = { long: 'canary-long-5d1e', short: 'canary-short-77ab' };
 
-onEitherEngine('no byte of a dropped body is left in the file or its log', async (t) => {
-  const { db, url } = await scratch(t);
+test('no byte of a dropped body is left in the file or its log', async (t, { db, url }) => {
   const spelled = (canary: string, times: number): Delivery[] =>
     Array.from({ length: times }, (_, index) =>
       of(`${canary.length}-${index}`, { description: canary.repeat(canary === CANARIES.long ? 250 : 1) }),
@@ -325,8 +318,7 @@ function pagesOf(url: string): { all: number; free: number } {
   }
 }
 
-onEitherEngine('a finalized run can be verified without the bodies of its events', async (t) => {
-  const { db, url } = await scratch(t);
+test('a finalized run can be verified without the bodies of its events', async (t, { db, url }) => {
   await readyEmployer(t, db);
   await deduct(db, 'more', { id: 'ded-2', employee_id: 'emp-1', line_of_coverage: 'dental' });
   const run = await finalizedOn(db, '2026-07-17');
@@ -349,8 +341,7 @@ onEachEngine('nothing is dropped by a clock that may be wrong', async (t) => {
   t.match(await drop({ db, url }), { events: 1 }, 'until it is right');
 });
 
-onEitherEngine('counts of refused deliveries are dropped after seven days', async (t) => {
-  const { db, url } = await scratch(t);
+test('counts of refused deliveries are dropped after seven days', async (t, { db, url }) => {
   for (const days of [0, 6, 8, 9]) {
     const refusals = createRefusals(at(daysAgo(days)));
     refusals.count('encoding');

@@ -33,6 +33,8 @@ async function owing(t: Test) {
   return { db, clock: setClock() };
 }
 
+const test = onEitherEngine.with(owing);
+
 const LOST = { kind: 'lost' };
 
 /** Returns the result of finishing one claim as `owner`. */
@@ -41,8 +43,7 @@ async function end(db: Db, owner: string, one: End, now: Date) {
   return (await transact(db, (trx) => finish(trx, by, [one], now))).get(one);
 }
 
-onEitherEngine('a claim is taken over when its lease expired, not before', async (t) => {
-  const { db, clock } = await owing(t);
+test('a claim is taken over when its lease expired, not before', async (t, { db, clock }) => {
   t.equal((await take(db, 'first', clock())).length, 1);
   clock.advance(29_999);
   t.equal((await take(db, 'second', clock())).length, 0);
@@ -56,8 +57,7 @@ onEitherEngine('a claim is taken over when its lease expired, not before', async
   ]);
 });
 
-onEitherEngine('a heartbeat keeps the claim', async (t) => {
-  const { db, clock } = await owing(t);
+test('a heartbeat keeps the claim', async (t, { db, clock }) => {
   const [claimed] = await take(db, 'first', clock());
   clock.advance(20_000);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', claimed!, clock())), true);
@@ -65,8 +65,7 @@ onEitherEngine('a heartbeat keeps the claim', async (t) => {
   t.equal((await take(db, 'second', clock())).length, 0);
 });
 
-onEitherEngine('the heartbeat of a slow probe does not prevent other probes', async (t) => {
-  const { db, clock } = await owing(t);
+test('the heartbeat of a slow probe does not prevent other probes', async (t, { db, clock }) => {
   await owe(db, 'r-2', 'e-2');
   await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   clock.advance(1_000);
@@ -78,8 +77,7 @@ onEitherEngine('the heartbeat of a slow probe does not prevent other probes', as
   t.match(await take(db, 'second', clock()), [{ requestId: 'r-2', probe: true }]);
 });
 
-onEitherEngine('a stale owner cannot finish, delay or renew a claim', async (t) => {
-  const { db, clock } = await owing(t);
+test('a stale owner cannot finish, delay or renew a claim', async (t, { db, clock }) => {
   const [stale] = await take(db, 'first', clock());
   clock.advance(30_000);
   const [taken] = await take(db, 'second', clock());
@@ -94,8 +92,7 @@ onEitherEngine('a stale owner cannot finish, delay or renew a claim', async (t) 
   });
 });
 
-onEitherEngine('a stale owner cannot finish a claim that was only released', async (t) => {
-  const { db, clock } = await owing(t);
+test('a stale owner cannot finish a claim that was only released', async (t, { db, clock }) => {
   const [stale] = await take(db, 'first', clock());
   await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
   clock.advance(30_000);
@@ -106,8 +103,7 @@ onEitherEngine('a stale owner cannot finish a claim that was only released', asy
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
-onEitherEngine('a request that its owner claims again has no use for the first attempt', async (t) => {
-  const { db, clock } = await owing(t);
+test('a request that its owner claims again has no use for the first attempt', async (t, { db, clock }) => {
   const [first] = await take(db, 'same', clock());
   clock.advance(30_000);
   await take(db, 'same', clock());

@@ -10,10 +10,11 @@ import { ACTING, acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
+const test = onEitherEngine.with(scratch);
+
 const AT = '2026-07-01T09:30:00.000Z';
 
-onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => {
-  const { db } = await scratch(t);
+test('a record keeps who acted, when, on what, and why', async (t, { db }) => {
   const actor = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, 'Zoë 🙂');
   const made = {
     action: 'census-sync.dismiss',
@@ -41,8 +42,7 @@ onEitherEngine('a record keeps who acted, when, on what, and why', async (t) => 
   });
 });
 
-onEitherEngine('records are filtered and paged in either order', async (t) => {
-  const { db } = await scratch(t);
+test('records are filtered and paged in either order', async (t, { db }) => {
   const actor = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, null);
   await transact(db, (trx) =>
     recordAll(trx, [
@@ -74,8 +74,7 @@ onEitherEngine('records are filtered and paged in either order', async (t) => {
   }
 });
 
-onEitherEngine('work of several transactions that fails ends with a record of its failure', async (t) => {
-  const { db } = await scratch(t);
+test('work of several transactions that fails ends with a record of its failure', async (t, { db }) => {
   const by = { actor: ACTING.actor, time: async () => new Date(AT) };
   const made = { action: 'key.rotate', resource: null } as const;
   const failing = () => Promise.reject(Object.assign(new Error('the disk is full'), { code: 'DISK_FULL' }));
@@ -86,8 +85,7 @@ onEitherEngine('work of several transactions that fails ends with a record of it
   t.equal(JSON.stringify(records.map((entry) => entry.details)), JSON.stringify(details));
 });
 
-onEitherEngine('a transaction that fails leaves no record and no gap', async (t) => {
-  const { db } = await scratch(t);
+test('a transaction that fails leaves no record and no gap', async (t, { db }) => {
   const made = { action: 'event.dismiss', resource: 'e' } as const;
   const failing = transact(db, async (trx) => {
     await record(trx, ACTING, made);
@@ -97,8 +95,7 @@ onEitherEngine('a transaction that fails leaves no record and no gap', async (t)
   t.equal(await transact(db, (trx) => record(trx, ACTING, made)), 1);
 });
 
-onEitherEngine('ids follow the order of commits without gaps, however many act at once', async (t) => {
-  const { db } = await scratch(t);
+test('ids follow the order of commits without gaps, however many act at once', async (t, { db }) => {
   const made = { action: 'event.dismiss', resource: 'e' } as const;
   await Promise.all(Array.from({ length: 20 }, () => transact(db, (trx) => record(trx, ACTING, made))));
   const { records } = await listRecords(db, { resourceId: 'e' }, { limit: 100, order: 'oldest_first' });
@@ -106,8 +103,7 @@ onEitherEngine('ids follow the order of commits without gaps, however many act a
   t.equal(records.length, 20);
 });
 
-onEitherEngine('audit records are append-only', async (t) => {
-  const { db } = await scratch(t);
+test('audit records are append-only', async (t, { db }) => {
   await transact(db, (trx) => record(trx, ACTING, { action: 'event.dismiss', resource: 'e' }));
   const change = () => transact(db, (trx) => trx.updateTable('audit_records').set({ reason: 'x' }).execute());
   const remove = () => transact(db, (trx) => trx.deleteFrom('audit_records').execute());
@@ -116,8 +112,7 @@ onEitherEngine('audit records are append-only', async (t) => {
   t.match(await listRecords(db, {}, { limit: 1 }), { records: [{ reason: null }] });
 });
 
-onEitherEngine('the chain has the same hashes on both engines', async (t) => {
-  const { db } = await scratch(t);
+test('the chain has the same hashes on both engines', async (t, { db }) => {
   const actor = tokenActor({ tokenId: 'tok_1', name: 'payroll\ud800' }, 'Zoë 🙂');
   await transact(db, (trx) =>
     recordAll(trx, [
@@ -130,8 +125,7 @@ onEitherEngine('the chain has the same hashes on both engines', async (t) => {
   t.strictSame(await differencesIn(db), []);
 });
 
-onEitherEngine('verification names a record that was altered or removed', async (t) => {
-  const { db, url } = await scratch(t);
+test('verification names a record that was altered or removed', async (t, { db, url }) => {
   const made = { action: 'event.dismiss', resource: 'e', reason: 'a test' } as const;
   for (let count = 0; count < 3; count += 1) await transact(db, (trx) => record(trx, ACTING, made));
   t.strictSame(await differencesIn(db), []);
@@ -151,8 +145,7 @@ onEitherEngine('verification names a record that was altered or removed', async 
   t.strictSame(await differencesIn(db), ['1 record_id']);
 });
 
-onEitherEngine('a kept head shows whether the chain continues', async (t) => {
-  const { db } = await scratch(t);
+test('a kept head shows whether the chain continues', async (t, { db }) => {
   const made = { action: 'event.dismiss', resource: 'e' } as const;
   const heads: string[] = [headText(await readHead(db))];
   const compared = (head: string) => compareHead(db, parseHead(head) as Head);

@@ -14,6 +14,8 @@ import { cpuTime } from '../support/cpu-time.ts';
 import { bytesByTable, onEitherEngine } from '../support/engine.ts';
 import { afterReads } from '../support/reads.ts';
 
+const test = onEitherEngine.with(scratch);
+
 const k1 = { id: 'k1-earlier', key: Buffer.alloc(32, 1) };
 const k2 = { id: 'k2-latest', key: Buffer.alloc(32, 2) };
 const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS];
@@ -59,8 +61,7 @@ async function stageChunks(trx: Trx, encryptor: Encryptor, chunks: readonly Buff
 const filled = (count: number, bytes: number) =>
   Array.from({ length: count }, (_, at) => Buffer.alloc(bytes, at));
 
-onEitherEngine('rotation encrypts everything again, and the old key is no longer used', async (t) => {
-  const { db, url } = await scratch(t);
+test('rotation encrypts everything again, and the old key is no longer used', async (t, { db, url }) => {
   const before = createEncryptor([k1]);
   for (const id of ['r-1', 'r-2']) await owe(db, before, id, `body of ${id}`);
   await transact(db, async (trx) => {
@@ -99,8 +100,7 @@ onEitherEngine('rotation encrypts everything again, and the old key is no longer
   t.equal(again.reencrypted, 0, 'there is nothing left to do');
 });
 
-onEitherEngine('a value that changed since it was read is not overwritten', async (t) => {
-  const { db, url } = await scratch(t);
+test('a value that changed since it was read is not overwritten', async (t, { db, url }) => {
   const before = createEncryptor([k1]);
   const encryptor = createEncryptor([k2, k1]);
   await owe(db, before, 'r-1', 'one');
@@ -133,8 +133,7 @@ onEitherEngine('a value that changed since it was read is not overwritten', asyn
   t.equal((await reencrypt(db, encryptor, columns, quietly)).reencrypted, 1, 'the next pass finds it');
 });
 
-onEitherEngine('a row whose key is missing stays unchanged and is counted by key and column', async (t) => {
-  const { db } = await scratch(t);
+test('a row whose key is missing stays unchanged and is counted by key and column', async (t, { db }) => {
   const lost = createEncryptor([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
   const encrypted = lost.encrypt(Buffer.from('x'), placeOf('r-9', 'body'));
   await owe(db, createEncryptor([k1]), 'r-9', 'x');
@@ -148,8 +147,7 @@ onEitherEngine('a row whose key is missing stays unchanged and is counted by key
   t.equal(await bodyOf(db, lost, 'r-9'), 'x');
 });
 
-onEitherEngine('a damaged value is counted and stays unchanged, and rotation continues', async (t) => {
-  const { db } = await scratch(t);
+test('a damaged value is counted and stays unchanged, and rotation continues', async (t, { db }) => {
   const before = createEncryptor([k1]);
   await owe(db, before, 'r-1', 'one');
   await owe(db, before, 'r-2', 'two');
@@ -162,8 +160,7 @@ onEitherEngine('a damaged value is counted and stays unchanged, and rotation con
   t.equal(await bodyOf(db, createEncryptor([k2]), 'r-2'), 'two');
 });
 
-onEitherEngine('during rotation each request is still sent once, with its body', async (t) => {
-  const { db, url } = await scratch(t);
+test('during rotation each request is still sent once, with its body', async (t, { db, url }) => {
   const { url: service, received } = await stubService(t, (response) => json(response, 200));
   const ids = Array.from({ length: 200 }, (_, n) => `r-${n}`);
   const one = { id: 'k1', key: Buffer.alloc(32, 7) };
@@ -180,8 +177,7 @@ onEitherEngine('during rotation each request is still sent once, with its body',
   t.strictSame([...(await keysInUse(db, ENCRYPTED_COLUMNS)).keys()], ['k2-latest']);
 });
 
-onEitherEngine('an interrupted rotation continues where it ended', async (t) => {
-  const { db } = await scratch(t);
+test('an interrupted rotation continues where it ended', async (t, { db }) => {
   const before = createEncryptor([k1]);
   await transact(db, (trx) => stageChunks(trx, before, filled(60, 36)));
   const stopping = new AbortController();
@@ -194,8 +190,7 @@ onEitherEngine('an interrupted rotation continues where it ended', async (t) => 
   t.equal(reencrypted, 60 - ENCRYPTED_CHUNKS.rowsAtOnce);
 });
 
-onEitherEngine('a rotation of any size holds the write lock for less than 50 ms at a time', async (t) => {
-  const { db, url } = await scratch(t);
+test('a rotation of any size holds the write lock for less than 50 ms at a time', async (t, { db, url }) => {
   const before = createEncryptor([k1]);
   // The chunks of a census fill a transaction by bytes, the bodies of changes by number.
   await transact(db, (trx) => stageChunks(trx, before, filled(40, 256 * 1024)));

@@ -21,6 +21,8 @@ import { acting } from '../support/audit.ts';
 import { at } from '../support/clocks.ts';
 import { bytesByTable, onEachEngine } from '../support/engine.ts';
 
+const test = onEachEngine.with(scratch);
+
 const NOW = new Date('2026-02-01T08:00:00.000Z');
 const after = (ms: number) => new Date(NOW.getTime() + ms);
 
@@ -35,8 +37,7 @@ const sessionCaller = (db: Db, secret: string, now: SharedNow, firstToken: strin
 
 const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginSession(trx, token, now));
 
-onEachEngine('a session has its token’s scopes, for twelve hours', async (t) => {
-  const { db } = await scratch(t);
+test('a session has its token’s scopes, for twelve hours', async (t, { db }) => {
   const secret = await begin(db, await tokenOf(db));
   for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, at(after(ms)));
   const caller = await sessionCaller(db, secret, at(after(SESSION_MS - 1)), null);
@@ -46,15 +47,13 @@ onEachEngine('a session has its token’s scopes, for twelve hours', async (t) =
   t.equal(await sessionCaller(db, secret, at(after(1)), null), null, 'revoked');
 });
 
-onEachEngine('a session ends with its token', async (t) => {
-  const { db } = await scratch(t);
+test('a session ends with its token', async (t, { db }) => {
   const secret = await begin(db, await tokenOf(db, after(60_000)));
   t.match(await sessionCaller(db, secret, at(after(59_999)), null), { name: 'someone' });
   t.equal(await sessionCaller(db, secret, at(after(60_000)), null), null);
 });
 
-onEachEngine('a session of the first token ends when the configuration has another', async (t) => {
-  const { db } = await scratch(t);
+test('a session of the first token ends when the configuration has another', async (t, { db }) => {
   const first = 'first-token-of-a-container-0123456789';
   const secret = await begin(db, first);
   t.match(await sessionCaller(db, secret, at(NOW), first), { name: 'API_TOKEN', scopes: ['all'] });
@@ -62,8 +61,7 @@ onEachEngine('a session of the first token ends when the configuration has anoth
   t.equal(await sessionCaller(db, secret, at(NOW), null), null);
 });
 
-onEachEngine('signing out ends this session and no other', async (t) => {
-  const { db } = await scratch(t);
+test('signing out ends this session and no other', async (t, { db }) => {
   const token = await tokenOf(db);
   const [one, other] = [await begin(db, token), await begin(db, token)];
   await transact(db, (trx) => endSession(trx, one, acting(NOW)));
@@ -71,16 +69,14 @@ onEachEngine('signing out ends this session and no other', async (t) => {
   t.match(await sessionCaller(db, other, at(NOW), null), { name: 'someone' });
 });
 
-onEachEngine('expired and idle sessions are deleted when the next one starts', async (t) => {
-  const { db } = await scratch(t);
+test('expired and idle sessions are deleted when the next one starts', async (t, { db }) => {
   const token = await tokenOf(db);
   await begin(db, token);
   await begin(db, token, after(SESSION_IDLE_MS));
   t.equal((await db.selectFrom('sessions').select('created_at').execute()).length, 1);
 });
 
-onEachEngine('a token has at most 20 sessions, and the next sign-in ends the oldest', async (t) => {
-  const { db } = await scratch(t);
+test('a token has at most 20 sessions, and the next sign-in ends the oldest', async (t, { db }) => {
   const token = await tokenOf(db);
   const first = 'first-token-of-a-container-0123456789';
   const apart = await begin(db, first);
@@ -100,8 +96,7 @@ onEachEngine('a token has at most 20 sessions, and the next sign-in ends the old
   t.ok(await sessionCaller(db, apart, at(now), first), 'the sessions of the second token stay');
 });
 
-onEachEngine('the database contains neither cookie values nor tokens', async (t) => {
-  const { db } = await scratch(t);
+test('the database contains neither cookie values nor tokens', async (t, { db }) => {
   const token = await tokenOf(db);
   const secret = await begin(db, token);
   for (const { name, bytes } of await bytesByTable(db)) {
@@ -109,8 +104,7 @@ onEachEngine('the database contains neither cookie values nor tokens', async (t)
   }
 });
 
-onEachEngine('an unknown cookie has no session; a CSRF token is valid for its session', async (t) => {
-  const { db } = await scratch(t);
+test('an unknown cookie has no session; a CSRF token is valid for its session', async (t, { db }) => {
   for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
     t.equal(await sessionCaller(db, secret, at(NOW), null), null);
   }
@@ -121,8 +115,7 @@ onEachEngine('an unknown cookie has no session; a CSRF token is valid for its se
   }
 });
 
-onEachEngine('a session ends 30 minutes after its last use, which is recorded once a minute', async (t) => {
-  const { db } = await scratch(t);
+test('a session ends 30 minutes after its last use, which is recorded once a minute', async (t, { db }) => {
   const secret = await begin(db, await tokenOf(db));
   await noteUse(db, secret, at(after(59_999)));
   const idle = await sessionCaller(db, secret, at(after(SESSION_IDLE_MS)), null);
@@ -132,8 +125,7 @@ onEachEngine('a session ends 30 minutes after its last use, which is recorded on
   t.equal(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 60_000)), null), null);
 });
 
-onEachEngine('a session of a person lasts while its provider is configured', async (t) => {
-  const { db } = await scratch(t);
+test('a session of a person lasts while its provider is configured', async (t, { db }) => {
   const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', employers: ['acme', 'beta'] };
   const actor = personActor(ann, ann.name, null);
   const asPerson = { actor, now: NOW, earlier: null };

@@ -17,6 +17,8 @@ import { acting } from '../support/audit.ts';
 import { at } from '../support/clocks.ts';
 import { onEachEngine, rawBytes } from '../support/engine.ts';
 
+const test = onEachEngine.with(scratch);
+
 const NOW = new Date('2026-01-31T09:30:00.000Z');
 const LATER = new Date('2026-02-28T09:30:00.000Z');
 const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
@@ -26,8 +28,7 @@ function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string
   return transact(db, (trx) => createToken(trx, { ...token, ...wish }));
 }
 
-onEachEngine('a token is bsc_ and 256 random bits, different each time', async (t) => {
-  const { db } = await scratch(t);
+test('a token is bsc_ and 256 random bits, different each time', async (t, { db }) => {
   const [one, two] = [await create(db), await create(db)];
   for (const { token, tokenId } of [one, two]) {
     t.match(token, /^bsc_[A-Za-z0-9_-]{43}$/);
@@ -38,8 +39,7 @@ onEachEngine('a token is bsc_ and 256 random bits, different each time', async (
   t.not(one.tokenId, two.tokenId);
 });
 
-onEachEngine('only the SHA-256 of a token is stored', async (t) => {
-  const { db, url } = await scratch(t);
+test('only the SHA-256 of a token is stored', async (t, { db, url }) => {
   const { token } = await create(db);
   const { token_hash: hash } = await db.selectFrom('tokens').select('token_hash').executeTakeFirstOrThrow();
   t.ok(hash.equals(createHash('sha256').update(token).digest()));
@@ -49,8 +49,7 @@ onEachEngine('only the SHA-256 of a token is stored', async (t) => {
   t.notOk(JSON.stringify(await listTokens(db)).includes(token.slice(4)), 'the token is not in the list');
 });
 
-onEachEngine('a token authenticates with its name and scopes', async (t) => {
-  const { db } = await scratch(t);
+test('a token authenticates with its name and scopes', async (t, { db }) => {
   await create(db, { name: 'other', scopes: ['all'] });
   const { token, tokenId } = await create(db, { scopes: ['runs:write', 'ledger:read', 'runs:write'] });
   t.strictSame(await authenticate(db, token, at(NOW), null), {
@@ -63,8 +62,7 @@ onEachEngine('a token authenticates with its name and scopes', async (t) => {
   });
 });
 
-onEachEngine("a person's token authenticates as the person", async (t) => {
-  const { db } = await scratch(t);
+test("a person's token authenticates as the person", async (t, { db }) => {
   const person = 'https://login.example.com 248289761001';
   const { token } = await create(db, { person });
   t.equal((await authenticate(db, token, at(NOW), null))?.person, person);
@@ -78,8 +76,7 @@ t.test('a role is recognized by its scopes, and none can read personal data', as
   }
 });
 
-onEachEngine('other texts do not authenticate', async (t) => {
-  const { db } = await scratch(t);
+test('other texts do not authenticate', async (t, { db }) => {
   const { token, tokenId } = await create(db);
   const { token_hash: hash } = await db.selectFrom('tokens').select('token_hash').executeTakeFirstOrThrow();
   const wrong = token.endsWith('A') ? 'B' : 'A';
@@ -100,23 +97,20 @@ onEachEngine('other texts do not authenticate', async (t) => {
   }
 });
 
-onEachEngine('a token is rejected from its expiry on', async (t) => {
-  const { db } = await scratch(t);
+test('a token is rejected from its expiry on', async (t, { db }) => {
   const { token } = await create(db, { expiresAt: LATER });
   t.ok(await authenticate(db, token, at(new Date(LATER.getTime() - 1)), null), 'a millisecond before');
   t.equal(await authenticate(db, token, at(LATER), null), null, 'at the instant');
 });
 
-onEachEngine('a revoked token is rejected immediately, and others are not', async (t) => {
-  const { db } = await scratch(t);
+test('a revoked token is rejected immediately, and others are not', async (t, { db }) => {
   const [one, two] = [await create(db), await create(db)];
   t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, acting(LATER))), 1);
   t.equal(await authenticate(db, one.token, at(NOW), null), null);
   t.ok(await authenticate(db, two.token, at(NOW), null));
 });
 
-onEachEngine('revoking by a name that several valid tokens share revokes none', async (t) => {
-  const { db } = await scratch(t);
+test('revoking by a name that several valid tokens share revokes none', async (t, { db }) => {
   const revoke = (idOrName: string) => transact(db, (trx) => revokeToken(trx, idOrName, acting(LATER)));
   const old = await create(db);
   const renewed = await create(db);
@@ -128,8 +122,7 @@ onEachEngine('revoking by a name that several valid tokens share revokes none', 
   t.equal(await revoke('nobody'), 0);
 });
 
-onEachEngine('the list shows everything but the token, including expired and revoked ones', async (t) => {
-  const { db } = await scratch(t);
+test('the list shows everything but the token, including expired and revoked ones', async (t, { db }) => {
   t.strictSame(await listTokens(db), []);
   const { tokenId } = await create(db, { expiresAt: LATER });
   await create(db, { name: 'console', scopes: ['all'], now: LATER });
@@ -141,8 +134,7 @@ onEachEngine('the list shows everything but the token, including expired and rev
   ]);
 });
 
-onEachEngine('the configured API_TOKEN has all scopes, and only if it is set', async (t) => {
-  const { db } = await scratch(t);
+test('the configured API_TOKEN has all scopes, and only if it is set', async (t, { db }) => {
   const { token } = await create(db);
   const first = { tokenId: 'API_TOKEN', name: 'API_TOKEN', scopes: ['all'], person: null, employers: null };
   t.strictSame(await authenticate(db, FIRST_TOKEN, at(NOW), FIRST_TOKEN), { ...first, identity: null });
@@ -163,16 +155,14 @@ onEachEngine('a scope allows itself and nothing else; all allows each', async (t
   t.notOk(allows([], 'ledger:read'));
 });
 
-onEachEngine('a scope stored by a later release is ignored', async (t) => {
-  const { db } = await scratch(t);
+test('a scope stored by a later release is ignored', async (t, { db }) => {
   const { token } = await create(db);
   await transact(db, (trx) => trx.updateTable('tokens').set({ scopes: 'ledger:read moon:fly' }).execute());
   t.strictSame((await authenticate(db, token, at(NOW), null))?.scopes, ['ledger:read']);
   t.strictSame((await listTokens(db))[0]?.scopes, ['ledger:read']);
 });
 
-onEachEngine('an invalid token request is rejected and creates no token', async (t) => {
-  const { db } = await scratch(t);
+test('an invalid token request is rejected and creates no token', async (t, { db }) => {
   const refusals: Record<string, [Partial<NewToken>, RegExp]> = {
     'an unknown scope': [
       { scopes: ['ledger:read', 'ledger:write'] },

@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import type { Simulator } from '../../src/simulator/simulator.ts';
 import { makeCensus } from '../../src/simulator/world.ts';
+import { onSqlite } from '../support/engine.ts';
 import { receive } from './receiver.ts';
 import { API_KEY, OTHER_SECRET, post, SECRET, start } from './start.ts';
+
+const test = onSqlite.with(start);
 
 const CENSUS_PATH = '/employer/maple-bakery/census';
 const EMPLOYEE = 'maple-bakery-001';
@@ -34,15 +37,13 @@ const CHANGES = [
   },
 ];
 
-t.test('a valid census is accepted and replaces the employees', async (t) => {
-  const simulator = await start(t);
+test('a valid census is accepted and replaces the employees', async (t, simulator) => {
   t.strictSame(await post(simulator, CENSUS_PATH, upload), { status: 200, body: {} });
   t.strictSame([...simulator.employeesOf('maple-bakery').values()], upload.employees);
   t.equal(simulator.employeesOf('harbor-clinic').size, 0);
 });
 
-t.test('a census that breaks the contract is rejected with field and rule, never a value', async (t) => {
-  const simulator = await start(t);
+test('a census that breaks the contract is rejected with field and rule, never a value', async (t, simulator) => {
   const [first, ...rest] = upload.employees;
   const broken = { ...upload, employees: [{ ...first, dob: '1988-02-30', ssn: 123456789 }, ...rest] };
   const answer = await post(simulator, CENSUS_PATH, broken);
@@ -63,8 +64,7 @@ for (const { kind, good, bad, field } of CHANGES) {
   });
 }
 
-t.test('employment changes update the employees', async (t) => {
-  const simulator = await start(t);
+test('employment changes update the employees', async (t, simulator) => {
   await post(simulator, CENSUS_PATH, upload);
   for (const { kind, good } of CHANGES) await post(simulator, `/employee-changes/${kind}`, good);
   const employees = simulator.employeesOf('maple-bakery');
@@ -79,8 +79,7 @@ t.test('employment changes update the employees', async (t) => {
   t.strictSame(employees.get('maple-bakery-900'), hired);
 });
 
-t.test('an unknown employer or employee returns 404 with an error', async (t) => {
-  const simulator = await start(t);
+test('an unknown employer or employee returns 404 with an error', async (t, simulator) => {
   const notFound = (error: string) => ({ status: 404, body: { error, details: {} } });
   t.strictSame(await post(simulator, '/employer/nobody/census', upload), notFound('employer not found'));
   for (const { kind, good } of CHANGES) {
@@ -93,8 +92,7 @@ t.test('an unknown employer or employee returns 404 with an error', async (t) =>
   }
 });
 
-t.test('a wrong key returns 401 before the body is read', async (t) => {
-  const simulator = await start(t);
+test('a wrong key returns 401 before the body is read', async (t, simulator) => {
   for (const authorization of ['', 'Bearer', 'Bearer wrong', API_KEY, `Basic ${API_KEY}`]) {
     const answer = await post(simulator, CENSUS_PATH, upload, { authorization });
     t.strictSame(answer, { status: 401, body: { error: 'the API key is missing or wrong', details: {} } });
@@ -103,8 +101,7 @@ t.test('a wrong key returns 401 before the body is read', async (t) => {
   t.ok(simulator.requests().every((request) => request.status === 401 && request.body === null));
 });
 
-t.test('a repeated Idempotency-Key returns the first response and is not applied twice', async (t) => {
-  const simulator = await start(t);
+test('a repeated Idempotency-Key returns the first response and is not applied twice', async (t, simulator) => {
   const headers = { 'idempotency-key': 'k-1' };
   await post(simulator, CENSUS_PATH, upload, headers);
   const other = { ...upload, employees: upload.employees.slice(2) };
@@ -163,8 +160,7 @@ t.test('the control page shows the faults and received requests without bodies o
   t.equal(simulator.requests().length, 1, 'control requests are not recorded');
 });
 
-t.test('a control request takes effect immediately', async (t) => {
-  const simulator = await start(t);
+test('a control request takes effect immediately', async (t, simulator) => {
   t.match(await order(simulator, { faults: ['error=503:1', 'forbidden@acme'] }), {
     status: 200,
     json: { faults: [{ fault: 'error=503:1', met: 0, left: 1 }, { left: null }] },
@@ -176,8 +172,7 @@ t.test('a control request takes effect immediately', async (t) => {
   t.same(simulator.secrets(), [OTHER_SECRET, SECRET]);
 });
 
-t.test('invalid control requests are rejected by field and change nothing', async (t) => {
-  const simulator = await start(t);
+test('invalid control requests are rejected by field and change nothing', async (t, simulator) => {
   const refused: [unknown, string, RegExp][] = [
     [{}, 'body', /must have at least one order/],
     [[], 'body', /./],

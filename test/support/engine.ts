@@ -16,14 +16,20 @@ import { isRunByTap, shared } from './shared.ts';
 
 type Options = { skip?: string | false; timeout?: number };
 type Body = (t: Test, engine: Engine) => unknown;
-type Suite = { (name: string, body: Body): void; (name: string, options: Options, body: Body): void };
+type Arranged<A> = (name: string, body: (t: Test, arranged: A, engine: Engine) => unknown) => void;
+type Suite = {
+  (name: string, body: Body): void;
+  (name: string, options: Options, body: Body): void;
+  /** Returns the same function for tests that each start from a result of `arrange`. */
+  with<A>(arrange: (t: Test) => A): Arranged<Awaited<A>>;
+};
 
 /** In `npm run test:postgres`. */
 const isOnlyPostgres = process.env.TEST_ENGINE === 'postgres';
 
 /** Returns a function that registers a test once per engine. Databases of the test are created on that engine. */
 function suiteOn(engines: readonly Engine[]): Suite {
-  return (name: string, ...rest: [Body] | [Options, Body]) => {
+  const suite = (name: string, ...rest: [Body] | [Options, Body]) => {
     const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest;
     for (const engine of engines) {
       if (isOnlyPostgres && engine === 'sqlite') continue;
@@ -33,6 +39,11 @@ function suiteOn(engines: readonly Engine[]): Suite {
       });
     }
   };
+  return Object.assign(suite, {
+    with: <A>(arrange: (t: Test) => A): Arranged<Awaited<A>> => {
+      return (name, body) => suite(name, async (t, engine) => body(t, await arrange(t), engine));
+    },
+  });
 }
 
 /** A test of SQL that differs between the engines. */

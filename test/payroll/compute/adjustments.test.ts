@@ -8,6 +8,7 @@ import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
+import { onSqlite } from '../../support/engine.ts';
 import {
   BIWEEKLY,
   body,
@@ -33,6 +34,8 @@ import {
   withReason,
 } from '../../support/payroll.ts';
 import { afterReads } from '../../support/reads.ts';
+
+const test = onSqlite.with(scratch);
 
 type Changes = Parameters<typeof event>[2];
 
@@ -190,8 +193,7 @@ t.test('a void returns what the voided run settled and what later runs settled f
   t.match(returned?.line.explanation, /\(the run was voided on July 10\)/);
 });
 
-t.test('an imported deduction missed no check before its first import', async (t) => {
-  const { db } = await scratch(t);
+test('an imported deduction missed no check before its first import', async (t, { db }) => {
   await learn(db, employment('f'));
   await send(db, { ...election('2025-12-01'), eventId: `${IMPORTED}1` });
   const pay_date = LATELY.slice(0, 'YYYY-MM-DD'.length);
@@ -218,8 +220,7 @@ t.test('a refund has the line of coverage under which the amount was taken', asy
   );
 });
 
-t.test("an earlier run is adjusted by its own options and calendar, with today's codes", async (t) => {
-  const { db } = await scratch(t);
+test("an earlier run is adjusted by its own options and calendar, with today's codes", async (t, { db }) => {
   await learn(db, employment('e'));
   await send(db, election('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
   const longer = [...BIWEEKLY, dateOf('2026-12-31', 13)];
@@ -286,8 +287,7 @@ t.test('adjustments for the previous year are not part of this year’s net', as
   ]);
 });
 
-t.test('the net of the pre-tax lines of a coverage decides between increase and refund', async (t) => {
-  const { db } = await scratch(t);
+test('the net of the pre-tax lines of a coverage decides between increase and refund', async (t, { db }) => {
   await learn(db, employment('e'));
   const of = (line_of_coverage: string, taxability: string) => ({ line_of_coverage, taxability }) as Changes;
   const begun = [
@@ -447,8 +447,7 @@ t.test('only regular amounts of the same deduction in off-cycle runs count for a
   t.strictSame(await adjustments(db), []);
 });
 
-t.test('a regular run does not adjust a missed check whose pay period it covers', async (t) => {
-  const { db } = await scratch(t);
+test('a regular run does not adjust a missed check whose pay period it covers', async (t, { db }) => {
   await send(db, election('2025-12-01'));
   await learn(db, employment('f'));
   const week = { period_start: '2026-01-20', period_end: '2026-01-26', pay_date: '2026-01-27' };
@@ -484,8 +483,7 @@ t.test('no check is missed if runs of a different frequency cover its period', a
     t.strictSame(await missed([week]), partial, 'a day of the period is covered');
 });
 
-t.test('lines of an earlier run are read only for employees with changes since', async (t) => {
-  const { db } = await scratch(t);
+test('lines of an earlier run are read only for employees with changes since', async (t, { db }) => {
   const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
   await learn(db, ...ids.map((id) => employment(id)));
   await send(db, ...ids.map((employee_id) => election('2025-12-01', { employee_id }, `d-${employee_id}`)));

@@ -38,6 +38,8 @@ async function staged(t: Test, places = [2]): Promise<Db> {
   return db;
 }
 
+const test = onEitherEngine.with(staged);
+
 /** Reports amounts taken for lines of e, written as `a 4.00` or, with the kind and run, `a 4.00 arrears r2`. */
 async function took(db: Db, runId: string, ...amounts: string[]): Promise<void> {
   const rows = amounts.map((line) => {
@@ -55,8 +57,7 @@ async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promi
   return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(brief);
 }
 
-onEitherEngine('a shortfall is owed by the employee only', async (t) => {
-  const db = await staged(t);
+test('a shortfall is owed by the employee only', async (t, db) => {
   t.strictSame(await arrears(db), [], 'without a report all was taken');
   await took(db, 'r2', 'a 4.00');
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
@@ -71,8 +72,7 @@ onEitherEngine('a shortfall is owed by the employee only', async (t) => {
   t.strictSame(await arrears(db, { arrears: 'decided' }), []);
 });
 
-onEitherEngine('an excess is returned and offsets no shortfall', async (t) => {
-  const db = await staged(t);
+test('an excess is returned and offsets no shortfall', async (t, db) => {
   await took(db, 'r2', 'a 4.00', 'b 4.00', 'c 16.00');
   t.strictSame(await arrears(db), ['b r2 6.00 0.00', 'c r2 -6.00 0.00', 'a r2 6.00 0.00']);
   await took(db, 'r2', 'a 12.00', 'b 4.00', 'c 13.00');
@@ -88,8 +88,7 @@ onEitherEngine('an excess is returned and offsets no shortfall', async (t) => {
   );
 });
 
-onEitherEngine('collected arrears are no longer owed, until the collecting run is voided', async (t) => {
-  const db = await staged(t);
+test('collected arrears are no longer owed, until the collecting run is voided', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', body(3, { arrears: 'include' }));
   t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
@@ -98,8 +97,7 @@ onEitherEngine('collected arrears are no longer owed, until the collecting run i
   t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
 });
 
-onEitherEngine('a new report after its arrears were collected changes what is owed', async (t) => {
-  const db = await staged(t);
+test('a new report after its arrears were collected changes what is owed', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', body(3, { arrears: 'include' }));
   await took(db, 'r2', 'a 1.00');
@@ -112,8 +110,7 @@ onEitherEngine('a new report after its arrears were collected changes what is ow
   t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
 });
 
-onEitherEngine('an amount not taken on a line that settles an item stays in that item', async (t) => {
-  const db = await staged(t);
+test('an amount not taken on a line that settles an item stays in that item', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
   await finalized(db, 'r3', body(3, { arrears: 'include' }));
   await took(db, 'r3', 'a 7.00', 'a 1.00 arrears r2');
@@ -122,8 +119,7 @@ onEitherEngine('an amount not taken on a line that settles an item stays in that
   t.strictSame(await arrears(db, {}, 5), []);
 });
 
-onEitherEngine('arrears are separate from adjustments', async (t) => {
-  const db = await staged(t);
+test('arrears are separate from adjustments', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
   await send(db, election('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
   await finalized(db, 'r3', body(3, { arrears: 'include', adjustments: 'include' }));
@@ -138,8 +134,7 @@ onEitherEngine('arrears are separate from adjustments', async (t) => {
   t.match(await verified(db, 'r3'), { identical: true });
 });
 
-onEitherEngine('an amount that payroll went on to take of an ended deduction is owed back', async (t) => {
-  const db = await staged(t);
+test('an amount that payroll went on to take of an ended deduction is owed back', async (t, db) => {
   await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-02-01' }));
   await finalized(db, 'r3', body(3));
   // The employee moved: the run stops all three deductions with a line of 0.00.
@@ -151,8 +146,7 @@ onEitherEngine('an amount that payroll went on to take of an ended deduction is 
   ]);
 });
 
-onEitherEngine('arrears have today’s codes', async (t) => {
-  const db = await staged(t);
+test('arrears have today’s codes', async (t, db) => {
   await took(db, 'r2', 'a 4.00', 'b 4.00');
   await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },

@@ -5,6 +5,7 @@ import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
+import { onSqlite } from '../../support/engine.ts';
 import {
   body,
   election,
@@ -27,13 +28,14 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
+const test = onSqlite.with(staged);
+
 const brief = ({ employee_id, deduction_id, member_amount, change, previous_amount }: LineRecord) =>
   [employee_id, deduction_id, member_amount, change, previous_amount].join(' ');
 
 const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(brief);
 
-t.test('a line is the same, changed or new', async (t) => {
-  const db = await staged(t);
+test('a line is the same, changed or new', async (t, db) => {
   await send(db, election('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
   await finalized(db, 'r2', body(2));
   await send(
@@ -71,8 +73,7 @@ for (const [what, change, fields] of contents) {
   });
 }
 
-t.test('a deduction that ended has one line of 0.00, and none in the run after', async (t) => {
-  const db = await staged(t);
+test('a deduction that ended has one line of 0.00, and none in the run after', async (t, db) => {
   await finalized(db, 'r2', body(2));
   await send(db, election('2026-01-30', { effective_end: '2026-01-31' }));
   t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00']);
@@ -80,8 +81,7 @@ t.test('a deduction that ended has one line of 0.00, and none in the run after',
   t.strictSame(await changes(db, body(4)), []);
 });
 
-t.test('a deduction of zero remains a line of 0.00', async (t) => {
-  const db = await staged(t);
+test('a deduction of zero remains a line of 0.00', async (t, db) => {
   await finalized(db, 'r2', body(2));
   await send(db, election('2026-01-30', { member_contribution: '0', effective_start: '2026-02-01' }));
   t.strictSame(await changes(db, body(3)), ['e a 0.00 changed 10.00']);
@@ -114,8 +114,7 @@ const END = () => election('2026-01-30', { effective_end: '2026-01-31' });
 const begun = (id: string, changes: Parameters<typeof election>[1] = {}) =>
   election('2026-01-30', { effective_start: '2026-02-01', member_contribution: '12.00', ...changes }, id);
 
-t.test('the only deduction that began replaces the only one that ended, which needs no line', async (t) => {
-  const db = await staged(t);
+test('the only deduction that began replaces the only one that ended, which needs no line', async (t, db) => {
   await send(db, election('2025-12-01', { line_of_coverage: 'dental' }, 'd'));
   await finalized(db, 'r2', body(2));
   await send(db, END(), begun('b'), begun('v', { line_of_coverage: 'vision' }));
@@ -158,8 +157,7 @@ for (const [what, messages, before] of notReplaced) {
   });
 }
 
-t.test('a deduction with another payroll code replaces none', async (t) => {
-  const db = await staged(t);
+test('a deduction with another payroll code replaces none', async (t, db) => {
   await setCode(db, 'medical');
   await finalized(db, 'r2', body(2));
   await setCode(db, 'dental');
@@ -200,8 +198,7 @@ for (const [reason, work] of reasons) {
   });
 }
 
-t.test('a move is dated by the first of the facts that agree on it', async (t) => {
-  const db = await staged(t);
+test('a move is dated by the first of the facts that agree on it', async (t, db) => {
   await finalized(db, 'r2', body(2));
   for (const effective_on of ['2026-02-01', '2026-02-09'])
     await learn(db, employment('e', { pay_frequency: 'weekly', effective_on }));
@@ -209,8 +206,7 @@ t.test('a move is dated by the first of the facts that agree on it', async (t) =
   t.match(line?.explanation, /^paid weekly from February 1;/);
 });
 
-t.test('amounts of one election differ by rounding, by the calendar, or by the policy', async (t) => {
-  const db = await staged(t);
+test('amounts of one election differ by rounding, by the calendar, or by the policy', async (t, db) => {
   await learn(db, employment('m', {}), employment('n', {}));
   const monthly = { period: 'monthly', member_contribution: '100.00' } as const;
   await send(db, election('2025-12-01', { employee_id: 'm', ...monthly }, 'm'));
@@ -229,15 +225,13 @@ t.test('amounts of one election differ by rounding, by the calendar, or by the p
   ]);
 });
 
-t.test('lines of an employee who may belong to the run do not end', async (t) => {
-  const db = await staged(t);
+test('lines of an employee who may belong to the run do not end', async (t, db) => {
   await finalized(db, 'r2', body(2));
   await learn(db, employment('e', { employer_id: 'other' }));
   t.strictSame(await changes(db, body(3)), []);
 });
 
-t.test('a voided run is not the previous run', async (t) => {
-  const db = await staged(t);
+test('a voided run is not the previous run', async (t, db) => {
   await finalized(db, 'r1', body(1));
   await send(db, election('2026-01-16', { member_contribution: '12', effective_start: '2026-01-16' }));
   await finalized(db, 'r2', body(2));
@@ -246,8 +240,7 @@ t.test('a voided run is not the previous run', async (t) => {
   t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
 });
 
-t.test('the previous run is the last regular one of the frequency and group', async (t) => {
-  const db = await staged(t);
+test('the previous run is the last regular one of the frequency and group', async (t, db) => {
   await finalized(db, 'r1', body(1));
   await send(db, election('2026-01-16', { member_contribution: '12' }));
   await finalized(db, 'later', body(5));
@@ -257,8 +250,7 @@ t.test('the previous run is the last regular one of the frequency and group', as
   t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
 });
 
-t.test('a narrowed run has no lines for the employees it leaves out', async (t) => {
-  const db = await staged(t);
+test('a narrowed run has no lines for the employees it leaves out', async (t, db) => {
   await send(
     db,
     election('2025-12-01', { line_of_coverage: 'dental' }, 'b'),
@@ -272,8 +264,7 @@ t.test('a narrowed run has no lines for the employees it leaves out', async (t) 
   for await (const page of narrow.pages) t.strictSame(page, [], 'not even if requested');
 });
 
-t.test('an off-cycle run ends nothing', async (t) => {
-  const db = await staged(t);
+test('an off-cycle run ends nothing', async (t, db) => {
   await send(db, election('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
   await finalized(db, 'r2', body(2));
   await send(db, election('2026-01-30', { effective_end: '2026-01-31' }));

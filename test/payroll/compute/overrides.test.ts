@@ -37,6 +37,8 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
+const test = onEitherEngine.with(staged);
+
 const override = (db: Db, member: string, employer: string, deductionId = 'a', runId = 'r') =>
   overrideAmounts(
     db,
@@ -56,8 +58,7 @@ const outdated = async (db: Db, runId: string) => {
   return (await summarize(db, computation)).notes.get('override_outdated')?.map(({ example }) => example);
 };
 
-onEitherEngine('an override replaces both amounts, and the line states what it replaced', async (t) => {
-  const db = await staged(t);
+test('an override replaces both amounts, and the line states what it replaced', async (t, db) => {
   t.match(await override(db, '3', '0'), {
     outcome: 'created',
     override: { member_amount: '3.00', regular_member_amount: '10.00', regular_employer_amount: '4.00' },
@@ -76,8 +77,7 @@ onEitherEngine('an override replaces both amounts, and the line states what it r
   t.strictSame(await taken(db), ['a 10.00 4.00 new ']);
 });
 
-onEitherEngine('a run takes an override where it has no line, and the next run stops it', async (t) => {
-  const db = await staged(t);
+test('a run takes an override where it has no line, and the next run stops it', async (t, db) => {
   await send(
     db,
     election('2025-12-02', { line_of_coverage: 'dental', effective_start: '2026-08-01' }, 'later'),
@@ -101,22 +101,17 @@ onEitherEngine('a run takes an override where it has no line, and the next run s
   ]);
 });
 
-onEitherEngine(
-  'an override of a deduction that is another employee’s now has its last content',
-  async (t) => {
-    const db = await staged(t);
-    await learn(db, employment('f'));
-    await send(db, election('2026-05-01', { employee_id: 'f', line_of_coverage: 'dental' }));
-    await override(db, '3', '0');
-    const shown = (await linesOf(db, 'r')).map(({ employee_id, line_of_coverage, member_amount }) =>
-      [employee_id, line_of_coverage, member_amount].join(' '),
-    );
-    t.strictSame(shown, ['e medical 3.00', 'f dental 10.00']);
-  },
-);
+test('an override of a deduction that is another employee’s now has its last content', async (t, db) => {
+  await learn(db, employment('f'));
+  await send(db, election('2026-05-01', { employee_id: 'f', line_of_coverage: 'dental' }));
+  await override(db, '3', '0');
+  const shown = (await linesOf(db, 'r')).map(({ employee_id, line_of_coverage, member_amount }) =>
+    [employee_id, line_of_coverage, member_amount].join(' '),
+  );
+  t.strictSame(shown, ['e medical 3.00', 'f dental 10.00']);
+});
 
-onEitherEngine('an override is due, in the line of coverage and taxability of today', async (t) => {
-  const db = await staged(t);
+test('an override is due, in the line of coverage and taxability of today', async (t, db) => {
   await override(db, '3', '4');
   await finalize(db, 'r');
   t.strictSame((await lines(db, body(13))).map(brief), ['a 10.00 4.00 same override']);
@@ -134,8 +129,7 @@ onEitherEngine('an override is due, in the line of coverage and taxability of to
   t.match(await verified(db, 'r'), { identical: true });
 });
 
-onEitherEngine('facts that change what an override replaced are named, also after the run', async (t) => {
-  const db = await staged(t);
+test('facts that change what an override replaced are named, also after the run', async (t, db) => {
   await override(db, '3', '0');
   t.equal(await outdated(db, 'r'), undefined);
   await send(db, election('2026-06-01', { member_contribution: '12.00', employer_contribution: '4.00' }));
@@ -149,23 +143,18 @@ onEitherEngine('facts that change what an override replaced are named, also afte
   t.equal(await outdated(db, 'next'), undefined, 'a voided run took nothing');
 });
 
-onEitherEngine(
-  'an override of a final check is not compared with the shares that remain later',
-  async (t) => {
-    const db = await staged(t);
-    await setSchedules(db, [schedule()]);
-    await learn(db, employment('e', { termination_date: '2026-06-18' }));
-    await send(db, election('2025-12-02', { effective_end: '2026-07-31' }));
-    await put(db, 'final', body(13, { final_checks: [{ employee_id: 'e', shares: 2 }] }));
-    t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '20.00' } });
-    await finalize(db, 'final');
-    await put(db, 'next', body(14, { final_checks: ['e'] }));
-    t.equal(await outdated(db, 'next'), undefined);
-  },
-);
+test('an override of a final check is not compared with the shares that remain later', async (t, db) => {
+  await setSchedules(db, [schedule()]);
+  await learn(db, employment('e', { termination_date: '2026-06-18' }));
+  await send(db, election('2025-12-02', { effective_end: '2026-07-31' }));
+  await put(db, 'final', body(13, { final_checks: [{ employee_id: 'e', shares: 2 }] }));
+  t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '20.00' } });
+  await finalize(db, 'final');
+  await put(db, 'next', body(14, { final_checks: ['e'] }));
+  t.equal(await outdated(db, 'next'), undefined);
+});
 
-onEitherEngine('an override of an employee who leaves the run takes nothing and is named', async (t) => {
-  const db = await staged(t);
+test('an override of an employee who leaves the run takes nothing and is named', async (t, db) => {
   await override(db, '3', '0');
   await learn(db, employment('e', { termination_date: '2026-01-31' }));
   t.strictSame(await taken(db), []);
@@ -175,8 +164,7 @@ onEitherEngine('an override of an employee who leaves the run takes nothing and 
   t.strictSame(await due(db), ['medical 10.00'], 'the missed check is due without the override');
 });
 
-onEitherEngine('only amounts of an employee in an open run are overridden', async (t) => {
-  const db = await staged(t);
+test('only amounts of an employee in an open run are overridden', async (t, db) => {
   await learn(db, employment('f'));
   await send(db, election('2025-12-01', { employee_id: 'f' }, 'of-f'));
   t.match(await override(db, '1', '0', 'of-f'), { outcome: 'refused', problems: [{ path: 'deduction_id' }] });
@@ -191,8 +179,7 @@ onEitherEngine('only amounts of an employee in an open run are overridden', asyn
   t.equal(await dropOverride(db, { runId: 'r', employeeId: 'e', deductionId: 'a' }, ACTING), 'not-open');
 });
 
-onEitherEngine('a final run keeps its overrides, and a deleted run has none', async (t) => {
-  const db = await staged(t);
+test('a final run keeps its overrides, and a deleted run has none', async (t, db) => {
   await override(db, '3', '0');
   await finalize(db, 'r');
   for (const query of [

@@ -58,6 +58,8 @@ async function owing(t: Test): Promise<Db> {
   return db;
 }
 
+const test = onEitherEngine.with(owing);
+
 const opening = (db: Db, id: string, member_amount: string, deduction_id = '') =>
   bringOpeningItems(
     db,
@@ -137,8 +139,7 @@ onEitherEngine('a run takes decided items, and with include also undecided ones'
   );
 });
 
-onEitherEngine('an item is taken from a date on, and a part of it once over all runs', async (t) => {
-  const db = await owing(t);
+test('an item is taken from a date on, and a part of it once over all runs', async (t, db) => {
   await decideItem(db, await itemOf(db, 'r0'), { action: 'take', amount: 400n, notBefore: '2026-02-13' });
   t.strictSame(await takes(db, {}, 2), []);
   t.strictSame(await takes(db, {}, 3), ['arrears r0 a: 4.00, 6.00 left']);
@@ -152,8 +153,7 @@ onEitherEngine('an item is taken from a date on, and a part of it once over all 
   t.strictSame(await takes(db, { arrears: 'include' }, 5), all, 'the hold has ended');
 });
 
-onEitherEngine('the limit takes items of a coverage in order, and refunds do not raise it', async (t) => {
-  const db = await owing(t);
+test('the limit takes items of a coverage in order, and refunds do not raise it', async (t, db) => {
   await send(db, election('2026-01-25T00:00:00Z', { member_contribution: '9.00' }));
   const refunds = ['adjustment r0 a: -1.00, 0.00 left', 'adjustment r1 a: -1.00, 0.00 left'];
   const multiple = { ...INCLUDE, recoup: { method: 'multiple', value: '1.5' } } as const;
@@ -294,8 +294,7 @@ onEitherEngine(
   },
 );
 
-onEitherEngine('an opening item with the id of a run does not limit the arrears of the run', async (t) => {
-  const db = await owing(t);
+test('an opening item with the id of a run does not limit the arrears of the run', async (t, db) => {
   await opening(db, 'r0', '-6.00', 'a');
   t.strictSame(await takes(db, INCLUDE, 2), [
     'arrears r0 a: -6.00, 0.00 left',
@@ -347,8 +346,7 @@ onEitherEngine('items that need a decision are not taken without one', async (t)
   );
 });
 
-onEitherEngine('an off-cycle run takes the items that it names, and refuses others', async (t) => {
-  const db = await owing(t);
+test('an off-cycle run takes the items that it names, and refuses others', async (t, db) => {
   const [first, second] = await itemsIn(db, body(3));
   const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
   t.strictSame(await takes(db, { ...off, arrears: 'include', items: [second?.id as string] }), [

@@ -8,6 +8,7 @@ import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-repo
 import { SYSTEM } from '../../../src/security/audit.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
+import { onSqlite } from '../../support/engine.ts';
 import {
   body,
   bodyOn,
@@ -39,6 +40,8 @@ async function twoJobs(t: Test, hired = '2020-01-01'): Promise<Db> {
   return db;
 }
 
+const test = onSqlite.with(twoJobs);
+
 async function assign(db: Db, employerId: string, effectiveOn: string, deductionId = 'a'): Promise<void> {
   const assigning = { deductionId, employerId, effectiveOn, reason: 'elected in this job' };
   const { outcome } = await assignDeduction(db, assigning, acting(LATELY));
@@ -67,8 +70,7 @@ t.test('an employee active with two employers is in the runs of each, by its own
   t.equal((await view(db, 'w')).outcome.employees, 1);
 });
 
-t.test('a deduction of two jobs is in neither run until assigned, and readiness names it', async (t) => {
-  const db = await twoJobs(t);
+test('a deduction of two jobs is in neither run until assigned, and readiness names it', async (t, db) => {
   for (const employer_id of ['acme', OTHER]) {
     t.strictSame(await inRun(db, body(2, { employer_id })), []);
     t.strictSame(await unassigned(db, 2, { employer_id }), ['e: deduction a']);
@@ -79,8 +81,7 @@ t.test('a deduction of two jobs is in neither run until assigned, and readiness 
   for (const employer_id of ['acme', OTHER]) t.strictSame(await unassigned(db, 2, { employer_id }), []);
 });
 
-t.test('a final check takes no share of a deduction of two jobs until it is assigned', async (t) => {
-  const db = await twoJobs(t);
+test('a final check takes no share of a deduction of two jobs until it is assigned', async (t, db) => {
   await setSchedules(db, [schedule()]);
   // The last day of the pay period, so that both jobs last to its end.
   await learn(db, employment('e', { termination_date: '2026-01-25' }));
@@ -90,14 +91,12 @@ t.test('a final check takes no share of a deduction of two jobs until it is assi
   t.strictSame(await inRun(db, last), ['a 10.00 regular new']);
 });
 
-t.test('an off-cycle run names the deductions that it would take', async (t) => {
-  const db = await twoJobs(t);
+test('an off-cycle run names the deductions that it would take', async (t, db) => {
   t.strictSame(await unassigned(db, 2, OFF_CYCLE), []);
   t.strictSame(await unassigned(db, 2, { ...OFF_CYCLE, deductions: ['a'] }), ['e: deduction a']);
 });
 
-t.test('an assignment counts from the period of its date on, and the last one applies', async (t) => {
-  const db = await twoJobs(t);
+test('an assignment counts from the period of its date on, and the last one applies', async (t, db) => {
   // The period of run 2 ends on January 29.
   await assign(db, 'acme', '2026-01-29');
   await assign(db, OTHER, '2026-01-30');
@@ -110,8 +109,7 @@ t.test('an assignment counts from the period of its date on, and the last one ap
   t.strictSame(await inRun(db, body(3)), ['a 10.00 regular new'], 'the last position applies');
 });
 
-t.test('a run that took it in neither is adjusted by the assignment of today', async (t) => {
-  const db = await twoJobs(t);
+test('a run that took it in neither is adjusted by the assignment of today', async (t, db) => {
   await finalized(db, 'r1', body(1));
   await finalized(db, 's1', body(1, { employer_id: OTHER }));
   await assign(db, 'acme', '2026-01-15');
@@ -144,8 +142,7 @@ t.test('a deduction assigned to another employer moved, and an unassigned one di
   t.match(await lines(db, body(3)), [{ change: 'ended' }], 'its coverage ended');
 });
 
-t.test('an assigned deduction stays after the job there ends, and readiness names it', async (t) => {
-  const db = await twoJobs(t);
+test('an assigned deduction stays after the job there ends, and readiness names it', async (t, db) => {
   await assign(db, OTHER, '2026-01-01');
   await learn(db, employment('e', { employer_id: OTHER, termination_date: '2026-01-20' }));
   t.strictSame(await inRun(db, body(2)), []);
@@ -158,8 +155,7 @@ t.test('an assigned deduction stays after the job there ends, and readiness name
   t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
 });
 
-t.test('two elections of one line of coverage overlap only at one employer', async (t) => {
-  const db = await twoJobs(t);
+test('two elections of one line of coverage overlap only at one employer', async (t, db) => {
   await send(db, election('2025-12-01', {}, 'b'));
   await assign(db, 'acme', '2026-01-01');
   await assign(db, OTHER, '2026-01-01', 'b');
@@ -171,8 +167,7 @@ t.test('two elections of one line of coverage overlap only at one employer', asy
   t.match(await lines(db, body(2)), [{ flags: ['overlap'] }, { flags: ['overlap'] }]);
 });
 
-t.test('an accepted finding is remembered until the employee has another unassigned deduction', async (t) => {
-  const db = await twoJobs(t);
+test('an accepted finding is remembered until the employee has another unassigned deduction', async (t, db) => {
   const { id: CHECK } = EMPLOYED_TWICE;
   const found = async (index: number) => {
     const { checks } = await readinessOfRun(db, run(index), null, QUESTION);
@@ -197,8 +192,7 @@ t.test('an accepted finding is remembered until the employee has another unassig
   t.match(await found(2), { result: 'fail', examples: ['e: deduction b'] });
 });
 
-t.test('a run is not made final if a deduction was assigned while it was computed', async (t) => {
-  const db = await twoJobs(t);
+test('a run is not made final if a deduction was assigned while it was computed', async (t, db) => {
   await put(db, 'r', body(2));
   const { outcome } = await finalize(db, 'r', {}, async () => {
     await assign(db, 'acme', '2026-01-01');

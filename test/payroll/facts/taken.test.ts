@@ -28,6 +28,8 @@ import {
 } from '../../support/payroll.ts';
 import { afterReads } from '../../support/reads.ts';
 
+const test = onEitherEngine.with(readyEmployer);
+
 const payrollChange = async (db: Db) =>
   (await db.selectFrom('payroll_head').select('revision').executeTakeFirstOrThrow()).revision;
 
@@ -49,8 +51,7 @@ const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
   return recorded.ok ? [] : described(recorded.problems);
 };
 
-onEitherEngine('a report returns what is owed, line by line', async (t) => {
-  const db = await readyEmployer(t);
+test('a report returns what is owed, line by line', async (t, db) => {
   await finalizedOn(db, FIRST);
   const recorded = await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
   t.match(recorded, { ok: true, id: '1', lines: 1, owed: '29.23', difference_count: 1 });
@@ -59,8 +60,7 @@ onEitherEngine('a report returns what is owed, line by line', async (t) => {
   t.strictSame(recorded.ok && recorded.differences, [{ ...line, ...amounts }]);
 });
 
-onEitherEngine('a later report replaces the lines it names, and all reports stay readable', async (t) => {
-  const db = await readyEmployer(t);
+test('a later report replaces the lines it names, and all reports stay readable', async (t, db) => {
   await finalizedOn(db, FIRST);
   await putOn(db, THIRD, { arrears: 'include' });
   t.strictSame(await readTaken(db, FIRST), []);
@@ -85,8 +85,7 @@ onEitherEngine('a later report replaces the lines it names, and all reports stay
   t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
 });
 
-onEitherEngine('a row identifies one of the two lines of a corrected taxability', async (t) => {
-  const db = await readyEmployer(t);
+test('a row identifies one of the two lines of a corrected taxability', async (t, db) => {
   await finalizedOn(db, FIRST);
   await deduct(db, 'evt-3', { taxability: 'post_tax' });
   await finalizedOn(db, SECOND, { adjustments: 'include' });
@@ -96,8 +95,7 @@ onEitherEngine('a row identifies one of the two lines of a corrected taxability'
   t.strictSame(await of({ taxability: 'post_tax' }), []);
 });
 
-onEitherEngine('frozen lines that cannot be read are named, and other lines verified', async (t) => {
-  const db = await readyEmployer(t);
+test('frozen lines that cannot be read are named, and other lines verified', async (t, db) => {
   await finalizedOn(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
   for (const lines of ['[', 'null', '{}', '5', '[null]', '[{}]']) {
@@ -123,8 +121,7 @@ onEitherEngine('frozen lines that cannot be read are named, and other lines veri
   }
 });
 
-onEitherEngine('a row identifies its line among the lines of its employee', async (t) => {
-  const db = await readyEmployer(t);
+test('a row identifies its line among the lines of its employee', async (t, db) => {
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });
   await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
   await finalizedOn(db, FIRST);
@@ -142,8 +139,7 @@ onEitherEngine('a row identifies its line among the lines of its employee', asyn
   t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: does not match a line of the run']);
 });
 
-onEitherEngine('each invalid row is named, and one rejects the whole report', async (t) => {
-  const db = await readyEmployer(t);
+test('each invalid row is named, and one rejects the whole report', async (t, db) => {
   await employ(db, 'emp-3');
   await finalizedOn(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
@@ -201,8 +197,7 @@ onEitherEngine('each invalid row is named, and one rejects the whole report', as
   );
 });
 
-onEitherEngine('rows may be in any order, and duplicates are detected far apart', async (t) => {
-  const db = await readyEmployer(t);
+test('rows may be in any order, and duplicates are detected far apart', async (t, db) => {
   const ids = await hireMany(db, 600);
   await finalizedOn(db, FIRST);
   const rows = ids.map((employee_id, index) => ({ employee_id, amount: `${index}.00` })).reverse();
@@ -218,8 +213,7 @@ onEitherEngine('rows may be in any order, and duplicates are detected far apart'
   );
 });
 
-onEitherEngine('a report fails if a newer one or a void comes first', async (t) => {
-  const db = await readyEmployer(t);
+test('a report fails if a newer one or a void comes first', async (t, db) => {
   const ids = await hireMany(db, 260);
   const stored = await finalizedOn(db, FIRST);
   /** Runs `interfere` after a part of the report is written. */
@@ -246,8 +240,7 @@ onEitherEngine('a report fails if a newer one or a void comes first', async (t) 
   t.equal((await takenLines(db)).length, 1);
 });
 
-onEitherEngine('a recorded report removes the rows of an abandoned one', async (t) => {
-  const db = await readyEmployer(t);
+test('a recorded report removes the rows of an abandoned one', async (t, db) => {
   await finalizedOn(db, FIRST);
   await transact(db, async (trx) => {
     const key = { run_id: FIRST, report: 1 };

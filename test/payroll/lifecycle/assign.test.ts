@@ -17,6 +17,8 @@ async function begin(t: Test) {
   return db;
 }
 
+const test = onEitherEngine.with(begin);
+
 const hire = (db: Db) => learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-02-01' }));
 
 function assign(
@@ -29,8 +31,7 @@ function assign(
   return assignDeduction(db, assigning, acting(LATELY));
 }
 
-onEitherEngine('an assignment has a ledger position, and begins today without a date', async (t) => {
-  const db = await begin(t);
+test('an assignment has a ledger position, and begins today without a date', async (t, db) => {
   await hire(db);
   t.match(await assign(db, OTHER, null), {
     outcome: 'assigned',
@@ -40,8 +41,7 @@ onEitherEngine('an assignment has a ledger position, and begins today without a 
   t.equal((await assignmentsOf(db, ['a'])).get('a')?.length, 2, 'the first one is kept');
 });
 
-onEitherEngine('the latest assignment again changes nothing', async (t) => {
-  const db = await begin(t);
+test('the latest assignment again changes nothing', async (t, db) => {
   await hire(db);
   await assign(db, OTHER, null);
   await finalized(db, 'r', body(14, { employer_id: OTHER }));
@@ -51,8 +51,7 @@ onEitherEngine('the latest assignment again changes nothing', async (t) => {
   t.match(await assign(db, OTHER, '2026-12-01'), { outcome: 'assigned' }, 'no longer the latest');
 });
 
-onEitherEngine('an unknown deduction and an employer without a job are refused', async (t) => {
-  const db = await begin(t);
+test('an unknown deduction and an employer without a job are refused', async (t, db) => {
   t.match(await assign(db, 'acme', null, { deductionId: 'b' }), { outcome: 'unknown' });
   for (const employer of [OTHER, 'third'])
     t.match(await assign(db, employer, null), { outcome: 'not-employed' }, employer);
@@ -63,8 +62,7 @@ onEitherEngine('an unknown deduction and an employer without a job are refused',
   t.match(await assign(db, 'acme', '2026-08-01'), { outcome: 'assigned' }, 'a job that ended');
 });
 
-onEitherEngine('an assignment that contradicts a finalized run is refused until its void', async (t) => {
-  const db = await begin(t);
+test('an assignment that contradicts a finalized run is refused until its void', async (t, db) => {
   await finalized(db, 'r1', body(1));
   await finalized(db, 'r2', body(2));
   await hire(db);
@@ -76,8 +74,7 @@ onEitherEngine('an assignment that contradicts a finalized run is refused until 
   t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');
 });
 
-onEitherEngine('a run that only stopped the deduction contradicts no assignment', async (t) => {
-  const db = await begin(t);
+test('a run that only stopped the deduction contradicts no assignment', async (t, db) => {
   await finalized(db, 'r1', body(1));
   await send(db, election('2026-01-16', { effective_end: '2026-01-15' }));
   await finalized(db, 'r2', body(2));

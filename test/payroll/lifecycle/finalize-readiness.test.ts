@@ -33,6 +33,8 @@ async function start(t: Parameters<typeof readyEmployer>[0]): Promise<Db> {
   return db;
 }
 
+const test = onEitherEngine.with(start);
+
 type Asked = { accept?: string[]; ifMatch?: string; runId?: string };
 
 const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked = {}) =>
@@ -63,15 +65,13 @@ async function leftBehind(db: Db): Promise<number> {
 /** Two deductions of `emp-1` for one line of coverage. */
 const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
 
-onEitherEngine('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
-  const db = await start(t);
+test('a warning does not stop finalizing, and an unneeded reason is not stored', async (t, db) => {
   await setSchedules(db, []);
   t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'finalized' });
   t.match(await run(db), { accept_reason: null });
 });
 
-onEitherEngine('a failed check leaves the run open, returns the report, and stores nothing', async (t) => {
-  const db = await start(t);
+test('a failed check leaves the run open, returns the report, and stores nothing', async (t, db) => {
   await overlap(db);
   const refused = await finalize(db);
   t.match(refused, { outcome: 'not-ready', report: { ready: false, checked_at: NOW.toISOString() } });
@@ -84,8 +84,7 @@ onEitherEngine('a failed check leaves the run open, returns the report, and stor
   t.equal(await leftBehind(db), 0);
 });
 
-onEitherEngine('only the failures of the report whose ETag is sent are accepted', async (t) => {
-  const db = await start(t);
+test('only the failures of the report whose ETag is sent are accepted', async (t, db) => {
   await overlap(db);
   const { etag } = await viewRun(db, await run(db));
   t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'findings-changed' }, 'no ETag');
@@ -104,8 +103,7 @@ onEitherEngine('only the failures of the report whose ETag is sent are accepted'
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
 
-onEitherEngine('a warning with ids can be accepted by name, and is then remembered', async (t) => {
-  const db = await start(t);
+test('a warning with ids can be accepted by name, and is then remembered', async (t, db) => {
   const weekly = (id: string, employee_id: string, line_of_coverage: string) =>
     deduct(db, `evt-${id}`, { id, employee_id, line_of_coverage, period: 'weekly' });
   await weekly('ded-3', 'emp-1', 'vision');
@@ -132,8 +130,7 @@ onEitherEngine('a warning with ids can be accepted by name, and is then remember
   t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
 });
 
-onEitherEngine('a finding without ids is accepted for its own run only', async (t) => {
-  const db = await start(t);
+test('a finding without ids is accepted for its own run only', async (t, db) => {
   await transact(db, (trx) => trx.deleteFrom('census_syncs').execute());
   t.match(await accepting(db, ['census-completed']), { outcome: 'finalized' });
   const { checks } = await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION);
@@ -143,8 +140,7 @@ onEitherEngine('a finding without ids is accepted for its own run only', async (
   );
 });
 
-onEitherEngine('a run is not final if a second approval is required since its review', async (t) => {
-  const db = await start(t);
+test('a run is not final if a second approval is required since its review', async (t, db) => {
   const required = { required: true, reason: 'a test', person: 'ann' };
   let isReviewed = false;
   const review = async () => {

@@ -43,6 +43,8 @@ async function stagedAt(t: Test): Promise<{ db: Db; url: string }> {
 
 const staged = async (t: Test): Promise<Db> => (await stagedAt(t)).db;
 
+const test = onEitherEngine.with(staged);
+
 /** Returns the number of freezes, and the rows of frozen employees by run. */
 async function frozenRows(db: Db): Promise<{ freezes: number; employees: string[] }> {
   const freezes = await db.selectFrom('run_freezes').selectAll().execute();
@@ -64,8 +66,7 @@ function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Fi
   });
 }
 
-onEitherEngine('finalizing freezes lines, options, pay dates, roster, rules and position', async (t) => {
-  const db = await staged(t);
+test('finalizing freezes lines, options, pay dates, roster, rules and position', async (t, db) => {
   await put(db, 'r', body(2));
   const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
   const answer = await finalize(db, 'r');
@@ -92,8 +93,7 @@ onEitherEngine('finalizing freezes lines, options, pay dates, roster, rules and 
   t.strictSame(await linesOf(db, 'r'), open.lines, 'whatever comes later');
 });
 
-onEitherEngine('a run is finalized only with the reviewed ETag', async (t) => {
-  const db = await staged(t);
+test('a run is finalized only with the reviewed ETag', async (t, db) => {
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
   await send(db, election('2026-01-10', { member_contribution: '11' }));
@@ -109,8 +109,7 @@ onEitherEngine('a run is finalized only with the reviewed ETag', async (t) => {
   );
 });
 
-onEitherEngine('a frequency, group and pay date have one finalized regular run until a void', async (t) => {
-  const db = await staged(t);
+test('a frequency, group and pay date have one finalized regular run until a void', async (t, db) => {
   await finalized(db, 'first', body(2));
   const outcome = async (runId: string, given: RunBody) => {
     await put(db, runId, given);
@@ -139,8 +138,7 @@ onEitherEngine('a frequency, group and pay date have one finalized regular run u
   t.equal(await outcome('south', body(2, { pay_group: 'south' })), 'finalized');
 });
 
-onEitherEngine('a repeated finalize returns the run', async (t) => {
-  const db = await staged(t);
+test('a repeated finalize returns the run', async (t, db) => {
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
   const key = { idempotencyKey: 'key-1' };
@@ -156,8 +154,7 @@ onEitherEngine('a repeated finalize returns the run', async (t) => {
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
 
-onEitherEngine('if two runs of one date are finalized concurrently, one becomes final', async (t) => {
-  const db = await staged(t);
+test('if two runs of one date are finalized concurrently, one becomes final', async (t, db) => {
   await learn(db, ...['e', 'f'].map((id) => employment(id, { pay_group: 'north' })));
   await put(db, 'one', body(2));
   await put(db, 'two', body(2, { pay_group: 'north' }));
@@ -167,8 +164,7 @@ onEitherEngine('if two runs of one date are finalized concurrently, one becomes 
   t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
 });
 
-onEitherEngine('events recorded during finalizing have later positions than the run', async (t) => {
-  const db = await staged(t);
+test('events recorded during finalizing have later positions than the run', async (t, db) => {
   await put(db, 'r', body(2));
   const { etag, position } = await view(db, 'r');
   const answer = await during(db, 'r', async () => {
@@ -253,8 +249,7 @@ for (const [what, work, outcome] of interferences) {
   });
 }
 
-onEitherEngine('a run that is not ready, or fails, stays open with nothing left behind', async (t) => {
-  const db = await staged(t);
+test('a run that is not ready, or fails, stays open with nothing left behind', async (t, db) => {
   await put(db, 'r', body(2));
   const asked = { ifMatch: null, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY) };
   const acceptable = [
@@ -282,8 +277,7 @@ const ageFreezes = (db: Db) =>
     trx.updateTable('run_freezes').set({ renewed_at: '2026-01-01T00:00:00.000Z' }).execute(),
   );
 
-onEitherEngine('a later finalize removes the rows of a process that died', async (t) => {
-  const db = await staged(t);
+test('a later finalize removes the rows of a process that died', async (t, db) => {
   const leave = (freeze_id: string, rows: number, changes: { state?: 'abandoned' } = {}) =>
     transact(db, async (trx) => {
       const freeze = {
@@ -310,8 +304,7 @@ onEitherEngine('a later finalize removes the rows of a process that died', async
   t.strictSame((await frozenRows(db)).employees, ['null e0', 'null e1', 'r e', 'r f']);
 });
 
-onEitherEngine('a run whose lines a clean-up removed stays open, and its caller tries again', async (t) => {
-  const db = await staged(t);
+test('a run whose lines a clean-up removed stays open, and its caller tries again', async (t, db) => {
   await put(db, 'r', body(2));
   const late = during(db, 'r', async () => {
     await ageFreezes(db);

@@ -1,9 +1,9 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { openOnPayDate, type Payroll } from '../../../src/payroll/lifecycle/open-on-pay-date.ts';
 import { RUN_ID_PATTERN } from '../../../src/payroll/records/body.ts';
 import { acting } from '../../support/audit.ts';
-import { onEachEngine } from '../../support/engine.ts';
+import { onEachEngine, onSqlite } from '../../support/engine.ts';
 import {
   BIWEEKLY,
   bodyOn,
@@ -15,6 +15,8 @@ import {
   setSchedules,
   voided,
 } from '../../support/payroll.ts';
+
+const test = onSqlite.with(readyEmployer);
 
 const DATE = '2026-07-17';
 
@@ -32,16 +34,14 @@ async function opened(db: Db, fields: Partial<Payroll> = {}): Promise<string> {
   return `${outcome} ${stored.run_id}`;
 }
 
-t.test('a run has the pay period of the schedule and the id of its payroll', async (t) => {
-  const db = await readyEmployer(t);
+test('a run has the pay period of the schedule and the id of its payroll', async (t, db) => {
   t.equal(await opened(db), 'created acme-biweekly-2026-07-17');
   const { stored } = await openOnPayDate(db, payroll(), acting(LATELY));
   t.match(stored, { ...BIWEEKLY.find(({ pay_date }) => pay_date === DATE), kind: 'regular', state: 'open' });
   t.equal(await opened(db), 'found acme-biweekly-2026-07-17');
 });
 
-t.test('an open or finalized run is found whatever its id, and a voided one is replaced', async (t) => {
-  const db = await readyEmployer(t);
+test('an open or finalized run is found whatever its id, and a voided one is replaced', async (t, db) => {
   await put(db, 'mine', bodyOn(DATE));
   t.equal(await opened(db), 'found mine');
   await finalize(db, 'mine');
@@ -53,8 +53,7 @@ t.test('an open or finalized run is found whatever its id, and a voided one is r
   t.equal(await opened(db), 'created acme-biweekly-2026-07-17-2');
 });
 
-t.test('an id that another payroll could have ends in a hash', async (t) => {
-  const db = await readyEmployer(t);
+test('an id that another payroll could have ends in a hash', async (t, db) => {
   const cases: [fields: Partial<Payroll>, id: RegExp][] = [
     [{ pay_group: 'north' }, /^acme-biweekly-north-2026-07-17$/],
     [{ pay_group: 'north/1' }, /^acme-biweekly-north-1-[0-9a-f]{8}-2026-07-17$/],
@@ -75,8 +74,7 @@ t.test('an id that another payroll could have ends in a hash', async (t) => {
   }
 });
 
-t.test('a date or frequency without a schedule is refused by name', async (t) => {
-  const db = await readyEmployer(t);
+test('a date or frequency without a schedule is refused by name', async (t, db) => {
   const problemsOf = (fields: Partial<Payroll>) =>
     opened(db, fields).catch((error) => error.problems.map(({ path }: { path: string }) => path));
   t.strictSame(await problemsOf({ pay_date: '2026-07-18' }), ['pay_date']);

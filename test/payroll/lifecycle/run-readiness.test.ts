@@ -33,6 +33,8 @@ import {
 } from '../../support/payroll.ts';
 import { every } from '../calendars.ts';
 
+const test = onEitherEngine.with(readyEmployer);
+
 const RUN = runOn('2026-07-17');
 
 /** A run of the previous tax year. */
@@ -421,8 +423,7 @@ const SPOILT: Spoilt[] = [
   ],
 ];
 
-onEitherEngine('a run without problems passes every check, and each explains the result', async (t) => {
-  const db = await readyEmployer(t);
+test('a run without problems passes every check, and each explains the result', async (t, db) => {
   const { ready, checked_at, checks } = await report(db);
   t.strictSame(
     checks.filter((one) => one.result !== 'pass' || one.count > 0 || one.examples.length > 0),
@@ -478,8 +479,7 @@ onEitherEngine('docs/readiness-checks.md has every check with its title and seve
   }
 });
 
-onEitherEngine('twenty findings are named, and all are counted, with each employee once', async (t) => {
-  const db = await readyEmployer(t);
+test('twenty findings are named, and all are counted, with each employee once', async (t, db) => {
   const ids = Array.from({ length: 24 }, (_, index) => `emp-${index + 10}`);
   for (const employee_id of ids) {
     await employ(db, employee_id, { absent: 1 });
@@ -491,14 +491,12 @@ onEitherEngine('twenty findings are named, and all are counted, with each employ
   t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
 });
 
-onEitherEngine('events that just arrived warn', async (t) => {
-  const db = await readyEmployer(t);
+test('events that just arrived warn', async (t, db) => {
   await receive(db, [deductionOf('evt-3', {})], '2026-07-13T08:59:30.000Z');
   t.match(await check(db, 'events-pending'), { result: 'warn', examples: ['evt-3'] });
 });
 
-onEitherEngine('sending is stalled when requests are due and none was finished for 45 s', async (t) => {
-  const db = await readyEmployer(t);
+test('sending is stalled when requests are due and none was finished for 45 s', async (t, db) => {
   const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1_000);
   const isStalled = async () => (await check(db, 'sending-stalled')).result !== 'pass';
   await owe(db, 'due', 'emp-1', 'demographic', secondsAgo(44));
@@ -529,8 +527,7 @@ onEitherEngine('sending is stalled when requests are due and none was finished f
   t.equal(await isStalled(), false, 'a paused circuit breaker has its own check');
 });
 
-onEitherEngine('sending is stalled when no sender takes over a claim with an expired lease', async (t) => {
-  const db = await readyEmployer(t);
+test('sending is stalled when no sender takes over a claim with an expired lease', async (t, db) => {
   await owe(db, 'req-1', 'emp-1', 'demographic', new Date(LATELY));
   const claimUntil = (lease_expires_at: string) =>
     transact(db, (trx) =>
@@ -542,8 +539,7 @@ onEitherEngine('sending is stalled when no sender takes over a claim with an exp
   t.match(await check(db, 'sending-stalled'), { result: 'warn', count: 1 });
 });
 
-onEitherEngine('requests for employees outside the run do not count', async (t) => {
-  const db = await readyEmployer(t);
+test('requests for employees outside the run do not count', async (t, db) => {
   await employ(db, 'emp-8', { employer_id: 'globex' });
   for (const id of ['emp-8', 'emp-2']) {
     await owe(db, `late-${id}`, id, 'demographic', new Date('2026-07-12T08:00:00.000Z'));
@@ -571,8 +567,7 @@ onEitherEngine('requests for employees outside the run do not count', async (t) 
   t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
 });
 
-onEitherEngine('a completed census of the employer counts for a month', async (t) => {
-  const db = await readyEmployer(t);
+test('a completed census of the employer counts for a month', async (t, db) => {
   await sync(db, { employer_id: 'globex', at: '2026-08-01T00:00:00.000Z' });
   t.match(await check(db, 'census-completed', RUN, later(28)), { result: 'pass' });
   t.match(await check(db, 'census-completed', RUN, later(29)), {
@@ -597,8 +592,7 @@ onEitherEngine('a retroactive finding names the paychecks after which the amount
   }
 });
 
-onEitherEngine('a finding names a termination until the service has received it', async (t) => {
-  const db = await readyEmployer(t);
+test('a finding names a termination until the service has received it', async (t, db) => {
   const end = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-12-31' };
   await deduct(db, 'evt-3', end, '2026-07-05T00:00:00Z');
   const fields = { termination_date: '2026-07-01' };
@@ -619,16 +613,14 @@ onEitherEngine('a finding names a termination until the service has received it'
   t.notMatch(await found(), { advice: undelivered });
 });
 
-onEitherEngine('employees with two employers are determined on the period end', async (t) => {
-  const db = await readyEmployer(t);
+test('employees with two employers are determined on the period end', async (t, db) => {
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
   const next = runOn('2026-07-31');
   t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2: deduction ded-2'] });
 });
 
-onEitherEngine('only finalized regular runs that may pay the same employees overlap', async (t) => {
-  const db = await readyEmployer(t);
+test('only finalized regular runs that may pay the same employees overlap', async (t, db) => {
   const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
   const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
   await setSchedules(db, []);
@@ -661,8 +653,7 @@ onEitherEngine('only finalized regular runs that may pay the same employees over
   t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
 });
 
-onEitherEngine('codes are required for amounts other than zero', async (t) => {
-  const db = await readyEmployer(t);
+test('codes are required for amounts other than zero', async (t, db) => {
   await setCode(db, 'medical', 'employer');
   t.match(await check(db, 'codes-missing'), {
     count: 3,
@@ -679,8 +670,7 @@ onEitherEngine('codes are required for amounts other than zero', async (t) => {
   t.match(await check(db, 'codes-missing'), { count: 1, examples: ['dental pre_tax employer'] });
 });
 
-onEitherEngine('the last check of a year with a pay date less than usual is named', async (t) => {
-  const db = await readyEmployer(t);
+test('the last check of a year with a pay date less than usual is named', async (t, db) => {
   for (const employee_id of ['emp-1', 'emp-2'])
     await deduct(
       db,
@@ -698,8 +688,7 @@ onEitherEngine('the last check of a year with a pay date less than usual is name
   t.strictSame(await examples('2026-12-18'), []);
 });
 
-onEitherEngine('a skipped pay date has the size of the run before it', async (t) => {
-  const db = await readyEmployer(t);
+test('a skipped pay date has the size of the run before it', async (t, db) => {
   await finalized(db, 'june-5', runOn('2026-06-05'));
   await finalized(db, 'june-19', runOn('2026-06-19', { employee_ids: ['emp-1'] }));
   await finalized(db, 'july-17', runOn('2026-07-17'));
@@ -709,8 +698,7 @@ onEitherEngine('a skipped pay date has the size of the run before it', async (t)
   ]);
 });
 
-onEitherEngine('a run of the group, or one without a group, covers a pay date', async (t) => {
-  const db = await readyEmployer(t);
+test('a run of the group, or one without a group, covers a pay date', async (t, db) => {
   const skipped = async (fields: Partial<RunBody>) =>
     (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples.map((example) =>
       example.slice(0, 'YYYY-MM-DD'.length),
@@ -724,8 +712,7 @@ onEitherEngine('a run of the group, or one without a group, covers a pay date', 
   t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
 });
 
-onEitherEngine('only runs of the known frequency name an employee whose group has no schedule', async (t) => {
-  const db = await readyEmployer(t);
+test('only runs of the known frequency name an employee whose group has no schedule', async (t, db) => {
   await employ(db, 'emp-1', { pay_group: 'a' });
   await employ(db, 'emp-2', { pay_frequency: 'weekly', pay_group: null });
   const ofGroup = { ...RUN, pay_group: 'b' };
@@ -739,8 +726,7 @@ onEitherEngine('only runs of the known frequency name an employee whose group ha
   t.strictSame(await examples(), ['emp-1']);
 });
 
-onEitherEngine('a run without a list of pay dates fails after a run with one', async (t) => {
-  const db = await readyEmployer(t);
+test('a run without a list of pay dates fails after a run with one', async (t, db) => {
   await finalized(db, 'before', runOn('2026-07-03'));
   t.match(await check(db, 'calendar-differs'), { result: 'pass' });
   await setSchedules(db, []);

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { amountOf } from '../../../src/money.ts';
@@ -9,6 +9,7 @@ import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
 import { deleteRun, listRuns, putRun, voidRun } from '../../../src/payroll/records/runs.ts';
 import { scratch } from '../../database/scratch.ts';
 import { ACTING, acting } from '../../support/audit.ts';
+import { onSqlite } from '../../support/engine.ts';
 import {
   body,
   election,
@@ -33,8 +34,9 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('the same run again changes nothing, with an explicit or default kind, in any order', async (t) => {
-  const db = await staged(t);
+const test = onSqlite.with(staged);
+
+test('the same run again changes nothing, with an explicit or default kind, in any order', async (t, db) => {
   const again = (given: RunBody) => {
     const checked = runOf(given);
     if (!checked.ok) throw new Error('refused');
@@ -52,8 +54,7 @@ t.test('the same run again changes nothing, with an explicit or default kind, in
   t.equal(await again(body(3)), 'different');
 });
 
-t.test('runs are listed by pay date, latest first, and a cursor continues after a page', async (t) => {
-  const db = await staged(t);
+test('runs are listed by pay date, latest first, and a cursor continues after a page', async (t, db) => {
   for (const [runId, place, employer_id, pay_group] of [
     ['b', 2, 'acme', 'north'],
     ['a', 2, 'acme'],
@@ -87,8 +88,7 @@ t.test('runs are listed by pay date, latest first, and a cursor continues after 
   t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
 });
 
-t.test('only an open run can be deleted, and only a finalized one can be voided', async (t) => {
-  const db = await staged(t);
+test('only an open run can be deleted, and only a finalized one can be voided', async (t, db) => {
   const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId, ACTING));
   const take = (runId: string) =>
     transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', ...acting(LATELY) }));
@@ -108,8 +108,7 @@ t.test('only an open run can be deleted, and only a finalized one can be voided'
   t.equal(await storedRun(db, 'open'), null);
 });
 
-t.test('an ETag changes with every line, and only then', async (t) => {
-  const db = await staged(t);
+test('an ETag changes with every line, and only then', async (t, db) => {
   await learn(db, employment('x', { employer_id: 'other' }));
   await put(db, 'r', body(3));
   const etags = [(await view(db, 'r')).etag];
@@ -164,8 +163,7 @@ t.test('an ETag changes with every line, and only then', async (t) => {
   );
 });
 
-t.test('totals cover the lines to deduct, by coverage and taxability', async (t) => {
-  const db = await staged(t);
+test('totals cover the lines to deduct, by coverage and taxability', async (t, db) => {
   await send(
     db,
     election(
@@ -197,8 +195,7 @@ t.test('totals cover the lines to deduct, by coverage and taxability', async (t)
   ]);
 });
 
-t.test('a preview equals the run and stores nothing', async (t) => {
-  const db = await staged(t);
+test('a preview equals the run and stores nothing', async (t, db) => {
   await put(db, 'r', body(2));
   const before = await db.selectFrom('payroll_runs').selectAll().execute();
   const preview = await previewRun(db, null, run(2));
@@ -213,8 +210,7 @@ t.test('a preview equals the run and stores nothing', async (t) => {
   t.strictSame(seen, ['e']);
 });
 
-t.test('all pages of an open run are computed at the position of the first', async (t) => {
-  const db = await staged(t);
+test('all pages of an open run are computed at the position of the first', async (t, db) => {
   await send(db, election('2025-12-01', { employee_id: 'f' }, 'b'));
   const stored = await put(db, 'r', body(2));
   const { position } = await linesOfRun(db, stored);

@@ -1,5 +1,4 @@
 import { deepStrictEqual } from 'node:assert/strict';
-import t from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { amountOf, centsOf } from '../../../src/money.ts';
 import type { Line } from '../../../src/payroll/calculation/line.ts';
@@ -11,6 +10,7 @@ import {
 } from '../../../src/payroll/reconciliation/audit.ts';
 import { scratch } from '../../database/scratch.ts';
 import { described } from '../../formats/read.ts';
+import { onSqlite } from '../../support/engine.ts';
 import { EMPLOYER, employ, type Given, rowsOf } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 import { lineOf } from '../lines.ts';
@@ -43,8 +43,9 @@ async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
   return db;
 }
 
-t.test('a coarser file is compared with sums of lines, and a finer one is summed up', async (t) => {
-  const db = await employer(t);
+const test = onSqlite.with(employer);
+
+test('a coarser file is compared with sums of lines, and a finer one is summed up', async (t, db) => {
   const lines = [
     lineOf({ deduction_id: 'a', payroll_code: 'MED', member_amount: '10.00', employer_amount: '5.00' }),
     lineOf({ deduction_id: 'b', payroll_code: 'MED', member_amount: '2.50', employer_amount: '0.50' }),
@@ -88,8 +89,7 @@ t.test('a coarser file is compared with sums of lines, and a finer one is summed
   t.strictSame(counts(byTwo), [1, 2, 1, 0, 0], 'another code does not match the line');
 });
 
-t.test('ids with any characters stay separate', async (t) => {
-  const db = await employer(t);
+test('ids with any characters stay separate', async (t, db) => {
   const lines = [
     lineOf({ employee_id: 'emp-1', deduction_id: '","x' }),
     lineOf({ employee_id: 'emp-1"', deduction_id: ',"x' }),
@@ -103,8 +103,7 @@ t.test('ids with any characters stay separate', async (t) => {
   t.strictSame(counts(audit), [2, 0, 0, 0, 0]);
 });
 
-t.test('each invalid row is named before any line is read', async (t) => {
-  const db = await employer(t);
+test('each invalid row is named before any line is read', async (t, db) => {
   const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
   const rows = [
     { employee_id: 'e', deduction_id: 'd', member_amount: '1' },
@@ -135,8 +134,7 @@ t.test('each invalid row is named before any line is read', async (t) => {
   t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });
 });
 
-t.test('more rows than the limit are rejected', async (t) => {
-  const db = await employer(t);
+test('more rows than the limit are rejected', async (t, db) => {
   let given = 0;
   function* many() {
     const [row] = rowsOf({ employee_id: 'e', deduction_id: 'd', member_amount: '1' });
@@ -147,8 +145,7 @@ t.test('more rows than the limit are rejected', async (t) => {
   t.ok(given < AUDIT_ROWS_MAX + 2_000, `${given} rows were read`);
 });
 
-t.test('a category names its first rows and counts all', async (t) => {
-  const db = await employer(t);
+test('a category names its first rows and counts all', async (t, db) => {
   const rows = Array.from({ length: AUDIT_ROWS_NAMED + 5 }, (_, index) => ({
     employee_id: `e-${String(index).padStart(5, '0')}`,
     deduction_id: 'd',
@@ -184,8 +181,7 @@ const someRows = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-t.test('each employee and deduction is in exactly the category that a direct comparison gives', async (t) => {
-  const db = await employer(t);
+test('each employee and deduction is in exactly the category that a direct comparison gives', async (_, db) => {
   await employ(db, 'emp-3');
   const sum = (all: readonly (string | bigint | undefined)[]) =>
     all.reduce<bigint>((total, one) => total + (typeof one === 'bigint' ? one : centsOf(one ?? '0.00')), 0n);

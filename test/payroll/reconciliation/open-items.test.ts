@@ -63,6 +63,8 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
+const test = onEitherEngine.with(staged);
+
 const brief = ({ kind, run_id, opening_item_id, outstanding_member_amount, state }: ShownItem) =>
   `${kind} ${run_id ?? opening_item_id} ${outstanding_member_amount} ${state}`;
 const list = async (db: Db, filter?: ItemFilter) => (await listItems(db, of(filter), { limit: 100 })).items;
@@ -89,8 +91,7 @@ const reviewed = ({ id, outstanding_member_amount, outstanding_employer_amount }
 });
 const requestOf = (...decisions: RequestedDecision[]): DecisionsRequest => ({ decisions, reason: 'agreed' });
 
-onEitherEngine('items are listed by employee and pay date, with filters, totals and pages', async (t) => {
-  const db = await staged(t);
+test('items are listed by employee and pay date, with filters, totals and pages', async (t, db) => {
   t.strictSame(await briefs(db), [ARREARS, REFUND, BROUGHT]);
   const filters: [ItemFilter, string[]][] = [
     [{ kind: 'opening' }, [BROUGHT]],
@@ -122,8 +123,7 @@ onEitherEngine('items are listed by employee and pay date, with filters, totals 
   t.strictSame(seen, [ARREARS, REFUND, BROUGHT], 'page by page');
 });
 
-onEitherEngine('totals are kept until an event, a decision or another day, by filter', async (t) => {
-  const db = await staged(t);
+test('totals are kept until an event, a decision or another day, by filter', async (t, db) => {
   const totals = createItemTotals(db);
   const first = await totals(of());
   t.equal(await totals(of()), first);
@@ -135,8 +135,7 @@ onEitherEngine('totals are kept until an event, a decision or another day, by fi
   t.match(await totals(of()), { by_state: [{ state: 'open' }, { state: 'hold', items: 1 }] });
 });
 
-onEitherEngine('a file has every item with its decision', async (t) => {
-  const db = await staged(t);
+test('a file has every item with its decision', async (t, db) => {
   await decide(db, 'arrears', { action: 'take', amount: '1.50', not_before: '2026-08-01' });
   const text = (await csvOfItems(allItems(db, of())).toArray()).join('');
   const [header = '', first = ''] = text.split('\r\n').map((row) => row.split(','));
@@ -150,8 +149,7 @@ onEitherEngine('a file has every item with its decision', async (t) => {
   );
 });
 
-onEitherEngine('a decision is shown with its reason and maker', async (t) => {
-  const db = await staged(t);
+test('a decision is shown with its reason and maker', async (t, db) => {
   t.match(await decide(db, 'arrears', { action: 'write_off' }), { outcome: 'decided', ids: [1] });
   t.strictSame(await briefs(db, { state: 'written_off' }), ['arrears r0 0.00 written_off']);
   await decide(db, 'opening', { action: 'paid_directly', amount: '50.00', paid_on: TODAY });
@@ -169,8 +167,7 @@ onEitherEngine('a decision is shown with its reason and maker', async (t) => {
   t.strictSame(await briefs(db, { employeeId: 'e' }), ['adjustment r1 -1.00 hold']);
 });
 
-onEitherEngine('a decision on an item that a run took in the meantime is refused', async (t) => {
-  const db = await staged(t);
+test('a decision on an item that a run took in the meantime is refused', async (t, db) => {
   const [item] = await list(db, { kind: 'arrears' });
   const racing = beforeTransaction(db, () => finalized(db, 'r2', body(2, { arrears: 'include' })));
   const request = requestOf({ ...reviewed(item as ShownItem), action: 'hold' });
@@ -180,8 +177,7 @@ onEitherEngine('a decision on an item that a run took in the meantime is refused
   });
 });
 
-onEitherEngine('an item with an employer amount only is taken or held', async (t) => {
-  const db = await staged(t);
+test('an item with an employer amount only is taken or held', async (t, db) => {
   await bring(db, { ...OPENING, id: 'o2', member_amount: '0.00' });
   const item = (await list(db)).find(({ opening_item_id }) => opening_item_id === 'o2') as ShownItem;
   const decided = (action: RequestedDecision['action']) =>
@@ -255,8 +251,7 @@ const REFUSED: Refusal[] = [
   ['an item and an employee', { action: 'hold', employee_id: 'e' }, 'employee_id', /omitted with item_id/],
 ];
 
-onEitherEngine('an impossible decision is refused with its field, and nothing is recorded', async (t) => {
-  const db = await staged(t);
+test('an impossible decision is refused with its field, and nothing is recorded', async (t, db) => {
   for (const [name, fields, path, rule, kind = 'arrears'] of REFUSED) {
     const refused = await decide(db, kind, fields as RequestedDecision);
     t.match(refused, { outcome: 'refused', problems: [{ path: `decisions[0].${path}`, rule }] }, name);
@@ -282,8 +277,7 @@ onEitherEngine('an impossible decision is refused with its field, and nothing is
   t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
 });
 
-onEitherEngine('the items of a pair are taken or held together', async (t) => {
-  const db = await staged(t);
+test('the items of a pair are taken or held together', async (t, db) => {
   await send(db, election('2026-01-21', { taxability: 'pre_tax', member_contribution: '9.00' }));
   const pair = (await list(db)).filter(({ kind, run_id }) => kind === 'adjustment' && run_id === 'r0');
   t.equal(pair.length, 2, 'of the old and of the new taxability');
@@ -298,8 +292,7 @@ onEitherEngine('the items of a pair are taken or held together', async (t) => {
   t.match(await decideAbout(first, second), { outcome: 'decided' });
 });
 
-onEitherEngine('opening items are stored once, and refused with other content', async (t) => {
-  const db = await staged(t);
+test('opening items are stored once, and refused with other content', async (t, db) => {
   const second = { ...OPENING, id: 'o2', employee_id: 'e', member_amount: '-3.00' };
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: ['o2'], known: 1 });
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: [], known: 2 });
@@ -337,8 +330,7 @@ onEitherEngine('opening items are stored once, and refused with other content', 
   t.equal((await db.selectFrom('opening_items').selectAll().execute()).length, 3);
 });
 
-onEitherEngine('decisions are listed newest first, in pages, with holds of the employee', async (t) => {
-  const db = await staged(t);
+test('decisions are listed newest first, in pages, with holds of the employee', async (t, db) => {
   const [arrears] = await list(db, { kind: 'arrears' });
   const { id: itemId } = arrears as ShownItem;
   await decide(db, 'arrears', { action: 'take', amount: '3.00' });

@@ -31,6 +31,8 @@ import {
 } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 
+const test = onEitherEngine.with(scratch);
+
 /** Returns the problems of a body's schedules as `path: rule`. */
 function wrongSchedules(...list: unknown[]): string[] {
   const read = checkSchedules({ schedules: list }, '2026');
@@ -148,8 +150,7 @@ onEitherEngine('a code must be printable and not a formula', async (t) => {
   );
 });
 
-onEitherEngine('schedules and codes are returned as set and replaced as a whole', async (t) => {
-  const { db } = await scratch(t);
+test('schedules and codes are returned as set and replaced as a whole', async (t, { db }) => {
   t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
   const codes = [
     { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'H', treatment: 'memo' },
@@ -164,8 +165,7 @@ onEitherEngine('schedules and codes are returned as set and replaced as a whole'
   t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
 });
 
-onEitherEngine('settings are read as they were set by a time', async (t) => {
-  const { db } = await scratch(t);
+test('settings are read as they were set by a time', async (t, { db }) => {
   const code = (text: string) => [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: text, treatment: null } as const,
   ];
@@ -194,8 +194,7 @@ onEitherEngine('settings are read as they were set by a time', async (t) => {
   t.strictSame(await readAt(), await readAt(second));
 });
 
-onEitherEngine('the same codes or schedules set again are neither a version nor a record', async (t) => {
-  const { db } = await scratch(t);
+test('the same codes or schedules set again are neither a version nor a record', async (t, { db }) => {
   for (const _ of [1, 2])
     await transact(db, async (trx) => {
       await putSchedules(trx, EMPLOYER, [schedule()], acting(LATELY));
@@ -229,8 +228,7 @@ onEitherEngine('a run uses the schedule of its pay group, or the one for all gro
   t.equal(scheduleOf(run(null), [weekly]), null);
 });
 
-onEitherEngine('a run for all groups is rejected if each pay group has its own schedule', async (t) => {
-  const { db } = await scratch(t);
+test('a run for all groups is rejected if each pay group has its own schedule', async (t, { db }) => {
   await setSchedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
   const run = runOn('2026-07-17');
   t.match(await refusal(db, run), /^pay_group: is required unless pay_dates is given/);
