@@ -7,7 +7,6 @@ import {
   isActive,
   isRepeated,
   type RosterFact,
-  type Spell,
   spellOn,
   valueOn,
 } from '../../src/ledger/employment.ts';
@@ -41,100 +40,73 @@ function reports(...given: Report[]): RosterFact[] {
 
 const one = (list: readonly RosterFact[]) => employmentsOf(list)[0] as Employment;
 
-const paid = (pay_frequency: string, changes: Given = {}): Given => ({ pay_frequency, ...changes });
-const changed = (pay_frequency: string, effective_on: string | null = null): Given =>
-  paid(pay_frequency, { source: 'compensation-change', effective_on });
+const listed = (hire_date: string | null, termination_date: string | null = null): Given => ({
+  ...{ hire_date, termination_date, absent: 0 },
+});
+const hired = (...dates: Parameters<typeof listed>): Given => ({ ...listed(...dates), source: 'new-hire' });
+const left = (termination_date: string): Given => ({ termination_date, source: 'termination' });
 
-/** In the last place, the value that is in effect on days. */
-const inForce: [rule: string, given: Report[], expected: string[]][] = [
-  ['without a fact nothing is in effect', [on('2026-01-05', {})], ['2026-02-01 null']],
-  [
-    'a fact is in effect from its receipt, and the first one also before it',
-    [on('2026-01-05', paid('weekly')), on('2026-03-05', changed('monthly'))],
-    ['2020-01-01 weekly', '2026-03-04 weekly', '2026-03-05 monthly'],
-  ],
-  [
-    'a fact with a future effective date does not change the days before it',
-    [on('2026-01-05', paid('weekly')), on('2026-07-06', changed('biweekly', '2026-08-03'))],
-    ['2026-08-02 weekly', '2026-08-03 biweekly'],
-  ],
-  [
-    'a census between a report and its effective date does not undo it',
-    [
-      on('2026-01-05', paid('weekly')),
-      on('2026-07-06', changed('biweekly', '2026-08-03')),
-      on('2026-07-10', paid('weekly')),
-    ],
-    ['2026-08-02 weekly', '2026-08-03 biweekly'],
-  ],
-  [
-    'a census after the effective date undoes it',
-    [on('2026-07-06', changed('biweekly', '2026-08-03')), on('2026-08-10', paid('weekly'))],
-    ['2026-08-09 biweekly', '2026-08-10 weekly'],
-  ],
-  [
-    'a fact with a past effective date applies from that date',
-    [
-      on('2026-01-05', paid('weekly')),
-      on('2026-02-01', paid('monthly')),
-      on('2026-07-06', changed('biweekly', '2026-03-01')),
-    ],
-    ['2026-01-31 weekly', '2026-02-15 monthly', '2026-03-01 biweekly'],
-  ],
-  [
-    'if two facts have the same date the later position applies',
-    [on('2026-01-05', changed('weekly')), on('2026-01-05', changed('monthly'))],
-    ['2026-01-05 monthly'],
-  ],
-  [
-    'a report without an attribute does not erase it',
-    [on('2026-01-05', paid('weekly')), on('2026-02-05', { pay_group: 'north' })],
-    ['2026-03-01 weekly'],
-  ],
-  [
-    'one wrong census between two correct ones never applies',
-    [on('2026-01-05', paid('weekly')), on('2026-02-05', paid('monthly')), on('2026-03-05', paid('weekly'))],
-    ['2026-02-10 weekly', '2026-03-10 weekly'],
-  ],
-  [
-    'a value in two censuses applies',
-    [
-      on('2026-01-05', paid('weekly')),
-      on('2026-02-05', paid('monthly')),
-      on('2026-02-12', paid('monthly')),
-      on('2026-03-05', paid('weekly')),
-    ],
-    ['2026-02-05 monthly', '2026-03-05 weekly'],
-  ],
-  [
-    'a value from an employment change between two censuses applies',
-    [
-      on('2026-01-05', paid('weekly')),
-      on('2026-02-05', changed('monthly')),
-      on('2026-03-05', paid('weekly')),
-    ],
-    ['2026-02-10 monthly'],
-  ],
-  [
-    'a census value with an effective date applies',
-    [
-      on('2026-01-05', paid('weekly')),
-      on('2026-02-05', paid('monthly', { effective_on: '2026-02-01' })),
-      on('2026-03-05', paid('weekly')),
-    ],
-    ['2026-02-03 monthly'],
-  ],
-];
-for (const [rule, given, expected] of inForce) {
-  t.test(rule, async (t) => {
-    const employment = one(reports(...given));
-    const valueIn = (day: string) => valueOn(employment, 'pay_frequency', day);
-    t.strictSame(
-      expected.map((line) => line.slice(0, 10)).map((day) => `${day} ${valueIn(day)}`),
-      expected,
-    );
-  });
+/** Returns a date of 2026 with its year, and other dates as they are. */
+const dayOf = (text = '') => (text.length === 'MM-DD'.length ? `2026-${text}` : text || null);
+
+/** Reads a report such as `07-06 changed biweekly from 08-03` or `01-05 listed 2020-01-01..2025-03-31`. */
+function read(text: string): Report {
+  const [received, what, value = '', , from] = text.split(' ');
+  const dates = value.split('..').map(dayOf) as [string | null, string?];
+  const pay: Given = { pay_frequency: value, effective_on: dayOf(from) };
+  const stated: Record<string, Given> = {
+    ...{ paid: pay, changed: { ...pay, source: 'compensation-change' }, in: { pay_group: value } },
+    ...{
+      listed: listed(...dates),
+      hired: hired(...dates),
+      left: left(String(dates[0])),
+      absent: { absent: 1 },
+    },
+  };
+  return on(String(dayOf(received)), stated[what as string] as Given);
 }
+
+/** Tests that reports give what stands after the arrow, by rule. */
+function assertRules(
+  rules: Record<string, string>,
+  shown: (employment: Employment, expected: string) => string,
+) {
+  for (const [rule, text] of Object.entries(rules))
+    t.test(rule, async (t) => {
+      const [given = '', expected = ''] = text.split(' → ');
+      t.equal(shown(one(reports(...given.split(', ').map(read))), expected), expected);
+    });
+}
+
+/** The reports → the frequency in effect on days. */
+const FREQUENCIES = {
+  'without a fact nothing is in effect': '01-05 in north → 02-01 null',
+  'a fact is in effect from its receipt, and the first one also before it':
+    '01-05 paid weekly, 03-05 changed monthly → 2020-01-01 weekly, 03-04 weekly, 03-05 monthly',
+  'a fact with a future effective date does not change the days before it':
+    '01-05 paid weekly, 07-06 changed biweekly from 08-03 → 08-02 weekly, 08-03 biweekly',
+  'a census between a report and its effective date does not undo it':
+    '01-05 paid weekly, 07-06 changed biweekly from 08-03, 07-10 paid weekly → 08-02 weekly, 08-03 biweekly',
+  'a census after the effective date undoes it':
+    '07-06 changed biweekly from 08-03, 08-10 paid weekly → 08-09 biweekly, 08-10 weekly',
+  'a fact with a past effective date applies from that date':
+    '01-05 paid weekly, 02-01 paid monthly, 07-06 changed biweekly from 03-01 → 01-31 weekly, 02-15 monthly, 03-01 biweekly',
+  'if two facts have the same date the later position applies':
+    '01-05 changed weekly, 01-05 changed monthly → 01-05 monthly',
+  'a report without an attribute does not erase it': '01-05 paid weekly, 02-05 in north → 03-01 weekly',
+  'one wrong census between two correct ones never applies':
+    '01-05 paid weekly, 02-05 paid monthly, 03-05 paid weekly → 02-10 weekly, 03-10 weekly',
+  'a value in two censuses applies':
+    '01-05 paid weekly, 02-05 paid monthly, 02-12 paid monthly, 03-05 paid weekly → 02-05 monthly, 03-05 weekly',
+  'a value from an employment change between two censuses applies':
+    '01-05 paid weekly, 02-05 changed monthly, 03-05 paid weekly → 02-10 monthly',
+  'a census value with an effective date applies':
+    '01-05 paid weekly, 02-05 paid monthly from 02-01, 03-05 paid weekly → 02-03 monthly',
+};
+assertRules(FREQUENCIES, (employment, expected) => {
+  const days = expected.split(', ').map((line) => line.split(' ')[0] as string);
+  return days.map((day) => `${day} ${valueOn(employment, 'pay_frequency', String(dayOf(day)))}`).join(', ');
+});
 
 t.test('pay group, status and absence have dates like the pay frequency', async (t) => {
   const before = { pay_group: 'north', employment_status: 'full_time', absent: 0 } as const;
@@ -149,138 +121,46 @@ t.test('pay group, status and absence have dates like the pay frequency', async 
   t.equal(isAbsentNow(employment), true);
 });
 
-const listed = (hire_date: string | null, termination_date: string | null = null): Given => ({
-  hire_date,
-  termination_date,
-  absent: 0,
-});
-const hired = (hire_date: string, termination_date: string | null = null): Given => ({
-  ...listed(hire_date, termination_date),
-  source: 'new-hire',
-});
-const left = (termination_date: string): Given => ({ termination_date, source: 'termination' });
-
-const spell = (
-  hire_date: string | null,
-  termination_date: string | null,
-  contradicted_on = null as string | null,
-): Spell => ({ hire_date, termination_date, contradicted_on });
-
-const spells: [rule: string, given: Report[], expected: Spell[]][] = [
-  [
-    'a census or a hire begins the first employment',
-    [on('2026-01-05', listed('2020-01-01'))],
-    [spell('2020-01-01', null)],
-  ],
-  ['a hire date may be unknown', [on('2026-01-05', listed(null))], [spell(null, null)]],
-  [
-    'a later hire date corrects the hire date of the employment',
-    [on('2026-01-05', hired('2026-01-01')), on('2026-02-05', listed('2025-12-15'))],
-    [spell('2025-12-15', null)],
-  ],
-  [
-    'a hire after a termination begins a new employment',
-    [on('2026-01-05', listed('2020-01-01', '2025-03-31')), on('2026-05-05', hired('2026-05-04'))],
-    [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
-  ],
-  [
-    'a hire on or before the day of the termination does not begin an employment',
-    [on('2026-01-05', listed('2020-01-01', '2026-12-31')), on('2026-05-05', hired('2026-12-31'))],
-    [spell('2026-12-31', '2026-12-31')],
-  ],
-  [
-    'the original hire date of a rehired employee changes no employment',
-    [
-      on('2026-01-05', listed('2020-01-01', '2025-03-31')),
-      on('2026-05-05', hired('2026-05-04')),
-      on('2026-06-05', listed('2020-01-01')),
-    ],
-    [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
-  ],
-  [
-    'a changed original hire date corrects the earlier employment of a rehired employee',
-    [
-      on('2026-01-05', listed('2020-01-01', '2025-03-31')),
-      on('2026-05-05', hired('2026-05-04')),
-      on('2026-06-05', listed('2020-03-01')),
-    ],
-    [spell('2020-03-01', '2025-03-31'), spell('2026-05-04', null)],
-  ],
-  [
-    'a report with a hire and an earlier termination describes two employments',
-    [on('2026-01-05', listed('2026-01-02', '2025-06-30'))],
-    [spell(null, '2025-06-30'), spell('2026-01-02', null)],
-  ],
-  [
-    'a termination ends the latest employment that has begun',
-    [
-      on('2026-01-05', listed('2020-01-01', '2025-03-31')),
-      on('2026-05-05', hired('2026-05-04')),
-      on('2026-05-06', left('2025-04-30')),
-      on('2026-05-07', left('2026-08-31')),
-    ],
-    [spell('2020-01-01', '2025-04-30'), spell('2026-05-04', '2026-08-31')],
-  ],
-  [
-    'a termination before every hire ends an earlier employment',
-    [
-      on('2026-05-05', hired('2026-05-04')),
-      on('2026-05-06', left('2026-03-31')),
-      on('2026-05-07', left('2026-04-15')),
-    ],
-    [spell(null, '2026-04-15'), spell('2026-05-04', null)],
-  ],
-  [
-    'the latest report of a termination applies',
-    [
-      on('2026-01-05', listed('2020-01-01')),
-      on('2026-02-05', left('2026-02-28')),
-      on('2026-02-06', left('2026-01-31')),
-    ],
-    [spell('2020-01-01', '2026-01-31')],
-  ],
-  [
-    'a census without the termination date cancels a termination before its receipt date',
-    [
-      on('2026-01-05', listed('2020-01-01')),
-      on('2026-02-05', left('2026-01-31')),
-      on('2026-02-10', listed('2020-01-01')),
-    ],
-    [spell('2020-01-01', null, '2026-02-10')],
-  ],
-  [
-    'a census without the termination date leaves a termination on its receipt date or later',
-    [
-      on('2026-01-05', listed('2020-01-01')),
-      on('2026-02-05', left('2026-02-10')),
-      on('2026-02-10', listed('2020-01-01')),
-    ],
-    [spell('2020-01-01', '2026-02-10')],
-  ],
-  [
-    'a termination that is reported again applies again',
-    [
-      on('2026-01-05', listed('2020-01-01', '2026-01-02')),
-      on('2026-02-10', listed('2020-01-01')),
-      on('2026-02-11', left('2026-01-31')),
-    ],
-    [spell('2020-01-01', '2026-01-31')],
-  ],
-  [
-    'a repeated hire keeps the termination, also in a census without the employee',
-    [
-      on('2026-01-05', hired('2020-01-01', '2026-01-02')),
-      on('2026-02-10', hired('2020-01-01')),
-      on('2026-02-11', { absent: 1 }),
-    ],
-    [spell('2020-01-01', '2026-01-02')],
-  ],
-];
-for (const [rule, given, expected] of spells) {
-  t.test(rule, async (t) => {
-    t.strictSame(one(reports(...given)).spells, expected);
-  });
-}
+/** The reports → the employments. */
+const EMPLOYMENTS = {
+  'a census or a hire begins the first employment': '01-05 listed 2020-01-01 → 2020-01-01..',
+  'a hire date may be unknown': '01-05 listed → ?..',
+  'a later hire date corrects the hire date of the employment':
+    '01-05 hired 01-01, 02-05 listed 2025-12-15 → 2025-12-15..',
+  'a hire after a termination begins a new employment':
+    '01-05 listed 2020-01-01..2025-03-31, 05-05 hired 05-04 → 2020-01-01..2025-03-31, 05-04..',
+  'a hire on or before the day of the termination does not begin an employment':
+    '01-05 listed 2020-01-01..12-31, 05-05 hired 12-31 → 12-31..12-31',
+  'the original hire date of a rehired employee changes no employment':
+    '01-05 listed 2020-01-01..2025-03-31, 05-05 hired 05-04, 06-05 listed 2020-01-01 → 2020-01-01..2025-03-31, 05-04..',
+  'a changed original hire date corrects the earlier employment of a rehired employee':
+    '01-05 listed 2020-01-01..2025-03-31, 05-05 hired 05-04, 06-05 listed 2020-03-01 → 2020-03-01..2025-03-31, 05-04..',
+  'a report with a hire and an earlier termination describes two employments':
+    '01-05 listed 01-02..2025-06-30 → ?..2025-06-30, 01-02..',
+  'a termination ends the latest employment that has begun':
+    '01-05 listed 2020-01-01..2025-03-31, 05-05 hired 05-04, 05-06 left 2025-04-30, 05-07 left 08-31 → 2020-01-01..2025-04-30, 05-04..08-31',
+  'a termination before every hire ends an earlier employment':
+    '05-05 hired 05-04, 05-06 left 03-31, 05-07 left 04-15 → ?..04-15, 05-04..',
+  'the latest report of a termination applies':
+    '01-05 listed 2020-01-01, 02-05 left 02-28, 02-06 left 01-31 → 2020-01-01..01-31',
+  'a census without the termination date cancels a termination before its receipt date':
+    '01-05 listed 2020-01-01, 02-05 left 01-31, 02-10 listed 2020-01-01 → 2020-01-01.. contradicted 02-10',
+  'a census without the termination date leaves a termination on its receipt date or later':
+    '01-05 listed 2020-01-01, 02-05 left 02-10, 02-10 listed 2020-01-01 → 2020-01-01..02-10',
+  'a termination that is reported again applies again':
+    '01-05 listed 2020-01-01..01-02, 02-10 listed 2020-01-01, 02-11 left 01-31 → 2020-01-01..01-31',
+  'a repeated hire keeps the termination, also in a census without the employee':
+    '01-05 hired 2020-01-01..01-02, 02-10 hired 2020-01-01, 02-11 absent → 2020-01-01..01-02',
+};
+assertRules(EMPLOYMENTS, ({ spells }) =>
+  spells
+    .map(({ hire_date, termination_date, contradicted_on }) => [
+      `${hire_date ?? '?'}..${termination_date ?? ''}`,
+      contradicted_on && `contradicted ${contradicted_on}`,
+    ])
+    .map((parts) => parts.filter(Boolean).join(' ').replaceAll('2026-', ''))
+    .join(', '),
+);
 
 t.test('a hire or termination applies to days before its report', async (t) => {
   const employment = one(reports(['2026-06-28', hired('2026-05-26')], ['2026-07-10', left('2026-06-30')]));
@@ -304,30 +184,25 @@ const at = (employer_id: string, changes: Given = {}): Given => ({
   employer_id,
   ...changes,
 });
-const employers: [string, Given[], string | null][] = [
-  ['without a report: no employer', [], null],
-  ['with one employer: that employer', [at('a')], 'a'],
-  ['active with two employers: neither', [at('a'), at('b')], null],
-  ['after a move: the new employer', [at('a', { termination_date: '2026-02-28' }), at('b')], 'b'],
-  ['before a move: the old employer', [at('a'), at('b', { hire_date: '2026-04-01' })], 'a'],
-  ['missing from the other census: this employer', [at('b'), at('a'), { employer_id: 'a', absent: 1 }], 'b'],
-  [
-    'active nowhere: the employer left last',
-    [at('a', { termination_date: '2026-01-02' }), at('b', { termination_date: '2026-01-01' })],
-    'a',
-  ],
-  [
-    'between two employers: the employer that the employee left',
-    [at('a', { termination_date: '2026-03-10' }), at('b', { hire_date: '2026-04-01' })],
-    'a',
-  ],
-  [
-    'left one employer and missing from the second census: the second employer',
-    [at('a', { termination_date: '2026-01-02' }), at('b'), { employer_id: 'b', absent: 1 }],
+const leaving = (employer: string, termination_date: string) => at(employer, { termination_date });
+const LATER = at('b', { hire_date: '2026-04-01' });
+const EMPLOYERS: Record<string, [employer: string | null, ...given: Given[]]> = {
+  'without a report: no employer': [null],
+  'with one employer: that employer': ['a', at('a')],
+  'active with two employers: neither': [null, at('a'), at('b')],
+  'after a move: the new employer': ['b', leaving('a', '2026-02-28'), at('b')],
+  'before a move: the old employer': ['a', at('a'), LATER],
+  'missing from the other census: this employer': ['b', at('b'), at('a'), { employer_id: 'a', absent: 1 }],
+  'active nowhere: the employer left last': ['a', leaving('a', '2026-01-02'), leaving('b', '2026-01-01')],
+  'between two employers: the employer that the employee left': ['a', leaving('a', '2026-03-10'), LATER],
+  'left one employer and missing from the second census: the second employer': [
     'b',
+    leaving('a', '2026-01-02'),
+    at('b'),
+    { employer_id: 'b', absent: 1 },
   ],
-];
-for (const [name, given, employer] of employers) {
+};
+for (const [name, [employer, ...given]] of Object.entries(EMPLOYERS)) {
   t.test(`an employee ${name}`, async (t) => {
     const list = reports(...given.map((stated) => on('2026-01-05', stated)));
     t.equal(employerOf(employmentsOf(list), DAY), employer);

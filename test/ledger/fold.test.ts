@@ -47,81 +47,48 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
   t.end();
 });
 
-const at = (createdAt: string | null, amount: string, marks = 'created_at') => ({ createdAt, amount, marks });
-
-/** Events with their `ordered_by` and marks, and the amount of the latest state. */
-const scenarios: [name: string, latest: string, ...events: ReturnType<typeof at>[]][] = [
-  ['a newer event replaces an older one', '2', at(TIME, '1'), at(LATER, '2')],
-  [
-    'an older event never overwrites a newer one, and is stored as a late version',
-    '2',
-    at(LATER, '2'),
-    at(TIME, '1', 'created_at late'),
-    at(EARLY, '0', 'created_at late'),
-  ],
-  [
-    'of two events with the same time the later received wins, and a change is marked',
-    '2',
-    at(TIME, '1'),
-    at(TIME, '2', 'tie changed'),
-  ],
-  ['a tie with equal contents is marked as unchanged', '1', at(TIME, '1'), at(TIME, '1', 'tie')],
-  ['equal amounts in different texts are a change', '1.0', at(TIME, '1'), at(TIME, '1.0', 'tie changed')],
-  [
-    'one instant written in two ways is a tie',
-    '2',
-    at(TIME, '1'),
-    at('2026-03-01T23:00:00.0+11:00', '2', 'tie changed'),
-  ],
-  [
-    'one nanosecond decides the order',
-    '3',
-    at('2026-03-01T12:00:00.000000002Z', '2'),
-    at('2026-03-01T12:00:00.000000003Z', '3'),
-    at(TIME, '1', 'created_at late'),
-  ],
-  [
-    'a late event may tie with an older version',
-    '3',
-    at(TIME, '1'),
-    at(LATER, '3'),
-    at(TIME, '2', 'tie late changed'),
-  ],
-  [
-    'a tie is compared with the latest version at its time, not with the first',
-    '2',
-    at(TIME, '1'),
-    at(TIME, '2', 'tie changed'),
-    at(TIME, '2', 'tie'),
-  ],
-  [
-    'without created_at the time of receipt decides',
-    '3',
-    at(EARLY, '1'),
-    at(null, '2', 'receipt'),
-    at(TIME, '3', 'tie changed'),
-    at(EARLY, '4', 'tie late changed'),
-  ],
-];
+/** Events with their marks, in order of receipt → the amount of the latest state. */
+const ORDERS = {
+  'a newer event replaces an older one': '1 at TIME, 2 at LATER → 2',
+  'an older event never overwrites a newer one, and is stored as a late version':
+    '2 at LATER, 1 at TIME late, 0 at EARLY late → 2',
+  'of two events with the same time the later received wins, and a change is marked':
+    '1 at TIME, 2 at TIME tie changed → 2',
+  'a tie with equal contents is marked as unchanged': '1 at TIME, 1 at TIME tie → 1',
+  'equal amounts in different texts are a change': '1 at TIME, 1.0 at TIME tie changed → 1.0',
+  'one instant written in two ways is a tie': '1 at TIME, 2 at 2026-03-01T23:00:00.0+11:00 tie changed → 2',
+  'one nanosecond decides the order':
+    '2 at 2026-03-01T12:00:00.000000002Z, 3 at 2026-03-01T12:00:00.000000003Z, 1 at TIME late → 3',
+  'a late event may tie with an older version': '1 at TIME, 3 at LATER, 2 at TIME tie late changed → 3',
+  'a tie is compared with the latest version at its time, not with the first':
+    '1 at TIME, 2 at TIME tie changed, 2 at TIME tie → 2',
+  'without created_at the time of receipt decides':
+    '1 at EARLY, 2 at none receipt, 3 at TIME tie changed, 4 at EARLY tie late changed → 3',
+};
+const TIMES: Record<string, string | null> = { EARLY, TIME, LATER, none: null };
 
 t.test('the versions of a deduction follow the rules', (t) => {
-  for (const [name, latest, ...events] of scenarios) {
+  for (const [rule, text] of Object.entries(ORDERS)) {
+    const [sent = '', latest = ''] = text.split(' → ');
+    const events = sent.split(', ').map((event) => event.split(' ')) as [
+      string,
+      string,
+      string,
+      ...string[],
+    ][];
     const { versions, states } = fold(
-      ...events.map(({ createdAt, amount }, index) =>
-        incoming(`e${index}`, createdAt, { member_contribution: amount }),
+      ...events.map(([amount, , at], index) =>
+        incoming(`e${index}`, TIMES[at] === undefined ? at : TIMES[at], { member_contribution: amount }),
       ),
     );
-    const marked = versions.map(({ ordered_by, late, tie_changed }) =>
-      [ordered_by, late === 1 && 'late', tie_changed === 1 && 'changed'].filter(Boolean).join(' '),
-    );
-    t.strictSame(
-      marked,
-      events.map(({ marks }) => marks),
-      name,
-    );
+    for (const [index, { ordered_by, late, tie_changed }] of versions.entries()) {
+      const order = ordered_by !== 'created_at' && ordered_by;
+      const marks = [order, late === 1 && 'late', tie_changed === 1 && 'changed'].filter(Boolean);
+      t.strictSame(marks, events[index]?.slice(3), `${rule}: event ${index + 1}`);
+    }
     const state = states.get('ded-1') as LatestState;
-    t.equal(versions.find(({ position }) => position === state.position)?.member_contribution, latest, name);
-    t.strictSame([state.version_count, state.last_received_position], [events.length, events.length], name);
+    t.equal(versions.find(({ position }) => position === state.position)?.member_contribution, latest, rule);
+    t.strictSame([state.version_count, state.last_received_position], [events.length, events.length], rule);
   }
   t.end();
 });

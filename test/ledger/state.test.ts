@@ -40,95 +40,43 @@ function assertStates(t: Test, known: Version[], expected: string, name: string)
   t.equal(days.map((day) => `${day} ${stateText(known, day)}`).join(', '), expected, name);
 }
 
-/** The rules of the state of a deduction on a day. */
-const examples: [name: string, sent: string[], on: string, latest: string][] = [
-  [
-    'without dates a deduction is in effect on any day',
-    ['1'],
-    '0001-01-01 1, 2026-03-01 1, 9999-12-31 1',
-    '1',
-  ],
-  [
-    'both ends are inclusive',
-    ['1 from 2026-03-01T00:00:00Z to 2026-03-31T00:00:00Z'],
-    '2026-02-28 -, 2026-03-01 1, 2026-03-31 1, 2026-04-01 (1)',
-    '1',
-  ],
-  ['one day only', ['1 from 2026-03-01 to 2026-03-01'], '2026-02-28 -, 2026-03-01 1, 2026-03-02 (1)', '1'],
-  [
-    'a day is the date part as written, whatever the time and the offset',
-    ['1 from 2026-03-01T23:59:59-11:00 to 2026-03-31T00:00:00+14:00'],
-    '2026-02-28 -, 2026-03-01 1, 2026-03-31 1, 2026-04-01 (1)',
-    '1',
-  ],
-  [
-    'a change sent today that starts next month does not erase this month',
-    ['100 from 2026-01-01', '120 from 2026-04-01'],
-    '2025-12-31 -, 2026-03-31 100, 2026-04-01 120',
-    '120',
-  ],
-  [
-    'a change that starts in the past applies from its start',
-    ['100 from 2026-02-01', '120 from 2026-01-01'],
-    '2025-12-31 -, 2026-01-01 120, 2026-02-01 120',
-    '120',
-  ],
-  [
-    'an end date ends an open deduction',
-    ['100 from 2026-01-01', '100 from 2026-01-01 to 2026-02-28'],
-    '2026-01-01 100, 2026-02-28 100, 2026-03-01 (100)',
-    '100',
-  ],
-  [
-    'an ended state is not replaced by an older one that is still open',
-    ['100 from 2026-01-01', '120 from 2026-02-01 to 2026-02-28'],
-    '2026-01-31 100, 2026-02-28 120, 2026-03-01 (120)',
-    '120',
-  ],
-  [
-    'an end before its start is never effective',
-    ['1 from 2026-03-31 to 2026-03-01'],
-    '2026-02-28 -, 2026-03-01 -, 2026-03-15 -, 2026-03-31 (1), 2026-04-01 (1)',
-    '1',
-  ],
-  [
-    'before a moved start the older state applies',
-    ['100 from 2026-01-01', '100.00 from 2026-03-01'],
-    '2026-01-01 100, 2026-02-28 100, 2026-03-01 100.00',
-    '100.00',
-  ],
-  [
-    'a version without a start always applies, if it is the latest',
-    ['100 from 2026-01-01', '120'],
-    '2025-12-31 120, 2026-01-01 120',
-    '120',
-  ],
-  [
-    'a late version does not override a newer one',
-    ['100 at 2026-02-10T00:00:00Z', '80 at 2026-02-09T00:00:00Z'],
-    '2026-03-01 100',
-    '100',
-  ],
-  [
-    'a late version applies before a newer one starts',
-    ['100 from 2026-03-01 at 2026-02-10T00:00:00Z', '80 from 2026-01-01 at 2026-02-09T00:00:00Z'],
-    '2025-12-31 -, 2026-02-28 80, 2026-03-01 100',
-    '100',
-  ],
-  [
-    'of two versions with the same time the later received applies',
-    ['1 at 2026-02-10T00:00:00Z', '2 at 2026-02-10T00:00:00Z'],
-    '2026-03-01 2',
-    '2',
-  ],
-];
+/** The versions → the amount of the latest one: the states on days. */
+const STATES = {
+  'without dates a deduction is in effect on any day': '1 → 1: 0001-01-01 1, 2026-03-01 1, 9999-12-31 1',
+  'both ends are inclusive':
+    '1 from 2026-03-01T00:00:00Z to 2026-03-31T00:00:00Z → 1: 2026-02-28 -, 2026-03-01 1, 2026-03-31 1, 2026-04-01 (1)',
+  'one day only': '1 from 2026-03-01 to 2026-03-01 → 1: 2026-02-28 -, 2026-03-01 1, 2026-03-02 (1)',
+  'a day is the date part as written, whatever the time and the offset':
+    '1 from 2026-03-01T23:59:59-11:00 to 2026-03-31T00:00:00+14:00 → 1: 2026-02-28 -, 2026-03-01 1, 2026-03-31 1, 2026-04-01 (1)',
+  'a change sent today that starts next month does not erase this month':
+    '100 from 2026-01-01, 120 from 2026-04-01 → 120: 2025-12-31 -, 2026-03-31 100, 2026-04-01 120',
+  'a change that starts in the past applies from its start':
+    '100 from 2026-02-01, 120 from 2026-01-01 → 120: 2025-12-31 -, 2026-01-01 120, 2026-02-01 120',
+  'an end date ends an open deduction':
+    '100 from 2026-01-01, 100 from 2026-01-01 to 2026-02-28 → 100: 2026-01-01 100, 2026-02-28 100, 2026-03-01 (100)',
+  'an ended state is not replaced by an older one that is still open':
+    '100 from 2026-01-01, 120 from 2026-02-01 to 2026-02-28 → 120: 2026-01-31 100, 2026-02-28 120, 2026-03-01 (120)',
+  'an end before its start is never effective':
+    '1 from 2026-03-31 to 2026-03-01 → 1: 2026-02-28 -, 2026-03-01 -, 2026-03-15 -, 2026-03-31 (1), 2026-04-01 (1)',
+  'before a moved start the older state applies':
+    '100 from 2026-01-01, 100.00 from 2026-03-01 → 100.00: 2026-01-01 100, 2026-02-28 100, 2026-03-01 100.00',
+  'a version without a start always applies, if it is the latest':
+    '100 from 2026-01-01, 120 → 120: 2025-12-31 120, 2026-01-01 120',
+  'a late version does not override a newer one':
+    '100 at 2026-02-10T00:00:00Z, 80 at 2026-02-09T00:00:00Z → 100: 2026-03-01 100',
+  'a late version applies before a newer one starts':
+    '100 from 2026-03-01 at 2026-02-10T00:00:00Z, 80 from 2026-01-01 at 2026-02-09T00:00:00Z → 100: 2025-12-31 -, 2026-02-28 80, 2026-03-01 100',
+  'of two versions with the same time the later received applies':
+    '1 at 2026-02-10T00:00:00Z, 2 at 2026-02-10T00:00:00Z → 2: 2026-03-01 2',
+};
 
 t.test('the state of a deduction on a day follows the rules', (t) => {
-  for (const [name, sent, on, latest] of examples) {
-    const known = versions(...sent);
-    assertStates(t, known, on, name);
-    t.equal(latestOf(known)?.member_contribution, latest, `${name}: latest`);
-    assertStates(t, known.toReversed(), on, `${name}: in any order`);
+  for (const [rule, text] of Object.entries(STATES)) {
+    const [sent = '', latest = '', on = ''] = text.split(/ → |(?<=→ \S+): /);
+    const known = versions(...sent.split(', '));
+    assertStates(t, known, on, rule);
+    t.equal(latestOf(known)?.member_contribution, latest, `${rule}: latest`);
+    assertStates(t, known.toReversed(), on, `${rule}: in any order`);
   }
   t.equal(latestOf([]), null);
   t.equal(stateOn([], '2026-03-01'), null);
@@ -158,95 +106,53 @@ t.test('the state known at a time uses the versions recorded by then', (t) => {
   t.end();
 });
 
-type MovedCase = {
-  name: string;
-  sent: string[];
-  decisions?: `${number} ${'keep' | 'drop'}`[];
-  corrected?: number[];
-  undecided?: number[];
-  on: string;
+/** Corrected starts: versions sent on the first days of February 2026, the decisions, what was corrected → the states. */
+const MOVED = {
+  'a start moved before it began, with the same contents, never applies':
+    '50, 60 from 2026-07-01, 60.00 from 2026-08-01; corrected 2 → 2026-07-01 50, 2026-07-31 50, 2026-08-01 60.00',
+  'with other contents the first version applies until an operator decides':
+    '50, 60 from 2026-07-01, 70 from 2026-08-01; undecided 2 → 2026-07-01 60, 2026-08-01 70',
+  'a dropped version never applies':
+    '50, 60 from 2026-07-01, 70 from 2026-08-01; keep 2; drop 2; corrected 2 → 2026-07-01 50, 2026-08-01 70',
+  'a kept version applies': '60 from 2026-07-01, 70 from 2026-08-01; keep 1 → 2026-07-01 60, 2026-08-01 70',
+  'a change sent on or after the first start is not a correction':
+    '60 from 2026-02-01, 60 from 2026-08-01 at 2026-02-01T08:00:00Z → 2026-07-31 60, 2026-08-01 60',
+  'two separate windows are a renewal':
+    '60 from 2026-07-01 to 2026-07-31, 70 from 2026-08-01 → 2026-07-31 60, 2026-08-01 70',
+  'a version without a start has begun': '60, 60 from 2026-08-01 → 2026-07-31 60',
+  'a correction that ends before it starts has no effect':
+    '60 from 2026-07-01, 60 from 2026-08-01 to 2026-07-01 → 2026-07-31 60',
+  'a version replaced by a dropped one does not apply again':
+    '55 from 2026-07-10, 60 from 2026-07-01, 60 from 2026-08-01; corrected 2 → 2026-07-05 -, 2026-07-10 -, 2026-08-01 60',
+  'a start sent twice before it was moved never applies':
+    '50, 60 from 2026-07-01, 60 from 2026-07-01, 60 from 2026-08-01; corrected 3 → 2026-07-01 50, 2026-08-01 60',
+  'a start moved twice drops both versions':
+    '60 from 2026-07-01, 60 from 2026-08-01, 60 from 2026-09-01; corrected 1 2 → 2026-07-01 -, 2026-08-31 -, 2026-09-01 60',
 };
 
-/** The rules of corrected starts. Versions are sent on the first days of February 2026. */
-const moved: MovedCase[] = [
-  {
-    name: 'a start moved before it began, with the same contents, never applies',
-    sent: ['50', '60 from 2026-07-01', '60.00 from 2026-08-01'],
-    corrected: [2],
-    on: '2026-07-01 50, 2026-07-31 50, 2026-08-01 60.00',
-  },
-  {
-    name: 'with other contents the first version applies until an operator decides',
-    sent: ['50', '60 from 2026-07-01', '70 from 2026-08-01'],
-    undecided: [2],
-    on: '2026-07-01 60, 2026-08-01 70',
-  },
-  {
-    name: 'a dropped version never applies',
-    sent: ['50', '60 from 2026-07-01', '70 from 2026-08-01'],
-    decisions: ['2 keep', '2 drop'],
-    corrected: [2],
-    on: '2026-07-01 50, 2026-08-01 70',
-  },
-  {
-    name: 'a kept version applies',
-    sent: ['60 from 2026-07-01', '70 from 2026-08-01'],
-    decisions: ['1 keep'],
-    on: '2026-07-01 60, 2026-08-01 70',
-  },
-  {
-    name: 'a change sent on or after the first start is not a correction',
-    sent: ['60 from 2026-02-01', '60 from 2026-08-01 at 2026-02-01T08:00:00Z'],
-    on: '2026-07-31 60, 2026-08-01 60',
-  },
-  {
-    name: 'two separate windows are a renewal',
-    sent: ['60 from 2026-07-01 to 2026-07-31', '70 from 2026-08-01'],
-    on: '2026-07-31 60, 2026-08-01 70',
-  },
-  { name: 'a version without a start has begun', sent: ['60', '60 from 2026-08-01'], on: '2026-07-31 60' },
-  {
-    name: 'a correction that ends before it starts has no effect',
-    sent: ['60 from 2026-07-01', '60 from 2026-08-01 to 2026-07-01'],
-    on: '2026-07-31 60',
-  },
-  {
-    name: 'a version replaced by a dropped one does not apply again',
-    sent: ['55 from 2026-07-10', '60 from 2026-07-01', '60 from 2026-08-01'],
-    corrected: [2],
-    on: '2026-07-05 -, 2026-07-10 -, 2026-08-01 60',
-  },
-  {
-    name: 'a start sent twice before it was moved never applies',
-    sent: ['50', '60 from 2026-07-01', '60 from 2026-07-01', '60 from 2026-08-01'],
-    corrected: [3],
-    on: '2026-07-01 50, 2026-08-01 60',
-  },
-  {
-    name: 'a start moved twice drops both versions',
-    sent: ['60 from 2026-07-01', '60 from 2026-08-01', '60 from 2026-09-01'],
-    corrected: [1, 2],
-    on: '2026-07-01 -, 2026-08-31 -, 2026-09-01 60',
-  },
-];
-
 t.test('a start that is corrected before it begins does not apply', (t) => {
-  for (const { name, sent, decisions = [], corrected = [], undecided = [], on } of moved) {
-    const known = versions(...sent);
+  for (const [rule, text] of Object.entries(MOVED)) {
+    const [given = '', on = ''] = text.split(' → ');
+    const [sent = '', ...facts] = given.split('; ');
+    const known = versions(...sent.split(', '));
+    const decisions = facts
+      .map((fact) => fact.split(' '))
+      .filter(([word]) => word === 'keep' || word === 'drop');
     const timeline = timelineOf(
       known,
-      decisions.map((given, index) => ({
+      decisions.map(([decision, place], index) => ({
         position: 100 + index,
-        version_position: known[Number(given[0]) - 1]?.position as number,
-        decision: given.slice(2) as 'keep' | 'drop',
+        version_position: known[Number(place) - 1]?.position as number,
+        decision: decision as 'keep' | 'drop',
         recorded_at: '2026-03-01T00:00:00.000Z',
       })),
     );
-    const placesOf = (pairs: readonly { version: Version }[]) =>
-      pairs.map(({ version }) => known.indexOf(version) + 1);
-    t.strictSame(placesOf(timeline.corrected), corrected, `${name}: corrected`);
-    t.strictSame(placesOf(timeline.undecided), undecided, `${name}: undecided`);
-    assertStates(t, [...timeline.counting], on, name);
+    for (const word of ['corrected', 'undecided'] as const) {
+      const places = timeline[word].map(({ version }) => known.indexOf(version) + 1);
+      const expected = facts.find((fact) => fact.startsWith(word)) ?? word;
+      t.equal([word, ...places].join(' '), expected, rule);
+    }
+    assertStates(t, [...timeline.counting], on, rule);
   }
   t.end();
 });
