@@ -89,10 +89,10 @@ onEitherEngine('an approval ends when a line changes, and not before', async (t)
 
 onEitherEngine('a payroll waits for approval until the present lines of its run are approved', async (t) => {
   let now = NOW;
-  const { approve, change, call, post } = await startApproving(t, { now: () => now });
+  const { approve, change, overlap, call, post } = await startApproving(t, { now: () => now });
   const state = async () => {
     now = new Date(now.getTime() + 60_000);
-    t.match(await post('/r/computation'), { status: 200, json: { failed: [] } });
+    t.match(await post('/r/computation'), { status: 200, json: { problem: null } });
     return (await call({ url: '/v1/payrolls-due' })).json.data[0].state;
   };
   t.equal(await state(), 'waiting_for_approval');
@@ -100,6 +100,10 @@ onEitherEngine('a payroll waits for approval until the present lines of its run 
   t.equal(await state(), 'ready');
   await change('evt-7');
   t.equal(await state(), 'waiting_for_approval');
+  await overlap();
+  t.equal(await state(), 'needs_review');
+  t.equal((await approve('bob', { accept: ['overlap'] })).status, 201);
+  t.equal(await state(), 'ready', 'the approval accepts the check that fails');
 });
 
 onEitherEngine('an approval covers the findings that it names, and no other', async (t) => {

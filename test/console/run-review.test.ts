@@ -1,6 +1,7 @@
 import t from 'tap';
 import { runFixes } from '../../src/console/elements/checks.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
+import { ROLES } from '../../src/security/scopes.ts';
 import { BIWEEKLY, deduct, EMPLOYER, employ, schedule, setSchedules } from '../support/payroll.ts';
 import { cells, click, lines, open, openLines, openPayroll } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
@@ -58,15 +59,25 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
   await page.waitForURL('**/runs/r?flag=overlap#lines');
   await page.locator('details.line').first().waitFor();
   t.equal((await lines(page)).length, 2, 'of emp-1 only');
+  await open(page, '/runs/r');
+  await follow(page, check.getByRole('link', { name: 'Override one of them for emp-1' }));
+  const choices = await cells(page, 'Choose the line to override');
+  t.match(choices, [
+    ['medical', 'ded-1', 'new', '$69.23', '$161.53'],
+    ['medical', 'ded-9'],
+  ]);
+  await assertGood(t, page, 'the lines to override');
+  await follow(page, page.getByRole('link', { name: 'ded-9' }));
+  await page.getByText('$69.23 in the run now.').waitFor();
   await open(page, '/runs/r/finalize');
   await click(page, 'Accept findings and finalize');
   await page
     .getByRole('alert')
     .getByRole('link', { name: 'Two deductions for one line of coverage' })
     .waitFor();
-  const choices = page.getByRole('group', { name: 'Failed checks to accept' });
-  const hint = page.locator(`#${await choices.getAttribute('aria-describedby')}`);
-  t.match(await hint.textContent(), /^Select each one that the reason below covers/);
+  const readiness = page.getByRole('group', { name: 'Not ready' });
+  const hint = page.locator(`#${await readiness.getAttribute('aria-describedby')}`);
+  t.match(await hint.textContent(), /select each one that the reason below covers/);
   const box = page.getByLabel('Two deductions for one line of coverage', { exact: true });
   await box.check();
   await click(page, 'Accept findings and finalize');
@@ -76,10 +87,10 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
     /^Fix these fields first.*Reason is required to accept findings/s,
   ]);
   t.equal((await run('r')).state, 'open');
-  const finding = ['Two deductions for one line of coverage', 'emp-1'];
+  const finding = ['Two deductions for one line of coverage', 'emp-1'] as const;
   const amounts = 'emp-1: medical $69.23, medical $69.23';
-  await page.getByRole('table', { name: 'Findings by check' }).waitFor();
-  t.match(await cells(page, 'Findings by check'), [[...finding, amounts, 'Must be accepted']]);
+  t.match(await readiness.textContent(), amounts);
+  t.equal(await page.getByText(finding[0]).count(), 1, 'once, with its checkbox');
   t.ok(await box.isChecked(), 'an error keeps what was selected');
   await page.getByLabel('Reason').fill(HOSTILE);
   await click(page, 'Accept findings and finalize');
@@ -92,9 +103,36 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
   await open(page, '/runs/next');
   t.match(
     await page.locator('.checks > li').textContent(),
-    `: emp-1: medical 69.23, medical 69.23, ${HOSTILE}`,
+    `: emp-1: medical $69.23, medical $69.23, ${HOSTILE}`,
     'it stays visible',
   );
+});
+
+t.test('what a manager approved, with a failed check, is finalized without runs:approve', async (t) => {
+  const { signedIn, put, run, db, call, personWith } = await openPayroll(t);
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
+  await put('r', '2026-07-17');
+  const body = { required: true, reason: 'a test' };
+  await call({ method: 'PUT', url: '/v1/employers/acme/second-approval', body });
+  const signedInAs = async (name: string, role: keyof typeof ROLES) =>
+    signedIn({ token: await personWith(name, ...ROLES[role]) });
+  const specialist = await signedInAs('ann@example.com', 'payroll-specialist');
+  await open(specialist, '/runs/r/finalize');
+  await specialist.getByText('Another person must approve this run before it is finalized.').waitFor();
+  const manager = await signedInAs('bob@example.com', 'payroll-manager');
+  await open(manager, '/runs/r/approve');
+  await manager.getByLabel('Two deductions for one line of coverage', { exact: true }).check();
+  await manager.getByLabel('Reason').fill('both are right');
+  await click(manager, 'Approve finalizing');
+  await manager.getByText('Another person can now finalize this run.').waitFor();
+  await open(manager, '/runs/r/finalize');
+  await manager.getByText('You approved this run, so another person must finalize it.').waitFor();
+  await open(specialist, '/runs/r/finalize');
+  await specialist.getByRole('heading', { name: /^Approved by/ }).waitFor();
+  await assertGood(t, specialist, 'an approved run with a failed check');
+  await click(specialist, 'Finalize');
+  await specialist.waitForURL('**/runs/r?finalized=true');
+  t.match(await run('r'), { accepted_checks: ['overlap'], accept_reason: 'both are right' });
 });
 
 t.test('a newer amount that is not applied is marked wherever its employee is shown', async (t) => {
@@ -105,17 +143,17 @@ t.test('a newer amount that is not applied is marked wherever its employee is sh
   const message = 'A newer amount for medical arrived on July 10 and is not applied';
   const page = await signedIn();
   await openLines(page, '/runs/r');
-  t.match((await lines(page))[0], `${message}: 150.00 → 175.00`);
+  t.match((await lines(page))[0], `${message}: $150.00 → $175.00`);
   t.notMatch((await lines(page))[1], 'not applied');
   const notice = page.getByRole('region', { name: 'Amounts not applied' });
-  t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00 (event evt-3)`);
+  t.match(await notice.textContent(), `emp-1: ${message}: $150.00 → $175.00 (event evt-3)`);
   await page.getByText('evt-3: emp-1, medical').waitFor();
   await assertGood(t, page, 'a run with an amount that is not applied');
   await open(page, '/runs/r/finalize');
   await page.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
-  t.match(await notice.textContent(), `emp-1: ${message}: 150.00 → 175.00`);
+  t.match(await notice.textContent(), `emp-1: ${message}: $150.00 → $175.00`);
   await page.goto('/employees/emp-1');
-  t.match(await notice.textContent(), `${message}: 150.00 → 175.00`);
+  t.match(await notice.textContent(), `${message}: $150.00 → $175.00`);
   await assertGood(t, page, 'an employee with an amount that is not applied');
   const reader = await signedIn({ token: await tokenWith('runs:read') });
   await openLines(reader, '/runs/r');

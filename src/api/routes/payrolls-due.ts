@@ -56,9 +56,9 @@ const PayrollDueRow = field.component(
     state: field.oneOfDescribed(
       PAYROLL_STATES,
       '`needs_setup`: no pay date is due, see `missing`. `overdue`: the pay date has passed, and the run is not finalized. ' +
-        '`not_started`: there is no run. `needs_review`: a check fails, or the run was not computed yet. ' +
+        '`not_started`: there is no run. `needs_review`: a check fails that no approval accepts, or the run was not computed yet. ' +
         '`waiting_for_approval`: the employer requires a second approval, and the lines have none. ' +
-        '`ready`: every check passed when the run was last computed.',
+        '`ready`: when the run was last computed, every check passed, or an approval of its lines accepts the failed ones.',
     ),
     run_id: field.nullableText('The open or finalized run of the pay date.'),
     voided_run_id: field.nullableText(

@@ -5,11 +5,12 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { clock, count, dayText, lacksScope, money, plain, since, withInstants } from './format.ts';
+import { clock, count, lacksScope, plain, sentence, since, withInstants } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
 type Readiness = Schemas['Readiness'];
+type Check = Readiness['checks'][number];
 type Run = { readonly id: string; readonly employer_id: string };
 
 /** The quarantined events that need a decision. */
@@ -84,16 +85,20 @@ function uncoded(example: string): Html {
   return html`<span>${example.split(' ').map(plain).join(', ')}</span>`;
 }
 
-/** Links the id of an example such as `emp-1: medical -3.00`, and formats the amounts and days after it. */
-const withText = (link: (id: string) => Html) => (example: string) => {
-  const at = example.lastIndexOf(': ');
-  if (at === -1) return link(example);
-  const text = example
-    .slice(at)
-    .replace(/(?<![^ ])-?\d{1,15}\.\d\d(?![^ ,])/g, (amount) => money(amount))
-    .replace(/(?<![^ ])\d{4}-\d\d-\d\d(?![^ ,;)])/g, dayText);
-  return html`<span>${link(example.slice(0, at))}${text}</span>`;
-};
+type LinkTo = (id: string) => Html;
+
+/**
+ * Links the id of an example such as `emp-1: medical -3.00`, and formats the amounts and days after it. `action`: what can
+ * be done about it.
+ */
+const withText =
+  (link: LinkTo, action: LinkTo | false = false) =>
+  (example: string) => {
+    const at = example.lastIndexOf(': ');
+    if (at === -1) return link(example);
+    const id = example.slice(0, at);
+    return html`<span>${link(id)}${sentence(example.slice(at))}${action !== false && html` ${action(id)}`}</span>`;
+  };
 
 /** Links an example such as `emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01` to the decision. */
 function startDecision(example: string): Html {
@@ -106,11 +111,18 @@ function startDecision(example: string): Html {
   return html`<span>${`${employee}: deduction `}${links.idLink(links.address(path, { decide: version }), deduction)}${`, version ${version} of ${starts}`}</span>`;
 }
 
-/** The same with the checks of a run: an employee links to their lines in the run, a check to the lines with its flag. */
-export function runFixes({ id, employer_id }: Run): Fixes {
+/**
+ * The same with the checks of a run: an employee links to their lines in the run, a check to the lines with its flag.
+ * `may`: what the user may do; a link to a form is left out for users who may not send it.
+ */
+export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => false): Fixes {
   const path = links.runPath(id);
   const example = (employeeId: string) => links.runEmployeeLink(id, employeeId);
   const flagged = (flag: string): Fixed => ({ example, all: `${links.address(path, { flag })}#lines` });
+  const override = (employee_id: string) => {
+    const path = links.address(links.runPath(id, '/override'), { employee_id });
+    return html`<a href=${path}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
+  };
   const items = (example: (text: string) => Html): Fixed => ({
     example,
     all: links.address('/open-items', { employer_id }),
@@ -124,7 +136,7 @@ export function runFixes({ id, employer_id }: Run): Fixes {
     'ledger-empty': ofEmployer,
     'employees-without-frequency': { ...ofEmployer, example },
     'employees-without-pay-group': { ...ofEmployer, example },
-    overlap: { ...flagged('overlap'), example: withText(example) },
+    overlap: { ...flagged('overlap'), example: withText(example, may('runs:write') && override) },
     'periods-overlap': { example: withText(links.runLink) },
     'employees-not-scheduled': { ...settings, example },
     'start-moved': { scope: 'ledger:read', example: startDecision },
@@ -157,15 +169,71 @@ export function checkNames(ids: readonly string[]): string {
   return ids.map(titleOfCheck).join('; ');
 }
 
-export function readinessOf(readiness: Readiness, run: Run, visit: Visit): Html {
-  const { ready } = readiness;
+/** Prefix of a check's checkbox, followed by the ID of the check. */
+const ACCEPT = 'accept-';
+
+/** Returns the ID of the checkbox that accepts the findings of a check. */
+export function acceptanceId(checkId: string): string {
+  return ACCEPT + checkId;
+}
+
+/** Returns the IDs of the checks whose findings a user accepts. */
+export function acceptedIn(form: Visit['query']): string[] {
+  return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
+}
+
+/** What a page for a decision shows of checks: all findings, and checkboxes to accept them. */
+export type Accepting = {
+  readonly findings: ReadonlyMap<string, readonly Html[]>;
+  /** The results that a user may accept; none if the user may not. */
+  readonly results: readonly Check['result'][];
+  /** The checks that are selected. */
+  readonly selected: readonly string[];
+};
+
+/** `approvedBy`: the person whose approval accepts the failed checks. */
+type ReadinessOptions = { readonly approvedBy?: string | null; readonly accepting?: Accepting };
+
+export function readinessOf(
+  readiness: Readiness,
+  run: Run,
+  visit: Visit,
+  { approvedBy = null, accepting }: ReadinessOptions = {},
+): Html {
+  const { ready, checks } = readiness;
+  const isGood = ready || approvedBy !== null;
+  const title = ready ? 'Ready to finalize' : approvedBy === null ? 'Not ready' : `Approved by ${approvedBy}`;
+  const isAcceptable = checks.some((check) => isChoice(check, accepting));
+  const hint = hintOf(ready, approvedBy, isAcceptable, visit);
   return html`
-    <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
-      <h2 id="readiness-title">${ready ? 'Ready to finalize' : 'Not ready'}</h2>
-      ${!ready && html`<p>Fix the failed checks, or accept their findings with a reason.</p>`}
-      ${checkList(readiness, visit, runFixes(run), (id) => links.runEmployeeLink(run.id, id))}
+    <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${isGood ? 'good' : 'bad'}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
+      <h2 id="readiness-title">${title}</h2>
+      ${hint !== null && html`<p id="readiness-hint">${hint}</p>`}
+      ${checkList(readiness, visit, runFixes(run, visit.may), (id) => links.runEmployeeLink(run.id, id), accepting)}
     </section>
   `;
+}
+
+function hintOf(
+  isReady: boolean,
+  approvedBy: string | null,
+  isAcceptable: boolean,
+  { may }: Visit,
+): string | null {
+  if (isReady)
+    return isAcceptable
+      ? 'You can select warnings to accept. Later runs show them as accepted until their data changes.'
+      : null;
+  if (approvedBy !== null) return 'The approval accepts the failed checks.';
+  if (isAcceptable)
+    return 'Fix the failed checks, or select each one that the reason below covers. The run is final only if all are accepted.';
+  return may('runs:approve')
+    ? 'Fix the failed checks, or accept their findings with a reason.'
+    : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
+}
+
+function isChoice({ result }: Check, accepting: Accepting | undefined): boolean {
+  return accepting?.results.includes(result) === true;
 }
 
 /** Lists failed checks, then warnings, accepted findings, and the passed checks. */
@@ -174,12 +242,13 @@ export function checkList(
   visit: Visit,
   fixes = LEDGER_FIXES,
   nameOf: (employeeId: string) => Html = links.employeeLink,
+  accepting?: Accepting,
 ): Html {
   const { pass = [], warn = [], fail = [], accepted = [] } = Object.groupBy(checks, ({ result }) => result);
   const problems = [...fail, ...warn, ...accepted];
   const unapplied = checks.flatMap((check) => check.unapplied ?? []);
   return html`
-    ${problems.length > 0 && html`<ul class="checks">${problems.map((check) => checkOf(check, visit, fixes))}</ul>`}
+    ${problems.length > 0 && html`<ul class="checks">${problems.map((check) => checkOf(check, visit, fixes, accepting))}</ul>`}
     ${unappliedNotice(unapplied, visit, nameOf)}
     <details class="passed">
       <summary>${`${pass.length} of ${checks.length} checks passed`}</summary>
@@ -189,7 +258,7 @@ export function checkList(
   `;
 }
 
-function checkOf(check: Readiness['checks'][number], { may, caller }: Visit, fixes: Fixes): Html {
+function checkOf(check: Check, { may, caller }: Visit, fixes: Fixes, accepting?: Accepting): Html {
   const { id, result, advice, count: number, examples, accepted } = check;
   const { scope, example: linked, all, label = 'Show all', ofAllEmployers = false } = fixes[id] ?? {};
   const isRefused = ofAllEmployers && caller?.employers != null;
@@ -197,25 +266,34 @@ function checkOf(check: Readiness['checks'][number], { may, caller }: Visit, fix
   const obstacle = isRefused
     ? 'To fix this, ask an operator: you are limited to employers.'
     : scope !== undefined && lacksScope('To fix this', scope);
-  const shown = examples.slice(0, EXAMPLES_SHOWN).map((example) => {
-    return html`<li>${isLinked && linked !== undefined ? linked(example) : withInstants(example)}</li>`;
-  });
+  const shown =
+    accepting?.findings.get(id) ??
+    examples
+      .slice(0, EXAMPLES_SHOWN)
+      .map((example) => (isLinked && linked !== undefined ? linked(example) : withInstants(example)));
   const more =
-    examples.length > shown.length &&
+    number > shown.length &&
+    shown.length > 0 &&
     html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`;
   return html`
     <li id=${`check-${id}`}>
       <p class="what">
-        ${state(result)} <strong>${titleOfCheck(id)}</strong>
+        ${isChoice(check, accepting) ? choiceOf(check, accepting) : html`${state(result)} <strong>${titleOfCheck(id)}</strong>`}
         ${number > 1 && html`<span class="soft">${`(${count(number)})`}</span>`}
         ${isLinked && all !== undefined && html`<a href=${all}>${label}</a>`}
       </p>
       <p>${advice}</p>
       ${!isLinked && html`<p class="hint">${obstacle}</p>`}
-      ${shown.length > 0 && html`<ul class="examples">${shown}${more}</ul>`}
-      ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${accepted_by}: ${example}, ${reason}`}</p>`)}
+      ${shown.length > 0 && html`<ul class="examples">${shown.map((example) => html`<li>${example}</li>`)}${more}</ul>`}
+      ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${accepted_by}: ${sentence(example)}, ${reason}`}</p>`)}
     </li>
   `;
+}
+
+function choiceOf({ id, result }: Check, accepting: Accepting | undefined): Html {
+  const name = acceptanceId(id);
+  const isSelected = accepting?.selected.includes(id) === true;
+  return html`<input type="checkbox" name=${name} id=${name} value="yes" checked=${isSelected} /> ${state(result)} <label for=${name}>${titleOfCheck(id)}</label>`;
 }
 
 /** Explains why sending is paused; null while it is active, or for a user who may not see it. */

@@ -6,7 +6,7 @@ import type { PayFrequency } from '../../contract/employee.ts';
 import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
-import { approvedEtags } from '../records/approvals.ts';
+import { type ApprovedLines, approvedLines } from '../records/approvals.ts';
 import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
 import { currentRegularRuns, lastPayDates, voidedRegularRuns } from '../records/regular-runs.ts';
 import {
@@ -98,7 +98,7 @@ export async function payrollsDue(
   const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
   const [computations, approved, data] = await Promise.all([
     computationsOf(db, openRuns),
-    approvedEtags(db, openRuns),
+    approvedLines(db, openRuns),
     readDataState(db),
   ]);
   const isOutdated = (computation: StoredComputation) =>
@@ -129,14 +129,12 @@ export async function payrollsDue(
       }
       const { isFinalized, ...row } = dated;
       const computation = row.run_id === null ? undefined : computations.get(row.run_id);
-      const isApproved =
-        !approving.has(employer_id) ||
-        approved.get(row.run_id ?? '')?.has(computation?.result.etag ?? '') === true;
+      const approvals = approving.has(employer_id) ? (approved.get(row.run_id ?? '') ?? []) : null;
       const endsSoon = isWithinDays(today, row.last_pay_date, NEXT_DATES_DAYS);
       return {
         ...{ employer_id, pay_frequency, pay_group },
         ...row,
-        state: isFinalized ? 'finalized' : stateOf(row, computation, { today, isApproved }),
+        state: isFinalized ? 'finalized' : stateOf(row, computation, { today, approvals }),
         missing: inOrder([...missing, ...(endsSoon ? (['next_pay_dates'] as const) : [])]),
         computation:
           computation === undefined ? null : { ...computation, is_outdated: isOutdated(computation) },
@@ -204,16 +202,23 @@ function dueOf(
   };
 }
 
+/** `approvals`: what is approved of the run; null if the employer requires no approval. */
 function stateOf(
   { run_id, pay_date }: Pick<Dated, 'run_id' | 'pay_date'>,
   computation: StoredComputation | undefined,
-  { today, isApproved }: { today: string; isApproved: boolean },
+  { today, approvals }: { today: string; approvals: readonly ApprovedLines[] | null },
 ): PayrollState {
   if (pay_date < today) return 'overdue';
   if (run_id === null) return 'not_started';
-  const { problem = '', failed = [] } = computation?.result ?? {};
-  if (problem !== null || failed.length > 0) return 'needs_review';
-  return isApproved ? 'ready' : 'waiting_for_approval';
+  const { problem = '', failed = [], etag = null } = computation?.result ?? {};
+  if (problem !== null) return 'needs_review';
+  const isApproved = approvals?.some(
+    (approval) =>
+      approval.etag === etag && failed.every(({ check_id }) => approval.checks.includes(check_id)),
+  );
+  if (isApproved) return 'ready';
+  if (failed.length > 0) return 'needs_review';
+  return approvals === null ? 'ready' : 'waiting_for_approval';
 }
 
 function withoutDate({

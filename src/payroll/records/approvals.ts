@@ -99,17 +99,27 @@ export async function approvalsOf(db: Db | Trx, runId: string): Promise<StoredAp
   });
 }
 
-/** Returns the ETags that an approval of finalizing names, by run id. */
-export async function approvedEtags(db: Db, runIds: readonly string[]): Promise<Map<string, Set<string>>> {
+/** The lines that an approval of finalizing covers, and the checks whose findings it accepts. */
+export type ApprovedLines = { etag: string; checks: string[] };
+
+/** Returns what approvals of finalizing cover, by run id. */
+export async function approvedLines(
+  db: Db,
+  runIds: readonly string[],
+): Promise<Map<string, ApprovedLines[]>> {
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('run_approvals')
-    .select(['run_id', 'etag'])
+    .select(['run_id', 'etag', 'checks'])
     .where('action', '=', 'finalize')
     .where(isOneOf(db, 'run_id', runIds))
     .execute();
-  const byRun = Map.groupBy(rows, ({ run_id }) => run_id);
-  return new Map([...byRun].map(([runId, approvals]) => [runId, new Set(approvals.map(({ etag }) => etag))]));
+  const approved = rows.map(({ run_id, etag, checks }) => ({
+    run_id,
+    etag,
+    checks: readTexts(checks, run_id),
+  }));
+  return Map.groupBy(approved, ({ run_id }) => run_id);
 }
 
 export function viewApproval({

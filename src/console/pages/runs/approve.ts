@@ -1,14 +1,14 @@
 /** Approves finalizing or voiding a run, for an employer that requires a second person. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { attempt } from '../../api-client.ts';
-import { readinessOf } from '../../elements/checks.ts';
+import { acceptedIn, readinessOf } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields } from '../../elements/fields.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
-import { acceptedIn, approvalTable, failureChoices, placeOf, totals } from './finalize.ts';
-import { findingsOf } from './findings.ts';
+import { approvalTable, placeOf, totals } from './finalize.ts';
+import { openFindings } from './findings.ts';
 import { nameOf } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { stateOf } from './state.ts';
@@ -23,7 +23,7 @@ export function approvalPages({ page, part, action }: Console): void {
       ${await stateOf(visit, run, { shown: run.state })}
       ${approvals.length > 0 && approvalTable(approvals)}
       ${run.state === 'open' && later(runPath(run.id, '/approval'), 'Computing the run …')}
-      ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' }, [])}
+      ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' })}
       ${run.state === 'voided' && html`<p>This run is voided.</p>`}
     `;
     return { title: `Approve ${nameOf(run)}`, body };
@@ -41,7 +41,7 @@ export function approvalPages({ page, part, action }: Console): void {
     const { problem } = await attempt(call, 400, 409, 412);
     const runId = params.run_id ?? '';
     if (problem === undefined) return { go: address(runPath(runId), { approved }) };
-    return approved === 'void' ? approvalForm(runId, form, [], problem) : openForm(act, form, problem);
+    return approved === 'void' ? approvalForm(runId, form, { problem }) : openForm(act, form, problem);
   });
 }
 
@@ -50,23 +50,26 @@ async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: Pro
   const { api, params } = visit;
   const run = await api.get('/v1/payroll-runs/{run_id}');
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
-  const failed = readiness.checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
   const fields = { ...typed, action: 'finalize', etag: readiness.etag };
+  const accepting = {
+    findings: await openFindings(visit, run),
+    results: ['fail'] as const,
+    selected: acceptedIn(typed),
+  };
+  const checks = readinessOf(readiness, run, visit, { accepting });
   return html`
     <div id="approval">
       ${totals(run, {}, visit)}
-      ${readinessOf(readiness, run, visit)}
-      ${failed.length > 0 && findingsOf(run)}
-      ${approvalForm(params.run_id ?? '', fields, failed, problem)}
+      ${approvalForm(params.run_id ?? '', fields, { checks, problem })}
     </div>
   `;
 }
 
+/** `checks`: the failed checks to accept. */
 function approvalForm(
   runId: string,
   typed: Visit['query'],
-  failed: readonly string[],
-  problem?: ProblemDetails,
+  { checks, problem }: { checks?: Html; problem?: ProblemDetails | undefined } = {},
 ): Html {
   const { action = '', etag } = typed;
   const hint = 'Kept in the audit record. At most 500 characters.';
@@ -74,15 +77,17 @@ function approvalForm(
   const { summary, fieldOf } = filledForm(specs, typed, problem, placeOf);
   const target = action === 'void' ? 'this' : '#approval';
   return html`
-    <form class="card" novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
+    <form novalidate hx-post=${runPath(runId, '/approve')} hx-target=${target} hx-swap="outerHTML">
       ${summary}
       ${hiddenFields({ action, etag })}
-      <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
-      ${failed.length > 0 && failureChoices(failed, typed)}
-      ${fieldOf('reason')}
-      <div class="actions">
-        <button type="submit" class="while-unchanged">${action === 'void' ? 'Approve voiding' : 'Approve finalizing'}</button>
-        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
+      ${checks}
+      <div class="card">
+        <p>${action === 'void' ? 'Another person can then void the run.' : 'Another person can then finalize the run, until a line changes or another check fails.'}</p>
+        ${fieldOf('reason')}
+        <div class="actions">
+          <button type="submit" class="while-unchanged">${action === 'void' ? 'Approve voiding' : 'Approve finalizing'}</button>
+          <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
+        </div>
       </div>
     </form>
   `;

@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
-import { checkNames, readinessOf } from '../../elements/checks.ts';
+import { acceptanceId, acceptedIn, checkNames, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
 import { actorName, dayOf, instant, lacksScope, money, term } from '../../elements/format.ts';
@@ -11,11 +11,11 @@ import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
-import { findingsOf } from './findings.ts';
+import { openFindings } from './findings.ts';
 import { nameOf, periodOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
-import { stateOf } from './state.ts';
+import { approvalOf, approverOf, isBy, type RunApproval, stateOf } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = Schemas['PayrollRun'];
@@ -111,10 +111,8 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {}, visit)}
       ${await overridesOf(visit, run)}
-      ${readinessOf(readiness, run, visit)}
-      ${readiness.checks.some(({ result }) => result === 'fail' || result === 'warn') && findingsOf(run)}
       ${approvals.length > 0 && approvalTable(approvals)}
-      ${readiness.ready || visit.may('runs:approve') ? confirmation(visit, run, readiness, await withReason(visit, readiness, reviewed), problem) : html`<p class="hint">${lacksScope('To accept the findings', 'runs:approve')}</p>`}
+      ${await confirmation(visit, run, readiness, await withReason(visit, readiness, reviewed), problem)}
     </div>
   `;
 }
@@ -167,25 +165,30 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
   `;
 }
 
-/** Prefix of a check's checkbox, followed by the ID of the check. */
-const ACCEPT = 'accept-';
-
-/** Returns the IDs of the checks whose findings a user accepts. */
-export function acceptedIn(form: Visit['query']): string[] {
-  return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
-}
-
-function confirmation(
-  { may }: Pick<Visit, 'may'>,
+/** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
+async function confirmation(
+  visit: Visit | Act,
   run: Run,
-  { ready: isReady, checks, etag }: Schemas['Readiness'],
+  readiness: Schemas['Readiness'],
   reviewed: Visit['query'],
   problem?: ProblemDetails,
-): Html {
+): Promise<Html> {
+  const { ready: isReady, checks, etag } = readiness;
   const path = runPath(run.id);
-  const idsOf = (result: string) => checks.filter((check) => check.result === result).map(({ id }) => id);
-  const failed = idsOf('fail');
-  const warned = may('runs:approve') ? idsOf('warn') : [];
+  const approval = await approvalOf(visit, run);
+  const approvedBy = approverOf(approval, readiness);
+  // Only the approval accepts findings of a run that needs one.
+  const isAccepting = approval === null && visit.may('runs:approve');
+  const obstacle = obstacleOf(visit, approval, readiness);
+  const isAccepted = isReady || approvedBy !== null;
+  const accepting = {
+    findings: await openFindings(visit, run),
+    results: isAccepting ? (['fail', 'warn'] as const) : [],
+    selected: acceptedIn(reviewed),
+  };
+  const shown = readinessOf(readiness, run, visit, { approvedBy, accepting });
+  if (obstacle !== null)
+    return html`${shown}<p class="notice">${obstacle} <a href=${path}>Back to the run</a></p>`;
   const label = isReady ? 'Reason to accept warnings' : 'Reason';
   const stored =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
@@ -194,64 +197,42 @@ function confirmation(
     ? `The reason of ${reviewed.after}. Change it if it differs here. ${stored}`
     : stored;
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
+  const isWarned = isAccepting && checks.some(({ result }) => result === 'warn');
   return html`
-    <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
-      ${hiddenFields({ ...reviewedOf(run), etag, ...(failed.length > 0 && { failed: String(failed.length) }) })}
-      <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
-      ${failed.length > 0 && failureChoices(failed, reviewed)}
-      ${warned.length > 0 && acceptChoices(warned, reviewed, WARNINGS)}
-      ${(!isReady || warned.length > 0) && fieldOf('reason')}
-      <div class="actions">
-        <button type="submit" class=${isReady ? 'while-unchanged' : 'while-unchanged danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
-        <a class="button quiet" href=${path}>Back to the run</a>
-        <span class="busy soft" role="status">Finalizing …</span>
+    <form novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
+      ${hiddenFields({ ...reviewedOf(run), etag, ...(!isAccepted && { failed: 'true' }) })}
+      ${shown}
+      <div class="card">
+        <p>A finalized run cannot be changed, only voided. Payroll deducts its amounts.</p>
+        ${(!isAccepted || isWarned) && fieldOf('reason')}
+        <div class="actions">
+          <button type="submit" class=${isAccepted ? 'while-unchanged' : 'while-unchanged danger'}>${isAccepted ? 'Finalize' : 'Accept findings and finalize'}</button>
+          <a class="button quiet" href=${path}>Back to the run</a>
+          <span class="busy soft" role="status">Finalizing …</span>
+        </div>
       </div>
     </form>
   `;
 }
 
+/** Returns why the user may not finalize the run; null if they may. */
+function obstacleOf(visit: Visit, approval: RunApproval, readiness: Schemas['Readiness']): string | null {
+  if (approval === null)
+    return readiness.ready || visit.may('runs:approve')
+      ? null
+      : lacksScope('To accept the findings', 'runs:approve');
+  if (approval === 'missing') return 'Another person must approve this run before it is finalized.';
+  const { approved_by } = approval;
+  if (isBy(approved_by, visit)) return 'You approved this run, so another person must finalize it.';
+  if (approverOf(approval, readiness) !== null) return null;
+  return `Another check fails since ${actorName(approved_by)} approved this run, so it must be approved again.`;
+}
+
 /** Returns what a problem of the form is about: the reason, or a check that is not accepted. */
 export function placeOf(name: string): Place {
-  return name === 'reason' ? { id: name, label: 'Reason' } : { id: ACCEPT + name, label: titleOfCheck(name) };
-}
-
-type Group = { readonly id: string; readonly legend: string; readonly hint: string };
-
-const FAILURES: Group = {
-  id: 'failed-checks',
-  legend: 'Failed checks to accept',
-  hint: 'Select each one that the reason below covers. The run is final only if all are accepted.',
-};
-
-const WARNINGS: Group = {
-  id: 'warnings',
-  legend: 'Warnings to accept (optional)',
-  hint: 'Later runs show an accepted warning as accepted until its data changes.',
-};
-
-/** The failed checks, each to be accepted by its own checkbox, so that a person sees what they accept. */
-export function failureChoices(failed: readonly string[], form: Visit['query']): Html {
-  return acceptChoices(failed, form, FAILURES);
-}
-
-function acceptChoices(checks: readonly string[], form: Visit['query'], { id, legend, hint }: Group): Html {
-  const selected = acceptedIn(form);
-  const choices = checks.map((check) => {
-    const name = ACCEPT + check;
-    return html`
-      <div class="one">
-        <input type="checkbox" name=${name} id=${name} value="yes" checked=${selected.includes(check)} />
-        <label for=${name}>${titleOfCheck(check)}</label>
-      </div>
-    `;
-  });
-  return html`
-    <fieldset class="field choice" aria-describedby=${`${id}-hint`}>
-      <legend>${legend}</legend>
-      <p class="hint" id=${`${id}-hint`}>${hint}</p>
-      ${choices}
-    </fieldset>
-  `;
+  return name === 'reason'
+    ? { id: name, label: 'Reason' }
+    : { id: acceptanceId(name), label: titleOfCheck(name) };
 }
 
 function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails): Html {

@@ -20,6 +20,8 @@ import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
 import {
   approvalOf,
+  approverOf,
+  isBy,
   optionsOf,
   otherActions,
   type RunApproval,
@@ -92,7 +94,10 @@ export function runPages({ page, part }: Console): void {
 
   part('/runs/:run_id/readiness', 'runs:read', async (visit) => {
     const { data } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/readiness'), 422);
-    return data === undefined ? html`<div></div>` : readinessOf(data, await outlineOf(visit), visit);
+    if (data === undefined) return html`<div></div>`;
+    const run = await outlineOf(visit);
+    const approval = await approvalOf(visit, { ...run, etag: linesEtag(data) });
+    return readinessOf(data, run, visit, { approvedBy: approverOf(approval, data) });
   });
 
   part('/runs/:run_id/verification', 'runs:read', async ({ api }) =>
@@ -147,11 +152,6 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
       ${query.finalized === undefined && actions}
     </section>
   `;
-}
-
-/** Reports whether the user is the one who acted. Another person must finalize what a person approved. */
-function isBy({ id }: Schemas['Actor'], { caller }: Pick<Visit, 'caller'>): boolean {
-  return id !== null && id === (caller?.tokenId ?? caller?.identity?.subject);
 }
 
 function stateWith({ state: now }: Schemas['PayrollRun'], approval: RunApproval): Html {
@@ -237,6 +237,11 @@ export const REVIEWED = {
   lines: 'Lines',
 } as const;
 export type Reviewed = Readonly<Record<keyof typeof REVIEWED | 'etag', string>>;
+
+/** The ETag of a readiness report begins with the ETag of the lines. */
+function linesEtag({ etag }: Schemas['Readiness']): string {
+  return etag?.split('.')[0] ?? '';
+}
 
 export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;

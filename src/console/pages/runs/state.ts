@@ -139,10 +139,27 @@ function listed(ids: readonly string[] | null): string | null {
 export type RunApproval = Schemas['PayrollRunApproval'] | 'missing' | null;
 
 /** Returns the approval of a run's present lines. */
-export async function approvalOf(visit: Visit, run: Schemas['PayrollRun']): Promise<RunApproval> {
+export async function approvalOf(
+  visit: Visit,
+  run: Pick<Schemas['PayrollRun'], 'state' | 'employer_id' | 'etag'>,
+): Promise<RunApproval> {
   if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
   const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
   return approvals.find(({ action, etag }) => action === 'finalize' && etag === run.etag) ?? 'missing';
+}
+
+/** Returns who approved a run, if the approval accepts every check that fails. */
+export function approverOf(approval: RunApproval, { checks }: Schemas['Readiness']): string | null {
+  if (approval === null || approval === 'missing') return null;
+  const failed = checks.filter(({ result }) => result === 'fail');
+  return failed.every(({ id }) => approval.accepted_checks.includes(id))
+    ? actorName(approval.approved_by)
+    : null;
+}
+
+/** Reports whether the user is the one who acted. Another person must finalize what a person approved. */
+export function isBy({ id }: Schemas['Actor'], { caller }: Pick<Visit, 'caller'>): boolean {
+  return id !== null && id === (caller?.tokenId ?? caller?.identity?.subject);
 }
 
 async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
