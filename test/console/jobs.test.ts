@@ -185,8 +185,8 @@ t.test('find why an employee pays $92.30: two interactions from the first page',
   await page.getByRole('heading', { name: 'Employee emp-1' }).waitFor();
   t.equal(used(), 2);
   t.match(await cells(page, 'Last paychecks of ded-1'), [
-    ['Jul 17, 2026', '$92.30', '$161.53', /200\.00 monthly × 12 = 2,400\.00 a year/],
-    ['Jul 3, 2026', '$69.23', '$161.53', /150\.00 monthly × 12 = 1,800\.00 a year/],
+    ['Jul 17, 2026', '$92.30', '$161.53', /\$200\.00 monthly × 12 = \$2,400\.00 a year/],
+    ['Jul 3, 2026', '$69.23', '$161.53', /\$150\.00 monthly × 12 = \$1,800\.00 a year/],
   ]);
   t.match((await cells(page, 'Last paychecks'))[0], ['Jul 17, 2026', '$92.30', /\$/, /^medical \$92\.30$/]);
 });

@@ -81,7 +81,7 @@ t.test('selected items are decided together, and a changed item is not', async (
   const lines = [{ employee_id: 'emp-1', amount: '49.23' }];
   await call({ method: 'POST', url: '/v1/payroll-runs/r/taken', body: { lines } });
   await click(page, 'Record the decisions');
-  await page.getByText('is 20.00 now: review the item again').waitFor();
+  await page.getByText('is $20.00 now: review the item again').waitFor();
   await open(page, `${ITEMS}&employee_id=emp-1`);
   await page.getByLabel('Hold all items of emp-1').check();
   await page.getByLabel('Decision').selectOption('hold');

@@ -42,8 +42,8 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
   await line.locator('summary').focus();
   await page.keyboard.press('Enter');
   t.strictSame(await line.locator('.explanation li').allTextContents(), [
-    '150.00 monthly × 12 = 1,800.00 a year; check 15 of 26, spread: 1,038.46 − 969.23 = 69.23',
-    'employer 350.00 monthly × 12 = 4,200.00 a year; check 15 of 26, spread: 2,423.08 − 2,261.54 = 161.54',
+    '$150.00 monthly × 12 = $1,800.00 a year; pay date 15 of 26, spread: $1,038.46 − $969.23 = $69.23',
+    'employer $350.00 monthly × 12 = $4,200.00 a year; pay date 15 of 26, spread: $2,423.08 − $2,261.54 = $161.54',
   ]);
 });
 
@@ -119,7 +119,7 @@ t.test('adjustments and arrears are marked and link to the run that they correct
   await page.waitForURL('**/runs/r2?employee_id=emp-2&kind=arrears#lines');
   const line = page.locator('details.line');
   await line.locator('summary').click();
-  t.match(await line.textContent(), 'dental was 69.23; 40.00 was taken (reported July 13); 29.23 more.');
+  t.match(await line.textContent(), 'dental was $69.23; $40.00 was taken (reported July 13); $29.23 more.');
   t.equal((await lines(page)).length, 1);
   await line.getByRole('link', { name: 'r1' }).click();
   await page.waitForURL('**/runs/r1');

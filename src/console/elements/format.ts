@@ -61,6 +61,22 @@ export function dayOf(day: string | null): Html {
   return html`<time datetime=${day}>${dayText(day)}</time>`;
 }
 
+/** An amount in a sentence, as the API writes it, and not a part of an id. */
+const AMOUNT = /(?<![\w.,$-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)\.\d{2,}(?![\w%])/g;
+const DAY = /(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])/g;
+
+/**
+ * Writes the amounts and days in a sentence of the API as people do, and its checks as pay dates or paychecks:
+ * `150.00 monthly; check 7 of 26` as `$150.00 monthly; pay date 7 of 26`.
+ */
+export function sentence(text: string): string {
+  return text
+    .replace(AMOUNT, (amount) => money(amount.replace('−', '-').replaceAll(',', '')))
+    .replace(DAY, dayText)
+    .replace(/\bcheck(s?) (?=\d)/g, 'pay date$1 ')
+    .replace(/\bcheck(s?)\b/g, 'paycheck$1');
+}
+
 /** Names what a user may not do, the scope that it needs, and the roles that have it. */
 export function lacksScope(purpose: string, scope: Scope): string {
   const roles = ROLE_NAMES.filter((role) => (ROLES[role] as readonly Scope[]).includes(scope));

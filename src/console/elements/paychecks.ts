@@ -4,7 +4,7 @@ import { amountOf, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { dayOf, money, plain } from './format.ts';
+import { dayOf, money, plain, sentence } from './format.ts';
 import { address, fitsPath, runEmployeePath, runPath } from './links.ts';
 import { type Column, table, withNote } from './list.ts';
 
@@ -50,7 +50,7 @@ function memberAmountOf({ member_amount, taken }: Line): Content {
 }
 
 function whyOf({ kind, explanation }: Line): Html {
-  return html`<span>${state(kind)}${` ${explanation}`}</span>`;
+  return html`<span>${state(kind)}${` ${sentence(explanation)}`}</span>`;
 }
 
 /** Lists paychecks with their totals and the lines that make them up. */

@@ -2,6 +2,7 @@
 import type { Schemas } from '../../client.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
+import { sentence } from './format.ts';
 import { eventOf } from './links.ts';
 
 type UnappliedChange = Schemas['UnappliedChange'];
@@ -14,7 +15,7 @@ export function unappliedNotice(
 ): Html | null {
   if (changes.length === 0) return null;
   const itemOf = ({ employee_id, event_id, message }: UnappliedChange) =>
-    html`<li>${nameOf && [nameOf(employee_id), ': ']}${message}${' (event '}${eventOf(event_id, visit)})</li>`;
+    html`<li>${nameOf && [nameOf(employee_id), ': ']}${sentence(message)}${' (event '}${eventOf(event_id, visit)})</li>`;
   return html`
     <section class="notice" aria-label="Amounts not applied">
       <p>These amounts arrived in events that are quarantined. The amounts shown are the earlier ones.</p>

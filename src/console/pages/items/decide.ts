@@ -3,7 +3,7 @@ import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
-import { dayOf, money } from '../../elements/format.ts';
+import { dayOf, money, sentence } from '../../elements/format.ts';
 import type { Query } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -64,7 +64,7 @@ export function itemActions({ action }: Console): void {
 /** Names the field of the form instead of the place in the list of decisions, each problem once. */
 function ofFields(problem: ProblemDetails): ProblemDetails {
   const named = (problem.errors ?? []).map(({ path, rule }) => {
-    return { path: path.replace(/^decisions\[\d+\]\./, ''), rule };
+    return { path: path.replace(/^decisions\[\d+\]\./, ''), rule: sentence(rule) };
   });
   const errors = [...new Map(named.map((error) => [`${error.path} ${error.rule}`, error])).values()];
   return { ...problem, errors, error_count: errors.length };
@@ -81,7 +81,7 @@ function previewOf(paychecks: Schemas['ItemDecisionsPreview']['paychecks']): Htm
         ['With the decisions', ({ after }) => money(after.member_amount), 'number'],
         [
           'Items taken',
-          ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${explanation}</p>`),
+          ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
           'wide',
         ],
       ])}

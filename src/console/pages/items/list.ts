@@ -4,7 +4,7 @@ import { attempt } from '../../api-client.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
-import { actorName, count, counted, dayOf, dayText, money, plain } from '../../elements/format.ts';
+import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
 import { address, employeeOf, runLink } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -149,7 +149,7 @@ function stateOf({ state: now, needs_decision, reopened }: Item): Html {
 
 function explained({ id, employer_id, explanation, reopened, decision, run_id }: Item): Html {
   const sentences: Content[] = [
-    explanation,
+    sentence(explanation),
     decision !== null &&
       ` ${labels.decided(decision)}. Decided by ${actorName(decision.decided_by)}: ${decision.reason}.`,
     reopened !== null && ` Open again: ${labels.REOPENED[reopened]}.`,

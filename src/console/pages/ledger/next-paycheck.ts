@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { state } from '../../elements/facts.ts';
-import { dayText, money, term } from '../../elements/format.ts';
+import { dayText, money, sentence, term } from '../../elements/format.ts';
 import { fitsPath, runEmployeePath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
@@ -67,7 +67,7 @@ function whyOf({ kind, flags, explanation }: Line): Html {
     <span>
       ${state(kind)}
       ${flags.map((flag) => [' ', state(flagLabel(flag), 'warn')])}
-      ${` ${explanation}`}
+      ${` ${sentence(explanation)}`}
     </span>
   `;
 }

@@ -2,7 +2,7 @@
 import { attempt, sendCsv } from '../../api-client.ts';
 import { empty, facts, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
-import { dayText, money, plain, term } from '../../elements/format.ts';
+import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
 import {
   address,
   deductionLink,
@@ -213,13 +213,13 @@ function lineOf(line: Line, options: Options): Html {
           ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}
           ${change === 'same' && amount_change !== null && amount_change !== 'same' && state(labels.AMOUNT_CHANGES[amount_change])}
           ${flags.map((flag) => state(labels.flagLabel(flag), 'warn'))}
-          ${line.unapplied !== null && state(line.unapplied.message, 'warn')}
+          ${line.unapplied !== null && state(sentence(line.unapplied.message), 'warn')}
         </span>
         <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
         <span class="pays soft"><span class="hidden-label">${'employer amount '}</span>${money(line.employer_amount)}</span>
       </summary>
       <div class="why">
-        <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${step}</li>`)}</ol>
+        <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${sentence(step)}</li>`)}</ol>
         ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${labels.FLAGS[flag]}</li>`)}</ul>`}
         ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${eventOf(line.unapplied.event_id, { may: options.may ?? (() => false) })}</p>`}
         ${factsOf(line, options)}
