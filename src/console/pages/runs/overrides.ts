@@ -2,13 +2,14 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
+import { state } from '../../elements/facts.ts';
 import { filledForm, type Specs } from '../../elements/fields.ts';
-import { actorName, money } from '../../elements/format.ts';
+import { actorName, money, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { nameOf, type Run } from './labels.ts';
+import { CHANGES, type Line, nameOf, type Run } from './labels.ts';
 
 type Override = Schemas['PayrollRunOverride'];
 
@@ -41,7 +42,9 @@ export function overridePages({ page, action }: Console): void {
     const known = overrides.find(
       (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
     );
+    const isChosen = employee_id === undefined || deduction_id !== undefined;
     const body = html`
+      ${!isChosen && lineChoices(id, await regularLines(visit, employee_id))}
       ${overrideForm(id, { ...visit.query, ...known }, await regularHints(visit, visit.query))}
       ${known !== undefined && removal(id, known)}
     `;
@@ -78,15 +81,37 @@ function backToLines(runId: string, employee_id: string) {
   return { go: `${address(runPath(runId), { employee_id })}#lines` };
 }
 
+/** Returns the regular lines of an employee; none in a run that cannot be computed. */
+async function regularLines({ api }: Pick<Visit, 'api'>, employee_id: string): Promise<readonly Line[]> {
+  const list = { employee_id, kind: 'regular', limit: LINES_OF_PAYCHECK };
+  const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 400, 422);
+  return data?.data ?? [];
+}
+
+/** Lists the lines of an employee, each with a link to the form that overrides it. */
+function lineChoices(runId: string, lines: readonly Line[]): Html | null {
+  if (lines.length === 0) return null;
+  return table(lines, { caption: 'Choose the line to override', stacked: true }, [
+    ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
+    [
+      'Deduction',
+      ({ employee_id, deduction_id }) =>
+        idLink(overridePath(runId, { employee_id, deduction_id }), deduction_id),
+    ],
+    ['Since the previous run', ({ change }) => change !== null && state(CHANGES[change])],
+    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
+    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+  ]);
+}
+
 /** Returns the amounts that the paycheck has now, as hints of the fields; empty without a line of the deduction. */
 async function regularHints(
   { api }: Pick<Visit, 'api'>,
   { employee_id, deduction_id }: Visit['query'],
 ): Promise<Readonly<Record<string, string>>> {
   if (employee_id === undefined) return {};
-  const list = { employee_id, kind: 'regular', limit: LINES_OF_PAYCHECK };
-  const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 400, 422);
-  const line = data?.data.find((candidate) => candidate.deduction_id === deduction_id);
+  const lines = await regularLines({ api }, employee_id);
+  const line = lines.find((candidate) => candidate.deduction_id === deduction_id);
   if (line === undefined) return {};
   const hintOf = (amount: string | null) => `${money(amount)} in the run now.`;
   return { member_amount: hintOf(line.member_amount), employer_amount: hintOf(line.employer_amount) };
