@@ -5,10 +5,10 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import { isEmployedByOneOf, rosterOf } from '../ledger/roster.ts';
+import { employmentsQuery, isEmployedByOneOf, rosterOf } from '../ledger/roster.ts';
 import { seesReport, sightsOf, type Viewer } from '../ledger/visibility.ts';
 import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
-import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
+import { type Attempt, attemptsOf, requestsQuery, undeliveredQuery } from '../outbox/requests.ts';
 
 export type AcceptedChange = ReturnType<typeof changeOf>;
 
@@ -20,6 +20,8 @@ export type ChangeFilter = {
   viewer?: ChangeViewer | null;
   state?: RequestState | undefined;
   employeeId?: string | undefined;
+  /** Only changes of employees who belong to this employer, or once did. */
+  employerId?: string | undefined;
   kind?: ChangeKind | undefined;
   from?: string | undefined;
   until?: string | undefined;
@@ -53,7 +55,7 @@ export async function listChanges(
 /** Returns changes with a seq below `before`, newest first. For limited callers, they may include hidden ones. */
 function changesBefore(
   db: Db,
-  { viewer = null, state, employeeId, kind, from, until }: ChangeFilter,
+  { viewer = null, state, employeeId, employerId, kind, from, until }: ChangeFilter,
   before: number | undefined,
   limit: number,
 ): Promise<ChangeRow[]> {
@@ -66,6 +68,8 @@ function changesBefore(
   if (employeeId !== undefined) {
     query = query.where('subject_type', '=', 'employee').where('subject_id', '=', employeeId);
   }
+  if (employerId !== undefined)
+    query = query.where(isEmployedByOneOf([employerId], sql.ref('outbox.subject_id')));
   if (kind !== undefined) query = query.where('kind', '=', kind);
   if (from !== undefined) query = query.where('created_at', '>=', from);
   if (until !== undefined) query = query.where('created_at', '<', until);
@@ -155,6 +159,37 @@ export async function undeliveredTerminations(
     .orderBy('seq')
     .execute();
   return new Set(rows.map(({ subject_id }) => subject_id));
+}
+
+/** How many changes of an employer's employees the service lacks: sent automatically, or waiting for a person. */
+export type UndeliveredChanges = { waiting: number; rejected: number };
+
+/** Returns these numbers by employer, without employers that have none. `employers`: null for all. */
+export async function undeliveredChanges(
+  db: Db,
+  employers: readonly string[] | null,
+): Promise<Map<string, UndeliveredChanges>> {
+  const rows = await db
+    .selectFrom(undeliveredQuery(db).as('change'))
+    .innerJoin(
+      employmentsQuery(db, employers).as('employment'),
+      'employment.employee_id',
+      'change.subject_id',
+    )
+    .select(({ fn }) => ['employment.employer_id', 'change.state', fn.countAll().as('changes')])
+    .groupBy(['employment.employer_id', 'change.state'])
+    .execute();
+  const sumOf = (states: readonly (typeof rows)[number][], isRejected: boolean) =>
+    states
+      .filter(({ state }) => (state === 'rejected') === isRejected)
+      .reduce((sum, { changes }) => sum + Number(changes), 0);
+  const byEmployer = Map.groupBy(rows, ({ employer_id }) => employer_id);
+  return new Map(
+    [...byEmployer].map(([id, states]) => [
+      id,
+      { waiting: sumOf(states, false), rejected: sumOf(states, true) },
+    ]),
+  );
 }
 
 function selectChanges(db: Db) {

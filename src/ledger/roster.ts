@@ -203,6 +203,14 @@ export function isEmployedByOneOf(
     where roster.employee_id = ${employeeId} and roster.employer_id in (${sql.join(employers)}))`;
 }
 
+/** Returns the query of who has ever been an employee of these employers; of all if null. */
+export function employmentsQuery(db: Db, employers: readonly string[] | null) {
+  return db
+    .selectFrom('roster')
+    .select(['employee_id', 'employer_id'])
+    .where(isOneOfOrAny(db, 'employer_id', employers));
+}
+
 /** Returns the ids that have ever been employees of an employer. */
 export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Set<string>();

@@ -17,6 +17,17 @@ export function requestsQuery(db: Db) {
     .select(['erased_at', 'effective_on', 'pay_group', WAITS_BEHIND.as('waits_behind')]);
 }
 
+/** Returns the query of the changes of employees that the service has not accepted, by the indexes of these states. */
+export function undeliveredQuery(db: Db) {
+  const changes = db
+    .selectFrom('outbox')
+    .select(['subject_id', 'state'])
+    .where('subject_type', '=', 'employee');
+  // A literal, because SQLite does not use a partial index for a bound value.
+  const rejected = changes.where('state', '=', sql.lit('rejected'));
+  return changes.where('finished_at', 'is', null).unionAll(rejected);
+}
+
 /** Requests among which the latest time is found: a clock that was wrong may have stored earlier ones since. */
 const LATEST_AMONG = 1_000;
 

@@ -23,10 +23,18 @@ onEachEngine('a payroll goes from not started over review to ready and final', a
     ...{ pay_date: FIRST, period_start: '2026-06-29', period_end: '2026-07-12', next_pay_date: SECOND },
     ...{ state: 'not_started', run_id: null, voided_run_id: null, computation: null },
     missing: ['payroll_codes', 'payroll_policy'],
+    undelivered_changes: { waiting: 0, rejected: 0 },
   });
   await put('r');
   t.match(await due(payroll), [{ state: 'needs_review', run_id: 'r', computation: null }]);
-  const result = { employees: 2, lines: 2, member_amount: '138.46', member_difference: null, failed: [] };
+  const result = {
+    employees: 2,
+    lines: 2,
+    member_amount: '138.46',
+    member_difference: null,
+    open_items: 0,
+    failed: [],
+  };
   t.match(await compute(payroll, 'r'), { status: 200, json: result });
   t.match(await due(payroll), [{ state: 'ready', computation: { ...result, is_outdated: false } }]);
   await deduct(payroll.db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' });

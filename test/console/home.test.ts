@@ -42,6 +42,24 @@ t.test('a payroll whose run was voided shows that and is run again', async (t) =
   await page.waitForURL('**/runs/acme-biweekly-2026-07-17');
 });
 
+t.test('open items and changes not delivered are listed with a payroll', async (t) => {
+  const { opened, finalized, put, call } = await openPayroll(t);
+  await finalized('before', '2026-07-03');
+  const lines = [{ employee_id: 'emp-1', amount: '1.00' }];
+  await call({ method: 'POST', url: '/v1/payroll-runs/before/taken', body: { lines } });
+  const body = { employee_id: 'emp-2', termination_date: '2026-07-10' };
+  const headers = { 'idempotency-key': 'k' };
+  await call({ method: 'POST', url: '/v1/employee-changes/termination', headers, body });
+  await put('r', '2026-07-17');
+  const page = await opened('/');
+  const row = page.getByRole('row', { name: /acme/ });
+  await follow(page, row.getByRole('link', { name: '1 open item' }));
+  t.match(await page.locator('h1').textContent(), 'Open items of acme');
+  await page.goto('/');
+  await follow(page, row.getByRole('link', { name: '1 change not delivered yet' }));
+  t.match(await cells(page, 'Employment changes, newest first'), [['Termination', 'emp-2', 'pending']]);
+});
+
 const TWO = ['north', 'south'].map((pay_group) => schedule({ pay_group }));
 
 t.test('one click starts every payroll, and the list shows what each needs', async (t) => {

@@ -1,11 +1,18 @@
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import { actOnChange, type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
+import {
+  actOnChange,
+  type ChangeFilter,
+  findChange,
+  listChanges,
+  undeliveredChanges,
+} from '../../src/employment/changes.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { EMPLOYER, employment, learn } from '../support/payroll.ts';
 import { oweCensus, report, service } from './stage.ts';
 
 const NOW = START.toISOString();
@@ -46,6 +53,24 @@ onEitherEngine('changes are listed newest first, in pages, without census upload
   }
   t.strictSame(seen, ids.toReversed());
   t.equal(await findChange(db, 'no-such-change'), null);
+});
+
+onEitherEngine('changes that the service lacks are counted and listed by employer', async (t) => {
+  const { db, answers, send } = await staged(t);
+  await learn(
+    db,
+    ...['a', 'b', 'c'].map((id) => employment(id, { employer_id: id === 'c' ? 'other' : EMPLOYER })),
+  );
+  const [rejected] = [await report(db, 'demographic', 'a'), await report(db, 'demographic', 'c')];
+  answers.set(rejected, 422);
+  await send();
+  const waiting = [await report(db, 'demographic', 'b'), await report(db, 'termination', 'b')];
+  await oweCensus(db);
+  const ofEmployer = { waiting: 2, rejected: 1 };
+  t.strictSame(await undeliveredChanges(db, null), new Map([[EMPLOYER, ofEmployer]]), 'c was delivered');
+  t.strictSame(await undeliveredChanges(db, ['other']), new Map());
+  t.strictSame(await idsOf(db, { employerId: EMPLOYER }), [...waiting.toReversed(), rejected]);
+  t.strictSame(await idsOf(db, { employerId: EMPLOYER, state: 'rejected' }), [rejected]);
 });
 
 onEitherEngine('filters narrow the list by state, employee, kind and time, combined with and', async (t) => {

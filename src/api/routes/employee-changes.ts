@@ -106,6 +106,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       querystring: field.closed({
         state: Type.Optional(field.oneOf(STATES)),
         employee_id: idFilter('Only results for this employee.'),
+        employer_id: idFilter('Only changes of employees of this employer, also of former ones.'),
         kind: Type.Optional(field.oneOf(CHANGE_KINDS)),
         from: instant('Only changes accepted at or after this time.'),
         until: instant('Only changes accepted before this time.'),
@@ -119,7 +120,12 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { changes, next } = await listChanges(
         db,
-        { ...query, employeeId: query.employee_id, viewer: viewerOf(request, parts) },
+        {
+          ...query,
+          employeeId: query.employee_id,
+          employerId: query.employer_id,
+          viewer: viewerOf(request, parts),
+        },
         page,
       );
       return changeCursor.page(changes, next);

@@ -64,6 +64,13 @@ const PayrollDueRow = field.component(
     voided_run_id: field.nullableText(
       'The run of the pay date that was voided last, if there is no other run.',
     ),
+    undelivered_changes: field.closed(
+      {
+        waiting: field.integer('Changes that are sent automatically, or wait for another one.'),
+        rejected: field.integer('Changes that the benefits service rejected, so that a person must decide.'),
+      },
+      'The employment changes of employees of the employer, also former ones, that the benefits service lacks.',
+    ),
     missing: Type.Array(field.oneOf(MISSING), {
       description:
         'What the employer lacks for payroll. `next_pay_dates`: the pay schedule ends within 60 days.',
@@ -189,6 +196,7 @@ async function resultOf(parts: ApiParts, stored: StoredRun): Promise<Computation
       member_amount: totals.member_amount,
       employer_amount: totals.employer_amount,
       member_difference: outcome.comparison?.totals.member_difference ?? null,
+      open_items: outcome.open_items.reduce((sum, { items }) => sum + items, 0),
       failed: checksWith('fail'),
       warned: checksWith('warn'),
     };
@@ -197,7 +205,7 @@ async function resultOf(parts: ApiParts, stored: StoredRun): Promise<Computation
     const [first] = error.problems;
     return {
       problem: first === undefined ? error.message : `${first.path} ${first.rule}`,
-      ...{ employees: 0, lines: 0, etag: null, failed: [], warned: [] },
+      ...{ employees: 0, lines: 0, etag: null, open_items: 0, failed: [], warned: [] },
       ...{ member_amount: null, employer_amount: null, member_difference: null },
     };
   }

@@ -32,6 +32,7 @@ const FILTERS = [
   { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
   { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
   { name: 'employee_id', label: 'Employee ID' },
+  { name: 'employer_id', label: 'Employer ID' },
   { name: 'from', label: 'Accepted from', type: 'datetime-local' },
   { name: 'until', label: 'Accepted before', type: 'datetime-local' },
 ] as const;

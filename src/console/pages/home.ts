@@ -3,20 +3,12 @@ import { Temporal } from 'temporal-polyfill';
 import { titleOfCheck } from '../../api/routes/readiness.ts';
 import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
-import { age, count, counted, dayOf, difference, lacksScope, money } from '../elements/format.ts';
+import { age, count, counted, dayOf, dayText, difference, lacksScope, money } from '../elements/format.ts';
 import { address, findingPath, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Done, Visit } from '../page.ts';
-import {
-  canWait,
-  type Key,
-  type Missing,
-  type Payroll,
-  payrollAction,
-  payrollsOf,
-  STEPS,
-} from './payrolls.ts';
+import { type Key, type Payroll, payrollAction, payrollsOf, STEPS } from './payrolls.ts';
 
 type State = Payroll['state'];
 
@@ -90,6 +82,7 @@ async function payrollsPart(visit: Visit): Promise<Html> {
     ${sharedChecks(all, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
+    ${visit.may('runs:write') && endingSchedules(all)}
     <div hx-post=${address('/payrolls/compute', visit.query)} hx-trigger="load, tick from:body" hx-target="#payrolls" hx-swap="outerMorph" hx-select="#payrolls" hx-headers:append=${BACKGROUND}></div>
   `;
   return live({ id: 'payrolls', path }, content);
@@ -155,11 +148,8 @@ function startAll(payrolls: number): Html | null {
 
 function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
   const firstOf = new Map(payrolls.toReversed().map((payroll) => [payroll.employer_id, payroll]));
-  // A step of the whole employer is listed once.
-  const stepsOf = (payroll: Payroll) =>
-    payroll.missing.filter(
-      (what) => what === 'next_pay_dates' || firstOf.get(payroll.employer_id) === payroll,
-    );
+  // What concerns the whole employer is listed once.
+  const isFirst = (payroll: Payroll) => firstOf.get(payroll.employer_id) === payroll;
   const rowId = ({ id }: Payroll) => `payroll-${encodeURIComponent(id)}`;
   return table(payrolls, { caption: 'Payrolls by pay date', stacked: true, captionHidden: true, rowId }, [
     ['Employer', nameOf, 'name'],
@@ -175,9 +165,14 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
     ['Employees', employeesOf, 'number'],
     ['Employee amount', amountOf, 'number'],
     ['Difference', (payroll) => difference(figuresOf(payroll)?.member_difference ?? null), 'number'],
-    ['Open problems', (payroll) => problemsOf(payroll, stepsOf(payroll), visit), 'wide'],
+    ['Open problems', (payroll) => problemsOf(payroll, isFirst(payroll), visit), 'wide'],
     [html`<span class="hidden-label">Action</span>`, (payroll) => payrollAction(payroll, visit)],
   ]);
+}
+
+/** `acme, biweekly, north`. */
+function scheduleOf({ employer_id, pay_frequency, pay_group }: Payroll): string {
+  return [employer_id, pay_frequency, pay_group].filter((part) => part !== null).join(', ');
 }
 
 function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
@@ -217,14 +212,8 @@ function amountOf(payroll: Payroll): Content {
   return money(figures.member_amount);
 }
 
-function problemsOf(payroll: Payroll, missing: readonly Missing[], { may }: Visit): Html {
+function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
   const { computation, run_id } = payroll;
-  const steps = missing.map((what) => {
-    const [label, path] = STEPS[what];
-    if (canWait(what, payroll))
-      return html`<li class="soft">Later: <a href=${path(payroll)}>add the next pay dates</a></li>`;
-    return html`<li><a href=${path(payroll)}>${label}</a></li>`;
-  });
   const { problem = null, failed = [], warned = [] } = computation ?? {};
   const findings = failed.map(
     ({ check_id, count: number }) =>
@@ -235,7 +224,47 @@ function problemsOf(payroll: Payroll, missing: readonly Missing[], { may }: Visi
       ${problem !== null && html`<li>${`The run cannot be computed: ${problem}.`}</li>`}
       ${findings}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
-      ${may('runs:write') && steps}
+      ${payroll.state !== 'finalized' && isFirst && waitingFor(payroll, visit)}
+      ${visit.may('runs:write') && stepsOf(payroll, isFirst)}
     </ul>
+  `;
+}
+
+/** Links to the open items of the employer, and to the changes that the service lacks. */
+function waitingFor(
+  { employer_id, computation, undelivered_changes: { waiting, rejected } }: Payroll,
+  { may }: Visit,
+): Content {
+  const items = computation?.open_items ?? 0;
+  const changes = (state: string) => address('/changes', { employer_id, state });
+  const isVisible = may('changes:read');
+  return html`
+    ${items > 0 && html`<li class="soft"><a href=${address('/open-items', { employer_id })}>${counted(items, 'open item')}</a></li>`}
+    ${isVisible && rejected > 0 && html`<li><a href=${changes('rejected')}>${`${counted(rejected, 'change')} rejected`}</a></li>`}
+    ${isVisible && waiting > 0 && html`<li class="soft"><a href=${changes('pending')}>${`${counted(waiting, 'change')} not delivered yet`}</a></li>`}
+  `;
+}
+
+/** Links to the missing parts of the setup. The next pay dates can wait until a payroll has the last one. */
+function stepsOf(payroll: Payroll, isFirst: boolean): Html[] {
+  const due = payroll.missing.filter((what) =>
+    what === 'next_pay_dates' ? payroll.next_pay_date === null : isFirst,
+  );
+  return due.map((what) => html`<li><a href=${STEPS[what][1](payroll)}>${STEPS[what][0]}</a></li>`);
+}
+
+/** Lists, folded, the pay schedules that end soon but have a pay date after the one that is due. */
+function endingSchedules(all: readonly Payroll[]): Html | null {
+  const ending = all.filter(
+    ({ missing, next_pay_date }) => missing.includes('next_pay_dates') && next_pay_date !== null,
+  );
+  if (ending.length === 0) return null;
+  const [label, path] = STEPS.next_pay_dates;
+  const endOf = ({ last_pay_date }: Payroll) => last_pay_date && ` after ${dayText(last_pay_date)}`;
+  return html`
+    <details id="ending">
+      <summary>${`${counted(ending.length, 'pay schedule')} ${ending.length === 1 ? 'ends' : 'end'} within 60 days`}</summary>
+      <ul>${ending.map((payroll) => html`<li>${scheduleOf(payroll)}: <a href=${path(payroll)}>${label}</a>${endOf(payroll)}</li>`)}</ul>
+    </details>
   `;
 }

@@ -44,7 +44,7 @@ export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]
 }
 
 /** Reports whether a step can wait: a payroll with a pay date can be finished without the dates after it. */
-export function canWait(step: Missing, { pay_date }: Payroll): boolean {
+function canWait(step: Missing, { pay_date }: Payroll): boolean {
   return step === 'next_pay_dates' && pay_date !== null;
 }
 

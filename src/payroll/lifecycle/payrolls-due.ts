@@ -5,6 +5,7 @@ import { employersWithSyncs } from '../../census/syncs.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
+import { type UndeliveredChanges, undeliveredChanges } from '../../employment/changes.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
 import { type ApprovedLines, approvedLines } from '../records/approvals.ts';
 import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
@@ -62,6 +63,7 @@ export type PayrollDue = {
   /** The voided run that a new one would repeat. */
   voided_run_id: string | null;
   missing: Missing[];
+  undelivered_changes: UndeliveredChanges;
   computation: (StoredComputation & { is_outdated: boolean }) | null;
 };
 
@@ -79,7 +81,7 @@ export async function payrollsDue(
 ): Promise<PayrollDue[]> {
   const today = utcDay(now);
   // One after the other, each query would wait for its turn while a run is computed.
-  const [schedules, codes, policies, approving, rosters, censuses, syncing, lastDates, runs] =
+  const [schedules, codes, policies, approving, rosters, censuses, syncing, undelivered, lastDates, runs] =
     await Promise.all([
       schedulesByEmployer(db, employers),
       employersWithCodes(db, employers),
@@ -88,6 +90,7 @@ export async function payrollsDue(
       employersInRoster(db, employers),
       employersWithCensus(db, employers),
       employersWithSyncs(db, employers),
+      undeliveredChanges(db, employers),
       lastPayDates(db, employers),
       currentRegularRuns(db, employers, today),
     ]);
@@ -143,11 +146,15 @@ export async function payrollsDue(
   });
   const repeated = await voidedRuns(db, due);
   return due
-    .map((row) => ({ ...row, voided_run_id: repeated.get(sortKeyOf(row)) ?? null }))
+    .map((row) => ({
+      ...row,
+      voided_run_id: repeated.get(sortKeyOf(row)) ?? null,
+      undelivered_changes: undelivered.get(row.employer_id) ?? { waiting: 0, rejected: 0 },
+    }))
     .toSorted((row, other) => (sortKeyOf(row) < sortKeyOf(other) ? -1 : 1));
 }
 
-type Due = Omit<PayrollDue, 'voided_run_id'>;
+type Due = Omit<PayrollDue, 'voided_run_id' | 'undelivered_changes'>;
 
 /** Returns the run voided last of each payroll that has no other run, by its sort key. */
 async function voidedRuns(db: Db, due: readonly Due[]): Promise<Map<string, string>> {
