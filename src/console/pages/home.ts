@@ -120,7 +120,7 @@ function tabs(all: readonly Payroll[], { query }: Visit): Html {
 
 /** Lists the checks that fail in several payrolls, each with a link to these payrolls. */
 function sharedChecks(all: readonly Payroll[], { query }: Visit): Html | null {
-  const failed = all.flatMap(({ computation }) => computation?.failed ?? []);
+  const failed = all.flatMap(failedOf);
   const shared = [...Map.groupBy(failed, ({ check_id }) => check_id)].filter(([, each]) => each.length > 1);
   if (shared.length === 0) return null;
   const link = ([check, { length }]: (typeof shared)[number]) =>
@@ -132,8 +132,13 @@ function sharedChecks(all: readonly Payroll[], { query }: Visit): Html | null {
   `;
 }
 
-function fails({ computation }: Payroll, check: string): boolean {
-  return computation?.failed.some(({ check_id }) => check_id === check) === true;
+/** Returns the failed checks of a payroll that nobody has accepted. The approval of a ready one accepts its failed checks. */
+function failedOf({ state: now, computation }: Payroll) {
+  return now === 'ready' ? [] : (computation?.failed ?? []);
+}
+
+function fails(payroll: Payroll, check: string): boolean {
+  return failedOf(payroll).some(({ check_id }) => check_id === check);
 }
 
 /** The button that starts every payroll, so that the list shows what each needs. */
@@ -187,7 +192,9 @@ function stateOf({ state: now, computation, voided_run_id }: Payroll, visit: Vis
     return withNote(word, html`<small><a href=${runPath(voided_run_id)}>Its run was voided</a></small>`);
   if (computation === null) return word;
   const { position, computed_at } = computation;
-  const note = `Computed ${age(computed_at, visit.now)}`;
+  // A computation may end while the list is read.
+  const isAfter = Date.parse(computed_at) > visit.now.getTime();
+  const note = `Computed ${isAfter ? 'just now' : age(computed_at, visit.now)}`;
   return withNote(word, html`<small title=${`Ledger position ${count(position)}`}>${note}</small>`);
 }
 
@@ -215,7 +222,9 @@ function amountOf(payroll: Payroll): Content {
 function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
   const { computation, run_id } = payroll;
   const { problem = null, failed = [], warned = [] } = computation ?? {};
-  const findings = failed.map(
+  const open = failedOf(payroll);
+  const accepted = failed.length - open.length;
+  const findings = open.map(
     ({ check_id, count: number }) =>
       html`<li><a href=${run_id !== null && findingPath(run_id, check_id)}>${titleOfCheck(check_id)}</a>${number > 1 && html`<span class="soft">${` (${count(number)})`}</span>`}</li>`,
   );
@@ -223,6 +232,7 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
     <ul class="problems">
       ${problem !== null && html`<li>${`The run cannot be computed: ${problem}.`}</li>`}
       ${findings}
+      ${accepted > 0 && html`<li class="soft">${`${counted(accepted, 'failed check')} accepted`}</li>`}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
       ${payroll.state !== 'finalized' && isFirst && waitingFor(payroll, visit)}
       ${visit.may('runs:write') && stepsOf(payroll, isFirst)}
