@@ -62,51 +62,41 @@ async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): P
   return (await itemsIn(db, body(place, { adjustments: 'include', ...changes }))).map(briefItem);
 }
 
-const LATE: [rule: string, expected: string[], sent: string, fields: Changes][] = [
-  [
-    'an amount that changed is adjusted run by run',
-    ['a r1 2.50 0.00 retro_pre_tax', 'a r2 2.50 0.00 retro_pre_tax'],
-    '2026-01-30',
+/** A version of January 30, and the adjustments of both runs. */
+const LATE: Record<string, [fields: Changes, ...expected: string[]]> = {
+  'an amount that changed is adjusted run by run': [
     { member_contribution: '12.50' },
+    ...['a r1 2.50 0.00 retro_pre_tax', 'a r2 2.50 0.00 retro_pre_tax'],
   ],
-  [
-    'only the employer amount may differ',
-    ['a r1 0.00 1.00', 'a r2 0.00 1.00'],
-    '2026-01-30',
-    { employer_contribution: '1' },
-  ],
-  [
-    'a change is adjusted from its start date',
-    ['a r2 2.00 0.00 retro_pre_tax'],
-    '2026-01-30',
+  'only the employer amount may differ': [{ employer_contribution: '1' }, 'a r1 0.00 1.00', 'a r2 0.00 1.00'],
+  'a change is adjusted from its start date': [
     { member_contribution: '12', effective_start: '2026-01-17' },
+    'a r2 2.00 0.00 retro_pre_tax',
   ],
-  ['a version sent before the first changes nothing', [], '2025-11-01', { member_contribution: '99' }],
-  [
-    'a corrected taxability is collected under one and refunded under the other',
-    [1, 2].flatMap((run) => [`a r${run} 10.00 0.00`, `a r${run} -10.00 0.00 retro_refund`]),
-    '2026-01-30',
+  'a corrected taxability is collected under one and refunded under the other': [
     { taxability: 'post_tax' },
+    ...[1, 2].flatMap((run) => [`a r${run} 10.00 0.00`, `a r${run} -10.00 0.00 retro_refund`]),
   ],
-  ['equal amounts change nothing', [], '2026-01-30', { description: 'Gold' }],
-  [
-    'a refund has the flags of the amount of today',
-    [
-      'a r1 -12.00 0.00 frequency_mismatch negative retro_refund',
-      'a r2 -12.00 0.00 frequency_mismatch negative retro_refund',
-    ],
-    '2026-01-30',
+  'equal amounts change nothing': [{ description: 'Gold' }],
+  'a refund has the flags of the amount of today': [
     { member_contribution: '-1.00', period: 'weekly' },
+    ...[1, 2].map((run) => `a r${run} -12.00 0.00 frequency_mismatch negative retro_refund`),
   ],
-];
+};
 
-for (const [rule, expected, sent, fields] of LATE) {
+for (const [rule, [fields, ...expected]] of Object.entries(LATE)) {
   t.test(`after the fact: ${rule}`, async (t) => {
     const db = await staged(t);
-    await send(db, election(sent, fields));
+    await send(db, election('2026-01-30', fields));
     t.strictSame(await adjustments(db), expected);
   });
 }
+
+t.test('a version sent before the first changes nothing', async (t) => {
+  const db = await staged(t);
+  await send(db, election('2025-11-01', { member_contribution: '99' }));
+  t.strictSame(await adjustments(db), []);
+});
 
 t.test('a deduction with a late end is refunded', async (t) => {
   const db = await staged(t);

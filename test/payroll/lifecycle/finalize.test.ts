@@ -180,60 +180,38 @@ test('events recorded during finalizing have later positions than the run', asyn
   t.match(await verified(db, 'r'), { identical: true });
 });
 
-const CODE = {
-  line_of_coverage: 'medical',
-  taxability: null,
-  side: 'employee',
-  code: 'M',
-  treatment: null,
-} as const;
+const CODE = { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'M' } as const;
+const setCode = (db: Db, employer?: string) => setCodes(db, [{ ...CODE, treatment: null }], employer);
 
-const interferences: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
-  ['another run of the employer is finalized', (db) => finalized(db, 'other', body(1)), 'changed'],
-  [
-    'another run of the pay date is finalized',
-    (db) => finalized(db, 'other', body(2, { pay_group: 'north' })),
-    'date-taken',
-  ],
-  ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
-  ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
-  [
-    'deductions taken of an earlier run are reported',
-    (db) => taken(db, 'r0', { employee_id: 'e', amount: '1.00' }),
-    'changed',
-  ],
-  ["the employer's codes change", (db) => setCodes(db, [CODE]), 'changed'],
-  ['the run is deleted', (db) => transact(db, (trx) => deleteRun(trx, 'r', ACTING)), 'unknown'],
-  [
-    'the run is deleted, and another one is created with its id',
-    async (db) => {
-      await transact(db, (trx) => deleteRun(trx, 'r', ACTING));
-      await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
-    },
-    'changed',
-  ],
-  [
-    'written lines are deleted',
-    (db) =>
-      transact(db, (trx) =>
-        trx
-          .deleteFrom('run_employees')
-          .where('freeze_id', 'in', trx.selectFrom('run_freezes').select('freeze_id'))
-          .where('employee_id', '=', 'f')
-          .execute(),
-      ),
-    'changed',
-  ],
-  ['another run is created', (db) => put(db, 'other', body(3)), 'finalized'],
-  [
-    'a run of a second employer is finalized',
-    (db) => finalized(db, 'o', body(2, { employer_id: 'other' })),
-    'finalized',
-  ],
-  ["another employer's codes change", (db) => setCodes(db, [CODE], 'other'), 'finalized'],
-];
+/** The outcome of finalizing, and what happens during it. */
+const INTERFERENCES: Record<string, (db: Db) => Promise<unknown>> = {
+  'changed: another run of the employer is finalized': (db) => finalized(db, 'other', body(1)),
+  'date-taken: another run of the pay date is finalized': (db) =>
+    finalized(db, 'other', body(2, { pay_group: 'north' })),
+  'not-open: the run itself is finalized': (db) => finalize(db, 'r'),
+  'changed: the previous run is voided': (db) => voided(db, 'r0'),
+  'changed: deductions taken of an earlier run are reported': (db) =>
+    taken(db, 'r0', { employee_id: 'e', amount: '1.00' }),
+  "changed: the employer's codes change": (db) => setCode(db),
+  'unknown: the run is deleted': (db) => transact(db, (trx) => deleteRun(trx, 'r', ACTING)),
+  'changed: the run is deleted, and another one is created with its id': async (db) => {
+    await transact(db, (trx) => deleteRun(trx, 'r', ACTING));
+    await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
+  },
+  'changed: written lines are deleted': (db) =>
+    transact(db, (trx) => {
+      const freezes = trx.selectFrom('run_freezes').select('freeze_id');
+      const lines = trx.deleteFrom('run_employees').where('freeze_id', 'in', freezes);
+      return lines.where('employee_id', '=', 'f').execute();
+    }),
+  'finalized: another run is created': (db) => put(db, 'other', body(3)),
+  'finalized: a run of a second employer is finalized': (db) =>
+    finalized(db, 'o', body(2, { employer_id: 'other' })),
+  "finalized: another employer's codes change": (db) => setCode(db, 'other'),
+};
 
-for (const [what, work, outcome] of interferences) {
+for (const [name, work] of Object.entries(INTERFERENCES)) {
+  const [outcome = '', what] = name.split(': ');
   onEitherEngine(`if ${what} during finalizing, the result is ${outcome}`, async (t) => {
     const db = await staged(t);
     await finalized(db, 'r0', body(0));

@@ -189,70 +189,37 @@ test('an item with an employer amount only is taken or held', async (t, db) => {
   t.match(await briefs(db, { state: 'take' }), ['opening o2 0.00 take']);
 });
 
-/** The kind of item, the fields of the decision, and the field that is refused with its rule. */
-type Refusal = [
-  name: string,
-  Partial<RequestedDecision>,
-  path: string,
-  rule: RegExp,
-  kind?: ShownItem['kind'],
-];
-
-const REFUSED: Refusal[] = [
-  [
-    'a part above what is outstanding',
-    { action: 'take', amount: '4.01' },
-    'amount',
-    /^must be from 0\.01 to 4\.00/,
-  ],
-  ['a part of nothing', { action: 'take', amount: '0' }, 'amount', /^must be from 0\.01/],
-  [
-    'a part with the other sign',
-    { action: 'take', amount: '1.00' },
-    'amount',
-    /^must be from -1\.00 to -0\.01/,
-    'adjustment',
-  ],
-  [
-    'a payment above what is outstanding',
-    { action: 'paid_directly', amount: '9', paid_on: TODAY },
-    'amount',
-    /4\.00/,
-  ],
-  ['a payment without an amount', { action: 'paid_directly', paid_on: TODAY }, 'amount', /^is required/],
-  ['a payment without a date', { action: 'paid_directly', amount: '1.00' }, 'paid_on', /^is required/],
-  [
-    'a payment tomorrow',
-    { action: 'paid_directly', amount: '1.00', paid_on: '2026-07-11' },
-    'paid_on',
-    /after today/,
-  ],
-  [
-    'a take before today',
-    { action: 'take', not_before: '2026-07-09' },
-    'not_before',
-    /before today, 2026-07-10/,
-  ],
-  ['a hold until before today', { action: 'hold', until: '2026-07-09' }, 'until', /before today/],
-  ['a take with an end', { action: 'take', until: TODAY }, 'until', /^must be omitted for take/],
-  [
-    'a write-off of a part',
-    { action: 'write_off', amount: '1.00' },
-    'amount',
-    /^must be omitted for write_off/,
-  ],
-  [
-    'an unknown item',
-    { action: 'take', item_id: 'arrears:r9:e:a:medical:post_tax' },
-    'item_id',
-    /must be an open item/,
-  ],
-  ['no item id', { action: 'take', item_id: 'x' }, 'item_id', /must be an open item/],
-  ['an item and an employee', { action: 'hold', employee_id: 'e' }, 'employee_id', /omitted with item_id/],
-];
+/** What is refused, its field, the beginning of the rule → the fields of the decision on arrears or an adjustment. */
+const REFUSED: Record<string, Partial<RequestedDecision> & { kind?: ShownItem['kind'] }> = {
+  'a part above what is outstanding: amount must be from 0.01 to 4.00': { action: 'take', amount: '4.01' },
+  'a part of nothing: amount must be from 0.01': { action: 'take', amount: '0' },
+  'a part with the other sign: amount must be from -1.00 to -0.01': {
+    ...{ kind: 'adjustment', action: 'take', amount: '1.00' },
+  },
+  'a payment above what is outstanding: amount must be from 0.01 to 4.00': {
+    ...{ action: 'paid_directly', amount: '9', paid_on: TODAY },
+  },
+  'a payment without an amount: amount is required': { action: 'paid_directly', paid_on: TODAY },
+  'a payment without a date: paid_on is required': { action: 'paid_directly', amount: '1.00' },
+  'a payment tomorrow: paid_on must not be after today': {
+    ...{ action: 'paid_directly', amount: '1.00', paid_on: '2026-07-11' },
+  },
+  'a take before today: not_before must not be before today, 2026-07-10': {
+    ...{ action: 'take', not_before: '2026-07-09' },
+  },
+  'a hold until before today: until must not be before today': { action: 'hold', until: '2026-07-09' },
+  'a take with an end: until must be omitted for take': { action: 'take', until: TODAY },
+  'a write-off of a part: amount must be omitted for write_off': { action: 'write_off', amount: '1.00' },
+  'an unknown item: item_id must be an open item': {
+    ...{ action: 'take', item_id: 'arrears:r9:e:a:medical:post_tax' },
+  },
+  'no item id: item_id must be an open item': { action: 'take', item_id: 'x' },
+  'an item and an employee: employee_id must be omitted with item_id': { action: 'hold', employee_id: 'e' },
+};
 
 test('an impossible decision is refused with its field, and nothing is recorded', async (t, db) => {
-  for (const [name, fields, path, rule, kind = 'arrears'] of REFUSED) {
+  for (const [name, { kind = 'arrears', ...fields }] of Object.entries(REFUSED)) {
+    const [, path, rule] = /: (\w+) (.*)$/.exec(name) ?? [];
     const refused = await decide(db, kind, fields as RequestedDecision);
     t.match(refused, { outcome: 'refused', problems: [{ path: `decisions[0].${path}`, rule }] }, name);
   }
