@@ -87,6 +87,9 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
 
   await page.getByRole('link', { name: 'Add a pay schedule' }).click();
   await page.getByRole('combobox', { name: 'Year of the pay dates' }).selectOption('2026');
+  await click(page, 'Save pay schedule');
+  const missing = 'Pay dates are missing: generate them, or add a row';
+  await page.getByRole('alert').filter({ hasText: missing }).waitFor();
   await click(page, 'Generate');
   await page.getByRole('link', { name: 'One pay date of the year' }).waitFor();
   await page.getByLabel('One pay date of the year').fill('2026-01-02');

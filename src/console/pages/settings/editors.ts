@@ -65,6 +65,9 @@ type EditedSchedule = Edited & {
   readonly isGenerated?: boolean;
 };
 
+/** The rows of a schedule as a whole. */
+const PAY_DATES = { path: 'pay_dates', place: { id: 'schedule', label: 'Pay dates' } } as const;
+
 export function editorPages({ page, action }: Console): void {
   page(SCHEDULE.path, 'runs:write', async ({ api, query, today }) => {
     const { employer_id = '', year = today.slice(0, 'YYYY'.length), pay_frequency, pay_group } = query;
@@ -143,6 +146,11 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
     const problem = problemOf(new Refusal('INVALID_REQUEST', '', generated));
     return scheduleForm(opened, { ...edited, problem });
   }
+  if (command === 'save' && edited.rows.length === 0) {
+    const wrong = { path: PAY_DATES.path, rule: 'are missing: generate them, or add a row' };
+    const problem = problemOf(new Refusal('INVALID_REQUEST', '', { problems: [wrong] }));
+    return scheduleForm(opened, { ...edited, problem });
+  }
   const all = await schedulesOf(api, employer_id, year);
   const at = all.findIndex((schedule) => settings.isFor(schedule, opened.known));
   const saved = all[at] ?? null;
@@ -185,6 +193,7 @@ function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSched
     },
     back: address('/settings', { employer_id }),
     placeOf: (path) => {
+      if (path === PAY_DATES.path) return PAY_DATES.place;
       const [, at, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
       return rest !== undefined && Number(at) === index ? placeOfRest(rest) : placeInRule(path);
     },
@@ -215,7 +224,7 @@ function placeOfRest(rest: string): Place {
   if (rest === '.pay_group') return { id: 'pay_group', label: 'Pay group' };
   // A problem of the whole schedule: another one has the same key.
   if (rest === '' || rest === '.pay_frequency') return { id: 'pay_frequency', label: 'Pay frequency' };
-  return { id: 'schedule', label: 'Pay dates' };
+  return PAY_DATES.place;
 }
 
 /** Returns the most common pay frequency of the employees that has no schedule in the year. */
