@@ -60,6 +60,7 @@ t.test('a run and an employee are printed in light colors without controls', asy
     await page.emulateMedia({ media: 'print' });
     t.equal(await page.locator('nav, form, .actions').filter({ visible: true }).count(), 0, path);
     t.ok(await page.locator('.employee, table').first().isVisible(), path);
+    t.notMatch(await page.locator('main').innerText(), /Show all|Open these lines|Report deductions taken/);
     t.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
     await page.emulateMedia({ media: null });
   }

@@ -156,6 +156,12 @@ t.test('approve as a manager on a phone: three interactions, then the specialist
 
   const token = await personWith('bob@example.com', ...ROLES['payroll-manager']);
   const manager = await opened('/', { token, width: 390 });
+  const name = manager.locator('.user [href="/sessions"]');
+  const isWhole = await name.evaluate((link) => {
+    link.textContent = 'dana.whitfield@example.com';
+    return link.scrollWidth <= link.clientWidth;
+  });
+  t.ok(isWhole, 'the name of the user is not cut');
   const { use, fill, used } = counting(manager);
   await use('link', /^Approve the payroll of acme/);
   await manager.getByRole('heading', { name: 'Totals to finalize' }).waitFor();

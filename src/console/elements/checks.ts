@@ -121,7 +121,7 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
   const flagged = (flag: string): Fixed => ({ example, all: `${links.address(path, { flag })}#lines` });
   const override = (employee_id: string) => {
     const path = links.address(links.runPath(id, '/override'), { employee_id });
-    return html`<a href=${path}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
+    return html`<a class="on-screen" href=${path}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
   };
   const items = (example: (text: string) => Html): Fixed => ({
     example,
@@ -280,7 +280,7 @@ function checkOf(check: Check, { may, caller }: Visit, fixes: Fixes, accepting?:
       <p class="what">
         ${isChoice(check, accepting) ? choiceOf(check, accepting) : html`${state(result)} <strong>${titleOfCheck(id)}</strong>`}
         ${number > 1 && html`<span class="soft">${`(${count(number)})`}</span>`}
-        ${isLinked && all !== undefined && html`<a href=${all}>${label}</a>`}
+        ${isLinked && all !== undefined && html`<a class="on-screen" href=${all}>${label}</a>`}
       </p>
       <p>${advice}</p>
       ${!isLinked && html`<p class="hint">${obstacle}</p>`}

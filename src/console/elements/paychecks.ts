@@ -58,7 +58,7 @@ export function paycheckTable(paychecks: readonly Paycheck[], employee_id: strin
   const report: Column<Paycheck> = [
     html`<span class="hidden-label">Action</span>`,
     ({ run_id, pay_date }) =>
-      html`<a href=${address(runPath(run_id, '/taken'), { employee_id })}>${'Report deductions taken'}<span class="hidden-label">${` on ${pay_date}`}</span></a>`,
+      html`<a class="on-screen" href=${address(runPath(run_id, '/taken'), { employee_id })}>${'Report deductions taken'}<span class="hidden-label">${` on ${pay_date}`}</span></a>`,
   ];
   return table(paychecks, { caption: 'Last paychecks', stacked: true }, [
     ['Pay date', ({ run_id, pay_date }) => payDateLink(run_id, pay_date, employee_id), 'name'],

@@ -57,7 +57,7 @@ function paycheck(lines: readonly Line[], run: { run_id: string; pay_date: strin
         ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
         ['Why', whyOf, 'wide'],
       ])}
-      <p><a href=${runEmployeePath(run.run_id, employee_id)}>Open these lines in the run</a></p>
+      <p class="on-screen"><a href=${runEmployeePath(run.run_id, employee_id)}>Open these lines in the run</a></p>
     </div>
   `;
 }

@@ -54,7 +54,7 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
   const same = employees.employees - employees.different;
   const unfold =
     same > 0 &&
-    html`<p><a href=${`${address(path, { ...selected(query), all: 'true', page: undefined })}#employees`}>${`Show ${counted(same, 'employee')} without a difference`}</a></p>`;
+    html`<p class="on-screen"><a href=${`${address(path, { ...selected(query), all: 'true', page: undefined })}#employees`}>${`Show ${counted(same, 'employee')} without a difference`}</a></p>`;
   return html`
     <div>
       ${filters(path, query)}
@@ -114,7 +114,7 @@ function rowOf(employee: Employee, runId: string, may: Visit['may']): Html {
         </span>
       </summary>
       <div class="lines-of" aria-live="polite"><p class="soft">Loading the lines …</p></div>
-      ${may('ledger:read') && html`<p><a href=${pathOf('/employees', id) ?? address('/ledger', { employee_id: id })}>Employment and deductions of this employee</a></p>`}
+      ${may('ledger:read') && html`<p class="on-screen"><a href=${pathOf('/employees', id) ?? address('/ledger', { employee_id: id })}>Employment and deductions of this employee</a></p>`}
     </details>
   `;
 }

@@ -89,7 +89,7 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
   return html`
     <section id="lines" aria-labelledby="lines-title">
       <h2 id="lines-title">${employee_id === undefined ? 'Lines' : `Lines of ${employee_id}`}</h2>
-      <p><a href=${`${path}#employees`}>All employees</a></p>
+      <p class="on-screen"><a href=${`${path}#employees`}>All employees</a></p>
       ${tabs(query, path)}
       <form class="fields" method="get" action=${`${path}#lines`} role="search" aria-label="Lines">
         ${query.kind !== undefined && html`<input type="hidden" name="kind" value=${query.kind} />`}
@@ -232,7 +232,7 @@ function lineOf(line: Line, options: Options): Html {
 /** Links to the form that overrides the amounts of a line of an open run. */
 function overrideLink({ employee_id, deduction_id }: Line, { runId, isOpen, may }: Options): Content {
   if (runId === undefined || isOpen !== true || may?.('runs:write') !== true) return null;
-  return html`<p><a href=${overridePath(runId, { employee_id, deduction_id })}>Override the amounts …</a></p>`;
+  return html`<p class="on-screen"><a href=${overridePath(runId, { employee_id, deduction_id })}>Override the amounts …</a></p>`;
 }
 
 /** `changed from $57.69`, `replaced, was $57.69`. */

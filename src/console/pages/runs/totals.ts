@@ -124,7 +124,7 @@ function openItems({ open_items, employer_id }: Computed): Html {
     ['Employee amount', (sum) => money(sum.member_amount), 'number'],
     ['Employer amount', (sum) => money(sum.employer_amount), 'number'],
   ]);
-  return html`<section>${list}<p><a href=${itemsPath({ employer_id })}>Decide about open items</a></p></section>`;
+  return html`<section>${list}<p class="on-screen"><a href=${itemsPath({ employer_id })}>Decide about open items</a></p></section>`;
 }
 
 function onOtherSchedules({ on_other_schedules: groups }: Computed): Html {
