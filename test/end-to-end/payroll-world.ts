@@ -10,7 +10,7 @@ import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
 import { dateOf, EMPLOYER } from '../support/payroll.ts';
 
-export type Fields = Record<string, unknown>;
+type Fields = Record<string, unknown>;
 // biome-ignore lint/suspicious/noExplicitAny: call() checks every response against the reference.
 export type Json = any;
 

@@ -6,15 +6,12 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
-import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
-import type { Finalized } from '../../../src/payroll/lifecycle/finalize.ts';
 import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
 import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
-import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import { acting } from '../../support/audit.ts';
 import {
   body,
@@ -23,7 +20,6 @@ import {
   employment,
   event,
   finalize,
-  type Given,
   linesOf,
   put,
   send,
@@ -44,7 +40,6 @@ import {
   type ModelRun,
   type ModelTaken,
   type ModelVersion,
-  type Pair,
   printed,
   refusalOf,
 } from './model.ts';
@@ -240,8 +235,6 @@ const asked: fc.Arbitrary<RunBody> = fc
     });
   });
 
-export type Assigning = Parameters<typeof assignDeduction>[1];
-
 export type Step =
   | { does: 'send'; message: Message }
   | { does: 'correct'; correction: Correction }
@@ -300,18 +293,18 @@ export class SmallWorld {
   readonly openings: ModelOpening[] = [];
   readonly itemDecisions: ModelItemDecision[] = [];
   readonly schedules: number;
-  protected readonly db: Db;
-  protected readonly prefix: string;
+  readonly #db: Db;
+  readonly #prefix: string;
   readonly #messages: Message[] = [];
   #put = 0;
   #reports = 0;
   /** The date of receipt of the roster's reports. */
-  protected today: string;
+  #today: string;
 
   constructor(db: Db, prefix: string, schedules: number, today = '2025-12-01') {
-    this.today = today;
-    this.db = db;
-    this.prefix = prefix;
+    this.#today = today;
+    this.#db = db;
+    this.#prefix = prefix;
     this.schedules = schedules;
   }
 
@@ -328,7 +321,7 @@ export class SmallWorld {
     });
     const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
     for (const employer of this.schedules > 0 ? ['acme', 'other'] : [])
-      await this.schedule(this.id(employer), both.slice(0, this.schedules));
+      await setSchedules(this.#db, both.slice(0, this.schedules), this.id(employer));
     for (const employee of ['e0', 'e1', 'e2'])
       await this.learn({
         employee,
@@ -355,7 +348,7 @@ export class SmallWorld {
       case 'take':
         return this.#take(one);
       case 'wait':
-        this.today = one.day;
+        this.#today = one.day;
         return;
       case 'open':
         return this.#open(one);
@@ -370,7 +363,7 @@ export class SmallWorld {
     const final = this.runs.filter((run) => !run.voided);
     const run = final[which % Math.max(1, final.length)];
     if (run === undefined) return;
-    await this.cancel(run.id);
+    await voided(this.#db, run.id);
     run.voided = true;
   }
 
@@ -393,7 +386,8 @@ export class SmallWorld {
         taxability: line.election.taxability,
       }),
     };
-    await this.report(run.id, row);
+    const recorded = await taken(this.#db, run.id, row);
+    if (!recorded.ok) throw new Error(JSON.stringify(recorded.problems));
     this.taken.push({ run: run.id, employee: line.employee, line: lineKeyOf(line), amount });
   }
 
@@ -403,7 +397,7 @@ export class SmallWorld {
     const version = open[which % Math.max(1, open.length)];
     if (version === undefined) return;
     const ofDeduction = this.versions.filter(({ deduction }) => deduction === version.deduction);
-    await this.settle(version.deduction, ofDeduction.indexOf(version) + 1, decided);
+    await decide(this.#db, version.deduction, ofDeduction.indexOf(version) + 1, decided);
     this.decisions.push({ position: await this.position(), of: version.position, decision: decided });
   }
 
@@ -416,9 +410,11 @@ export class SmallWorld {
     // Two equal ones in a row are one.
     const reason = `assignment ${this.assignments.length}`;
     const assigning = { deductionId: deduction, employerId, effectiveOn: from, reason };
-    const assignment = { deduction, employer: employerId, from: from ?? this.today };
-    const refused = refusalOf(this, assignment, this.today);
-    deepStrictEqual(await this.assign(assigning), refused ?? 'assigned');
+    const assignment = { deduction, employer: employerId, from: from ?? this.#today };
+    const refused = refusalOf(this, assignment, this.#today);
+    const assigned = await assignDeduction(this.#db, assigning, this.#acting());
+    const outcome = assigned.outcome === 'taken' ? assigned.by.toSorted() : assigned.outcome;
+    deepStrictEqual(outcome, refused ?? 'assigned');
     if (refused === null) this.assignments.push({ ...assignment, position: await this.position() });
   }
 
@@ -443,7 +439,7 @@ export class SmallWorld {
       ...(start === null ? {} : { effective_start: `${start}T05:31:56Z` }),
       ...(end === null ? {} : { effective_end: `${end}T00:00:00Z` }),
     };
-    await this.deliver(event(id, time, { ...content, employee_id, ...dates }));
+    await send(this.#db, event(id, time, { ...content, employee_id, ...dates }));
     this.versions.push({
       position: await this.position(),
       deduction: id,
@@ -462,14 +458,14 @@ export class SmallWorld {
 
   /** Records a report. The ledger does not store a census row that changes nothing. */
   async learn({ employee, employer, passed, fact: { source, ...given } }: Report): Promise<void> {
-    this.today = daysAfter(this.today, passed);
+    this.#today = daysAfter(this.#today, passed);
     const named = { ...given, employee_id: this.id(employee), employer_id: this.id(employer) };
     const before = await this.position();
-    const from = { source, source_id: `${this.prefix}-${this.#reports++}` };
-    await transact(this.db, (trx) => recordFacts(trx, [named], from, `${this.today}T12:00:00.000Z`));
+    const from = { source, source_id: `${this.#prefix}-${this.#reports++}` };
+    await transact(this.#db, (trx) => recordFacts(trx, [named], from, `${this.#today}T12:00:00.000Z`));
     const position = await this.position();
     if (position === before) return;
-    this.facts.push({ ...stated(named), source, received: this.today, position });
+    this.facts.push({ ...stated(named), source, received: this.#today, position });
   }
 
   /** Creates a run and returns its lines from the ledger and from the model. */
@@ -479,13 +475,13 @@ export class SmallWorld {
     const run = runUnder(checked.run, []);
     this.#put += 1;
     const id = this.id(`run${this.#put}`);
-    await this.store(id, this.#named(given));
+    await put(this.#db, id, this.#named(given));
     return this.#compared(id, run, new Map());
   }
 
   async #compared(id: string, run: Run, overrides: ModelRun['overrides']): Promise<Compared> {
     const { roster, shared, lines } = modelOf(this, id, run, overrides);
-    const is = (await this.shown(id)).map((line) => printed(modelLine(line)));
+    const is = (await linesOf(this.#db, id)).map((line) => printed(modelLine(line)));
     const compared = { id, run, voided: false, roster, shared, lines, overrides };
     const decisions = this.itemDecisions.length;
     return { ...compared, decisions, is: is.sort(), should: lines.map(printed).sort() };
@@ -500,9 +496,11 @@ export class SmallWorld {
       assertSame(compared);
     }
     const { is: _, should: __, ...run } = compared;
-    const outcome = await this.freeze(run.id);
+    const { outcome } = await finalize(this.#db, run.id);
     if (outcome === 'finalized') this.runs.push(run);
-    else if (outcome === 'date-taken') await this.remove(run.id);
+    // A pay date has one open run.
+    else if (outcome === 'date-taken')
+      await transact(this.#db, (trx) => deleteOpenRun(trx, run.id, this.#acting()));
     else throw new Error(outcome);
   }
 
@@ -512,7 +510,10 @@ export class SmallWorld {
     if (overriding === null || among.length === 0) return new Map();
     const { place, member, employer } = overriding;
     const { employee, deduction } = among[place % among.length] as ModelVersion;
-    await this.override(id, employee, deduction, { member, employer });
+    const of = { runId: id, employeeId: employee, deductionId: deduction };
+    const amounts = { member, employer, reason: 'a test' };
+    const { outcome } = await overrideAmounts(this.#db, of, amounts, this.#acting());
+    if (outcome !== 'created') throw new Error(outcome);
     return new Map([[`${employee} ${deduction}`, { member, employer }]]);
   }
 
@@ -529,9 +530,10 @@ export class SmallWorld {
       ...account,
       ...{ id: `opening-${this.openings.length}`, employer: this.id(employer), employee: this.id(employee) },
       deduction: deduction === null ? null : this.id(deduction),
-      ...{ amounts, payDate: daysAfter(this.today, -daysAgo) },
+      ...{ amounts, payDate: daysAfter(this.#today, -daysAgo) },
     };
-    if (await this.bring(opened)) this.openings.push(opened);
+    await storeOpening(this.#db, opened, this.#acting().now);
+    this.openings.push(opened);
   }
 
   /** Decides about an outstanding item. The list of its employee's items must agree. */
@@ -541,17 +543,18 @@ export class SmallWorld {
     const employees = [...new Set(this.facts.map(({ employee_id }) => employee_id))];
     const rotated = employees.map((_, place) => employees[(which + place) % employees.length] as string);
     for (const employee of rotated) {
-      const [is, should] = await this.items(employerId, employee, this.today);
+      const [is, should] = await this.items(employerId, employee, this.#today);
       const place = which % Math.max(1, should.length);
-      const item = should[place];
-      if (item === undefined) continue;
+      const standing = should[place];
+      if (standing === undefined) continue;
       const isOfEmployee = action === 'hold' && isPart;
       const decision = isOfEmployee
-        ? holdOf(employerId, employee, days === null ? null : daysAfter(this.today, days))
-        : decisionOf(settling, employerId, item, this.today);
+        ? holdOf(employerId, employee, days === null ? null : daysAfter(this.#today, days))
+        : decisionOf(settling, employerId, standing, this.#today);
       if (decision === null) return;
-      if (await this.decide(decision, isOfEmployee ? null : (is[place] as OpenItem)))
-        this.itemDecisions.push(decision);
+      const item = isOfEmployee ? null : (is[place] as OpenItem);
+      await storeDecision(this.#db, decision, item, this.#acting().now);
+      this.itemDecisions.push(decision);
       return;
     }
   }
@@ -559,7 +562,7 @@ export class SmallWorld {
   /** Returns the outstanding items of an employee in the list of a day, of the ledger and of the model. */
   async items(employerId: string, employee: string, day: string): Promise<[OpenItem[], StandingItem[]]> {
     const should = listedItems(this, employerId, employee, day);
-    const is = await storedItems(this.db, employerId, employee, day);
+    const is = await storedItems(this.#db, employerId, employee, day);
     const [shown, expected] = [is.map(printedOpenItem), should.map(printedItem)];
     if (JSON.stringify(shown) !== JSON.stringify(expected)) throw new Different(shown, expected);
     return [is, should];
@@ -573,88 +576,17 @@ export class SmallWorld {
     )?.amount;
   }
 
-  protected now(): string {
-    return `${this.today}T12:00:00.000Z`;
-  }
-
-  /** Stores an opening item. Returns false if the ledger refuses it. */
-  protected async bring(opened: ModelOpening): Promise<boolean> {
-    await storeOpening(this.db, opened, this.now());
-    return true;
-  }
-
-  /** Records a decision. Returns false if the ledger refuses it. */
-  protected async decide(decision: ModelItemDecision, item: OpenItem | null): Promise<boolean> {
-    await storeDecision(this.db, decision, item, this.now());
-    return true;
-  }
-
-  protected async override(
-    runId: string,
-    employeeId: string,
-    deductionId: string,
-    amounts: Pair,
-  ): Promise<void> {
-    const of = { runId, employeeId, deductionId };
-    const { outcome } = await overrideAmounts(
-      this.db,
-      of,
-      { ...amounts, reason: 'a test' },
-      acting(this.now()),
-    );
-    if (outcome !== 'created') throw new Error(outcome);
-  }
-
-  protected schedule(employerId: string, schedules: readonly Schedule[]): Promise<void> {
-    return setSchedules(this.db, schedules, employerId);
-  }
-
-  protected deliver(incoming: IncomingDeduction): Promise<void> {
-    return send(this.db, incoming);
-  }
-
-  protected settle(deductionId: string, version: number, decided: 'keep' | 'drop'): Promise<void> {
-    return decide(this.db, deductionId, version, decided);
-  }
-
-  /** Returns the outcome, or the ids of the runs that took the deduction. */
-  protected async assign(assigning: Assigning): Promise<string | string[]> {
-    const assigned = await assignDeduction(this.db, assigning, acting(`${this.today}T12:00:00.000Z`));
-    return assigned.outcome === 'taken' ? assigned.by.toSorted() : assigned.outcome;
-  }
-
-  protected async store(id: string, named: RunBody): Promise<void> {
-    await put(this.db, id, named);
-  }
-
-  protected shown(id: string): Promise<LineRecord[]> {
-    return linesOf(this.db, id);
-  }
-
-  protected async freeze(id: string): Promise<Finalized['outcome']> {
-    return (await finalize(this.db, id)).outcome;
-  }
-
-  /** Deletes an open run: a pay date has one. */
-  protected async remove(id: string): Promise<void> {
-    await transact(this.db, (trx) => deleteOpenRun(trx, id, acting(this.now())));
-  }
-
-  protected cancel(id: string): Promise<void> {
-    return voided(this.db, id);
-  }
-
-  protected async report(runId: string, row: Given): Promise<void> {
-    const recorded = await taken(this.db, runId, row);
-    if (!recorded.ok) throw new Error(JSON.stringify(recorded.problems));
+  /** The author and the time of a change. */
+  #acting() {
+    return acting(`${this.#today}T12:00:00.000Z`);
   }
 
   async position(): Promise<number> {
-    return (await this.db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
+    return (await this.#db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
   }
 
   id(name: string): string {
-    return `${this.prefix}-${name}`;
+    return `${this.#prefix}-${name}`;
   }
 
   #named(given: RunBody): RunBody {
