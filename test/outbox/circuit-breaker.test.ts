@@ -3,26 +3,22 @@ import { transact } from '../../src/database/transaction.ts';
 import { applySignals, pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { client, owe, request, sendAll, sending, sendLoop } from './parts.ts';
-import { type Answer, json } from './stub-service.ts';
+import { client, owe, owing, request, sendAll, sending, sendLoop } from './parts.ts';
+import { type Answer, inTurn, json } from './stub-service.ts';
 
-const closing: [string, number, string, Record<string, string>][] = [
-  ['401', 401, '{"error":"no key"}', {}],
-  ['a redirect', 302, '', { location: '/login' }],
-  ['404 without a JSON error', 404, '<h1>Not found</h1>', {}],
-];
-for (const [name, status, body, headers] of closing) {
+const PAUSING: Record<string, [status: number, body: string, headers?: Record<string, string>]> = {
+  '401': [401, '{"error":"no key"}'],
+  'a redirect': [302, '', { location: '/login' }],
+  '404 without a JSON error': [404, '<h1>Not found</h1>'],
+};
+for (const [name, [status, body, headers = {}]] of Object.entries(PAUSING)) {
   onEitherEngine(`${name} pauses all sending, with one probe at a time every 1 s to 60 s`, async (t) => {
-    const { db, clock, received, loop } = await sending(t, (response) =>
-      response.writeHead(status, headers).end(body),
-    );
-    await owe(db, 'r-1', 'e-1');
+    const answer: Answer = (response) => response.writeHead(status, headers).end(body);
+    const { db, clock, received, loop } = await owing(t, answer);
     t.equal((await loop.runOnce()).pause, 1);
-    t.match(await readCircuitBreaker(db), {
-      state: 'paused',
-      reason: `the service responded with ${status}`,
-      paused_at: clock().toISOString(),
-    });
+    const reason = `the service responded with ${status}`;
+    const paused = { state: 'paused', reason, paused_at: clock().toISOString() };
+    t.match(await readCircuitBreaker(db), paused);
     for (const id of ['r-2', 'r-3', 'r-4']) await owe(db, id, id);
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
       clock.advance(seconds * 1_000 - 1);
@@ -50,50 +46,37 @@ onEitherEngine('the next probe reads a fixed key from its file, and sending resu
   const before = received.length;
   clock.advance(1_000);
   const steps: number[] = [];
-  for (;;) {
-    const { delivered } = await loop.runOnce();
-    if (delivered === 0) break;
-    steps.push(delivered);
-  }
-  t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each response allows one more');
+  while (steps.at(-1) !== 0) steps.push((await loop.runOnce()).delivered);
+  t.strictSame(steps, [1, 2, 4, 8, 5, 0], 'slowly at first: each response allows one more');
   t.equal(received.length - before, 20);
   t.match(await readCircuitBreaker(db), { state: 'active', reason: null, next_probe_at: null });
 });
 
 onEitherEngine('an unreadable key file leaves the old key in use', async (t) => {
-  const { db, clock, url } = await sending(t, (response, _, index) =>
-    json(response, index === 0 ? 401 : 200),
-  );
-  await owe(db, 'r-1', 'e-1');
+  const { db, clock, url } = await owing(t, inTurn(401, 200));
   const loop = sendLoop(t, db, url, clock, { client: client(t, url, `${t.testdirName}/none`) });
   await sendAll(loop);
   clock.advance(1_000);
   t.equal((await loop.runOnce()).delivered, 1);
 });
 
-for (const status of [200, 422, 429, 503, 403]) {
-  onEitherEngine(`a response ${status} to the probe resumes sending`, async (t) => {
-    const { db, clock, loop } = await sending(t, (response, _, index) =>
-      json(response, index === 0 ? 401 : status),
-    );
-    await owe(db, 'r-1', 'e-1');
+const PROBED = {
+  ...{ 200: 'active', 422: 'active', 429: 'active', 503: 'active', 403: 'active' },
+  'no response': 'paused',
+};
+for (const [answer, state] of Object.entries(PROBED)) {
+  const effect = state === 'active' ? 'resumes sending' : 'leaves sending paused';
+  onEitherEngine(`a probe with ${answer} ${effect}`, async (t) => {
+    const { db, clock, loop } = await owing(t, (response, _, index) => {
+      if (index === 0 || Number(answer) > 0) json(response, index === 0 ? 401 : Number(answer));
+      else response.socket?.resetAndDestroy();
+    });
     await sendAll(loop);
     clock.advance(1_000);
     await sendAll(loop);
-    t.match(await readCircuitBreaker(db), { state: 'active' });
+    t.match(await readCircuitBreaker(db), { state, probe_count: state === 'active' ? 0 : 1 });
   });
 }
-
-onEitherEngine('a probe without a response leaves sending paused', async (t) => {
-  const { db, clock, loop } = await sending(t, (response, _, index) =>
-    index === 0 ? json(response, 401) : response.socket?.resetAndDestroy(),
-  );
-  await owe(db, 'r-1', 'e-1');
-  await sendAll(loop);
-  clock.advance(1_000);
-  t.equal((await loop.runOnce()).retry, 1);
-  t.match(await readCircuitBreaker(db), { state: 'paused', probe_count: 1 });
-});
 
 onEitherEngine('a request that always pauses sending blocks no other request', async (t) => {
   const answer: Answer = (response, { body }) =>
@@ -110,10 +93,7 @@ onEitherEngine('a request that always pauses sending blocks no other request', a
 });
 
 onEitherEngine('the paused state survives a restart, and a clock set back does not extend it', async (t) => {
-  const { db, clock, url, received, loop } = await sending(t, (response, _, index) =>
-    json(response, index === 0 ? 401 : 200),
-  );
-  await owe(db, 'r-1', 'e-1');
+  const { db, clock, url, received, loop } = await owing(t, inTurn(401, 200));
   await sendAll(loop);
   for (const id of ['r-2', 'r-3']) await owe(db, id, id);
   t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 0, 'another loop finds it paused');

@@ -2,9 +2,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
 import type { AttemptOutcome, BodyKind } from '../../src/outbox/retry.ts';
-import type { Post } from '../../src/outbox/sender.ts';
+import type { Post, Timeouts } from '../../src/outbox/sender.ts';
 import { client, PATIENT } from './parts.ts';
-import { json, stubService } from './stub-service.ts';
+import { inTurn, json, stubService } from './stub-service.ts';
 
 const post: Post = {
   kind: 'post',
@@ -21,14 +21,12 @@ function answeredOf(outcome: AttemptOutcome) {
 }
 
 t.test('a request has the API key, its idempotency key and its content type', async (t) => {
-  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const { url, received } = await stubService(t, inTurn(200));
   const outcome = await client(t, `${url}/base/v1`).post(post, never);
   t.equal(answeredOf(outcome).status, 200);
-  const [request] = received;
-  t.equal(request?.method, 'POST');
-  t.equal(request?.path, '/base/v1/employee-changes/demographic');
-  t.equal(request?.body, '{"a":1}');
-  t.match(request?.headers, {
+  const path = '/base/v1/employee-changes/demographic';
+  t.match(received, [{ method: 'POST', path, body: '{"a":1}' }]);
+  t.match(received[0]?.headers, {
     authorization: 'Bearer key-1',
     'idempotency-key': 'r-1',
     'content-type': 'application/json',
@@ -38,7 +36,7 @@ t.test('a request has the API key, its idempotency key and its content type', as
 });
 
 t.test('a stream is sent with its known length', async (t) => {
-  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const { url, received } = await stubService(t, inTurn(200));
   async function* chunks() {
     yield Buffer.from('{"a":');
     yield Buffer.from('1}');
@@ -51,7 +49,7 @@ t.test('a stream is sent with its known length', async (t) => {
 });
 
 t.test('a stream that ends short or throws gets no response', async (t) => {
-  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const { url, received } = await stubService(t, inTurn(200));
   async function* short() {
     yield Buffer.from('{');
   }
@@ -59,18 +57,15 @@ t.test('a stream that ends short or throws gets no response', async (t) => {
     yield Buffer.from('{');
     throw Object.assign(new Error('no chunk'), { code: 'DECRYPTION_FAILED' });
   }
-  const sender = client(t, url);
-  t.match(await sender.post({ ...post, body: { length: 7, chunks: short() } }, never), { responded: false });
-  t.match(await sender.post({ ...post, body: { length: 7, chunks: broken() } }, never), {
-    responded: false,
-    code: 'DECRYPTION_FAILED',
-    sent: false,
-  });
+  const send = (chunks: AsyncGenerator<Buffer>) =>
+    client(t, url).post({ ...post, body: { length: 7, chunks } }, never);
+  t.match(await send(short()), { responded: false });
+  t.match(await send(broken()), { responded: false, code: 'DECRYPTION_FAILED', sent: false });
   t.equal(received.length, 0);
 });
 
 t.test('ids are encoded and never change the path', async (t) => {
-  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const { url, received } = await stubService(t, inTurn(200));
   const sender = client(t, url);
   await sender.post({ ...post, path: ['employer', '../a b/ü?#%2e', 'census'] }, never);
   t.equal(received[0]?.path, '/employer/..%2Fa%20b%2F%C3%BC%3F%23%252e/census');
@@ -90,13 +85,10 @@ t.test('redirects are not followed', async (t) => {
 });
 
 t.test('an endless response is read up to its limit, and the connection is closed', async (t) => {
-  let closed = () => {};
-  const dropped = new Promise<void>((resolve) => {
-    closed = resolve;
-  });
+  const dropped = Promise.withResolvers<void>();
   const { url } = await stubService(t, (response) => {
     response.writeHead(422, { 'content-type': 'text/plain' });
-    response.on('close', closed);
+    response.on('close', dropped.resolve);
     const more = (): void => {
       while (!response.destroyed && response.write('x'.repeat(16_384)));
       if (!response.destroyed) response.once('drain', more);
@@ -107,7 +99,7 @@ t.test('an endless response is read up to its limit, and the connection is close
   t.equal(outcome.status, 422);
   t.equal(outcome.response.length, RESPONSE_READ_BYTES);
   t.equal(outcome.content, 'too-long');
-  await dropped;
+  await dropped.promise;
 });
 
 const CONTENTS: [string, BodyKind][] = [
@@ -139,12 +131,8 @@ t.test('the kind of a body depends on parsing it, not on its content type', asyn
 t.test("Retry-After as a date is counted from the service's own clock", async (t) => {
   const { url } = await stubService(t, (response) => {
     response.sendDate = false;
-    json(
-      response,
-      503,
-      {},
-      { date: 'Thu, 01 Jan 2026 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2026 00:00:40 GMT' },
-    );
+    const date = 'Thu, 01 Jan 2026 00:00:00 GMT';
+    json(response, 503, {}, { date, 'retry-after': date.replace(':00 GMT', ':40 GMT') });
   });
   t.equal(answeredOf(await client(t, url).post(post, never)).retryAfterMs, 40_000);
 });
@@ -161,17 +149,13 @@ t.test('a response that does not start, stalls or drips times out', async (t) =>
   const sender = client(t, url);
   const silence = { ...PATIENT, idleMs: 300 };
   const whole = { ...PATIENT, totalMs: 2_000 };
-  const timeouts = { silent: silence, half: silence, drip: whole };
-  const outcomes = await Promise.all(
-    Object.entries(timeouts).map(([path, timeouts]) =>
-      sender.post({ ...post, path: [path], timeouts }, never),
-    ),
+  const sent = (path: string, timeouts: Timeouts) => sender.post({ ...post, path: [path], timeouts }, never);
+  const outcomes = await Promise.all([sent('silent', silence), sent('half', silence), sent('drip', whole)]);
+  const codes = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'TIMEOUT'];
+  t.strictSame(
+    outcomes,
+    codes.map((code) => ({ responded: false, code, sent: true })),
   );
-  t.match(outcomes, [
-    { responded: false, code: 'UND_ERR_HEADERS_TIMEOUT', sent: true },
-    { responded: false, code: 'UND_ERR_BODY_TIMEOUT', sent: true },
-    { responded: false, code: 'TIMEOUT', sent: true },
-  ]);
 });
 
 t.test('a connection that is reset or ends within the response counts as no response', async (t) => {

@@ -1,4 +1,3 @@
-import type { Test } from 'tap';
 import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
@@ -11,8 +10,19 @@ import { scratch } from '../database/scratch.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import fc from '../support/seeded.ts';
-import { claimAs, encryptor, owe, request, START, sendAll, sending, setClock } from './parts.ts';
-import { json } from './stub-service.ts';
+import {
+  claimAs,
+  encryptor,
+  idsOf,
+  owe,
+  owing,
+  request,
+  START,
+  sendAll,
+  sending,
+  setClock,
+} from './parts.ts';
+import { inTurn, json } from './stub-service.ts';
 
 const now = START.toISOString();
 const retry = (db: Db, id: string, force = false) =>
@@ -21,98 +31,73 @@ const cancel = (db: Db, id: string) =>
   transact(db, (trx) => cancelManually(trx, id, { reason: 'a typo', ...acting(now) }));
 const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(trx, id, ACTING));
 
-/** A service that responds 422 to the given request ids, and 200 to others. */
-async function service(t: Test, rejected: Set<string>, status = 422) {
-  const { db, received, loop } = await sending(t, (response, { headers }) =>
-    json(response, rejected.has(String(headers['idempotency-key'])) ? status : 200, { error: 'no' }),
-  );
-  return { db, loop, sent: () => received.map(({ headers }) => headers['idempotency-key']) };
+const KIND_OF: Record<string, RequestKind> = { hire: 'new-hire', raise: 'compensation-change' };
+
+/** Changes of one employee, of which `!` marks a rejected one, and actions → what is sent; how the changes end. */
+const RULES = {
+  "a rejected new hire blocks the employee's later changes":
+    'hire!, move, send, raise, send → hire; hire holds others, move pending, raise pending',
+  'any other rejected change blocks no other change':
+    'move!, raise, send → move raise; move rejected, raise delivered',
+  'releasing a rejected new hire sends the changes that wait for it':
+    'hire!, move, send, release hire: done, release hire: not-blocking, send → hire move; hire rejected, move delivered',
+  'canceling a rejected new hire releases the later changes and erases its body':
+    'hire!, move, send, cancel hire: done, send → hire move; hire canceled, move delivered',
+  'a manual retry is refused if a newer change was delivered':
+    'move!, raise, send, retry move: newer-delivered → move raise; move rejected, raise delivered',
+  'a forced manual retry is sent although a newer change was delivered':
+    'move!, raise, send, force move: done → move raise; move is next, raise delivered',
+  'a finished change can be neither retried nor canceled':
+    'move, release move: not-blocking, send, retry move: not-retried, cancel move: finished → move; move delivered',
+  'an unknown change is not found':
+    'move, retry raise: not-found, cancel raise: not-found, release raise: not-found → ; move is next',
+};
+
+const ACTIONS = { retry, cancel, release, force: (db: Db, id: string) => retry(db, id, true) };
+
+for (const [rule, text] of Object.entries(RULES)) {
+  onEitherEngine(rule, async (t) => {
+    const [given = '', sent, states] = text.split(/ → |; /);
+    const { db, received, loop } = await sending(t, (response, { headers }) =>
+      json(response, given.includes(`${headers['idempotency-key']}!`) ? 422 : 200, { error: 'no' }),
+    );
+    for (const step of given.split(', ')) {
+      const [, action, id = '', outcome] = /^(\w+) (\w+): (.*)$/.exec(step) ?? [];
+      const name = step.replace('!', '');
+      if (action) t.equal(await ACTIONS[action as keyof typeof ACTIONS](db, id), outcome, step);
+      else if (name === 'send') await sendAll(loop);
+      else await owe(db, name, 'e-1', KIND_OF[name]);
+    }
+    t.equal(idsOf(received).join(' '), sent);
+    const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
+    const endOf = (row: (typeof rows)[0]) => {
+      if (row.holds_later === 1) return 'holds others';
+      return row.state === 'pending' && row.is_next === 1 ? 'is next' : row.state;
+    };
+    t.equal(rows.map((row) => `${row.request_id} ${endOf(row)}`).join(', '), states);
+    const canceled = rows.find(({ state }) => state === 'canceled');
+    if (canceled) t.match(canceled, { body: null, reason: 'a typo' });
+  });
 }
 
-onEitherEngine("a rejected new hire blocks the employee's later changes", async (t) => {
-  const { db, sent, loop } = await service(t, new Set(['hire']));
-  await owe(db, 'hire', 'e-1', 'new-hire');
-  await owe(db, 'move', 'e-1');
-  await sendAll(loop);
-  await owe(db, 'raise', 'e-1', 'compensation-change');
-  await sendAll(loop);
-  t.strictSame(sent(), ['hire']);
-  t.match(await request(db, 'hire'), { state: 'rejected', holds_later: 1 });
-});
-
-onEitherEngine('any other rejected change blocks no other change', async (t) => {
-  const { db, sent, loop } = await service(t, new Set(['move']));
-  await owe(db, 'move', 'e-1');
-  await owe(db, 'raise', 'e-1', 'compensation-change');
-  await sendAll(loop);
-  t.strictSame(sent(), ['move', 'raise']);
-});
-
-onEitherEngine('releasing a rejected new hire sends the changes that wait for it', async (t) => {
-  const { db, sent, loop } = await service(t, new Set(['hire']));
-  await owe(db, 'hire', 'e-1', 'new-hire');
-  await owe(db, 'move', 'e-1');
-  await sendAll(loop);
-  t.equal(await release(db, 'hire'), 'done');
-  t.equal(await release(db, 'hire'), 'not-blocking');
-  await sendAll(loop);
-  t.strictSame(sent(), ['hire', 'move']);
-});
-
-onEitherEngine('canceling a rejected new hire releases the later changes and erases its body', async (t) => {
-  const { db, sent, loop } = await service(t, new Set(['hire']));
-  await owe(db, 'hire', 'e-1', 'new-hire');
-  await owe(db, 'move', 'e-1');
-  await sendAll(loop);
-  t.equal(await cancel(db, 'hire'), 'done');
-  t.match(await request(db, 'hire'), { state: 'canceled', body: null, reason: 'a typo' });
-  await sendAll(loop);
-  t.strictSame(sent(), ['hire', 'move']);
-});
-
-onEitherEngine('a manual retry is refused if a newer change was delivered, unless forced', async (t) => {
-  const { db, loop } = await service(t, new Set(['old']));
-  await owe(db, 'old', 'e-1');
-  await owe(db, 'new', 'e-1');
-  await sendAll(loop);
-  t.equal(await retry(db, 'old'), 'newer-delivered');
-  t.match(await request(db, 'old'), { state: 'rejected' });
-  t.equal(await retry(db, 'old', true), 'done');
-  t.match(await request(db, 'old'), { state: 'pending', is_next: 1 });
-});
-
 onEitherEngine('a manual retry sends a pending change immediately', async (t) => {
-  const refused = new Set(['r-1']);
-  const { db, sent, loop } = await service(t, refused, 403);
-  await owe(db, 'r-1', 'e-1');
+  const { db, received, loop } = await owing(t, inTurn(403, 200));
   await owe(db, 'r-2', 'e-1');
   await sendAll(loop);
   t.match(await request(db, 'r-1'), { state: 'pending', reason: 'the service responded with 403' });
-  refused.clear();
   await sendAll(loop);
-  t.strictSame(sent(), ['r-1'], 'not before its time');
+  t.strictSame(idsOf(received), ['r-1'], 'not before its time');
   t.equal(await retry(db, 'r-1'), 'done');
   await sendAll(loop);
-  t.strictSame(sent(), ['r-1', 'r-1', 'r-2'], 'then in order');
-});
-
-onEitherEngine('a finished change can be neither retried nor canceled', async (t) => {
-  const { db, loop } = await service(t, new Set());
-  await owe(db, 'r-1', 'e-1');
-  t.equal(await release(db, 'r-1'), 'not-blocking');
-  await sendAll(loop);
-  t.equal(await retry(db, 'r-1'), 'not-retried');
-  t.equal(await cancel(db, 'r-1'), 'finished');
-  for (const act of [retry, cancel, release]) t.equal(await act(db, 'nobody'), 'not-found');
+  t.strictSame(idsOf(received), ['r-1', 'r-1', 'r-2'], 'then in order');
 });
 
 onEitherEngine('a request that is being sent cannot be canceled', async (t) => {
-  const { db, loop } = await sending(t, async (response) => {
+  const answers: string[] = [];
+  const { db, loop } = await owing(t, async (response) => {
     answers.push(await cancel(db, 'r-1'), await retry(db, 'r-1'));
     json(response, 200);
   });
-  const answers: string[] = [];
-  await owe(db, 'r-1', 'e-1');
   await sendAll(loop);
   t.strictSame(answers, ['being-sent', 'not-retried']);
   t.match(await request(db, 'r-1'), { state: 'delivered' });
@@ -126,14 +111,8 @@ onEitherEngine('a change that is retried while a later one is being sent waits f
   await owe(db, 'old', 'e-1');
   await owe(db, 'new', 'e-1');
   await sendAll(loop);
-  t.strictSame(
-    received.map(({ headers }) => headers['idempotency-key']),
-    ['old', 'new', 'old'],
-  );
-  t.match(
-    [await request(db, 'old'), await request(db, 'new')],
-    [{ state: 'delivered' }, { state: 'delivered' }],
-  );
+  t.strictSame(idsOf(received), ['old', 'new', 'old']);
+  for (const id of ['old', 'new']) t.match(await request(db, id), { state: 'delivered' });
 });
 
 const SUBJECTS = ['a', 'b'];
@@ -160,9 +139,7 @@ onEitherEngine('after any actions the front of a subject is its oldest request, 
         const at = clock();
         await transact(db, async (trx) => {
           const iso = at.toISOString();
-          const ids = (await trx.selectFrom('outbox').select('request_id').orderBy('seq').execute()).map(
-            ({ request_id }) => request_id,
-          );
+          const requests = await trx.selectFrom('outbox').select('request_id').orderBy('seq').execute();
           if (now.do === 'enqueue') {
             const kind = KINDS[now.kind] as RequestKind;
             const subject = employeeSubject(SUBJECTS[now.subject] as string);
@@ -177,8 +154,8 @@ onEitherEngine('after any actions the front of a subject is its oldest request, 
               await finish(trx, by, [{ claim: claimed, kind: 'attempt', outcome, ms: 0 }], at);
             }
           } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
-          else if (ids.length > 0) {
-            const id = ids[now.pick % ids.length] as string;
+          else if (requests.length > 0) {
+            const { request_id: id } = requests[now.pick % requests.length] as { request_id: string };
             if (now.do === 'cancel') await cancelManually(trx, id, { reason: 'x', ...acting(iso) });
             if (now.do === 'release') await releaseManually(trx, id, ACTING);
             if (now.do === 'retry') await retryManually(trx, id, { force: true, ...acting(iso) });
@@ -217,9 +194,7 @@ async function empty(db: Db): Promise<void> {
   await transact(db, async (trx) => {
     await trx.deleteFrom('delivery_attempts').execute();
     await trx.deleteFrom('outbox').execute();
-    await trx
-      .updateTable('circuit_breaker')
-      .set({ state: 'active', next_probe_at: null, probe_count: 0 })
-      .execute();
+    const active = { state: 'active', next_probe_at: null, probe_count: 0 } as const;
+    await trx.updateTable('circuit_breaker').set(active).execute();
   });
 }

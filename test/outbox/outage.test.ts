@@ -1,5 +1,5 @@
 import { onEitherEngine } from '../support/engine.ts';
-import { owe, request, sending } from './parts.ts';
+import { idsOf, owe, request, sending } from './parts.ts';
 import { json } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
@@ -43,15 +43,11 @@ onEitherEngine('a service that is down for a day is probed about once a minute',
   t.equal(most, 8);
   const left = await db.selectFrom('outbox').select('seq').where('state', '<>', 'delivered').execute();
   t.strictSame(left, [], 'nothing is lost');
-  const sent = received
-    .slice(asked)
-    .map(({ headers }) => Number(String(headers['idempotency-key']).slice(2)));
+  const sent = idsOf(received.slice(asked)).map((id) => Number(id.slice(2)));
   t.equal(sent.length, employees * each, 'nothing is sent twice once it is back');
   for (let employee = 0; employee < employees; employee += 1) {
-    t.strictSame(
-      sent.filter((n) => n % employees === employee),
-      [employee, employee + employees, employee + 2 * employees],
-    );
+    const own = sent.filter((n) => n % employees === employee);
+    t.strictSame(own, [employee, employee + employees, employee + 2 * employees]);
   }
 });
 

@@ -1,6 +1,6 @@
 /** Shared by the tests of sending: a settable clock, an encryptor, and a send loop on a real database. */
 import type { Test } from 'tap';
-import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
+import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import type { ClaimOptions } from '../../src/outbox/claims.ts';
@@ -12,7 +12,7 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
-import { type Answer, stubService } from './stub-service.ts';
+import { type Answer, type Received, stubService } from './stub-service.ts';
 
 export const START = new Date('2026-01-31T09:30:00.000Z');
 
@@ -20,12 +20,10 @@ export type SetClock = { (): Date; advance(ms: number): void };
 
 export function setClock(start = START): SetClock {
   let at = start.getTime();
-  const clock = () => new Date(at);
-  return Object.assign(clock, {
-    advance(ms: number) {
-      at += ms;
-    },
-  });
+  const advance = (ms: number) => {
+    at += ms;
+  };
+  return Object.assign(() => new Date(at), { advance });
 }
 
 export const encryptor = createEncryptor([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
@@ -79,6 +77,17 @@ export async function sending(t: Test, answer: Answer, options: LoopOptions = {}
   return { db, databaseUrl, clock, url, received, loop: sendLoop(t, db, url, clock, options) };
 }
 
+/** The same, with a request `r-1` of the employee `e-1`. */
+export async function owing(t: Test, answer: Answer, options: LoopOptions = {}) {
+  const world = await sending(t, answer, options);
+  await owe(world.db, 'r-1', 'e-1');
+  return world;
+}
+
+/** Returns the ids of requests in the order in which the service received them. */
+export const idsOf = (received: readonly Received[]) =>
+  received.map(({ headers }) => String(headers['idempotency-key']));
+
 /** Options with which an owner claims what is due. */
 export const claimAs = (owner: string, fields: Partial<ClaimOptions> = {}): ClaimOptions => ({
   ...{ owner, limit: 9, uploads: 9, inFlight: new Set(), takesOver: true, senders: {} },
@@ -93,19 +102,5 @@ export async function sendAll(loop: SendLoop): Promise<void> {
   }
 }
 
-type Row = Omit<OutboxTable, 'seq' | 'holds_later' | 'attempts' | 'unknown_outcome'> & {
-  seq: number;
-  holds_later: number;
-  attempts: number;
-  unknown_outcome: number;
-  may_have_been_applied: number;
-};
-
-export async function request(db: Db, requestId: string): Promise<Row> {
-  const row = await db
-    .selectFrom('outbox')
-    .selectAll()
-    .where('request_id', '=', requestId)
-    .executeTakeFirstOrThrow();
-  return row as unknown as Row;
-}
+export const request = (db: Db, requestId: string) =>
+  db.selectFrom('outbox').selectAll().where('request_id', '=', requestId).executeTakeFirstOrThrow();

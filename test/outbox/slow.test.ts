@@ -7,7 +7,7 @@ import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.
 import type { Counts } from '../../src/outbox/send-loop.ts';
 import type { Sender } from '../../src/outbox/sender.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { encryptor, owe, request, sending } from './parts.ts';
+import { encryptor, idsOf, owe, request, sending } from './parts.ts';
 import { type Answer, json } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
@@ -42,7 +42,7 @@ async function setUp(t: Test, statusOf: (requestId: string) => number = () => 20
     clock,
     loop,
     hung,
-    sent: () => received.map(({ headers }) => headers['idempotency-key']),
+    sent: () => idsOf(received),
     /** Starts attempts without waiting for them, until this many hang at the service. */
     async hangs(count: number) {
       const all = Promise.withResolvers<void>();

@@ -39,6 +39,12 @@ export async function stubService(t: Test, answer: Answer): Promise<Stub> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
 }
 
+/** Responds with these statuses in turn, and with the last one from then on. */
+export const inTurn =
+  (...statuses: number[]): Answer =>
+  (response, _, index) =>
+    json(response, statuses[index] ?? (statuses.at(-1) as number));
+
 export function json(response: ServerResponse, status: number, body: unknown = {}, headers = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
