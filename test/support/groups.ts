@@ -1,0 +1,38 @@
+/**
+ * Writes files that each import several test files, and prints their paths. A process of its own for each test file
+ * would load the same modules two hundred times, which takes longer than most tests.
+ *
+ *     tap run $(node test/support/groups.ts)                  all but the fault tests
+ *     tap run $(node test/support/groups.ts onEitherEngine)   the files with this text
+ */
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TAP_FOLDER } from './kept.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Few, so that the last processes end at about the same time. */
+const FILES_PER_GROUP = 8;
+/** A file that moves the tests of its process to PostgreSQL. */
+const ALONE = /use(Own)?Postgres\(/;
+
+const [text = ''] = process.argv.slice(2);
+const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/faults/**'] })
+  .map((file) => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }))
+  .filter(({ source }) => source.includes(text));
+const together = files
+  .filter(({ source }) => !ALONE.test(source))
+  .map(({ file }) => file)
+  .sort();
+
+const folder = join(TAP_FOLDER, 'groups');
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+for (let from = 0; from < together.length; from += FILES_PER_GROUP) {
+  const members = together.slice(from, from + FILES_PER_GROUP);
+  const name = (members[0] as string).replaceAll('/', '-');
+  const imports = members.map((file) => `t.comment('${file}');\nawait import('../../${file}');\n`);
+  writeFileSync(join(folder, name), `import t from 'tap';\n${imports.join('')}`);
+  console.log(relative(ROOT, join(folder, name)));
+}
+for (const { file, source } of files) if (ALONE.test(source)) console.log(file);
