@@ -2,6 +2,7 @@ import { ROWS_BODY_BYTES_MAX } from '../../src/api/bodies.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER } from '../support/payroll.ts';
 import { OPENING, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
+import { assertRefused, type Refused } from './problems.ts';
 import type { Request } from './start.ts';
 
 const CSV = { 'content-type': 'text/csv' };
@@ -34,11 +35,10 @@ const setting = (name: string, body: unknown): Request => ({
 const cursor = (content: string) => Buffer.from(content).toString('base64url');
 
 /**
- * What is wrong → the status, then each field with a part of its rule, or a part of the detail in parentheses. `open` is an
- * open run, `final` a finalized one. The rules of pay dates, rows and settings have their own tests: here is one case for each
- * way in which a request can be wrong.
+ * `open` is an open run, `final` a finalized one. The rules of pay dates, rows and settings have their own tests: here is one
+ * case for each way in which a request can be wrong.
  */
-const CASES: Record<`${string} → ${number} ${string}`, Request> = {
+const CASES: Refused = {
   'an invalid day → 422 pay_date: real date': put({ pay_date: '2026-02-30' }),
   'a date with a time → 422 period_end: real date': put({ period_end: '2026-07-12T00:00:00Z' }),
   'a period that ends before it starts → 422 period_end: must not be before period_start': put({
@@ -174,24 +174,7 @@ onEitherEngine('invalid payroll input is rejected with field and rule, and nothi
   ];
   const before = await kept();
   const lines = logged.length;
-  for (const [name, request] of Object.entries(CASES)) {
-    const [, status, expected = ''] = /→ (\d+) (.*)$/.exec(name) ?? [];
-    const [, detail] = /^\((.*)\)$/.exec(expected) ?? [];
-    const answer = await call(request);
-    t.equal(answer.status, Number(status), `${name}: ${answer.text}`);
-    t.match(answer.headers['content-type'], 'application/problem+json', name);
-    t.equal(answer.json.status, answer.status, name);
-    const problems = detail === undefined ? expected.split('; ').map((text) => text.split(':')) : [];
-    const errors: { path: string; rule: string }[] = answer.json.errors ?? [];
-    t.strictSame(
-      errors.map(({ path }) => path),
-      problems.map(([path]) => path),
-      name,
-    );
-    for (const [index, [, ...rule]] of problems.entries())
-      t.match(errors[index]?.rule, rule.join(':').trim() || /./, name);
-    t.match(answer.json.detail, detail || /./, name);
-  }
+  await assertRefused(t, call, CASES);
   t.strictSame(await kept(), before, 'nothing was changed');
   t.equal(logged.length, lines, 'nothing is logged as an error');
 });
