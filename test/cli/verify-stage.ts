@@ -1,4 +1,3 @@
-import { ACTING, acting } from '../support/audit.ts';
 /** A database with rows of everything that `verify` checks, written by the service's own code. */
 
 import { join } from 'node:path';
@@ -23,6 +22,7 @@ import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { acceptChange } from '../employment/stage.ts';
+import { ACTING, acting } from '../support/audit.ts';
 import {
   EMPLOYER,
   finalize,
@@ -43,11 +43,16 @@ const now = () => new Date(LATELY);
 
 export async function staged(t: Test): Promise<{ env: Variables; db: Db }> {
   const { env, db } = await withFixtures(t, '2026-07-01T08:00:00.000Z');
+  await fillPayroll(db);
+  await outside(t, env, db);
+  return { env, db };
+}
+
+/** Adds rows of the ledger, of payroll and of its settings, and tokens. */
+export async function fillPayroll(db: Db): Promise<void> {
   await ledger(db);
   await payroll(db);
   await decided(db);
-  await outside(t, env, db);
-  return { env, db };
 }
 
 /**

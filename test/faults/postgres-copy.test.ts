@@ -329,9 +329,9 @@ t.test('an interrupted copy leaves an empty target and can be repeated', async (
     "if new.revoked_at is null then raise exception 'no % here', new.name; end if;":
       /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
     "new.name := new.name || ' ';":
-      /table tokens does not contain what was written \(2 of 2 rows\): nothing was copied/,
+      /table tokens does not contain what was written \(3 of 3 rows\): nothing was copied/,
     'if new.revoked_at is null then return null; end if;':
-      /does not contain what was written \(1 of 2 rows\)/,
+      /does not contain what was written \(1 of 3 rows\)/,
   };
   for (const [statements, stderr] of Object.entries(failures)) {
     await interfere(statements);

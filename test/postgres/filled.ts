@@ -6,42 +6,22 @@ import { transact } from '../../src/database/transaction.ts';
 import { checkChange } from '../../src/employment/change.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
-import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { createReadiness } from '../../src/operations/health.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { AttemptOutcome } from '../../src/outbox/retry.ts';
-import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
-import { type OpeningItem, putOpeningItems } from '../../src/payroll/facts/opening-items.ts';
-import { acceptanceRows, recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
-import { assignDeduction } from '../../src/payroll/lifecycle/assign.ts';
-import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { saveComputation } from '../../src/payroll/records/computations.ts';
-import { setApproval } from '../../src/payroll/settings/approval.ts';
-import { POLICY, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { record, SYSTEM, tokenActor } from '../../src/security/audit.ts';
 import { beginSession } from '../../src/security/sessions.ts';
-import { createToken, revokeToken } from '../../src/security/tokens.ts';
+import { createToken } from '../../src/security/tokens.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
+import { fillPayroll } from '../cli/verify-stage.ts';
 import { acceptChange } from '../employment/stage.ts';
 import { claimAs, encryptor, owe, setClock } from '../outbox/parts.ts';
 import { acting } from '../support/audit.ts';
-import {
-  decideItem,
-  EMPLOYER,
-  employ,
-  finalizedOn,
-  openItemsOn,
-  override,
-  putOn,
-  schedule,
-  setCode,
-  setSchedules,
-  taken,
-  voided,
-} from '../support/payroll.ts';
+import { employ, finalizedOn } from '../support/payroll.ts';
 
 /** A copy needs several batches for these, so that reading continues after the last row of a page. */
 const DEDUCTIONS = 230;
@@ -84,20 +64,17 @@ export type Filled = {
 /** Fills a migrated sandbox database of either engine. */
 export async function fill(db: Db): Promise<Filled> {
   await createReadiness(db, () => NOW)();
+  await fillPayroll(db);
   await fillLedger(db);
   await fillOutbox(db);
   await fillCensus(db);
-  await fillPayroll(db);
-  const create = (name: string) =>
-    transact(db, (trx) =>
-      createToken(trx, { name, scopes: ['all'], expiresAt: null, now: NOW, actor: SYSTEM }),
-    );
-  await create('revoked');
-  await transact(db, (trx) => revokeToken(trx, 'revoked', acting(NOW)));
+  await fillRuns(db);
   const read = { action: 'change.read', resource: 'r-taken', details: { employee_id: 'e-taken' } } as const;
   const actor = tokenActor({ tokenId: 'tok_1', name: 'revoked' }, 'Zoë 🙂');
   await transact(db, (trx) => record(trx, { ...acting(NOW), actor }, read));
-  const { token } = await create('kept');
+  const { token } = await transact(db, (trx) =>
+    createToken(trx, { name: 'kept', scopes: ['all'], expiresAt: null, now: NOW, actor: SYSTEM }),
+  );
   await transact(db, (trx) => trx.insertInto('data_losses').values(LOSS).execute());
   await transact(db, (trx) => beginSession(trx, token, NOW));
   const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
@@ -143,15 +120,6 @@ async function fillLedger(db: Db): Promise<void> {
     eventOf('evt-sync', 'employee-census.sync-request', { employer_id: 'b' }),
     eventOf('evt-sync-none', 'employee-census.sync-request', { employer_id: 'nobody' }),
     eventOf('evt-sync-done', 'employee-census.sync-complete', { employer_id: 'nobody' }),
-  ]);
-  const moved = { id: 'ded-moved', employee_id: 'emp-0', line_of_coverage: 'vision' };
-  await deliver(db, [
-    deductionOf('evt-moved-1', { ...moved, effective_start: '2026-07-01' }, '2026-05-01T00:00:00Z'),
-    deductionOf(
-      'evt-moved-2',
-      { ...moved, member_contribution: '9.00', effective_start: '2026-08-01' },
-      '2026-05-10T00:00:00Z',
-    ),
   ]);
   // A duplicate, and the same id with another body.
   await receive(db, [of('apple', 1, '2026-01-10T00:00:00Z')]);
@@ -202,21 +170,15 @@ async function fillCensus(db: Db): Promise<void> {
   await stage(PEOPLE_OF_CENSUS);
 }
 
-async function fillPayroll(db: Db): Promise<void> {
-  await setSchedules(db, [schedule()]);
-  await setCode(db, 'medical');
-  await finalizedOn(db, '2026-01-16');
-  const rows = [1, 2].map((index) => ({ employee_id: `emp-${index}`, amount: '0.10' }));
-  await taken(db, '2026-01-16', ...rows.slice(1));
-  await taken(db, '2026-01-16', ...rows);
-  await finalizedOn(db, '2026-01-30');
-  await voided(db, '2026-01-30');
-  await finalizedOn(db, '2026-02-13', { arrears: 'include' });
-  await putOn(db, '2026-02-27');
-  await fillDecisions(db);
-  await fillItems(db);
-  await fillApprovals(db);
-  // The rows left by a process that died while finalizing.
+/** What only runs in progress write: a computation, and rows left by a process that died while finalizing. */
+async function fillRuns(db: Db): Promise<void> {
+  await finalizedOn(db, '2026-07-31');
+  const result = {
+    ...{ problem: null, employees: 2, lines: 2, etag: 'etag', member_amount: '1.00' },
+    ...{ employer_amount: '1.00', member_difference: null, failed: [], warned: [] },
+  };
+  const computation = { position: 1, revision: 1, computed_at: NOW.toISOString(), result };
+  await saveComputation(db, { run_id: '2026-07-17', ...computation });
   const left = { freeze_id: 'left-behind', state: 'writing', renewed_at: NOW.toISOString() } as const;
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
 }
@@ -239,64 +201,4 @@ function textOf(row: Record<string, unknown>): string {
     Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value,
   ]);
   return JSON.stringify(fields.sort());
-}
-
-/** An opening item with a decision, and an open run with an override and its last computation. */
-async function fillItems(db: Db): Promise<void> {
-  const opening: OpeningItem = {
-    ...{ openingId: 'brought', employeeId: 'emp-1', deductionId: null, lineOfCoverage: 'medical' },
-    ...{ taxability: 'pre_tax', amount: { member: 500n, employer: 0n }, payDate: '2025-12-19' },
-  };
-  await transact(db, (trx) => putOpeningItems(trx, EMPLOYER, [opening], acting(NOW.toISOString())));
-  const [item] = await openItemsOn(db, '2026-07-10');
-  await decideItem(db, item as OpenItem, { action: 'take', amount: 100n });
-  await override(db, '2026-02-27', 'emp-1', 'ded-emp-1');
-  const result = {
-    ...{ problem: null, employees: 2, lines: 2, etag: 'etag', member_amount: '1.00' },
-    ...{ employer_amount: '1.00', member_difference: null, failed: [], warned: [] },
-  };
-  const computation = { position: 1, revision: 1, computed_at: NOW.toISOString(), result };
-  await saveComputation(db, { run_id: '2026-02-27', ...computation });
-}
-
-/** A second approval that an employer requires, and one that a run has. */
-async function fillApprovals(db: Db): Promise<void> {
-  const by = acting(NOW.toISOString());
-  const setting = { required: true, reason: 'two persons', person: 'person-1' };
-  await transact(db, (trx) => setApproval(trx, EMPLOYER, setting, by));
-  const approval = {
-    ...{ runId: '2026-02-27', employerId: EMPLOYER, action: 'finalize' as const, etag: 'etag' },
-    ...{ person: 'person-2', checks: [], findings: [], reason: 'reviewed' },
-  };
-  await transact(db, (trx) => insertApproval(trx, approval, by));
-}
-
-/** Decisions of operators: a policy, an accepted finding, and a decision on a moved start. */
-async function fillDecisions(db: Db): Promise<void> {
-  const now = NOW.toISOString();
-  const policy = POLICY.check({ effective_from: '2026-03-01', remainder: 'spread' });
-  if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
-  await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.value, acting(now)));
-  const finding = {
-    checkId: 'overlap',
-    example: 'emp-1',
-    result: 'fail' as const,
-    employeeId: 'emp-1',
-    ids: ['ded-emp-1:2'],
-  };
-  const ids = { runId: '2026-01-16', employerId: EMPLOYER };
-  const acceptance = { checks: ['overlap'], reason: 'both are right' };
-  await transact(db, async (trx) => {
-    const recordId = await record(trx, acting(now), { action: 'run.finalize', resource: ids.runId });
-    await recordAcceptances(trx, acceptanceRows(ids, [finding], acceptance, recordId));
-  });
-  const assigning = {
-    deductionId: 'ded-apple',
-    employerId: EMPLOYER,
-    effectiveOn: '2027-01-01',
-    reason: 'one job',
-  };
-  await assignDeduction(db, assigning, acting(now));
-  const decision = { version: 1, decision: 'drop', reason: 'moved to August' } as const;
-  await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, acting(now)));
 }
