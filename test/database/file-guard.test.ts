@@ -9,6 +9,7 @@ import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { setShrinkable, shrink } from '../../src/database/shrink.ts';
 import { backUp } from '../../src/operations/backup.ts';
 import { deductionOf, receive } from '../api/deliver.ts';
+import { onSqlite } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { startChild } from './child.ts';
 import { scratch } from './scratch.ts';
@@ -35,14 +36,15 @@ async function stage(t: Test) {
   return { url, path: sqlitePath(url), fatal, commit };
 }
 
-for (const [how, size] of [
-  ['emptied', 0],
-  ['cut to its header', LOG_HEADER],
-  ['cut to its first page', LOG_HEADER + FRAME],
-  ['cut by one byte', -1],
-] as const) {
-  t.test(`after a log is ${how} the next commit fails, and none follows`, async (t) => {
-    const { path, fatal, commit } = await stage(t);
+const test = onSqlite.with(stage);
+
+const CUTS = {
+  ...{ emptied: 0, 'cut to its header': LOG_HEADER, 'cut to its first page': LOG_HEADER + FRAME },
+  'cut by one byte': -1,
+};
+for (const [how, size] of Object.entries(CUTS)) {
+  test(`after a log is ${how} the next commit fails, and none follows`, async (t, world) => {
+    const { path, fatal, commit } = world;
     const log = `${path}-wal`;
     truncateSync(log, size < 0 ? statSync(log).size + size : size);
     await t.rejects(commit(), { code: 'DATABASE_DAMAGED' });
@@ -54,8 +56,7 @@ for (const [how, size] of [
   });
 }
 
-t.test('a log that was cut and has grown again is not checkpointed', async (t) => {
-  const { url, path, commit } = await stage(t);
+test('a log that was cut and has grown again is not checkpointed', async (t, { url, path, commit }) => {
   for (const _ of Array(5)) await commit();
   const log = `${path}-wal`;
   const { size } = statSync(log);
@@ -64,17 +65,12 @@ t.test('a log that was cut and has grown again is not checkpointed', async (t) =
   truncateSync(log, size);
   const failed: unknown[] = [];
   t.teardown(startCheckpoints(url, (error) => failed.push(error)));
-  await eventually(
-    'a checkpoint fails',
-    () => failed,
-    ({ length }) => length > 0,
-  );
+  await eventually('a checkpoint fails', () => failed.length > 0, true);
   t.match(failed, [{ code: 'DATABASE_DAMAGED', message: /missing a committed page/ }]);
   t.strictSame(readFileSync(path), before);
 });
 
-t.test('any single page missing from the log is found', async (t) => {
-  const { path, commit } = await stage(t);
+test('any single page missing from the log is found', async (t, { path, commit }) => {
   for (const _ of Array(5)) await commit();
   const log = `${path}-wal`;
   const whole = readFileSync(log);
@@ -100,8 +96,7 @@ t.test('any single page missing from the log is found', async (t) => {
   writeFileSync(log, whole, { flag: 'r+' });
 });
 
-t.test('a truncated database file is detected before the next checkpoint', async (t) => {
-  const { url, path, commit } = await stage(t);
+test('a truncated database file is detected before the next checkpoint', async (t, { url, path, commit }) => {
   const other = new BetterSqlite3(path);
   other.pragma('wal_checkpoint(RESTART)');
   other.close();
@@ -109,11 +104,7 @@ t.test('a truncated database file is detected before the next checkpoint', async
   const failed: unknown[] = [];
   t.teardown(startCheckpoints(url, (error) => failed.push(error)));
   truncateSync(path, statSync(path).size / 2);
-  await eventually(
-    'a checkpoint fails',
-    () => failed,
-    ({ length }) => length > 0,
-  );
+  await eventually('a checkpoint fails', () => failed.length > 0, true);
   t.match(failed, [{ code: 'DATABASE_DAMAGED', message: /sidecar\.db was changed/ }]);
 });
 
@@ -123,11 +114,8 @@ t.test('any statement that reads a damaged page is reported, wherever its error 
   const { db, fatal } = opened(t, url);
   const bytes = readFileSync(path);
   writeFileSync(path, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 0xff)]));
-  await db
-    .selectFrom('inbox')
-    .selectAll()
-    .execute()
-    .catch(() => {});
+  const reading = db.selectFrom('inbox').selectAll().execute();
+  await reading.catch(() => {});
   t.match(fatal, [{ code: /^SQLITE_CORRUPT/ }]);
   await t.rejects(receive(db, [deductionOf('e-1', {})]), { code: /^SQLITE_CORRUPT/ }, 'nothing is written');
 });
@@ -170,12 +158,8 @@ t.test('checkpoints, vacuums and backups are not reported', async (t) => {
     guard.canCopy();
     guard.assertFile();
     // Free pages at the end of the file, so that it shrinks.
-    if (nth % 50 === 49)
-      await db
-        .deleteFrom('inbox')
-        .where('seq', '>', 5)
-        .execute()
-        .catch(() => {});
+    const deleting = db.deleteFrom('inbox').where('seq', '>', 5);
+    if (nth % 50 === 49) await deleting.execute().catch(() => {});
     if (nth % 100 === 99) {
       await shrink(url, signal);
       await backUp(path, `${path}.copy`, on);

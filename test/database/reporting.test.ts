@@ -35,8 +35,9 @@ async function reported(t: Test): Promise<Db> {
   return db;
 }
 
-onEachEngine('the example queries of db/README.md return the stored data', async (t) => {
-  const db = await reported(t);
+const test = onEachEngine.with(reported);
+
+test('the example queries of db/README.md return the stored data', async (t, db) => {
   t.equal(EXAMPLES.length, 3);
   const [inEffect = '', history = '', totals = ''] = EXAMPLES;
   const counted = (await rowsOf(db, inEffect)).map((row) => ({ ...row, deductions: Number(row.deductions) }));
@@ -44,9 +45,10 @@ onEachEngine('the example queries of db/README.md return the stored data', async
     { line_of_coverage: 'dental', deductions: 1 },
     { line_of_coverage: 'medical', deductions: 1 },
   ]);
+  const late = engineOf(t) === 'sqlite' ? 0 : false;
   t.match(await rowsOf(db, history), [
-    { version: 1, member_contribution: '10.00', late: engineOf(t) === 'sqlite' ? 0 : false },
-    { version: 2, member_contribution: '12.35', late: engineOf(t) === 'sqlite' ? 0 : false },
+    { version: 1, member_contribution: '10.00', late },
+    { version: 2, member_contribution: '12.35', late },
   ]);
   const sums = (await rowsOf(db, totals)).map(({ run_id, line_of_coverage, ...rest }) =>
     [run_id, line_of_coverage, ...Object.values(rest).map(Number)].join(' '),
@@ -54,38 +56,31 @@ onEachEngine('the example queries of db/README.md return the stored data', async
   t.strictSame(sums, ['r1 dental 1 700 301', 'r1 medical 1 1235 0'], 'a voided or open run does not count');
 });
 
-onEachEngine('finalized and voided runs are listed', async (t) => {
-  const db = await reported(t);
+test('finalized and voided runs are listed', async (t, db) => {
   const runs = await rowsOf(db, 'select run_id, state, void_reason from reporting_runs order by run_id');
   t.strictSame(
-    runs.map((run) => ({ ...run })),
-    [
-      { run_id: 'r1', state: 'finalized', void_reason: null },
-      { run_id: 'r2', state: 'voided', void_reason: 'a mistake' },
-    ],
+    runs.map((run) => Object.values(run).join()),
+    ['r1,finalized,', 'r2,voided,a mistake'],
   );
-  const [{ count } = {}] = await rowsOf(
-    db,
-    "select count(*) as count from reporting_run_lines where run_id = 'r2'",
-  );
-  t.equal(Number(count), 2);
+  t.equal((await rowsOf(db, "select 1 from reporting_run_lines where run_id = 'r2'")).length, 2);
 });
 
-onPostgres('the views have native types, and a date of the year 0000 is null', async (t) => {
-  const db = await reported(t);
-  await send(db, event('ded_zero', '2025-12-01', { effective_start: '0000-01-01' }));
-  const [types] = await rowsOf(
-    db,
-    `select pg_typeof(member_contribution) as amount, pg_typeof(starts_on) as day, pg_typeof(event_time) as time,
+onPostgres.with(reported)(
+  'the views have native types, and a date of the year 0000 is null',
+  async (t, db) => {
+    await send(db, event('ded_zero', '2025-12-01', { effective_start: '0000-01-01' }));
+    const [types] = await rowsOf(
+      db,
+      `select pg_typeof(member_contribution) as amount, pg_typeof(starts_on) as day, pg_typeof(event_time) as time,
        (select pg_typeof(member_amount) from reporting_run_lines limit 1) as line_amount
      from reporting_deductions where deduction_id = 'ded_medical'`,
-  );
-  t.match(types, {
-    amount: 'numeric',
-    day: 'date',
-    time: 'timestamp with time zone',
-    line_amount: 'numeric',
-  });
-  const zero = await rowsOf(db, "select starts_on from reporting_deductions where deduction_id = 'ded_zero'");
-  t.match(zero, [{ starts_on: null }]);
-});
+    );
+    const time = 'timestamp with time zone';
+    t.match(types, { amount: 'numeric', day: 'date', time, line_amount: 'numeric' });
+    const zero = await rowsOf(
+      db,
+      "select starts_on from reporting_deductions where deduction_id = 'ded_zero'",
+    );
+    t.match(zero, [{ starts_on: null }]);
+  },
+);
