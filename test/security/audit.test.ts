@@ -14,16 +14,16 @@ const test = onEitherEngine.with(scratch);
 
 const AT = '2026-07-01T09:30:00.000Z';
 
+/** A record like many others. */
+const made = { action: 'event.dismiss', resource: 'e' } as const;
+const recordMade = (db: Db) => transact(db, (trx) => record(trx, ACTING, made));
+
 test('a record keeps who acted, when, on what, and why', async (t, { db }) => {
   const actor = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, 'Zoë 🙂');
-  const made = {
-    action: 'census-sync.dismiss',
-    resource: 's/1',
-    employer: 'acme',
-    details: { before: null, after: [1] },
-    reason: 'the employer left',
-  } as const;
-  t.equal(await transact(db, (trx) => record(trx, { actor, now: AT }, made)), 1);
+  const details = { before: null, after: [1] };
+  const dismissed = { action: 'census-sync.dismiss', resource: 's/1', employer: 'acme', details } as const;
+  const reason = 'the employer left';
+  t.equal(await transact(db, (trx) => record(trx, { actor, now: AT }, { ...dismissed, reason })), 1);
   const reprocessed = { action: 'event.reprocess', resource: null } as const;
   t.equal(await transact(db, (trx) => record(trx, acting(AT), reprocessed)), 2);
   const page = await listRecords(db, { resourceType: 'census-sync', resourceId: 's/1' }, { limit: 1 });
@@ -33,8 +33,7 @@ test('a record keeps who acted, when, on what, and why', async (t, { db }) => {
         ...{ id: '1', recorded_at: AT },
         actor: { kind: 'token', issuer: null, id: 'tok_1', name: 'payroll', acting_user: 'Zoë 🙂' },
         ...{ action: 'census-sync.dismiss', resource_type: 'census-sync', resource_id: 's/1' },
-        ...{ employer_id: 'acme', employee_id: null, details: { before: null, after: [1] } },
-        reason: 'the employer left',
+        ...{ employer_id: 'acme', employee_id: null, details, reason },
         ...{ reason_hash: page.records[0]?.reason_hash, hash: page.records[0]?.hash },
       },
     ],
@@ -59,26 +58,25 @@ test('records are filtered and paged in either order', async (t, { db }) => {
   t.equal(await idsOf({}, { limit: 1, past: 1, order: 'oldest_first' }), '2');
   t.equal((await listRecords(db, {}, { limit: 2 })).next, 2);
   t.equal((await listRecords(db, {}, { limit: 3 })).next, null);
-  for (const [filter, ids] of [
-    [{ action: 'event.dismiss' }, '1'],
-    [{ resourceType: 'event' }, '2 1'],
-    [{ resourceType: 'event', resourceId: 'c' }, ''],
-    [{ employerId: 'acme' }, '2'],
-    [{ employeeId: 'ann' }, '3'],
-    [{ actorId: 'tok_1' }, '3'],
-    [{ from: '2026-07-02T00:00:00.000Z', until: '2026-07-03T00:00:00.000Z' }, '2'],
-    [{ employers: ['acme', 'other'] }, '2'],
-    [{ employers: [] }, ''],
-  ] as const) {
-    t.equal(await idsOf(filter), ids, JSON.stringify(filter));
-  }
+  const filtered: Record<string, AuditFilter[]> = {
+    1: [{ action: 'event.dismiss' }],
+    '2 1': [{ resourceType: 'event' }],
+    2: [
+      ...[{ employerId: 'acme' }, { employers: ['acme', 'other'] }],
+      { from: '2026-07-02T00:00:00.000Z', until: '2026-07-03T00:00:00.000Z' },
+    ],
+    3: [{ employeeId: 'ann' }, { actorId: 'tok_1' }],
+    '': [{ resourceType: 'event', resourceId: 'c' }, { employers: [] }],
+  };
+  for (const [ids, filters] of Object.entries(filtered))
+    for (const filter of filters) t.equal(await idsOf(filter), ids, JSON.stringify(filter));
 });
 
 test('work of several transactions that fails ends with a record of its failure', async (t, { db }) => {
   const by = { actor: ACTING.actor, time: async () => new Date(AT) };
-  const made = { action: 'key.rotate', resource: null } as const;
+  const rotated = { action: 'key.rotate', resource: null } as const;
   const failing = () => Promise.reject(Object.assign(new Error('the disk is full'), { code: 'DISK_FULL' }));
-  const recording = recordStartAndEnd(db, by, made, failing, () => ({}));
+  const recording = recordStartAndEnd(db, by, rotated, failing, () => ({}));
   await t.rejects(recording, { code: 'DISK_FULL' });
   const { records } = await listRecords(db, {}, { limit: 10, order: 'oldest_first' });
   const details = [{ phase: 'start' }, { phase: 'end', failed: 'DISK_FULL' }];
@@ -86,29 +84,27 @@ test('work of several transactions that fails ends with a record of its failure'
 });
 
 test('a transaction that fails leaves no record and no gap', async (t, { db }) => {
-  const made = { action: 'event.dismiss', resource: 'e' } as const;
   const failing = transact(db, async (trx) => {
     await record(trx, ACTING, made);
     throw new Error('refused');
   });
   await t.rejects(failing, { message: 'refused' });
-  t.equal(await transact(db, (trx) => record(trx, ACTING, made)), 1);
+  t.equal(await recordMade(db), 1);
 });
 
 test('ids follow the order of commits without gaps, however many act at once', async (t, { db }) => {
-  const made = { action: 'event.dismiss', resource: 'e' } as const;
-  await Promise.all(Array.from({ length: 20 }, () => transact(db, (trx) => record(trx, ACTING, made))));
+  await Promise.all(Array.from({ length: 20 }, () => recordMade(db)));
   const { records } = await listRecords(db, { resourceId: 'e' }, { limit: 100, order: 'oldest_first' });
   for (const [index, { id }] of records.entries()) t.equal(Number(id), index + 1);
   t.equal(records.length, 20);
 });
 
 test('audit records are append-only', async (t, { db }) => {
-  await transact(db, (trx) => record(trx, ACTING, { action: 'event.dismiss', resource: 'e' }));
-  const change = () => transact(db, (trx) => trx.updateTable('audit_records').set({ reason: 'x' }).execute());
-  const remove = () => transact(db, (trx) => trx.deleteFrom('audit_records').execute());
-  await t.rejects(change(), /audit_records are append-only/);
-  await t.rejects(remove(), /audit_records are append-only/);
+  await recordMade(db);
+  const changing = transact(db, (trx) => trx.updateTable('audit_records').set({ reason: 'x' }).execute());
+  await t.rejects(changing, /audit_records are append-only/);
+  const removing = transact(db, (trx) => trx.deleteFrom('audit_records').execute());
+  await t.rejects(removing, /audit_records are append-only/);
   t.match(await listRecords(db, {}, { limit: 1 }), { records: [{ reason: null }] });
 });
 
@@ -126,8 +122,8 @@ test('the chain has the same hashes on both engines', async (t, { db }) => {
 });
 
 test('verification names a record that was altered or removed', async (t, { db, url }) => {
-  const made = { action: 'event.dismiss', resource: 'e', reason: 'a test' } as const;
-  for (let count = 0; count < 3; count += 1) await transact(db, (trx) => record(trx, ACTING, made));
+  const reasoned = { ...made, reason: 'a test' };
+  for (let count = 0; count < 3; count += 1) await transact(db, (trx) => record(trx, ACTING, reasoned));
   t.strictSame(await differencesIn(db), []);
   const by = await altering(t, url);
   const set = (value: string) => by.run(`update audit_records set ${value} where record_id = 2`);
@@ -146,11 +142,10 @@ test('verification names a record that was altered or removed', async (t, { db, 
 });
 
 test('a kept head shows whether the chain continues', async (t, { db }) => {
-  const made = { action: 'event.dismiss', resource: 'e' } as const;
   const heads: string[] = [headText(await readHead(db))];
   const compared = (head: string) => compareHead(db, parseHead(head) as Head);
   for (let count = 0; count < 3; count += 1) {
-    await transact(db, (trx) => record(trx, ACTING, made));
+    await recordMade(db);
     heads.push(headText(await readHead(db)));
   }
   for (const head of heads) t.equal(await compared(head), 'continues', head);
@@ -158,15 +153,13 @@ test('a kept head shows whether the chain continues', async (t, { db }) => {
   t.equal(await compared(`2:${other}`), 'altered');
   t.equal(await compared(`4:${other}`), 'restored from an older state', 'the chain ends before the head');
   const restore = { backup_head: heads[1], replaced_head: `3:${other}` };
-  await transact(db, (trx) =>
-    record(trx, ACTING, { action: 'database.restore', resource: null, details: restore }),
-  );
+  const restored = { action: 'database.restore', resource: null, details: restore } as const;
+  await transact(db, (trx) => record(trx, ACTING, restored));
   t.equal(await compared(`2:${other}`), 'restored from an older state');
   t.equal(await compared(`1:${other}`), 'altered', 'the backup had the record of the head');
   t.equal(await compared(heads[1] as string), 'continues');
-  for (const text of ['', '1', '1:', '1:A', `01:${other}`, `1:${other}0`, `0:${other}`]) {
+  for (const text of ['', '1', '1:', '1:A', `01:${other}`, `1:${other}0`, `0:${other}`])
     t.equal(parseHead(text), null, text);
-  }
 });
 
 async function differencesIn(db: Db): Promise<string[]> {

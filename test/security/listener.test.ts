@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -42,28 +42,42 @@ t.test('a request in flight does not keep a closing listener open', async (t) =>
   t.pass('the keep-alive connection is closed with the listener');
 });
 
-async function listening(t: Test, accept = async () => {}): Promise<number> {
+/** Returns how to connect to a receiver, with sockets that stay open after the receiver ends them. */
+async function listening(t: Test, accept = async () => {}): Promise<() => Socket> {
   const app = createReceiver({ ...parts, accept });
   t.teardown(() => closeListener(app));
   await app.listen({ host: '127.0.0.1', port: 0 });
-  return (app.server.address() as { port: number }).port;
+  const { port } = app.server.address() as { port: number };
+  return () => {
+    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    return socket;
+  };
+}
+
+/** Starts a server that rejects slow bodies, and returns its port. */
+async function measuring(
+  t: Test,
+  server: Server,
+  slowest: Parameters<typeof endSlowBodies>[1],
+  everyMs: number,
+): Promise<number> {
+  endSlowBodies(server, slowest, everyMs);
+  server.on('clientError', refuseProtocol);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return (server.address() as { port: number }).port;
 }
 
 t.test('a client that reads only after it has sent its whole body still receives the response', async (t) => {
-  const port = await listening(t);
+  const connected = await listening(t);
   const length = 32 * 1024 * 1024;
-  const refusals: Record<string, string> = {
-    '413': `POST /webhooks HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`,
-    '404': `POST /elsewhere HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`,
-    '200': `GET /livez HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`,
-  };
-  for (const [status, head] of Object.entries(refusals)) {
-    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-    t.teardown(() => socket.destroy());
-    socket.pause();
+  const requests = { 413: 'POST /webhooks', 404: 'POST /elsewhere', 200: 'GET /livez' };
+  for (const [status, request] of Object.entries(requests)) {
+    const socket = connected().pause();
     const written = Promise.withResolvers<void>();
     socket.on('error', written.reject);
-    socket.write(head);
+    socket.write(`${request} HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
     socket.write(Buffer.alloc(length), () => written.resolve());
     await written.promise;
     const [response] = await once(socket.resume(), 'data');
@@ -74,12 +88,10 @@ t.test('a client that reads only after it has sent its whole body still receives
 
 t.test('nothing after the last response on a connection is a request', async (t) => {
   let accepted = 0;
-  const port = await listening(t, async () => {
+  const connected = await listening(t, async () => {
     accepted += 1;
   });
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-  t.teardown(() => socket.destroy());
-  socket.resume();
+  const socket = connected().resume();
   socket.write('GET /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n');
   await once(socket, 'end');
   socket.write('{}');
@@ -88,10 +100,7 @@ t.test('nothing after the last response on a connection is a request', async (t)
 });
 
 t.test('a client that ignores the end of its connection is disconnected', async (t) => {
-  const port = await listening(t);
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-  t.teardown(() => socket.destroy());
-  socket.resume();
+  const socket = (await listening(t))().resume();
   socket.write('not HTTP\r\n\r\n');
   await once(socket, 'end');
   await writeUntilClosed(socket, 'x');
@@ -99,7 +108,6 @@ t.test('a client that ignores the end of its connection is disconnected', async 
 });
 
 t.test('only a body slower than the minimum rate is rejected with 408', async (t) => {
-  const slowest = { bytes: 1_000, withinMs: 1_000 };
   const server = createServer(async (request, response) => {
     // A reader that is busy for longer than the measuring window.
     if (request.url === '/busy') await pause(2_500);
@@ -113,11 +121,7 @@ t.test('only a body slower than the minimum rate is rejected with 408', async (t
     response.end(`${bytes}`);
   });
   limitConnections(server, 10);
-  endSlowBodies(server, slowest, 20);
-  server.on('clientError', refuseProtocol);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  const { port } = server.address() as { port: number };
+  const port = await measuring(t, server, { bytes: 1_000, withinMs: 1_000 }, 20);
   /** Sends a body in so many chunks and returns the first line and the end of the response. */
   const send = async (path: string, part: number, parts: number, everyMs: number) => {
     const socket = connect(port, '127.0.0.1');
@@ -156,11 +160,7 @@ t.test('a destroyed request without a socket is no longer measured', async (t) =
       (request as { socket: Socket | null }).socket = null;
     });
   });
-  endSlowBodies(server, { bytes: 1_000, withinMs: 100 }, 5);
-  server.on('clientError', refuseProtocol);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  const socket = connect((server.address() as { port: number }).port, '127.0.0.1');
+  const socket = connect(await measuring(t, server, { bytes: 1_000, withinMs: 100 }, 5), '127.0.0.1');
   socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nx');
   const [response] = await once(socket, 'data');
   t.match(String(response), /^HTTP\/1.1 408 /, 'the connection still ends because it is slow');

@@ -1,4 +1,3 @@
-import type { SharedNow } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { personActor, SYSTEM } from '../../src/security/audit.ts';
@@ -11,7 +10,7 @@ import {
   SESSION_IDLE_MS,
   SESSION_MS,
   SESSIONS_MAX,
-  sessionCaller as sessionCallerBy,
+  sessionCaller,
   signIn,
 } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
@@ -32,41 +31,41 @@ async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
 }
 
 const WITH_TOKENS = { withToken: true, provider: null };
-const sessionCaller = (db: Db, secret: string, now: SharedNow, firstToken: string | null) =>
-  sessionCallerBy(db, secret, now, { firstToken, signIn: WITH_TOKENS });
+/** Returns whose session it is `ms` after NOW. */
+const callerOf = (db: Db, secret: string, ms = 0, firstToken: string | null = null) =>
+  sessionCaller(db, secret, at(after(ms)), { firstToken, signIn: WITH_TOKENS });
 
 const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginSession(trx, token, now));
 
 test('a session has its token’s scopes, for twelve hours', async (t, { db }) => {
   const secret = await begin(db, await tokenOf(db));
   for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, at(after(ms)));
-  const caller = await sessionCaller(db, secret, at(after(SESSION_MS - 1)), null);
-  t.match(caller, { name: 'someone', scopes: ['ledger:read'] });
-  t.equal(await sessionCaller(db, secret, at(after(SESSION_MS)), null), null);
+  t.match(await callerOf(db, secret, SESSION_MS - 1), { name: 'someone', scopes: ['ledger:read'] });
+  t.equal(await callerOf(db, secret, SESSION_MS), null);
   await transact(db, (trx) => revokeToken(trx, 'someone', acting(NOW)));
-  t.equal(await sessionCaller(db, secret, at(after(1)), null), null, 'revoked');
+  t.equal(await callerOf(db, secret, 1), null, 'revoked');
 });
 
 test('a session ends with its token', async (t, { db }) => {
   const secret = await begin(db, await tokenOf(db, after(60_000)));
-  t.match(await sessionCaller(db, secret, at(after(59_999)), null), { name: 'someone' });
-  t.equal(await sessionCaller(db, secret, at(after(60_000)), null), null);
+  t.match(await callerOf(db, secret, 59_999), { name: 'someone' });
+  t.equal(await callerOf(db, secret, 60_000), null);
 });
 
 test('a session of the first token ends when the configuration has another', async (t, { db }) => {
   const first = 'first-token-of-a-container-0123456789';
   const secret = await begin(db, first);
-  t.match(await sessionCaller(db, secret, at(NOW), first), { name: 'API_TOKEN', scopes: ['all'] });
-  t.equal(await sessionCaller(db, secret, at(NOW), `${first}-other`), null);
-  t.equal(await sessionCaller(db, secret, at(NOW), null), null);
+  t.match(await callerOf(db, secret, 0, first), { name: 'API_TOKEN', scopes: ['all'] });
+  t.equal(await callerOf(db, secret, 0, `${first}-other`), null);
+  t.equal(await callerOf(db, secret), null);
 });
 
 test('signing out ends this session and no other', async (t, { db }) => {
   const token = await tokenOf(db);
   const [one, other] = [await begin(db, token), await begin(db, token)];
   await transact(db, (trx) => endSession(trx, one, acting(NOW)));
-  t.equal(await sessionCaller(db, one, at(NOW), null), null);
-  t.match(await sessionCaller(db, other, at(NOW), null), { name: 'someone' });
+  t.equal(await callerOf(db, one), null);
+  t.match(await callerOf(db, other), { name: 'someone' });
 });
 
 test('expired and idle sessions are deleted when the next one starts', async (t, { db }) => {
@@ -84,16 +83,14 @@ test('a token has at most 20 sessions, and the next sign-in ends the oldest', as
   for (let count = 0; count < SESSIONS_MAX; count += 1) secrets.push(await begin(db, token, after(count)));
   const now = after(SESSIONS_MAX);
   t.equal(SESSIONS_MAX, 20);
-  const valid = async () => {
-    const callers = await Promise.all(secrets.map((secret) => sessionCaller(db, secret, at(now), null)));
-    return callers.map((caller) => caller !== null);
-  };
+  const isValid = async (secret: string) => (await callerOf(db, secret, SESSIONS_MAX)) !== null;
+  const valid = () => Promise.all(secrets.map(isValid));
   t.notOk((await valid()).includes(false));
   // At once, as a program would.
   const more = await Promise.all([begin(db, token, now), begin(db, token, now), begin(db, token, now)]);
   t.strictSame((await valid()).slice(0, 4), [false, false, false, true]);
-  for (const secret of more) t.ok(await sessionCaller(db, secret, at(now), null));
-  t.ok(await sessionCaller(db, apart, at(now), first), 'the sessions of the second token stay');
+  for (const secret of more) t.ok(await isValid(secret));
+  t.ok(await callerOf(db, apart, SESSIONS_MAX, first), 'the sessions of the second token stay');
 });
 
 test('the database contains neither cookie values nor tokens', async (t, { db }) => {
@@ -105,24 +102,21 @@ test('the database contains neither cookie values nor tokens', async (t, { db })
 });
 
 test('an unknown cookie has no session; a CSRF token is valid for its session', async (t, { db }) => {
-  for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
-    t.equal(await sessionCaller(db, secret, at(NOW), null), null);
-  }
+  for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)])
+    t.equal(await callerOf(db, secret), null);
   const [one, other] = ['A'.repeat(43), 'B'.repeat(43)];
   t.equal(isForgeryToken(one, forgeryToken(one)), true);
-  for (const given of [forgeryToken(other), one, '', undefined, null, ['x'], 'ä'.repeat(43)]) {
+  for (const given of [forgeryToken(other), one, '', undefined, null, ['x'], 'ä'.repeat(43)])
     t.equal(isForgeryToken(one, given), false);
-  }
 });
 
 test('a session ends 30 minutes after its last use, which is recorded once a minute', async (t, { db }) => {
   const secret = await begin(db, await tokenOf(db));
   await noteUse(db, secret, at(after(59_999)));
-  const idle = await sessionCaller(db, secret, at(after(SESSION_IDLE_MS)), null);
-  t.equal(idle, null, 'a use within a minute is not recorded');
+  t.equal(await callerOf(db, secret, SESSION_IDLE_MS), null, 'a use within a minute is not recorded');
   await noteUse(db, secret, at(after(60_000)));
-  t.match(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 59_999)), null), { name: 'someone' });
-  t.equal(await sessionCaller(db, secret, at(after(SESSION_IDLE_MS + 60_000)), null), null);
+  t.match(await callerOf(db, secret, SESSION_IDLE_MS + 59_999), { name: 'someone' });
+  t.equal(await callerOf(db, secret, SESSION_IDLE_MS + 60_000), null);
 });
 
 test('a session of a person lasts while its provider is configured', async (t, { db }) => {
@@ -132,14 +126,14 @@ test('a session of a person lasts while its provider is configured', async (t, {
   const secret = await transact(db, (trx) => signIn(trx, { ...ann, scopes: ['runs:read'] }, asPerson));
   const provider = { issuer: ann.issuer } as ProviderConfig;
   const callerIf = (rules: SignInConfig) =>
-    sessionCallerBy(db, secret, at(NOW), { firstToken: null, signIn: rules });
+    sessionCaller(db, secret, at(NOW), { firstToken: null, signIn: rules });
   t.strictSame(await callerIf({ withToken: false, provider }), {
-    tokenId: null,
-    identity: { issuer: ann.issuer, subject: 'ann' },
-    person: 'https://login.example ann',
-    name: 'Ann',
-    employers: ['acme', 'beta'],
-    scopes: ['runs:read'],
+    ...{
+      tokenId: null,
+      identity: { issuer: ann.issuer, subject: 'ann' },
+      person: 'https://login.example ann',
+    },
+    ...{ name: 'Ann', employers: ['acme', 'beta'], scopes: ['runs:read'] },
   });
   t.equal(await callerIf({ withToken: true, provider: null }), null, 'without a provider');
   const another = { issuer: 'https://another.example' } as ProviderConfig;
@@ -148,5 +142,5 @@ test('a session of a person lasts while its provider is configured', async (t, {
   t.match(record, { action: 'session.begin', actor_kind: 'person', actor_id: 'ann' });
   const byToken = await begin(db, await tokenOf(db));
   const rules = { firstToken: null, signIn: { withToken: false, provider } };
-  t.equal(await sessionCallerBy(db, byToken, at(NOW), rules), null, 'tokens are off');
+  t.equal(await sessionCaller(db, byToken, at(NOW), rules), null, 'tokens are off');
 });
