@@ -31,13 +31,7 @@ export function variables(): Set<string> {
 }
 
 /** Asserts that reading throws one line that names the variable and contains no secret. */
-export function refused(
-  t: Test,
-  variables: Variables,
-  variable: string,
-  problem: RegExp,
-  name: string,
-): void {
+export function refused(t: Test, variables: Variables, variable: string, problem: RegExp, name: string) {
   let error: unknown;
   try {
     readConfig({ ...REQUIRED, ...variables });

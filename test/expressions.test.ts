@@ -39,12 +39,7 @@ t.test('every expression takes linear time for a megabyte of its worst input', a
     await checkLinear(t, `${file} ${expression}`, expression, linear);
 });
 
-async function checkLinear(
-  t: Test,
-  name: string,
-  expression: RegExp,
-  linear: readonly Linear[],
-): Promise<void> {
+async function checkLinear(t: Test, name: string, expression: RegExp, linear: readonly Linear[]) {
   const screened: { input: Input; cpuMs: number }[] = [];
   for (const input of worstInputs(expression))
     screened.push({ input, cpuMs: await costOf(expression, textOf(input, SCREENING_SIZE)) });

@@ -23,11 +23,7 @@ export function deductionOf(eventId: string, fields: object, createdAt = '2026-0
   return eventOf(eventId, 'employee.deduction-updated', { ...deduction, ...fields }, createdAt);
 }
 
-export async function receive(
-  db: Db,
-  deliveries: readonly Delivery[],
-  at = '2026-01-15T00:00:00.000Z',
-): Promise<void> {
+export async function receive(db: Db, deliveries: readonly Delivery[], at = '2026-01-15T00:00:00.000Z') {
   await transact(db, (trx) => storeArrivals(trx, deliveries, at));
 }
 

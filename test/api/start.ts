@@ -118,10 +118,7 @@ export async function start(
 }
 
 /** Throws if the reference does not describe the response. */
-export async function call(
-  app: Api,
-  { method = 'GET', url, token = FIRST_TOKEN, headers, body }: Request,
-): Promise<Answer> {
+export async function call(app: Api, { method = 'GET', url, token = FIRST_TOKEN, headers, body }: Request) {
   const isText = typeof body === 'string' || Buffer.isBuffer(body);
   const answer = await app.inject({
     method,
@@ -157,14 +154,7 @@ function describe(app: Api): void {
     .map((template) => [template, new RegExp(`^${template.replace(/\{[^}]+\}/g, '[^/]+')}$`)]);
 }
 
-function assertDescribed(
-  app: Api,
-  method: string,
-  url: string,
-  status: number,
-  type: string,
-  json: unknown,
-): void {
+function assertDescribed(app: Api, method: string, url: string, status: number, type: string, json: unknown) {
   if (reference === undefined) describe(app);
   const path = url.replace(/\?.*$/s, '');
   const template = templates.find(([, pattern]) => pattern.test(path))?.[0];

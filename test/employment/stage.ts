@@ -18,11 +18,7 @@ export const SAMPLES: Readonly<Record<ChangeKind, object>> = {
   'compensation-change': compensationChange,
 };
 
-export async function acceptChange(
-  accepting: Accepting,
-  change: Change,
-  idempotencyKey: string | null,
-): Promise<Accepted> {
+export async function acceptChange(accepting: Accepting, change: Change, idempotencyKey: string | null) {
   const [accepted] = await acceptChanges(accepting, [{ change, idempotencyKey, actor: SYSTEM }]);
   return accepted as Accepted;
 }

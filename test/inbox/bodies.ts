@@ -1,10 +1,7 @@
 import { deduction as sample } from '../contract/samples.ts';
 
 /** A deduction event; `data` changes the sample deduction, `frame` the envelope. */
-export function deductionBody(
-  data: Record<string, unknown> = {},
-  frame: Record<string, unknown> = {},
-): string {
+export function deductionBody(data: Record<string, unknown> = {}, frame: Record<string, unknown> = {}) {
   return JSON.stringify({
     id: 'evt_1',
     event_type: 'employee.deduction-updated',

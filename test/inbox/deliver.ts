@@ -66,11 +66,7 @@ export function send(
   });
 }
 
-export function post(
-  port: number,
-  headers: OutgoingHttpHeaders,
-  body: string | Buffer = '',
-): Promise<Answer> {
+export function post(port: number, headers: OutgoingHttpHeaders, body: string | Buffer = '') {
   return send(port, 'POST', '/webhooks', { 'content-length': Buffer.byteLength(body), ...headers }, body);
 }
 

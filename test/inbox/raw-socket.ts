@@ -50,12 +50,7 @@ export function statusOf(answer: string): number | null {
 }
 
 /** Returns the text of a request with CRLF line ends. */
-export function requestText(
-  path: string,
-  headers: Record<string, string>,
-  body = '',
-  method = 'POST',
-): string {
+export function requestText(path: string, headers: Record<string, string>, body = '', method = 'POST') {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`${method} ${path} HTTP/1.1`, 'host: receiver', ...lines, '', body].join('\r\n');
 }

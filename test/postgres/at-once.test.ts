@@ -11,7 +11,6 @@ import { createWorkListStart } from '../../src/inbox/work-list.ts';
 import { ledgerHead, lockLedger, moveLedger } from '../../src/ledger/position.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { retryManually } from '../../src/outbox/manual.ts';
-import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { type Applying, type Body, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
@@ -23,11 +22,7 @@ import { eventually } from '../support/eventually.ts';
 usePostgres();
 
 /** Claims due requests in one transaction, and does the work in another one, which has to wait for the first. */
-async function whileClaiming<R>(
-  db: Db,
-  url: string,
-  work: (trx: Trx) => Promise<R>,
-): Promise<{ claims: Claim[]; ended: R }> {
+async function whileClaiming<R>(db: Db, url: string, work: (trx: Trx) => Promise<R>) {
   const claimed = Promise.withResolvers<void>();
   const mayEnd = Promise.withResolvers<void>();
   const claiming = transact(db, async (trx) => {

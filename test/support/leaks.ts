@@ -6,11 +6,7 @@ import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 type Place = { name: string; bytes: Buffer };
 
 /** Reports the place and never the secret. */
-export async function leaks(
-  databaseUrl: string,
-  secrets: readonly string[],
-  outputs: readonly string[],
-): Promise<string[]> {
+export async function leaks(databaseUrl: string, secrets: readonly string[], outputs: readonly string[]) {
   if (secrets.length === 0) return [];
   const stored =
     engineOfUrl(databaseUrl) === 'sqlite' ? filesOf(sqlitePath(databaseUrl)) : await tablesOf(databaseUrl);

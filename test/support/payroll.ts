@@ -149,12 +149,7 @@ export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
 }
 
 /** Decides whether a version with a moved start applies. */
-export async function decide(
-  db: Db,
-  deductionId: string,
-  version: number,
-  decision: 'keep' | 'drop',
-): Promise<void> {
+export async function decide(db: Db, deductionId: string, version: number, decision: 'keep' | 'drop') {
   const given = { deductionId, version, decision, reason: 'asked the employee' };
   const { outcome } = await transact(db, (trx) => decideStart(trx, given, acting(LATELY)));
   if (outcome !== 'decided') throw new Error(outcome);

@@ -48,12 +48,7 @@ export function cycleDates(run: PlannedRun, dates: readonly string[]): string[] 
 }
 
 /** Returns the employee or employer amount of the run's check, in cents. `dates`: all regular pay dates of the year. */
-export function expectedCents(
-  text: string,
-  period: PayFrequency,
-  run: PlannedRun,
-  dates: readonly string[],
-): bigint {
+export function expectedCents(text: string, period: PayFrequency, run: PlannedRun, dates: readonly string[]) {
   const [numerator, denominator] = fraction(text);
   if (period === run.pay_frequency) {
     const isExtra = dates.indexOf(run.pay_date) >= Number(PERIODS[period]);

@@ -83,12 +83,7 @@ function listing(employer_id: string, today: string): Run {
 }
 
 /** Returns the outstanding items of an employee in a list of a day. */
-export function listedItems(
-  world: World,
-  employerId: string,
-  employee: string,
-  today: string,
-): StandingItem[] {
+export function listedItems(world: World, employerId: string, employee: string, today: string) {
   const run = listing(employerId, today);
   const runs = world.runs.filter((one: ModelRun) => one.run.employer_id === employerId);
   const gone = isGone(world, run, employee) ? ['no_further_paycheck'] : [];
@@ -98,12 +93,7 @@ export function listedItems(
 }
 
 /** Returns the outstanding items of an employee in the list of the real system. */
-export async function storedItems(
-  db: Db,
-  employerId: string,
-  employee: string,
-  today: string,
-): Promise<OpenItem[]> {
+export async function storedItems(db: Db, employerId: string, employee: string, today: string) {
   const found: OpenItem[] = [];
   for await (const page of openItemsOf(db, employerId, today, { only: [employee] }))
     found.push(...page.flatMap(({ items }) => items));
@@ -156,12 +146,7 @@ export function decisionOf(
   }
 }
 
-export async function storeDecision(
-  db: Db,
-  decision: ModelItemDecision,
-  item: OpenItem | null,
-  now: string,
-): Promise<void> {
+export async function storeDecision(db: Db, decision: ModelItemDecision, item: OpenItem | null, now: string) {
   const stored: NewDecision = {
     employeeId: decision.employee,
     itemId: item?.id ?? null,

@@ -209,12 +209,7 @@ function reportOf({ taken }: World, { id }: ModelRun, line: ModelLine): bigint |
 }
 
 /** Returns the lines of runs, not voided, that took items of a source. */
-function linesFor(
-  runs: readonly ModelRun[],
-  employee: string,
-  kind: ModelLine['kind'],
-  source: string,
-): ModelLine[] {
+function linesFor(runs: readonly ModelRun[], employee: string, kind: ModelLine['kind'], source: string) {
   return runs
     .filter(({ voided }) => !voided)
     .flatMap(({ lines }) => lines)

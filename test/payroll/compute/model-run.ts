@@ -1,23 +1,10 @@
 /** A run of the payroll model: its employees, their regular lines, and what it takes of their open items. */
 import type { Run } from '../../../src/payroll/records/body.ts';
-import {
-  isShared,
-  type ModelLine,
-  type ModelRun,
-  type Pair,
-  regularLines,
-  statusOf,
-  type World,
-} from './model.ts';
+import { isShared, type ModelRun, type Pair, regularLines, statusOf, type World } from './model.ts';
 import { takenItems } from './model-taking.ts';
 
 /** Returns the employees of a run and its lines, in no particular order. */
-export function modelOf(
-  world: World,
-  id: string,
-  run: Run,
-  overrides: ReadonlyMap<string, Pair>,
-): { roster: Set<string>; shared: Set<string>; lines: ModelLine[] } {
+export function modelOf(world: World, id: string, run: Run, overrides: ReadonlyMap<string, Pair>) {
   const employees = [...new Set(world.facts.map((fact) => fact.employee_id))].filter(
     (employee) => run.kind === 'regular' || run.employee_ids?.includes(employee),
   );

@@ -542,12 +542,7 @@ function amountsOf(world: World, run: Run, employee: string, election: Election)
 const ANNUAL = ['healthcare_fsa', 'limited_purpose_fsa', 'dependent_care_fsa'];
 
 /** Reports whether a check follows all contributions of an FSA whose coverage began with the year. */
-function isCompleteElection(
-  world: World,
-  run: Run,
-  employee: string,
-  { coverage, period }: Election,
-): boolean {
+function isCompleteElection(world: World, run: Run, employee: string, { coverage, period }: Election) {
   const dates = datesOf(run);
   if (!ANNUAL.includes(coverage) || period !== run.pay_frequency || run.kind !== 'regular') return false;
   if (dates === null || !isListed(world, run)) return false;

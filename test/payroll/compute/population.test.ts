@@ -20,12 +20,7 @@ import {
 const JANUARY = 2;
 
 /** Returns the employees with a line in a run. Each employee has a deduction that is always in effect. */
-async function payers(
-  t: Test,
-  facts: NewFact[],
-  changes: Partial<RunBody> = {},
-  schedules: Schedule[] = [],
-): Promise<string[]> {
+async function payers(t: Test, facts: NewFact[], changes: Partial<RunBody> = {}, schedules: Schedule[] = []) {
   const { db } = await scratch(t);
   await learn(db, ...facts);
   await setSchedules(db, schedules);

@@ -36,11 +36,7 @@ type Fields = Partial<IncomingDeduction['deduction']>;
 const INCLUDE: Partial<RunBody> = { adjustments: 'include', arrears: 'include' };
 
 /** e has these deductions, and these runs are finalized. */
-async function staged(
-  t: Test,
-  deductions: Readonly<Record<string, Fields>> = { a: {} },
-  places = [0, 1, 2],
-): Promise<Db> {
+async function staged(t: Test, deductions: Readonly<Record<string, Fields>> = { a: {} }, places = [0, 1, 2]) {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(db, ...Object.entries(deductions).map(([id, fields]) => election('2025-12-01', fields, id)));

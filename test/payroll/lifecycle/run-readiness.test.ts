@@ -48,12 +48,7 @@ const DECEMBER: StatedRun = {
 const report = (db: Db, run: StatedRun = RUN, question: Question = QUESTION) =>
   readinessOfRun(db, run, null, question);
 
-async function check(
-  db: Db,
-  id: string,
-  run: StatedRun = RUN,
-  question: Question = QUESTION,
-): Promise<CheckResult> {
+async function check(db: Db, id: string, run: StatedRun = RUN, question: Question = QUESTION) {
   const { checks } = await report(db, run, question);
   return checks.find((one) => one.id === id) as CheckResult;
 }
