@@ -45,7 +45,8 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   t.strictSame(await codesOf(stage), [], 'nothing was kept');
   await assertGood(t, page, 'rejected codes');
   await click(page, 'Remove row 1');
-  await page.getByLabel('Code, row 3').waitFor({ state: 'detached' });
+  await page.getByLabel('Code, row 6').waitFor({ state: 'detached' });
+  t.equal(await line(1), 'dental employer', 'suggested rows without a code stay');
   await page.getByLabel('Code, row 1').press('Enter');
   await page.getByText('Saved.').waitFor();
   t.match(await codesOf(stage), [
@@ -133,7 +134,7 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   await page.getByLabel(`Pay date, row ${BIWEEKLY.length}`).waitFor();
   t.equal((await scheduleOf(stage)).length, 2, 'pasted rows are not saved yet');
   await click(page, 'Save pay schedule');
-  await page.getByText('must not have the pay_frequency and pay_group').first().waitFor();
+  await page.getByText('must not have the pay frequency and pay group').first().waitFor();
   await page.getByLabel('Pay group').fill('day');
   await click(page, 'Save pay schedule');
   await page.getByText('Saved.').waitFor();
@@ -173,12 +174,18 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   await page.getByLabel('Pay dates from').fill('2026-07-01');
   await page.getByLabel('Evenly within each month').check();
   await page.getByLabel('Pay dates from').fill('');
+  await page.getByLabel('Limit for open items').fill('twice');
   await click(page, 'Save payroll policy');
   const summary = page.getByRole('alert').filter({ hasText: 'Pay dates from' });
   await summary.waitFor();
+  t.match(
+    await summary.textContent(),
+    'Limit for open items must be all, a multiple such as 2x, or an amount',
+  );
   t.ok(await page.getByLabel('Evenly within each month').isChecked(), 'the input stays');
   await assertGood(t, page, 'a payroll policy with a problem');
   await page.getByLabel('Pay dates from').fill('2026-07-01');
+  await page.getByLabel('Limit for open items').fill('all');
   await click(page, 'Save payroll policy');
   await page.getByText('Saved.').waitFor();
   t.match((await stage.call({ url: `${SETTINGS}/payroll-policy` })).json.versions, [

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { type ProblemDetails, Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { type Choice, hiddenFields, optionsOf, type Place, problemSummary } from './fields.ts';
+import { type Choice, hiddenFields, optionsOf, type Place, problemSummary, ruleText } from './fields.ts';
 import { count } from './format.ts';
 import type { Query } from './links.ts';
 
@@ -250,7 +250,7 @@ function cell(column: RowColumn, index: number, { rows, focus }: Shown, wrong: W
 }
 
 function problemsOf(problems: readonly Problem[], id: string): Content {
-  const rules = problems.map(({ rule }) => rule).join('; ');
+  const rules = problems.map(({ rule }) => ruleText(rule)).join('; ');
   return rules !== '' && html`<p class="field-problem" id=${id}>${rules}</p>`;
 }
 

@@ -15,6 +15,8 @@ export type Field = {
   readonly hint?: Content;
   readonly value: string;
   readonly problems?: readonly Problem[];
+  /** What a value must be, where the rule of the API is about its JSON. */
+  readonly rule?: string;
   readonly required?: boolean;
   /** `datetime-local` is UTC. The page's script shows it, and sends it, from the local time. */
   readonly type?: 'text' | 'date' | 'datetime-local';
@@ -112,7 +114,7 @@ function hintOf({ name, hint }: Field): Content {
 
 function problemsOf({ name, problems = [] }: Field): Content {
   if (problems.length === 0) return null;
-  const texts = problems.map(({ path, rule }) => (path === name ? rule : `${path} ${rule}`));
+  const texts = problems.map(({ path, rule }) => ruleText(path === name ? rule : `${path} ${rule}`));
   return html`<p class="field-problem" id=${`${name}-problem`}>${texts.join('; ')}</p>`;
 }
 
@@ -140,6 +142,11 @@ export function reasonField(label: string): Html {
   `;
 }
 
+/** Writes the names of fields in a rule as words: `pay_group` as `pay group`. */
+export function ruleText(rule: string): string {
+  return rule.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, plain);
+}
+
 const PROBLEMS_SHOWN = 20;
 
 /** The field that a path of the API refers to: its element id and label. */
@@ -155,7 +162,7 @@ export function problemSummary(
 ): Html {
   const items = errors.slice(0, PROBLEMS_SHOWN).map(({ path, rule }) => {
     const place = placeOf?.(path);
-    return html`<li>${place ? html`<a href=${`#${place.id}`}>${place.label}</a>` : html`<code>${path}</code>`}${` ${rule}`}</li>`;
+    return html`<li>${place ? html`<a href=${`#${place.id}`}>${place.label}</a>` : html`<code>${path}</code>`}${` ${place ? ruleText(rule) : rule}`}</li>`;
   });
   const more = error_count - items.length;
   return html`
@@ -189,7 +196,9 @@ export function filledForm(
     specs[name]?.required === true && String(typed[name] ?? '').trim() === '';
   const errors = problem?.errors?.map((error) => {
     const isNamed = error.rule.startsWith('is required');
-    return isMissing(error.path) && !isNamed ? { ...error, rule: 'is required' } : error;
+    if (isMissing(error.path) && !isNamed) return { ...error, rule: 'is required' };
+    const [name = ''] = error.path.split('.');
+    return { ...error, rule: specs[name]?.rule ?? error.rule };
   });
   const wrong = Map.groupBy(errors ?? [], ({ path }) => placeOf(path)?.id);
   return {

@@ -110,6 +110,7 @@ export const OPTIONS: Readonly<Record<OptionName, Option>> = {
 /** The option that is typed: `all`, a multiple such as `2x`, or an amount. */
 export const RECOUP = {
   label: 'Limit for open items',
+  rule: 'must be all, a multiple such as 2x, or an amount such as 50.00',
   hint: 'The most that a paycheck takes of an employee’s open items for a line of coverage: all, a multiple of the regular amount such as 2x, or an amount such as 50.00.',
 };
 /** Returns the limit as a column or a fact shows it. */

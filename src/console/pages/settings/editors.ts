@@ -264,20 +264,22 @@ async function saveCodes({ api, form }: Act): Promise<Html | Done> {
     return codeForm(employer_id, { ...edited, loaded: hashOf(saved), current });
   }
   // A suggested row that was left without a code is not a code.
-  const rows = edited.rows.filter((row) => row.code !== undefined);
-  const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes: rows });
+  const places = [...edited.rows.keys()].filter((place) => edited.rows[place]?.code !== undefined);
+  const codes = places.map((place) => edited.rows[place]);
+  const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes });
   const { problem } = await attempt(call, 422);
-  if (problem !== undefined) return codeForm(employer_id, { ...edited, rows, loaded, problem });
+  if (problem !== undefined) return codeForm(employer_id, { ...edited, loaded, problem }, places);
   return { go: address('/settings', { employer_id, saved: 'codes' }) };
 }
 
-function codeForm(employer_id: string, edited: Edited): Html {
+/** `places`: the row of each code that the API received; by default, every row has a code. */
+function codeForm(employer_id: string, edited: Edited, places: readonly number[] = []): Html {
   return editor(CODES, edited, {
     hidden: { employer_id },
     back: address('/settings', { employer_id }),
     placeOf(path) {
       const [, row, field] = /^codes\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
-      return row === undefined ? null : placeOfRow(Number(row), field, CODES);
+      return row === undefined ? null : placeOfRow(places[Number(row)] ?? Number(row), field, CODES);
     },
   });
 }
