@@ -101,11 +101,16 @@ t.test('syncs are grouped by employer, with the time of each step, and filtered 
   t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['maple']);
 });
 
-t.test('a sync that failed is dismissed with a reason', async (t) => {
+/** As the sender stores it, also for people at a command line. */
+const FAILED =
+  'the service responded with 422; read its response with "census show --response" or in the console';
+
+t.test('a sync that failed states what to do, and is dismissed with a reason', async (t) => {
   const stage = await openConsole(t);
   const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(0));
-  await transact(stage.db, (trx) => failSyncs(trx, upload, 'status 422'));
+  await transact(stage.db, (trx) => failSyncs(trx, upload, FAILED));
   const page = await stage.opened('/census');
+  await page.getByText('The service responded with 422. Show its response, correct the census').waitFor();
   await page.getByRole('link', { name: 'Dismiss' }).click();
   await assertGood(t, page, 'the form to dismiss a sync');
   await page.getByLabel('Reason for dismissing').fill(HOSTILE);

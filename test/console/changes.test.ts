@@ -91,7 +91,7 @@ t.test('changes blocked by a rejected hire can be released', async (t) => {
   const page = await stage.opened(`/changes/${move}`);
   await page.getByRole('link', { name: 'another change of the employee' }).click();
   await click(page, 'Release waiting changes');
-  await page.getByText('The service rejected it. Decide below what to do.').waitFor();
+  await page.getByText('The service rejected it. Payroll runs count it already.').waitFor();
   await stage.send();
   t.strictSame([await stateOf(stage, hire), await stateOf(stage, move)], ['rejected', 'delivered']);
 });
@@ -138,7 +138,7 @@ t.test('personal data of a change is shown on request, and the read is recorded 
   const page = await stage.opened(`/changes/${hire}`);
   t.notMatch(await page.content(), SECRET);
   t.strictSame(await reads(), []);
-  await click(page, 'Show the personal data');
+  await click(page, 'Show why, and the personal data');
   await page.getByText(SECRET).waitFor();
   t.equal(await page.getByText('***-**-4321').count(), 1);
   t.notMatch(await page.content(), '987-65');

@@ -77,6 +77,15 @@ export function sentence(text: string): string {
     .replace(/\bcheck(s?)\b/g, 'paycheck$1');
 }
 
+/** Writes the result of an attempt to send: `no response was received: ECONNREFUSED` names the service. */
+export function resultText(reason: string): string {
+  const text = reason.replace(
+    /^no response was received: (\w+)/,
+    'the benefits service did not respond ($1)',
+  );
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Names what a user may not do, the scope that it needs, and the roles that have it. */
 export function lacksScope(purpose: string, scope: Scope): string {
   const roles = ROLE_NAMES.filter((role) => (ROLES[role] as readonly Scope[]).includes(scope));

@@ -1,7 +1,7 @@
 /** The syncs of censuses, each with its steps, its problems and its response. */
 import type { Schemas } from '../../client.ts';
 import { recordedRead, responseOfService, state } from '../elements/facts.ts';
-import { age, counted, instant } from '../elements/format.ts';
+import { age, counted, instant, resultText } from '../elements/format.ts';
 import { address, censusPath, fitsPath, pathOf } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
@@ -60,11 +60,14 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
   `;
 }
 
-/** Explains a failed connection such as `no response was received: ECONNREFUSED; the upload will be retried`. */
+/** Explains the reason of a sync in the words of this page, without the command that shows the response. */
 function reasonText(reason: string): string {
-  const [, code, next] = /^no response was received: (E[A-Z]+)(;.*)?$/.exec(reason) ?? [];
-  if (code === undefined) return reason;
-  return `The benefits service cannot be reached (${code})${next ?? ''}. If this lasts, ask an operator to check the connection.`;
+  const [result, next] = reason.split(/; (?=read its response)/);
+  const text = resultText(result ?? reason);
+  if (next !== undefined)
+    return `${text}. Show its response, correct the census, and upload it above. Then press Sync now.`;
+  const isUnreachable = reason.startsWith('no response was received');
+  return isUnreachable ? `${text}. If this lasts, ask an operator to check the connection.` : text;
 }
 
 function responseOf({ id, employer_id }: Sync, read: SyncResponse | null): Html {

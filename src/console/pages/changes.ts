@@ -4,7 +4,7 @@ import { attempt } from '../api-client.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
-import { count, dayOf, instant, since } from '../elements/format.ts';
+import { count, dayOf, instant, lacksScope, resultText, since } from '../elements/format.ts';
 import { address, changePath, employeeOf } from '../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -24,8 +24,8 @@ const KINDS: Readonly<Record<Change['kind'], string>> = {
 const STATES: Readonly<Record<Change['state'], string>> = {
   pending: 'It is sent automatically, and retried until the service responds.',
   sending: 'It is being sent now.',
+  rejected: 'The service rejected it.',
   delivered: 'The service accepted it. Its contents have been deleted here.',
-  rejected: 'The service rejected it. Decide below what to do.',
   canceled: 'It will not be sent, and its contents have been deleted.',
 };
 const FILTERS = [
@@ -72,10 +72,11 @@ export function changePages({ page, action }: Console): void {
     const body = html`
       ${await pausedNotice(visit)}
       ${summary(change, visit)}
+      ${change.state === 'rejected' && (may('pii:read') ? content(change) : html`<p class="hint">${lacksScope('To see the response of the service', 'pii:read')}</p>`)}
       ${may('changes:write') && decisions(change, query.newer !== undefined)}
       ${await waitingChanges(change, visit)}
       ${attempts(change)}
-      ${may('pii:read') && content(change)}
+      ${change.state !== 'rejected' && may('pii:read') && content(change)}
     `;
     return {
       title: `${KINDS[change.kind]} of ${change.employee_id}`,
@@ -125,7 +126,7 @@ function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary)
   return html`
     <span>
       ${earlier_change_id !== null && html`<a href=${changePath(earlier_change_id)}>waiting for another change</a>`}
-      ${earlier_change_id !== null && reason !== null && ' · '}${reason}
+      ${earlier_change_id !== null && reason !== null && ' · '}${reason !== null && resultText(reason)}
       ${may_have_been_applied && html`<span class="soft">${reason === null ? '' : ' · '}the service may have received it</span>`}
     </span>
   `;
@@ -149,7 +150,9 @@ function summary(change: Change, visit: Visit): Html {
         ['Accepted', since(change.created_at, now)],
         ['Effective for payroll', change.effective_on && dayOf(change.effective_on)],
         ['Pay group', change.pay_group],
-        [change.state === 'canceled' ? 'Reason' : 'Last response', change.reason],
+        change.state === 'canceled'
+          ? ['Reason', change.reason]
+          : ['Last response', change.reason && resultText(change.reason)],
         ['Next attempt', due_at && earlier === null && since(due_at, now)],
         ['Waiting for', earlier && html`<a href=${changePath(earlier)}>another change of the employee</a>`],
         ['Finished', finished_at && since(finished_at, now)],
@@ -159,12 +162,13 @@ function summary(change: Change, visit: Visit): Html {
   `;
 }
 
-function meaningOf({ state, blocking, earlier_change_id }: Change): string {
+function meaningOf({ kind, state, blocking, earlier_change_id }: Change): string {
   if (state === 'pending' && earlier_change_id !== null)
     return 'It is sent automatically after another change of the employee.';
-  if (state === 'rejected' && blocking)
-    return 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.';
-  return STATES[state];
+  if (state !== 'rejected') return STATES[state];
+  const later = blocking ? ' Later changes of the employee wait for it.' : '';
+  const counts = kind === 'demographic' ? '' : ' Payroll runs count it already.';
+  return `${STATES.rejected}${later}${counts} Decide below what to do.`;
 }
 
 function lostResponse({ finished_at }: Change): string {
@@ -205,7 +209,10 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
       ['Started', ({ started_at }) => instant(started_at), 'date'],
       ['Finished', ({ finished_at: at }) => (at === null ? 'in progress' : instant(at)), 'date'],
       ['Status', ({ status }) => status ?? '–', 'number'],
-      ['Result', ({ finished_at: at, reason }) => reason ?? (at === null ? '' : 'delivered')],
+      [
+        'Result',
+        ({ finished_at: at, reason }) => (reason === null ? at !== null && 'Delivered' : resultText(reason)),
+      ],
     ],
   );
   return html`
@@ -218,7 +225,7 @@ function attempts({ attempts: all, last_attempts }: Change): Html {
 }
 
 /** Shows the change's personal data and the service's response when the user requested them. */
-function content({ id, body, body_absent, response }: Change): Html {
+function content({ id, state, body, body_absent, response }: Change): Html {
   const shown =
     body === null
       ? html`<p class="soft">${body_absent}</p>`
@@ -226,8 +233,9 @@ function content({ id, body, body_absent, response }: Change): Html {
   return html`
     <section aria-labelledby="content">
       <h2 id="content">Content</h2>
-      ${body === undefined ? recordedRead(changePath(id), { body: 'true' }, 'Show the personal data', 'The read is recorded.') : shown}
+      ${body === undefined && recordedRead(changePath(id), { body: 'true' }, `Show ${state === 'rejected' ? 'why, and ' : ''}the personal data`, 'The read is recorded.')}
       ${typeof response === 'string' && responseOfService(response)}
+      ${body !== undefined && shown}
     </section>
   `;
 }
@@ -248,7 +256,7 @@ function decisions({ id, state, blocking, attempts: sent }: Change, isNewer: boo
   const retry = decision(`${path}/retry`, {
     button: 'Retry',
     look: '',
-    hint: 'Use this after the problem was fixed at the service. It is sent before the changes that wait for it.',
+    hint: `Use this after the problem was fixed at the service.${blocking ? ' It is sent before the changes that wait for it.' : ''}`,
   });
   const release = decision(`${path}/release`, {
     button: 'Release waiting changes',
