@@ -20,8 +20,9 @@ export async function assertRefused(t: Test, call: (request: Request) => Promise
     t.match(json.detail, (detail ?? problems[0]?.[0]) || /./, name);
     if (detail === '') continue;
     const errors: { path: string; rule: string }[] = json.errors ?? [];
+    const paths = errors.map(({ path }) => path);
     t.strictSame(
-      errors.map(({ path }) => path),
+      paths,
       problems.map(([path]) => path),
       name,
     );

@@ -58,10 +58,8 @@ t.test('cells become the fields named by their columns, and an empty cell is an 
     { amount: '25.50', period: 'hourly', effective_start: '2025-01-01' },
   ]);
   t.equal(rows[0]?.employee.first_name, 'Grace "G"');
-  t.strictSame(
-    rows.map(({ payGroup }) => payGroup),
-    ['north', null],
-  );
+  const groups = rows.map(({ payGroup }) => payGroup);
+  t.strictSame(groups, ['north', null]);
 });
 
 t.test('lines may have different line endings, which are not part of cells', async (t) => {

@@ -104,10 +104,8 @@ test('syncs are listed newest first, in pages, by employer, state and delay', as
   clock.advance(HOUR_MS - 2 * 60_000);
   t.strictSame(ids(await list(db, clock, { overdue: true })), ['event-2', 'event-1']);
   t.strictSame(ids(await list(db, clock, { overdue: false })).length, 3);
-  t.strictSame(
-    (await list(db, clock)).syncs.map(({ overdue }) => overdue),
-    [false, false, false, true, true],
-  );
+  const overdue = (await list(db, clock)).syncs.map(({ overdue }) => overdue);
+  t.strictSame(overdue, [false, false, false, true, true]);
 });
 
 const MINUTE_MS = 60_000;

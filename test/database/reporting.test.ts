@@ -58,10 +58,8 @@ test('the example queries of db/README.md return the stored data', async (t, db)
 
 test('finalized and voided runs are listed', async (t, db) => {
   const runs = await rowsOf(db, 'select run_id, state, void_reason from reporting_runs order by run_id');
-  t.strictSame(
-    runs.map((run) => Object.values(run).join()),
-    ['r1,finalized,', 'r2,voided,a mistake'],
-  );
+  const texts = runs.map((run) => Object.values(run).join());
+  t.strictSame(texts, ['r1,finalized,', 'r2,voided,a mistake']);
   t.equal((await rowsOf(db, "select 1 from reporting_run_lines where run_id = 'r2'")).length, 2);
 });
 

@@ -122,10 +122,8 @@ onEitherEngine('changes in one transaction are independent and in order', async 
     accepting,
     submissions.map((submission) => ({ ...submission, actor: SYSTEM })),
   );
-  t.strictSame(
-    accepted.map(({ outcome }) => outcome),
-    ['accepted', 'accepted', 'conflict', 'repeated', 'accepted', 'accepted'],
-  );
+  const outcomes = accepted.map(({ outcome }) => outcome);
+  t.strictSame(outcomes, ['accepted', 'accepted', 'conflict', 'repeated', 'accepted', 'accepted']);
   t.equal(idOf(accepted[3]), idOf(accepted[0]));
   t.match(await owed(db), [
     { request_id: idOf(accepted[0]), kind: 'new-hire', is_next: 1 },
@@ -186,10 +184,8 @@ onEitherEngine('a database error rejects every waiting caller, and only those', 
   const both = await Promise.allSettled(
     [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k', actor: SYSTEM })),
   );
-  t.strictSame(
-    both.map(({ status }) => status),
-    ['rejected', 'rejected'],
-  );
+  const statuses = both.map(({ status }) => status);
+  t.strictSame(statuses, ['rejected', 'rejected']);
   t.strictSame(await owed(db), [], 'nothing was stored');
   isBroken = false;
   t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k', actor: SYSTEM }), {

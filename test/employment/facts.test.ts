@@ -61,16 +61,10 @@ t.test('a termination applies to the employment that is active on its date', asy
     of('a', { termination_date: '2026-07-31' }),
   ]);
   const moved = known(at('a', { hire_date: '2019-01-01' }), at('b', { hire_date: '2026-02-01' }));
-  t.strictSame(
-    factsOf(leave('2026-01-31'), moved, TODAY),
-    [of('a', { termination_date: '2026-01-31' })],
-    'even if reported late',
-  );
-  t.match(
-    factsOf(leave('2026-02-01'), moved, TODAY),
-    [{ employer_id: 'a' }, { employer_id: 'b' }],
-    'of both',
-  );
+  const left = factsOf(leave('2026-01-31'), moved, TODAY);
+  t.strictSame(left, [of('a', { termination_date: '2026-01-31' })], 'even if reported late');
+  const staying = factsOf(leave('2026-02-01'), moved, TODAY);
+  t.match(staying, [{ employer_id: 'a' }, { employer_id: 'b' }], 'of both');
 });
 
 t.test('a termination without an active employment applies to the absent, else the newest', async (t) => {

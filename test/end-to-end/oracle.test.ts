@@ -45,10 +45,8 @@ onEachEngine('a correct ledger has no breaches, and each breach is found', async
   const spoiled = async (spoil: string, finding: RegExp): Promise<void> => {
     await db.transaction().execute((trx) => trx.executeQuery(CompiledQuery.raw(spoil)));
     const found = await verdict();
-    t.ok(
-      found.some((breach) => finding.test(breach)),
-      `${spoil}: ${found.join('; ')}`,
-    );
+    const isFound = found.some((breach) => finding.test(breach));
+    t.ok(isFound, `${spoil}: ${found.join('; ')}`);
   };
   for (const text of unguard)
     await db.transaction().execute((trx) => trx.executeQuery(CompiledQuery.raw(text)));

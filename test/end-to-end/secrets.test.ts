@@ -82,11 +82,8 @@ onEitherEngine('personal data and secrets do not leak', async (t) => {
     t.equal(refused.status, 422);
     const text = JSON.stringify(refused.json);
     t.match(text, 'employees[0].dob');
-    t.strictSame(
-      secrets.filter((secret) => text.includes(secret)),
-      [],
-      'the response contains no value',
-    );
+    const leaked = secrets.filter((secret) => text.includes(secret));
+    t.strictSame(leaked, [], 'the response contains no value');
     t.equal((await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
     const { employees } = await api.get(`/v1/employers/${EMPLOYER}/census`);
     t.match(employees[0], { ssn: CANARY.ssn }, 'a token with the scope can read it');
@@ -148,11 +145,8 @@ onEitherEngine('personal data and secrets do not leak', async (t) => {
     t.ok(lines.length > 8, `${lines.length} lines`);
     const others = lines.flatMap((line) => Object.keys(line).filter((field) => !FIELDS.includes(field)));
     t.strictSame(others, []);
-    t.strictSame(
-      lines.filter((line) => Object.values(line).some((value) => typeof value === 'object')),
-      [],
-      'values are flat',
-    );
+    const nested = lines.filter((line) => Object.values(line).some((value) => typeof value === 'object'));
+    t.strictSame(nested, [], 'values are flat');
     t.notMatch(output(), 'member_contribution');
   });
 });

@@ -40,10 +40,8 @@ t.test('a delivery that is not stored is rejected without the others in its batc
   const results = await Promise.allSettled(
     ['msg_1', 'msg_2', 'msg_3'].map((id) => accept(arrival(id, '{}'))),
   );
-  t.strictSame(
-    results.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  );
+  const statuses = results.map(({ status }) => status);
+  t.strictSame(statuses, ['fulfilled', 'rejected', 'fulfilled']);
   t.match(results[1], { reason: { code: 'NOT_STORED' } });
 });
 

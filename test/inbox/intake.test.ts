@@ -164,11 +164,8 @@ onSqlite('while the write lock is held, bounded bytes wait, and each delivery ge
   t.ok(last - first < 2_500, `all ended together: ${Math.round(last - first)} ms apart`);
 
   other.exec('rollback');
-  t.equal(
-    (await deliver(port, 'msg_http', 'msg_http')).status,
-    204,
-    'the released bytes are available again',
-  );
+  const status = (await deliver(port, 'msg_http', 'msg_http')).status;
+  t.equal(status, 204, 'the released bytes are available again');
   t.strictSame(await inbox(taking), ['msg_http']);
 });
 

@@ -40,10 +40,8 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
       ...{ ordered_by: 'created_at', late: 0, tie_changed: 0, future_dated: 0 },
     },
   ]);
-  t.match(
-    [...states.values()],
-    [{ position: 1, employee_id: 'emp-1', version_count: 1, last_received_position: 1 }],
-  );
+  const latest = [...states.values()];
+  t.match(latest, [{ position: 1, employee_id: 'emp-1', version_count: 1, last_received_position: 1 }]);
   t.end();
 });
 

@@ -110,10 +110,8 @@ test('late events read only versions at their times, in one statement per batch'
   t.equal(many.rows, 1 + 3 + 12);
   t.equal(many.statements, one.statements);
   const late = (await versionsOf(db)).filter((version) => version.late === 1);
-  t.strictSame(
-    new Set(late.map((version) => [version.ordered_by, version.tie_changed].join())),
-    new Set(['tie,1']),
-  );
+  const marks = new Set(late.map((version) => [version.ordered_by, version.tie_changed].join()));
+  t.strictSame(marks, new Set(['tie,1']));
   t.equal(late.length, 13);
 });
 

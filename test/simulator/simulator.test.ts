@@ -46,8 +46,9 @@ t.test('enrolling creates a valid deduction for each line, effective this month'
     t.strictSame(deduction.problems(body.data), []);
     t.match(body.data, { employee_id: 'maple-bakery-001', effective_start: '2026-03-01T00:00:00Z' });
   }
+  const enrolled = simulator.deductions();
   t.strictSame(
-    simulator.deductions(),
+    enrolled,
     made.map(({ body }) => body.data),
   );
 });

@@ -15,11 +15,8 @@ t.test('a pay date moved by a bank holiday does not invalidate a list', async (t
   t.equal(problemOf(['2026-01-02', ...FRIDAYS.slice(1, -1), '2026-12-17']), '', 'within the year');
   t.equal(problemOf(every(14, '2026-01-16', 25)), '', 'the first moved into the previous year');
   t.equal(problemOf([...FRIDAYS, '2026-12-31']), '', 'the first of the next year moved into this year');
-  t.equal(
-    problemOf(every(7, '2023-01-09', 51), 'weekly', '2023'),
-    '',
-    'Monday, 2 January 2023 was a holiday',
-  );
+  const problem = problemOf(every(7, '2023-01-09', 51), 'weekly', '2023');
+  t.equal(problem, '', 'Monday, 2 January 2023 was a holiday');
   const thanksgiving = every(7, '2026-01-02', 52).map((date) =>
     date === '2026-11-27' ? '2026-11-25' : date,
   );

@@ -136,10 +136,8 @@ t.test('amounts are correct when more amounts than the cache holds differ', asyn
   const together = calculator(of);
   const texts = Array.from({ length: 25_000 }, (_, index) => dollars(BigInt(index)));
   const first = texts.map((text) => together(contribution(text, 'monthly')).member_amount);
-  t.strictSame(
-    texts.toReversed().map((text) => together(contribution(text, 'monthly')).member_amount),
-    first.toReversed(),
-  );
+  const reversed = texts.toReversed().map((text) => together(contribution(text, 'monthly')).member_amount);
+  t.strictSame(reversed, first.toReversed());
   t.equal(first[15_000], expectedCents('150.00', 'monthly', of.run, of.dates as string[]));
 });
 
@@ -157,10 +155,7 @@ t.test('docs/amounts.md names every option and every flag of an amount', async (
   const page = readPage();
   const names = { SCHEMES, APPLIES_ON, REMAINDERS, EXTRA_PAYCHECKS, AMOUNT_FLAGS };
   for (const [list, values] of Object.entries(names)) {
-    t.strictSame(
-      values.filter((name) => !page.includes(`\`${name}\``)),
-      [],
-      list,
-    );
+    const missing = values.filter((name) => !page.includes(`\`${name}\``));
+    t.strictSame(missing, [], list);
   }
 });

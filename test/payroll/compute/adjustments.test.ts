@@ -408,10 +408,8 @@ t.test('an off-cycle run does not adjust a missed check that it takes', async (t
   await send(db, election('2026-01-30', { employer_contribution: '2.00' }));
   const offCycle = body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] });
   const included = await lines(db, { ...offCycle, ...withReason({ adjustments: 'include' }) });
-  t.strictSame(
-    included.map((line) => [line.kind, line.member_amount, line.employer_amount]),
-    [['regular', '10.00', '2.00']],
-  );
+  const amounts = included.map((line) => [line.kind, line.member_amount, line.employer_amount]);
+  t.strictSame(amounts, [['regular', '10.00', '2.00']]);
   await finalized(db, 'off', offCycle);
   await send(db, election('2026-01-31', { member_contribution: '12.50', employer_contribution: '3.00' }));
   const adjusted = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');

@@ -76,16 +76,11 @@ test('an excess is returned and offsets no shortfall', async (t, db) => {
   await took(db, 'r2', 'a 4.00', 'b 4.00', 'c 16.00');
   t.strictSame(await arrears(db), ['b r2 6.00 0.00', 'c r2 -6.00 0.00', 'a r2 6.00 0.00']);
   await took(db, 'r2', 'a 12.00', 'b 4.00', 'c 13.00');
-  t.strictSame(
-    await arrears(db),
-    ['b r2 6.00 0.00', 'c r2 -3.00 0.00', 'a r2 -2.00 0.00'],
-    'the last report applies',
-  );
+  const reported = await arrears(db);
+  t.strictSame(reported, ['b r2 6.00 0.00', 'c r2 -3.00 0.00', 'a r2 -2.00 0.00'], 'the last report applies');
   const owed = await itemsOfEmployee(db, 'e', ['acme'], { today: TODAY, limit: 100 });
-  t.equal(
-    owed.map((item) => `${item.deduction_id} ${item.outstanding_member_amount}`).join(', '),
-    'a -2.00, b 6.00, c -3.00',
-  );
+  const briefly = owed.map((item) => `${item.deduction_id} ${item.outstanding_member_amount}`).join(', ');
+  t.equal(briefly, 'a -2.00, b 6.00, c -3.00');
 });
 
 test('collected arrears are no longer owed, until the collecting run is voided', async (t, db) => {
@@ -127,10 +122,8 @@ test('arrears are separate from adjustments', async (t, db) => {
   t.strictSame(due.map(brief), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
   await took(db, 'r3', 'a 0.00 adjustment r2');
   t.strictSame(await arrears(db, {}, 4), [], 'the adjustment is open again');
-  t.strictSame(
-    (await itemsIn(db, body(4))).map(({ id, outstanding }) => `${id} ${outstanding.member}`),
-    ['adjustment:r2:e:a:medical:pre_tax 200'],
-  );
+  const open = (await itemsIn(db, body(4))).map(({ id, outstanding }) => `${id} ${outstanding.member}`);
+  t.strictSame(open, ['adjustment:r2:e:a:medical:pre_tax 200']);
   t.match(await verified(db, 'r3'), { identical: true });
 });
 

@@ -104,11 +104,8 @@ t.test('deductions of one line of coverage overlap if both are in effect and not
   t.strictSame(await flags({}, {}), [true, true, true]);
   t.strictSame(await flags({ taxability: 'post_tax' }), [true, true]);
   t.strictSame(await flags({ member_contribution: '0', employer_contribution: '1' }), [true, true]);
-  t.strictSame(
-    await flags({ member_contribution: '0.00' }),
-    [false, false],
-    'a deduction of zero does not overlap',
-  );
+  const ofZero = await flags({ member_contribution: '0.00' });
+  t.strictSame(ofZero, [false, false], 'a deduction of zero does not overlap');
   t.strictSame(await flags({ line_of_coverage: 'dental' }), [false, false]);
   t.strictSame(await flags({ effective_end: '2026-01-20' }), [false]);
   t.strictSame(await flags({ employee_id: 'f' }), [false, false]);

@@ -111,10 +111,8 @@ test('frozen lines that cannot be read are named, and other lines verified', asy
     const damaged = found.filter((text) => /^run_employees\.lines of .+\/emp-1 cannot be read$/.test(text));
     t.equal(damaged.length, isRead ? 0 : 1, lines);
     t.ok(found.includes(`taken_lines.line of ${FIRST}/1/emp-1 there is no such line`), lines);
-    t.notOk(
-      found.some((text) => text.includes('emp-2')),
-      lines,
-    );
+    const isNamed = found.some((text) => text.includes('emp-2'));
+    t.notOk(isNamed, lines);
     const verified = verifyRun(db, await storedRun(db, FIRST));
     if (isRead) t.match(await verified, { identical: false, difference_count: 2 });
     else await t.rejects(verified, { code: 'STORED_JSON_DAMAGED' }, lines);
@@ -190,11 +188,8 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
     ok: false,
     problems: [{ path: 'lines[1]', rule: 'ends in the middle' }],
   });
-  t.strictSame(
-    { lines: await takenLines(db), change: await payrollChange(db) },
-    before,
-    'nothing is half-done',
-  );
+  const after = { lines: await takenLines(db), change: await payrollChange(db) };
+  t.strictSame(after, before, 'nothing is half-done');
 });
 
 test('rows may be in any order, and duplicates are detected far apart', async (t, db) => {
@@ -207,10 +202,8 @@ test('rows may be in any order, and duplicates are detected far apart', async (t
   ]);
   const kept = await takenLines(db);
   t.equal(kept.length, 600);
-  t.match(
-    kept.find((line) => line.employee_id === ids[7]),
-    { amount: '7.00', owed: '62.23' },
-  );
+  const own = kept.find((line) => line.employee_id === ids[7]);
+  t.match(own, { amount: '7.00', owed: '62.23' });
 });
 
 test('a report fails if a newer one or a void comes first', async (t, db) => {

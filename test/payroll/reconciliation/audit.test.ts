@@ -154,8 +154,9 @@ test('a category names its first rows and counts all', async (t, db) => {
   const { employee_unknown } = await audited(db, [], ...rows.toReversed());
   t.equal(employee_unknown.count, rows.length);
   t.equal(employee_unknown.payroll_member_amount, '1005.00');
+  const ids = employee_unknown.rows.map((row) => row.employee_id);
   t.strictSame(
-    employee_unknown.rows.map((row) => row.employee_id),
+    ids,
     rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id),
     'in order of ids',
   );
