@@ -42,6 +42,7 @@ export const ACTIONS = [
   'run.approve',
   'run.create',
   'run.delete',
+  'run.download',
   'run.finalize',
   'run.read',
   'run.override',
@@ -260,6 +261,24 @@ export async function lastRecordsOf(
     .orderBy('record_id')
     .execute();
   return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
+}
+
+/** Returns the actor and the time of the last record of an action on a resource; null without one. */
+export async function lastOf(
+  db: Db | Trx,
+  action: Action,
+  resourceId: string,
+): Promise<{ by: Actor; at: string } | null> {
+  const row = await db
+    .selectFrom('audit_records')
+    .select(['recorded_at', ...ACTOR_COLUMNS])
+    .where('resource_type', '=', resourceTypeOf(action))
+    .where('resource_id', '=', resourceId)
+    .where('action', '=', action)
+    .orderBy('record_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? null : { by: actorOf(row), at: row.recorded_at };
 }
 
 /** Returns the employers of an action's records on a resource, in the order of the records. */

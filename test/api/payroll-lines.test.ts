@@ -57,6 +57,25 @@ test('pages of any size have each line once, even if they end inside an employee
   }
 });
 
+test('the download of a file of a final run is recorded, and the run shows the last one', async (t, payroll) => {
+  const { get, post, put, call, personWith } = payroll;
+  await put('r');
+  const download = (token?: string) =>
+    get('/r/lines?download=true', { ...CSV, ...(token !== undefined && { token }) });
+  await download();
+  t.equal((await get('/r')).json.last_download, null, 'the run is open');
+  await post('/r/finalize');
+  await get('/r/lines', CSV);
+  await get('/r/lines?download=true');
+  t.equal((await get('/r/outline')).json.last_download, null, 'a page, or a file without a record');
+  await download();
+  t.equal((await download(await personWith('ann@example.com', 'runs:read'))).status, 200);
+  const { data } = (await call({ url: '/v1/audit?action=run.download' })).json;
+  t.match(data, [{ resource_id: 'r', employer_id: EMPLOYER }, { actor: { id: 'API_TOKEN' } }]);
+  t.equal(data.length, 2);
+  t.match((await get('/r')).json.last_download, { by: data[0].actor, at: data[0].recorded_at });
+});
+
 test('a list begun before the run was finalized at another position must start over', async (t, world) => {
   const { put, get, post, db } = world;
   await put('r');

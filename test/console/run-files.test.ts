@@ -23,7 +23,7 @@ async function download(page: Page, link: string): Promise<{ name: string; rows:
 }
 
 t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) => {
-  const { signedIn, finalized, db } = await openPayroll(t);
+  const { signedIn, finalized, db, call } = await openPayroll(t);
   await hireMany(db, 60);
   await finalized('r', '2026-07-17');
   const page = await signedIn();
@@ -35,6 +35,10 @@ t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) =>
   await open(page, '/runs/r?employee_id=many-0059');
   const some = await download(page, 'Download these lines (CSV)');
   t.equal(some.rows.map((row) => row.employee_id).join(), 'many-0059');
+  t.match(await page.getByLabel('Summary').textContent(), /File downloaded.* by API_TOKEN/);
+  const { data } = (await call({ url: '/v1/audit?action=run.download' })).json;
+  t.match(data, [{ resource_id: 'r', employer_id: 'acme' }]);
+  t.equal(data.length, 1, 'a part of the lines is not the file');
   await open(page, '/runs/r?sort=employee_id');
   t.equal(await page.locator('details.employee').count(), 50);
   await follow(page, page.getByRole('link', { name: 'Next page' }));

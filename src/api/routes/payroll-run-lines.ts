@@ -1,5 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
@@ -12,6 +13,7 @@ import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
 import { auditHeadOf } from '../../payroll/lifecycle/run-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
+import { record } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
 import { passStreams, streamedRows } from '../bodies.ts';
 import { lineSightOf } from '../employers.ts';
@@ -20,7 +22,7 @@ import { broken, conflict } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
-import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, flag, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { assertNoPage, begun, interruptedOf, ndjsonOf } from '../streams.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
@@ -36,6 +38,9 @@ const LineQuery = field.closed({
     field.oneOfDescribed(CHANGES, 'Only lines with this change from the previous finalized run.'),
   ),
   flag: Type.Optional(field.oneOfDescribed(FLAGS, 'Only lines with this flag.')),
+  download: flag(
+    'Record that the caller downloads the lines, for the field `last_download` of a final run. Only for files.',
+  ),
   cursor,
   limit,
 });
@@ -52,7 +57,7 @@ const linePosition = cursorOf(
 
 /** Lists the lines of a run in pages, or streams them as one file while they are computed. */
 export function payrollRunLineRoutes(app: Api, parts: ApiParts): void {
-  const { db } = parts;
+  const { db, now } = parts;
   app.get(
     '/v1/payroll-runs/:run_id/lines',
     operation('Payroll runs', 'runs:read', {
@@ -96,6 +101,11 @@ export function payrollRunLineRoutes(app: Api, parts: ApiParts): void {
         const { lines, next } = await linesAfter(shown, start, query.limit ?? LIMIT_DEFAULT);
         body = linePosition.page(lines, next);
       } else {
+        if (query.download === true && stored.state !== 'open') {
+          const { run_id, employer_id } = stored;
+          const download = { action: 'run.download', resource: run_id, employer: employer_id } as const;
+          await transact(db, (trx) => record(trx, actingIn(request, now()), download));
+        }
         const interrupted = interruptedOf(request, parts);
         body =
           type === ROW_TYPES.csv

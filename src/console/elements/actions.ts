@@ -33,6 +33,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'run.approve': 'Run approved',
   'run.create': 'Run created',
   'run.delete': 'Run deleted',
+  'run.download': 'File of a run downloaded',
   'run.finalize': 'Run finalized',
   'run.read': 'Evidence of a run read',
   'run.override': 'Amount overridden',

@@ -15,7 +15,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
+import { Actor, type LastRecord, lastOf, lastRecordsOf, makersOf } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -117,6 +117,12 @@ const DECISIONS = {
   void_reason: nullableText('The reason the run was voided.'),
   audit_head: nullableText(
     'The head of the audit records after the run was finalized, as in the header `Audit-Head`. Keep it to verify the records later. Null for an open run.',
+  ),
+  last_download: nullable(
+    closed(
+      { by: Actor, at: text('The time of the download.') },
+      'The last recorded download of the lines of the final run. Null if there was none.',
+    ),
   ),
   taken_reports: Type.Array(
     closed({
@@ -241,6 +247,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     accepted_checks: [...acceptedChecks],
     void_reason: stored.void_reason,
     audit_head: last.get('run.finalize')?.head ?? null,
+    last_download: stored.state === 'open' ? null : await lastOf(db, 'run.download', stored.run_id),
     taken_reports: await readTaken(db, stored.run_id),
   };
 }

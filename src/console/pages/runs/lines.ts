@@ -63,9 +63,11 @@ export function runLinePages({ app, parts, options, part }: Console): void {
   app.get('/runs/:run_id/lines.csv', options('runs:read'), async (request, reply) => {
     const { run_id } = request.params as { run_id: string };
     const lines = `/v1/payroll-runs/${encodeURIComponent(run_id)}/lines`;
-    const path = address(lines, request.query as Record<string, string>);
-    const { api } = visitOf(app, request, parts);
+    const { api, query } = visitOf(app, request, parts);
     const { state: now } = await api.get('/v1/payroll-runs/{run_id}/outline', { run_id });
+    // Only the whole file of a final run is what payroll loads.
+    const download = now === 'finalized' && Object.keys(query).length === 0 ? 'true' : undefined;
+    const path = address(lines, { ...query, download });
     const filename = `${run_id}${now === 'voided' ? '-voided' : ''}.csv`;
     return sendCsv(app, request, reply, { path, filename });
   });

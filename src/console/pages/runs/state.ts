@@ -71,7 +71,7 @@ function changedNotice(runId: string, now: Run['state'] | undefined): Html {
 
 /** Renders who made a run final or void. The bar has all that is known of an open run. */
 export function runSummary(run: Run): Html | null {
-  const { employer_id, finalized_at, voided_at } = run;
+  const { employer_id, finalized_at, voided_at, last_download } = run;
   if (run.state === 'open') return null;
   const report = run.taken_reports.at(-1);
   const taken =
@@ -90,6 +90,10 @@ export function runSummary(run: Run): Html | null {
         ['Voided', voided_at && instant(voided_at)],
         ['Voided by', actorName(run.voided_by)],
         ['Reason for voiding', run.void_reason],
+        [
+          'File downloaded',
+          last_download && [instant(last_download.at), ` by ${actorName(last_download.by)}`],
+        ],
         ['Deductions taken', taken],
       ])}
     </section>
