@@ -21,11 +21,8 @@ export async function assertRefused(t: Test, call: (request: Request) => Promise
     if (detail === '') continue;
     const errors: { path: string; rule: string }[] = json.errors ?? [];
     const paths = errors.map(({ path }) => path);
-    t.strictSame(
-      paths,
-      problems.map(([path]) => path),
-      name,
-    );
+    const expectedPaths = problems.map(([path]) => path);
+    t.strictSame(paths, expectedPaths, name);
     for (const [index, [, ...rule]] of problems.entries())
       t.match(errors[index]?.rule, rule.join(':').trim() || /./, name);
   }

@@ -159,11 +159,8 @@ onEachEngine('the database refuses to remove chunks of a census that is not aban
 
 test('a census updates the roster, and the next one marks missing employees', async (t, { db }) => {
   const clock = setClock();
-  await stage(
-    db,
-    clock,
-    censusOf([person('e-1', { pay_group: 'north', pay_frequency: 'weekly' }), person('e-2')]),
-  );
+  const listed = censusOf([person('e-1', { pay_group: 'north', pay_frequency: 'weekly' }), person('e-2')]);
+  await stage(db, clock, listed);
   t.match(await roster(db, 'e-1'), [
     { employer_id: 'a', hire_date: '2020-02-29', pay_group: 'north', pay_frequency: 'weekly', absent: 0 },
   ]);

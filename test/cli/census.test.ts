@@ -69,10 +69,8 @@ onEitherEngine('census show --response shows what failed the latest upload, and 
   const [row] = await db.selectFrom('outbox').select('request_id').execute();
   const requestId = String(row?.request_id);
   const encryptor = createEncryptor(readDataKeys(env));
-  const response = encryptor.encrypt(
-    Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`),
-    placeOf(requestId, 'response'),
-  );
+  const answer = Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`);
+  const response = encryptor.encrypt(answer, placeOf(requestId, 'response'));
   await transact(db, async (trx) => {
     await trx
       .updateTable('outbox')

@@ -118,10 +118,8 @@ onEitherEngine('changes in one transaction are independent and in order', async 
     { change: change('compensation-change', compensationChange), idempotencyKey: null },
     { change: leave({ employee_id: 'emp-2' }), idempotencyKey: null },
   ];
-  const accepted = await acceptChanges(
-    accepting,
-    submissions.map((submission) => ({ ...submission, actor: SYSTEM })),
-  );
+  const submitted = submissions.map((submission) => ({ ...submission, actor: SYSTEM }));
+  const accepted = await acceptChanges(accepting, submitted);
   const outcomes = accepted.map(({ outcome }) => outcome);
   t.strictSame(outcomes, ['accepted', 'accepted', 'conflict', 'repeated', 'accepted', 'accepted']);
   t.equal(idOf(accepted[3]), idOf(accepted[0]));
@@ -165,9 +163,10 @@ onEitherEngine('changes that arrive together share a transaction, with a result 
     ),
   );
   const rows = await owed(db);
+  const expected = changes.map(({ body }, at) => [idOf(accepted[at]), body.employee_id]);
   t.strictSame(
     rows.map(({ request_id, subject_id }) => [request_id, subject_id]),
-    changes.map(({ body }, at) => [idOf(accepted[at]), body.employee_id]),
+    expected,
   );
   const times = await db.selectFrom('outbox').select('created_at').distinct().execute();
   t.equal(times.length, 2, 'one time per transaction');

@@ -28,10 +28,8 @@ onEachEngine('a correct ledger has no breaches, and each breach is found', async
   const { place, unguard } = OF_ENGINE[engine];
   const { db, url: databaseUrl } = await scratch(t);
   const acknowledged = Array.from({ length: 120 }, (_, index) => eventOf('judged', index));
-  await deliver(
-    db,
-    acknowledged.map(({ id, body }) => ({ eventId: id, body: Buffer.from(body) })),
-  );
+  const deliveries = acknowledged.map(({ id, body }) => ({ eventId: id, body: Buffer.from(body) }));
+  await deliver(db, deliveries);
   const verdict = (others: object = {}) => breaches({ databaseUrl, acknowledged, ...others });
   t.strictSame(await verdict(), []);
 
@@ -92,10 +90,8 @@ onEachEngine('every event of fixtures/ ends in the state that its file documents
   const fixtures = loadFixtures(FIXTURES);
   const { db, url, call } = await start(t);
   const events = fixtures.map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
-  await deliver(
-    db,
-    events.map(({ id, body }) => ({ eventId: id, body: Buffer.from(body) })),
-  );
+  const deliveries = events.map(({ id, body }) => ({ eventId: id, body: Buffer.from(body) }));
+  await deliver(db, deliveries);
   for (const { id, file, becomes } of fixtures) {
     const { state, reason } = (await call({ url: `/v1/events/${id}` })).json;
     t.equal(state, becomes, file);

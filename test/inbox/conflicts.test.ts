@@ -65,11 +65,8 @@ onEachEngine('the bound holds in one batch of many bodies of several events', as
 onEachEngine('the bound holds for sidecars that store bodies of the same events at once', async (t) => {
   const { db, url } = await scratch(t);
   const ids = ['msg_1', 'msg_2', 'msg_3'];
-  await storeBatch(
-    db,
-    ids.flatMap((id) => bodies(0, 1, id)),
-    FIRST_AT,
-  );
+  const others = ids.flatMap((id) => bodies(0, 1, id));
+  await storeBatch(db, others, FIRST_AT);
   const sidecars = [db, open(t, url), open(t, url), open(t, url)];
   await Promise.all(
     sidecars.flatMap((sidecar, nth) => [

@@ -149,11 +149,8 @@ onSqlite('while the write lock is held, bounded bytes wait, and each delivery ge
   const ended = () => endedAfterMs.push(performance.now() - began);
   const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }).finally(ended));
   const outcomes = Promise.allSettled(waiting);
-  await t.rejects(
-    taking.accept(arrival('msg_one_more', 'x')),
-    { code: 'NOT_STORED' },
-    'rejected immediately',
-  );
+  const accepting = taking.accept(arrival('msg_one_more', 'x'));
+  await t.rejects(accepting, { code: 'NOT_STORED' }, 'rejected immediately');
   t.strictSame(endedAfterMs, [], 'without waiting for the lock');
   t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'over HTTP too');
 

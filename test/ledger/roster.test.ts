@@ -99,15 +99,10 @@ test('the roster can be read as known at a position', async (t, { db }) => {
 
 test('employees active with two employers at once are listed', async (t, { db }) => {
   const ids = ['e-1', 'e-2', 'e-3', 'e-4', 'e-5'];
-  await record(
-    db,
-    ids.flatMap((id) => [fact(id, 'a'), fact(id, 'b')]),
-  );
-  await record(
-    db,
-    [fact('e-2', 'a', { absent: 1 }), fact('e-4', 'b', { termination_date: '2026-01-31' })],
-    T2,
-  );
+  const facts = ids.flatMap((id) => [fact(id, 'a'), fact(id, 'b')]);
+  await record(db, facts);
+  const again = [fact('e-2', 'a', { absent: 1 }), fact('e-4', 'b', { termination_date: '2026-01-31' })];
+  await record(db, again, T2);
   t.strictSame(await activeTwice(db, '2026-01-31', 10), ids, 'absent from February 1');
   t.strictSame(await activeTwice(db, '2026-02-01', 10), ['e-1', 'e-3', 'e-5']);
   t.strictSame(await activeTwice(db, '2026-02-01', 2), ['e-1', 'e-3']);
@@ -117,10 +112,8 @@ test('employees active with two employers at once are listed', async (t, { db })
 test('shared employees are found even if there are too many to keep', async (t, { db }) => {
   const ids = Array.from({ length: KEPT_MAX + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
   for (const some of piecesOf(ids, 100)) {
-    await record(
-      db,
-      some.flatMap((id) => [fact(id, 'a'), fact(id, 'b')]),
-    );
+    const facts = some.flatMap((id) => [fact(id, 'a'), fact(id, 'b')]);
+    await record(db, facts);
   }
   t.strictSame(await activeTwice(db, '2026-02-01', ids.length), ids);
   t.strictSame(await activeTwice(db, '2026-02-01', 300), ids.slice(0, 300));
@@ -246,10 +239,8 @@ onPostgres('a writer of the ledger waits for a limited time, and the next one st
   const { db } = await scratch(t);
   const release = Promise.withResolvers<void>();
   const first = transactOnLedger(db, () => release.promise);
-  await t.rejects(
-    transactOnLedger(db, async () => t.fail('it gave up'), 1),
-    { code: 'LOCK_TIMEOUT' },
-  );
+  const locking = transactOnLedger(db, async () => t.fail('it gave up'), 1);
+  await t.rejects(locking, { code: 'LOCK_TIMEOUT' });
   const third = transactOnLedger(db, async () => 'written');
   release.resolve();
   await first;

@@ -152,10 +152,8 @@ t.test('a response that does not start, stalls or drips times out', async (t) =>
   const sent = (path: string, timeouts: Timeouts) => sender.post({ ...post, path: [path], timeouts }, never);
   const outcomes = await Promise.all([sent('silent', silence), sent('half', silence), sent('drip', whole)]);
   const codes = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'TIMEOUT'];
-  t.strictSame(
-    outcomes,
-    codes.map((code) => ({ responded: false, code, sent: true })),
-  );
+  const refused = codes.map((code) => ({ responded: false, code, sent: true }));
+  t.strictSame(outcomes, refused);
 });
 
 t.test('a connection that is reset or ends within the response counts as no response', async (t) => {

@@ -119,10 +119,8 @@ t.test('a batch that times out is applied in smaller and smaller halves', async 
   const counts = applied.map((one) => one.applied);
   t.strictSame(counts, [2, 2, 2, 3], '8 and 4 time out, also 4 after 2 succeeded');
   const ended = await states();
-  t.strictSame(
-    ended,
-    [...syncs, 'a'].map((name) => `${name}: applied`),
-  );
+  const expected = [...syncs, 'a'].map((name) => `${name}: applied`);
+  t.strictSame(ended, expected);
   t.strictSame(await ledger(), ['a']);
   t.match(logged, [/^events could not be applied: trying again .*57014/]);
 });

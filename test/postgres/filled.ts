@@ -97,23 +97,15 @@ async function fillLedger(db: Db): Promise<void> {
     );
   await deliver(db, [eventOf('evt-old', 'of.no.interest', {})], '2024-01-10T00:00:00.000Z');
   await dropBodies(db, '2025-01-01T00:00:00.000Z');
-  await deliver(
-    db,
-    ids.map((id) => of(id, 1, '2026-01-10T00:00:00Z')),
-  );
+  const first = ids.map((id) => of(id, 1, '2026-01-10T00:00:00Z'));
+  await deliver(db, first);
   // In order, late, and tied events.
-  await deliver(
-    db,
-    ids.map((id) => of(id, 2, '2026-01-12T00:00:00Z')),
-  );
-  await deliver(
-    db,
-    ids.slice(0, 30).map((id) => of(id, 3, '2026-01-11T00:00:00Z')),
-  );
-  await deliver(
-    db,
-    ids.slice(0, 5).map((id) => of(id, 4, '2026-01-12T00:00:00Z')),
-  );
+  const second = ids.map((id) => of(id, 2, '2026-01-12T00:00:00Z'));
+  await deliver(db, second);
+  const late = ids.slice(0, 30).map((id) => of(id, 3, '2026-01-11T00:00:00Z'));
+  await deliver(db, late);
+  const tied = ids.slice(0, 5).map((id) => of(id, 4, '2026-01-12T00:00:00Z'));
+  await deliver(db, tied);
   await deliver(db, [
     { eventId: 'evt-nonsense', body: Buffer.from([0, 255, 128, 39, 92]) },
     eventOf('evt-other', 'of.no.interest', {}),

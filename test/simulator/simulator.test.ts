@@ -47,10 +47,8 @@ t.test('enrolling creates a valid deduction for each line, effective this month'
     t.match(body.data, { employee_id: 'maple-bakery-001', effective_start: '2026-03-01T00:00:00Z' });
   }
   const enrolled = simulator.deductions();
-  t.strictSame(
-    enrolled,
-    made.map(({ body }) => body.data),
-  );
+  const bodies = made.map(({ body }) => body.data);
+  t.strictSame(enrolled, bodies);
 });
 
 t.test('created_at is strictly increasing even when the clock does not advance', async (t) => {

@@ -67,11 +67,8 @@ export const TABLES: Readonly<Record<string, () => string>> = {
       ['contribution', 'run', 'pay dates', 'amount', 'how'],
       calendars.map(([member, period, pay_frequency, pay_dates]) => {
         const pay_date = pay_dates[6] as string;
-        const { member_amount, explanation } = amounts(
-          { pay_frequency, pay_dates, pay_date, remainder: 'none' },
-          member,
-          period,
-        );
+        const run = { pay_frequency, pay_dates, pay_date, remainder: 'none' } as const;
+        const { member_amount, explanation } = amounts(run, member, period);
         return [`${member} ${period}`, pay_frequency, String(pay_dates.length), member_amount, explanation];
       }),
     );

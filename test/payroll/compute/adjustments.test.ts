@@ -266,11 +266,8 @@ t.test('adjustments for the previous year are not part of this year’s net', as
   const db = await staged(t, []);
   await send(db, election('2025-12-01', { effective_end: '2025-12-31' }, 'b'));
   for (const place of [-1, 1]) await finalized(db, `r${place}`, body(place));
-  await send(
-    db,
-    election('2026-01-30', { member_contribution: '12', effective_start: '2026-01-01' }),
-    election('2026-01-30', { effective_end: '2025-12-01' }, 'b'),
-  );
+  const raised = election('2026-01-30', { member_contribution: '12', effective_start: '2026-01-01' });
+  await send(db, raised, election('2026-01-30', { effective_end: '2025-12-01' }, 'b'));
   t.strictSame(await adjustments(db), [
     'b r-1 -10.00 0.00 prior_year retro_refund',
     'a r1 2.00 0.00 retro_pre_tax',
@@ -332,11 +329,8 @@ t.test('items of an employee who left are taken by an off-cycle run or a final c
 
 t.test('after a move the old employer has the item, and the new one has none', async (t) => {
   const db = await staged(t, [2]);
-  await learn(
-    db,
-    employment('e', { termination_date: '2026-01-31' }),
-    employment('e', { employer_id: 'other', hire_date: '2026-02-01' }),
-  );
+  const hired = employment('e', { employer_id: 'other', hire_date: '2026-02-01' });
+  await learn(db, employment('e', { termination_date: '2026-01-31' }), hired);
   await send(db, election('2026-02-02', { member_contribution: '12' }));
   const items = await openItemsOn(db, '2026-02-13');
   t.strictSame(items.map(briefItem), ['a r2 2.00 0.00 no_further_paycheck retro_pre_tax']);
@@ -381,11 +375,8 @@ t.test('an off-cycle run is adjusted for the deductions that it named', async (t
 
 t.test('an off-cycle run adjusts all deductions of its employees, whatever it names', async (t) => {
   const db = await staged(t, [2]);
-  await send(
-    db,
-    election('2026-01-30', { member_contribution: '12' }),
-    election('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'),
-  );
+  const ended = election('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b');
+  await send(db, election('2026-01-30', { member_contribution: '12' }), ended);
   const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
   for (const changes of [off, { ...off, deductions: ['b'] }])
     t.strictSame(await adjustments(db, changes), [

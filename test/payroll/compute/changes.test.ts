@@ -251,11 +251,8 @@ test('the previous run is the last regular one of the frequency and group', asyn
 });
 
 test('a narrowed run has no lines for the employees it leaves out', async (t, db) => {
-  await send(
-    db,
-    election('2025-12-01', { line_of_coverage: 'dental' }, 'b'),
-    election('2025-12-01', { employee_id: 'f' }, 'c'),
-  );
+  const dental = election('2025-12-01', { line_of_coverage: 'dental' }, 'b');
+  await send(db, dental, election('2025-12-01', { employee_id: 'f' }, 'c'));
   await finalized(db, 'r2', body(2));
   t.strictSame(await changes(db, body(3, { employee_ids: ['f'] })), ['f c 10.00 same 10.00']);
   const narrow = await linesOfRun(db, await put(db, 'narrow', body(3, { employee_ids: ['f'] })), {

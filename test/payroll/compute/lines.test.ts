@@ -43,11 +43,8 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
 
 t.test('a code for the taxability takes precedence over one for the line of coverage', async (t) => {
   const db = await staged(t);
-  await send(
-    db,
-    election('2025-12-01', { taxability: 'post_tax' }, 'b'),
-    election('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
-  );
+  const dental = election('2025-12-01', { line_of_coverage: 'dental' }, 'c');
+  await send(db, election('2025-12-01', { taxability: 'post_tax' }, 'b'), dental);
   await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
     { line_of_coverage: 'medical', taxability: 'post_tax', side: 'employee', code: 'MEDP', treatment: null },

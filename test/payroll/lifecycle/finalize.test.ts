@@ -159,11 +159,8 @@ test('events recorded during finalizing have later positions than the run', asyn
   await put(db, 'r', body(2));
   const { etag, position } = await view(db, 'r');
   const answer = await during(db, 'r', async () => {
-    await send(
-      db,
-      election('2026-01-10', { member_contribution: '99' }),
-      election('2025-12-01', { employee_id: 'f' }, 'b'),
-    );
+    const ofF = election('2026-01-10', { member_contribution: '99' });
+    await send(db, ofF, election('2025-12-01', { employee_id: 'f' }, 'b'));
     await learn(db, employment('e', { termination_date: '2026-01-01' }), employment('g'));
   });
   t.match(answer, { outcome: 'finalized', stored: { etag, position } });

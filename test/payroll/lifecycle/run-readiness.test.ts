@@ -243,10 +243,8 @@ test('a run without problems passes every check, and each explains the result', 
   t.equal(checked_at, NOW.toISOString());
   const texts = new Map(checks.map(({ id, advice }) => [id, advice]));
   const ids = [...texts.keys()];
-  t.strictSame(
-    ids,
-    RUN_CHECKS.map(({ id }) => id),
-  );
+  const expected = RUN_CHECKS.map(({ id }) => id);
+  t.strictSame(ids, expected);
   for (const { id, passed } of RUN_CHECKS) if (typeof passed === 'string') t.equal(texts.get(id), passed);
   t.equal(texts.get('events-stale'), 'The last event arrived 3 days ago, at 2026-07-10T09:00:00.000Z.');
 });
@@ -282,10 +280,8 @@ onEitherEngine('docs/readiness-checks.md has every check with its title and seve
   const declared = [...LEDGER_CHECKS, ...RUN_CHECKS.filter(({ id }) => !ledger.includes(id))];
   const documented = [...rows('ledger'), ...rows('run')];
   const titles = documented.map(([id, title]) => [id, title?.replaceAll('`', '')]);
-  t.strictSame(
-    titles,
-    declared.map(({ id, title }) => [id, title]),
-  );
+  const expected = declared.map(({ id, title }) => [id, title]);
+  t.strictSame(titles, expected);
   for (const [id, , result] of documented) {
     const found = SPOILS.find((one) => one.id === id)?.result ?? ELSEWHERE[id as string];
     t.match(result, found as string, `${id} is a ${found}`);

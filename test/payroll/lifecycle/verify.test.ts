@@ -73,11 +73,8 @@ t.test('a run stays identical, whatever happens after it', async (t) => {
     t.match(await verified(db, 'r3'), { identical: true }, `r3 after ${what}`);
   };
   await send(db, each('2025-11-01', { employee_id: 'e', member_contribution: '7' }, 'd-e'));
-  await send(
-    db,
-    each('2026-01-01', { employee_id: 'h' }, 'd-e'),
-    each('2025-12-01', { employee_id: 'h' }, 'new'),
-  );
+  const moved = each('2026-01-01', { employee_id: 'h' }, 'd-e');
+  await send(db, moved, each('2025-12-01', { employee_id: 'h' }, 'new'));
   await both('late and new events');
   await learn(
     db,
@@ -117,11 +114,8 @@ t.test('a changed field of a line is named with its stored and its computed valu
   for (const [field, value] of Object.entries(changes)) {
     await change(db, 'r2', 'e', { lines: JSON.stringify([{ ...line, [field]: value }]) });
     const { differences } = await verified(db, 'r2');
-    t.match(
-      differences,
-      [{ employee_id: 'e', line: 'regular d-e', frozen: { [field]: value }, computed: line }],
-      field,
-    );
+    const expected = [{ employee_id: 'e', line: 'regular d-e', frozen: { [field]: value }, computed: line }];
+    t.match(differences, expected, field);
   }
 });
 

@@ -155,11 +155,8 @@ test('a category names its first rows and counts all', async (t, db) => {
   t.equal(employee_unknown.count, rows.length);
   t.equal(employee_unknown.payroll_member_amount, '1005.00');
   const ids = employee_unknown.rows.map((row) => row.employee_id);
-  t.strictSame(
-    ids,
-    rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id),
-    'in order of ids',
-  );
+  const expected = rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id);
+  t.strictSame(ids, expected, 'in order of ids');
 });
 
 const amounts = fc.integer({ min: -3, max: 3 }).map((cents) => amountOf(BigInt(cents)));

@@ -37,10 +37,8 @@ function move(simulation: Simulation, index: number): void {
   const { world, time } = simulation;
   const draw = simulation.random('move', index);
   const employer = pick(draw, world.employers);
-  const next = pick(
-    draw,
-    world.employers.filter((other) => other !== employer),
-  );
+  const others = world.employers.filter((other) => other !== employer);
+  const next = pick(draw, others);
   const staying = employer.people.filter(({ terminated }) => terminated === null);
   // A census without employees is refused.
   if (staying.length < 3) return;
