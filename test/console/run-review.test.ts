@@ -1,5 +1,6 @@
 import t from 'tap';
 import { runFixes } from '../../src/console/elements/checks.ts';
+import { sentence } from '../../src/console/elements/format.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { ROLES } from '../../src/security/scopes.ts';
 import { BIWEEKLY, deduct, EMPLOYER, employ, schedule, setSchedules } from '../support/payroll.ts';
@@ -245,6 +246,21 @@ t.test('a warning is accepted by name with a reason, and later runs remember it'
   await open(page, '/runs/next');
   t.match(await page.locator('.checks > li').textContent(), ': emp-2, weekly by contract');
 });
+
+t.test(
+  'a sentence of the API has amounts, days and pay dates as people write them, and ids as they are',
+  async (t) => {
+    const cases = {
+      'emp-1: medical -3.00, 1,800.00 a year': 'emp-1: medical −$3.00, $1,800.00 a year',
+      'of 2026-07-01 (or 2026-08-01)': 'of Jul 1, 2026 (or Aug 1, 2026)',
+      'acme-2026-07-17, plan-1.50, v1.20, 51/52': 'acme-2026-07-17, plan-1.50, v1.20, 51/52',
+      '3 shares, checks 12 to 14 of 26: 69.23': '3 shares, pay dates 12 to 14 of 26: $69.23',
+      '33 of 52 weekly checks; a final check': '33 of 52 weekly paychecks; a final paycheck',
+      '2.125 each; 1.50% more': '$2.125 each; 1.50% more',
+    };
+    for (const [text, written] of Object.entries(cases)) t.equal(sentence(text), written);
+  },
+);
 
 t.test('every link to fix a finding belongs to a check', async (t) => {
   const ids = RUN_CHECKS.map(({ id }) => id);
