@@ -281,6 +281,24 @@ export async function lastOf(
   return row === undefined ? null : { by: actorOf(row), at: row.recorded_at };
 }
 
+/** Returns the times of the last records of an action on these resources, by resource. */
+export async function lastTimesOf(
+  db: Db,
+  action: Action,
+  resourceIds: readonly string[],
+): Promise<Map<string | null, string>> {
+  if (resourceIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('audit_records')
+    .select(({ fn }) => ['resource_id', fn.max('recorded_at').as('at')])
+    .where('resource_type', '=', resourceTypeOf(action))
+    .where(isOneOf(db, 'resource_id', resourceIds))
+    .where('action', '=', action)
+    .groupBy('resource_id')
+    .execute();
+  return new Map(rows.map(({ resource_id, at }) => [resource_id, at]));
+}
+
 /** Returns the employers of an action's records on a resource, in the order of the records. */
 export async function recordedEmployers(db: Db | Trx, action: Action, resourceId: string): Promise<string[]> {
   const rows = await db

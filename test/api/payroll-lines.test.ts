@@ -74,6 +74,8 @@ test('the download of a file of a final run is recorded, and the run shows the l
   t.match(data, [{ resource_id: 'r', employer_id: EMPLOYER }, { actor: { id: 'API_TOKEN' } }]);
   t.equal(data.length, 2);
   t.match((await get('/r')).json.last_download, { by: data[0].actor, at: data[0].recorded_at });
+  const { json } = await call({ url: '/v1/payrolls-due' });
+  t.match(json.data, [{ state: 'finalized', final: { downloaded_at: data[0].recorded_at } }]);
 });
 
 test('a list begun before the run was finalized at another position must start over', async (t, world) => {

@@ -39,6 +39,8 @@ t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) =>
   const { data } = (await call({ url: '/v1/audit?action=run.download' })).json;
   t.match(data, [{ resource_id: 'r', employer_id: 'acme' }]);
   t.equal(data.length, 1, 'a part of the lines is not the file');
+  await page.goto('/');
+  await page.getByText(/^File downloaded/).waitFor();
   await open(page, '/runs/r?sort=employee_id');
   t.equal(await page.locator('details.employee').count(), 50);
   await follow(page, page.getByRole('link', { name: 'Next page' }));

@@ -22,6 +22,7 @@ import {
 import { finalFigures } from '../../payroll/records/regular-runs.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
+import { lastTimesOf } from '../../security/audit.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
@@ -91,8 +92,9 @@ const PayrollDueRow = field.component(
           member_difference: field.nullable(
             amountField('This run less the previous one. Null without a previous run.'),
           ),
+          downloaded_at: field.nullableText('The time of the last recorded download of its file.'),
         },
-        'The figures of a finalized run.',
+        'The figures of a finalized run, and the last download of its file.',
       ),
     ),
   },
@@ -134,8 +136,13 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
         state === 'finalized' && run_id !== null ? [run_id] : [],
       );
       const figures = await finalFigures(db, finalizedRuns);
+      const downloads = await lastTimesOf(db, 'run.download', finalizedRuns);
       return dueCursor.page(
-        page.map((row) => viewDue(row, figures.get(row.run_id ?? '') ?? null)),
+        page.map((row) => {
+          const ofRun = figures.get(row.run_id ?? '');
+          const downloaded_at = downloads.get(row.run_id) ?? null;
+          return viewDue(row, ofRun === undefined ? null : { ...ofRun, downloaded_at });
+        }),
         next,
       );
     },

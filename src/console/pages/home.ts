@@ -186,10 +186,13 @@ function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
 }
 
 /** Renders the state of a payroll, and when its run was computed last. */
-function stateOf({ state: now, computation, voided_run_id }: Payroll, visit: Visit): Html {
+function stateOf({ state: now, computation, final, voided_run_id }: Payroll, visit: Visit): Html {
   const word = state(...STATES[now]);
   if (voided_run_id !== null)
     return withNote(word, html`<small><a href=${runPath(voided_run_id)}>Its run was voided</a></small>`);
+  const downloaded = final?.downloaded_at ?? null;
+  if (downloaded !== null)
+    return withNote(word, html`<small>${`File downloaded ${age(downloaded, visit.now)}`}</small>`);
   if (computation === null) return word;
   const { position, computed_at } = computation;
   // A computation may end while the list is read.
