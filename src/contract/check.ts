@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError, TValidationError } from 'typebox/error';
 import Format from 'typebox/format';
+import { Compile, type Validator } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 import type { Problem } from '../errors.ts';
 import { dayOf, toInstant } from './instant.ts';
@@ -24,13 +24,15 @@ const ERRORS_PER_FIELD = 4;
 Format.Set('instant', (text) => toInstant(text) !== null);
 Format.Set('day-or-date-time', (text) => dayOf(text) !== null);
 
+/** Compiles the schema when a value is first checked: a process that starts checks few of them. */
 export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> {
-  const validator: Validator = Compile(schema);
+  let compiled: Validator | undefined;
+  const validator = (): Validator => (compiled ??= Compile(schema));
   return {
     schema,
-    accepts: (value): value is Static<S> => validator.Check(value),
+    accepts: (value): value is Static<S> => validator().Check(value),
     problems(value, limit = PROBLEMS_MAX) {
-      const problems = errorsOf(validator, value, limit).flatMap((error) => problemsIn(schema, error));
+      const problems = errorsOf(validator(), value, limit).flatMap((error) => problemsIn(schema, error));
       const byPath = Map.groupBy(problems, ({ path }) => path);
       return [...byPath.values()].slice(0, limit).map(([first]) => first as Problem);
     },
@@ -46,7 +48,7 @@ function errorsOf(validator: Validator, value: unknown, limit: number): TLocaliz
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: limit * ERRORS_PER_FIELD });
   try {
-    return validator.Errors(value);
+    return validator.Errors(value)[1];
   } finally {
     Settings.Set({ maxErrors });
   }

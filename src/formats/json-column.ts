@@ -1,6 +1,6 @@
 /** Reads the JSON that this program stored in its own database. */
 import type { Static, TSchema } from 'typebox';
-import { type Checker, compile } from '../contract/check.ts';
+import { compile } from '../contract/check.ts';
 import type { Tables } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 
@@ -10,10 +10,8 @@ export function jsonColumn<const Table extends keyof Tables & string, const S ex
   column: keyof Tables[Table] & string,
   schema: S,
 ): (text: string | null, row: string) => Static<S> {
-  // Compiled by the first use, because compiling takes milliseconds and most processes read few of these columns.
-  let checker: Checker<Static<S>> | undefined;
+  const checker = compile(schema);
   return (text, row) => {
-    checker ??= compile(schema);
     let value: unknown;
     try {
       value = JSON.parse(text ?? '');
