@@ -5,7 +5,7 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import { employmentsQuery, isEmployedByOneOf, rosterOf } from '../ledger/roster.ts';
+import { employmentsQuery, hasMoved, isEmployedByOneOf, rosterOf } from '../ledger/roster.ts';
 import { seesReport, sightsOf, type Viewer } from '../ledger/visibility.ts';
 import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery, undeliveredQuery } from '../outbox/requests.ts';
@@ -20,8 +20,8 @@ export type ChangeFilter = {
   viewer?: ChangeViewer | null;
   state?: RequestState | undefined;
   employeeId?: string | undefined;
-  /** Only changes of employees who belong to this employer, or once did. */
-  employerId?: string | undefined;
+  /** Only changes of this employer: of an employee who moved, those reported by it or while the employee belonged to it. */
+  ofEmployer?: ChangeViewer | null;
   kind?: ChangeKind | undefined;
   from?: string | undefined;
   until?: string | undefined;
@@ -38,11 +38,12 @@ export async function listChanges(
   filter: ChangeFilter,
   page: { before?: number | undefined; limit: number },
 ): Promise<{ changes: AcceptedChange[]; next: number | null }> {
-  const { viewer = null } = filter;
+  const { viewer = null, ofEmployer = null } = filter;
   const rows: ChangeRow[] = [];
   for (let { before } = page; rows.length <= page.limit; ) {
     const read = await changesBefore(db, filter, before, page.limit + 1);
-    rows.push(...(viewer === null ? read : await visibleChanges(db, read, viewer)));
+    const visible = viewer === null ? read : await visibleChanges(db, read, viewer);
+    rows.push(...(ofEmployer === null ? visible : await changesOf(db, visible, ofEmployer)));
     if (read.length <= page.limit) break;
     before = read.at(-1)?.seq;
   }
@@ -52,24 +53,23 @@ export async function listChanges(
   return { changes, next: last?.seq ?? null };
 }
 
-/** Returns changes with a seq below `before`, newest first. For limited callers, they may include hidden ones. */
+/** Returns changes with a seq below `before`, newest first. They may include changes that `viewer` or `ofEmployer` hides. */
 function changesBefore(
   db: Db,
-  { viewer = null, state, employeeId, employerId, kind, from, until }: ChangeFilter,
+  { viewer = null, ofEmployer = null, state, employeeId, kind, from, until }: ChangeFilter,
   before: number | undefined,
   limit: number,
 ): Promise<ChangeRow[]> {
   let query = selectChanges(db);
   if (before !== undefined) query = query.where('seq', '<', before);
-  if (viewer !== null) query = query.where(isEmployedByOneOf(viewer.employers, sql.ref('outbox.subject_id')));
+  for (const sight of [viewer, ofEmployer])
+    if (sight !== null) query = query.where(isEmployedByOneOf(sight.employers, sql.ref('outbox.subject_id')));
   // A literal, because SQLite does not use a partial index for a bound value.
   if (state !== undefined) query = query.where('state', '=', sql.lit(state));
   if (state === 'pending' || state === 'sending') query = query.where('finished_at', 'is', null);
   if (employeeId !== undefined) {
     query = query.where('subject_type', '=', 'employee').where('subject_id', '=', employeeId);
   }
-  if (employerId !== undefined)
-    query = query.where(isEmployedByOneOf([employerId], sql.ref('outbox.subject_id')));
   if (kind !== undefined) query = query.where('kind', '=', kind);
   if (from !== undefined) query = query.where('created_at', '>=', from);
   if (until !== undefined) query = query.where('created_at', '<', until);
@@ -90,6 +90,23 @@ async function visibleChanges<C extends Reported>(
   return changes.filter(({ request_id, subject_id, created_at }) =>
     seesReport(sights.get(subject_id), request_id, created_at),
   );
+}
+
+/** Returns the changes that an employer sees of employees who moved, and all of its other employees. */
+async function changesOf<C extends Reported>(
+  db: Db,
+  changes: readonly C[],
+  employer: ChangeViewer,
+): Promise<C[]> {
+  const ids = changes.map(({ subject_id }) => subject_id);
+  const rows = await employmentsQuery(db, employer.employers)
+    .where(isOneOf(db, 'employee_id', ids))
+    .where(hasMoved(sql.ref('roster.employee_id')))
+    .execute();
+  const moved = new Set(rows.map(({ employee_id }) => employee_id));
+  const ofMoved = changes.filter(({ subject_id }) => moved.has(subject_id));
+  const visible = new Set(await visibleChanges(db, ofMoved, employer));
+  return changes.filter((change) => !moved.has(change.subject_id) || visible.has(change));
 }
 
 /** Returns changes as they are shown. A limited caller does not see which hidden change is sent first. */
@@ -164,32 +181,46 @@ export async function undeliveredTerminations(
 /** How many changes of an employer's employees the service lacks: sent automatically, or waiting for a person. */
 export type UndeliveredChanges = { waiting: number; rejected: number };
 
-/** Returns these numbers by employer, without employers that have none. `employers`: null for all. */
+/**
+ * Returns these numbers by employer, without employers that have none: the changes that `listChanges` lists as `ofEmployer`.
+ * `employers`: null for all.
+ */
 export async function undeliveredChanges(
   db: Db,
   employers: readonly string[] | null,
+  today: string,
 ): Promise<Map<string, UndeliveredChanges>> {
-  const rows = await db
+  const changes = db
     .selectFrom(undeliveredQuery(db).as('change'))
     .innerJoin(
       employmentsQuery(db, employers).as('employment'),
       'employment.employee_id',
       'change.subject_id',
     )
-    .select(({ fn }) => ['employment.employer_id', 'change.state', fn.countAll().as('changes')])
+    .select(['employment.employer_id', 'change.state']);
+  const counts = await changes
+    .select(({ fn }) => fn.countAll().as('changes'))
+    .where(({ not }) => not(hasMoved(sql.ref('change.subject_id'))))
     .groupBy(['employment.employer_id', 'change.state'])
     .execute();
-  const sumOf = (states: readonly (typeof rows)[number][], isRejected: boolean) =>
-    states
-      .filter(({ state }) => (state === 'rejected') === isRejected)
-      .reduce((sum, { changes }) => sum + Number(changes), 0);
-  const byEmployer = Map.groupBy(rows, ({ employer_id }) => employer_id);
-  return new Map(
-    [...byEmployer].map(([id, states]) => [
-      id,
-      { waiting: sumOf(states, false), rejected: sumOf(states, true) },
-    ]),
-  );
+  const ofMoved = await changes
+    .select(['change.request_id', 'change.subject_id', 'change.created_at'])
+    .where(hasMoved(sql.ref('change.subject_id')))
+    .execute();
+  const totals = new Map<string, UndeliveredChanges>();
+  const add = (employerId: string, state: RequestState, number: number): void => {
+    const { waiting, rejected } = totals.get(employerId) ?? { waiting: 0, rejected: 0 };
+    const isRejected = state === 'rejected';
+    totals.set(employerId, {
+      waiting: waiting + (isRejected ? 0 : number),
+      rejected: rejected + (isRejected ? number : 0),
+    });
+  };
+  for (const { employer_id, state, changes: number } of counts) add(employer_id, state, Number(number));
+  for (const [employerId, reported] of Map.groupBy(ofMoved, ({ employer_id }) => employer_id))
+    for (const { state } of await visibleChanges(db, reported, { employers: [employerId], today }))
+      add(employerId, state, 1);
+  return totals;
 }
 
 function selectChanges(db: Db) {

@@ -211,6 +211,11 @@ export function employmentsQuery(db: Db, employers: readonly string[] | null) {
     .where(isOneOfOrAny(db, 'employer_id', employers));
 }
 
+/** Returns the condition that more than one employer has reported an employee. */
+export function hasMoved(employeeId: RawBuilder<string>): RawBuilder<boolean> {
+  return sql`(select count(*) from roster as reported where reported.employee_id = ${employeeId}) > 1`;
+}
+
 /** Returns the ids that have ever been employees of an employer. */
 export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: readonly string[]) {
   if (ids.length === 0) return new Set<string>();

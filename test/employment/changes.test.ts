@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
 import {
   actOnChange,
   type ChangeFilter,
@@ -7,6 +8,7 @@ import {
   listChanges,
   undeliveredChanges,
 } from '../../src/employment/changes.ts';
+import { recordFacts } from '../../src/ledger/roster.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
@@ -57,20 +59,32 @@ onEitherEngine('changes are listed newest first, in pages, without census upload
 
 onEitherEngine('changes that the service lacks are counted and listed by employer', async (t) => {
   const { db, answers, send } = await staged(t);
-  await learn(
-    db,
-    ...['a', 'b', 'c'].map((id) => employment(id, { employer_id: id === 'c' ? 'other' : EMPLOYER })),
-  );
-  const [rejected] = [await report(db, 'demographic', 'a'), await report(db, 'demographic', 'c')];
+  const source = { source: 'census', source_id: 'before' } as const;
+  const before = employment('moved', { employer_id: 'other' });
+  await transact(db, (trx) => recordFacts(trx, [before], source, '2026-01-01T00:00:00.000Z'));
+  const rejected = await report(db, 'demographic', 'a');
+  await report(db, 'demographic', 'c');
   answers.set(rejected, 422);
   await send();
   const waiting = [await report(db, 'demographic', 'b'), await report(db, 'termination', 'b')];
+  const ofMoved = await report(db, 'demographic', 'moved');
   await oweCensus(db);
-  const ofEmployer = { waiting: 2, rejected: 1 };
-  t.strictSame(await undeliveredChanges(db, null), new Map([[EMPLOYER, ofEmployer]]), 'c was delivered');
-  t.strictSame(await undeliveredChanges(db, ['other']), new Map());
-  t.strictSame(await idsOf(db, { employerId: EMPLOYER }), [...waiting.toReversed(), rejected]);
-  t.strictSame(await idsOf(db, { employerId: EMPLOYER, state: 'rejected' }), [rejected]);
+  await learn(
+    db,
+    ...['a', 'b'].map((id) => employment(id)),
+    employment('c', { employer_id: 'other' }),
+    employment('moved', { employer_id: 'other', termination_date: '2026-02-28' }),
+    employment('moved', { hire_date: '2026-03-01' }),
+  );
+  const own = { employers: [EMPLOYER], today: '2026-07-13' };
+  const other = { ...own, employers: ['other'] };
+  const ownCounts = { waiting: 2, rejected: 1 };
+  const counts = Object.fromEntries(await undeliveredChanges(db, null, own.today));
+  t.strictSame(counts, { [EMPLOYER]: ownCounts, other: { waiting: 1, rejected: 0 } }, 'c was delivered');
+  t.strictSame(await undeliveredChanges(db, [EMPLOYER], own.today), new Map([[EMPLOYER, ownCounts]]));
+  t.strictSame(await idsOf(db, { ofEmployer: own }), [...waiting.toReversed(), rejected]);
+  t.strictSame(await idsOf(db, { ofEmployer: own, state: 'rejected' }), [rejected]);
+  t.strictSame(await idsOf(db, { ofEmployer: other, state: 'pending' }), [ofMoved]);
 });
 
 onEitherEngine('filters narrow the list by state, employee, kind and time, combined with and', async (t) => {

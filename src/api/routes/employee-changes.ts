@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
 import { readBody } from '../../employment/bodies.ts';
 import {
   type AcceptedChange,
@@ -106,7 +107,9 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       querystring: field.closed({
         state: Type.Optional(field.oneOf(STATES)),
         employee_id: idFilter('Only results for this employee.'),
-        employer_id: idFilter('Only changes of employees of this employer, also of former ones.'),
+        employer_id: idFilter(
+          'Only changes of employees of this employer. Of an employee who moved, only those that name it or were reported while the employee belonged to it.',
+        ),
         kind: Type.Optional(field.oneOf(CHANGE_KINDS)),
         from: instant('Only changes accepted at or after this time.'),
         until: instant('Only changes accepted before this time.'),
@@ -118,16 +121,13 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { query } = request;
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { changes, next } = await listChanges(
-        db,
-        {
-          ...query,
-          employeeId: query.employee_id,
-          employerId: query.employer_id,
-          viewer: viewerOf(request, parts),
-        },
-        page,
-      );
+      const viewer = viewerOf(request, parts);
+      const { employee_id: employeeId, employer_id: employerId, ...filter } = query;
+      if (employerId !== undefined && viewer?.employers.includes(employerId) === false)
+        return changeCursor.page([], null);
+      const ofEmployer =
+        employerId === undefined ? null : { employers: [employerId], today: utcDay(parts.now()) };
+      const { changes, next } = await listChanges(db, { ...filter, employeeId, viewer, ofEmployer }, page);
       return changeCursor.page(changes, next);
     },
   );

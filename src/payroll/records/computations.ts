@@ -22,9 +22,7 @@ export const ComputationResult = closed({
   member_amount: nullable(amountField('What the employees pay.')),
   employer_amount: nullable(amountField('What the employer pays.')),
   member_difference: nullable(amountField('This run less the previous one. Null without a previous run.')),
-  open_items: Type.Optional(
-    integer('The number of open items after the run. Absent from computations of earlier versions.'),
-  ),
+  open_items: integer('The number of open items after the run.'),
   failed: { ...Findings, description: 'The failed readiness checks.' },
   warned: { ...Findings, description: 'The readiness checks that warn.' },
 });
