@@ -150,6 +150,19 @@ onEitherEngine('the records of changes belong to the employer that the changes a
   t.strictSame(await actions(OTHER), Array(2).fill(['change.report', OTHER]));
 });
 
+onEitherEngine('a limited token lists changes of its own employers only', async (t) => {
+  const { as, change, hire } = await startMoving(t);
+  await hire(EMPLOYER, '2026-07-01');
+  await hire(OTHER, '2026-07-01');
+  await change('demographic', { address: newHire.address });
+  const listed = async (employer: string) =>
+    (await as(EMPLOYER).get(`/v1/employee-changes?employer_id=${employer}`)).json.data.map(
+      ({ kind }: { kind: string }) => kind,
+    );
+  t.strictSame(await listed(EMPLOYER), ['demographic', 'new-hire', 'new-hire'], 'an employee of both');
+  t.strictSame(await listed(OTHER), []);
+});
+
 onEitherEngine('an action on an employee with two employers has a record for each of them', async (t) => {
   const { as, change, db, hire } = await startMoving(t);
   await hire(EMPLOYER, '2026-07-01');
