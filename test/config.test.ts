@@ -159,9 +159,7 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
     ['LOG_LEVEL', /must be one of trace, debug, info/, 'verbose', 'INFO'],
   ];
   for (const [variable, problem, ...values] of malformed) {
-    for (const value of values) {
-      refused(t, { [variable]: value }, variable, problem, JSON.stringify(value));
-    }
+    for (const value of values) refused(t, { [variable]: value }, variable, problem, JSON.stringify(value));
   }
 });
 
@@ -281,9 +279,8 @@ t.test('in live an address must be https:// or this machine', async (t) => {
 
 t.test('a webhook secret has 24 to 64 bytes', async (t) => {
   const read = (text: string) => readConfig({ ...REQUIRED, WEBHOOK_SECRETS: text }).webhookSecrets;
-  for (const bytes of [24, 25, 26, 64]) {
+  for (const bytes of [24, 25, 26, 64])
     t.strictSame(read(webhookSecret(bytes)), [webhookSecret(bytes)], `${bytes} bytes`);
-  }
   const several = [webhookSecret(24), webhookSecret(32), webhookSecret(64)];
   t.strictSame(read(` ${several.join('  ')}\n`), several, 'several, in order');
 
@@ -319,9 +316,8 @@ t.test('a data key has an id and 32 bytes, and each id is used once', async (t) 
     'an id with a slash': dataKey('k/1'),
     'not base64': `k1:${CANARY}-is-no-base64-at-all-0123456789`,
   };
-  for (const [name, text] of Object.entries(malformed)) {
+  for (const [name, text] of Object.entries(malformed))
     refused(t, { DATA_KEYS: text }, 'DATA_KEYS', /entry 1 must be an id.*keys generate/, name);
-  }
   const twice = { DATA_KEYS: `${dataKey('a')} ${dataKey('a')}` };
   refused(t, twice, 'DATA_KEYS', /two keys with the id a$/, 'twice');
 });

@@ -25,9 +25,8 @@ t.test('an optional empty variable has its default', async (t) => {
 
 t.test('a duration is a whole number of seconds, minutes, hours or days', async (t) => {
   const durations = { '1s': 1_000, '90s': 90_000, '15m': 900_000, '36h': 129_600_000, '2d': 172_800_000 };
-  for (const [text, ms] of Object.entries(durations)) {
+  for (const [text, ms] of Object.entries(durations))
     t.equal(readConfig({ ...REQUIRED, CENSUS_MAX_AGE: text }).census.maxAgeMs, ms, text);
-  }
 });
 
 const SECRETS: Variables = {

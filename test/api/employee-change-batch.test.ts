@@ -103,9 +103,8 @@ test('a malformed batch is rejected as a whole', async (t, running) => {
     ['a key of the whole batch', line, { ...NDJSON, 'idempotency-key': 'all' }, 400],
     ['more than 16 MiB', `${line}\n${' '.repeat(16 * 1024 * 1024)}`, NDJSON, 413],
   ];
-  for (const [name, body, headers, expected] of cases) {
+  for (const [name, body, headers, expected] of cases)
     t.equal((await batch(running, body, headers)).status, expected, name);
-  }
   t.strictSame(await accepted(running), []);
 });
 

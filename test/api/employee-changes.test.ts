@@ -142,9 +142,8 @@ onEachEngine('the same key with another effective date or pay group is another c
   const body = { ...termination, effective_on: '2026-03-31' };
   const first = await report('termination', body, headers);
   t.strictSame((await report('termination', body, headers)).json, first.json);
-  for (const other of [termination, { ...termination, effective_on: '2026-04-01' }]) {
+  for (const other of [termination, { ...termination, effective_on: '2026-04-01' }])
     t.equal((await report('termination', other, headers)).status, 409);
-  }
   const raise = { 'idempotency-key': 'two' };
   await report('compensation-change', { ...compensationChange, pay_group: 'north' }, raise);
   const moved = await report('compensation-change', { ...compensationChange, pay_group: 'south' }, raise);

@@ -270,9 +270,8 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
     'no object': text(null),
     'a prototype': Buffer.from('{"__proto__":{"list":"fruits"}}').toString('base64url'),
   };
-  for (const [name, given] of Object.entries(foreign)) {
+  for (const [name, given] of Object.entries(foreign))
     t.throws(() => cursor.decode(given), { code: 'INVALID_REQUEST', message: /^cursor: / }, name);
-  }
 });
 
 test('a list rejects a cursor from a different list', async (t, { call, db }) => {

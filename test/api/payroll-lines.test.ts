@@ -18,9 +18,8 @@ const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
 /** Several lines per employee, so that pages end inside an employee. */
 async function several(db: Db): Promise<void> {
-  for (const line of ['dental', 'vision', 'life', 'hsa']) {
+  for (const line of ['dental', 'vision', 'life', 'hsa'])
     await deduct(db, `evt-${line}`, { id: `ded-${line}`, employee_id: 'emp-1', line_of_coverage: line });
-  }
 }
 
 const ids = (lines: readonly LineRecord[]) => lines.map((line) => line.deduction_id);

@@ -83,9 +83,8 @@ onEitherEngine('a user never sees or ends sessions that a different token began'
     const [id] = await idsOf(running, token);
     t.equal((await call({ method: 'DELETE', url: `/v1/sessions/${id}`, token: mine })).status, 404);
   }
-  for (const id of ['0'.repeat(16), '%25', 'F'.repeat(16), 'f'.repeat(64)]) {
+  for (const id of ['0'.repeat(16), '%25', 'F'.repeat(16), 'f'.repeat(64)])
     t.equal((await call({ method: 'DELETE', url: `/v1/sessions/${id}`, token: mine })).status, 404, id);
-  }
   t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token: mine })).status, 204);
   for (const secret of secrets) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 200);
 });

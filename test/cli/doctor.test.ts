@@ -83,9 +83,8 @@ onEitherEngine('every variable is reported with its meaning and without its secr
   const set = await findings({ ...env, ...times, API_TOKEN_FILE: file, API_HOST: '0.0.0.0' });
   const names = [...variables()].filter((name) => !name.endsWith('_FILE'));
   t.ok(names.length > 15);
-  for (const name of names) {
+  for (const name of names)
     t.match(set(name), { result: name === 'API_HOST' ? 'warn' : 'pass', message: /\S/ }, name);
-  }
   t.equal(set('BENEFITS_ENVIRONMENT')?.message, 'sandbox');
   t.equal(set('BENEFITS_API_KEY')?.message, 'set, 19 characters');
   t.equal(set('WEBHOOK_SECRETS')?.message, '1 secret of 32 bytes');
@@ -251,9 +250,8 @@ onEitherEngine('every malformed variable is named at once', async (t) => {
   };
   const { code, found } = await diagnose(t, bad);
   t.equal(code, 1);
-  for (const variable of Object.keys(bad)) {
+  for (const variable of Object.keys(bad))
     t.match(found[`configuration.${variable}`], { result: 'fail', message: new RegExp(`^${variable} `) });
-  }
   t.match(found.database, { result: 'unknown', message: /needs DATABASE_URL/ });
   t.match(found.service, { result: 'unknown' });
   const people = await here(t, bad, ['doctor']);
@@ -270,9 +268,8 @@ onEitherEngine('a variable with one of our prefixes that is never read is listed
     t.match(message, name);
     t.notMatch(message, 'value-of-it');
   }
-  for (const name of ['API_KEY', 'DATABASE_HOST', 'LOG_FILE', 'PORT', 'PATH', 'BENEFITS_SIDECAR_PORT']) {
+  for (const name of ['API_KEY', 'DATABASE_HOST', 'LOG_FILE', 'PORT', 'PATH', 'BENEFITS_SIDECAR_PORT'])
     t.match(check({ [name]: 'x' }), { result: 'pass' }, name);
-  }
   t.match(check({ RETENTION_EVENT: '' }), { result: 'pass' }, 'an empty variable counts as not set');
   const found = await finding(t, 'variables', { ...environment(t), RETENTION_EVENT: '9d' });
   t.match(found, { result: 'warn' });

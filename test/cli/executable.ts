@@ -37,9 +37,8 @@ export function start(t: Test, env: Variables, argv: string[], nodeOptions: stri
       const found = pattern.exec(texts.stdout);
       if (found !== null) return found;
       const more = once(child.stdout!, 'data').then(() => false);
-      if (await Promise.race([more, ended.then(() => true)])) {
+      if (await Promise.race([more, ended.then(() => true)]))
         throw new Error(`it ended without showing ${pattern}: ${texts.stderr}`);
-      }
     }
   };
   return { child, shows, ended };

@@ -59,9 +59,8 @@ test('only the token is on stdout, and it works until it is revoked', async (t, 
 
 test('an operator lists the console sessions and ends the sessions of a person', async (t, { env, db }) => {
   const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', scopes: [], employers: null };
-  for (const owner of [ann, ann, { ...ann, subject: 'ben', name: 'Ben' }, 'first token']) {
+  for (const owner of [ann, ann, { ...ann, subject: 'ben', name: 'Ben' }, 'first token'])
     await transact(db, (trx) => beginSession(trx, owner, new Date()));
-  }
   const listed = jsonOf(await here(t, env, ['session', 'list', '--json'])).data;
   t.strictSame(listed.map(({ name }: { name: string }) => name).sort(), ['API_TOKEN', 'Ann', 'Ann', 'Ben']);
   t.match((await here(t, env, ['session', 'list'])).stdout, /Ben\s+https:\/\/login\.example ben/);

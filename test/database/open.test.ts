@@ -34,9 +34,8 @@ t.test('a handle that is not durable is rejected', async (t) => {
 });
 
 test('only the owner can read the database and its companion files', async (t, { url }) => {
-  for (const end of ['', '-wal', '-shm']) {
+  for (const end of ['', '-wal', '-shm'])
     t.equal(statSync(`${sqlitePath(url)}${end}`).mode & 0o777, 0o600, `sidecar.db${end}`);
-  }
 });
 
 t.test('the folder of a new database is created for its owner only', async (t) => {

@@ -114,9 +114,8 @@ t.test('a body is checked against the contract of its kind only', async (t) => {
       ok: true,
       change: { kind, body: SAMPLES[kind], effectiveOn: null, payGroup: null },
     });
-    for (const other of CHANGE_KINDS.filter((one) => one !== kind)) {
+    for (const other of CHANGE_KINDS.filter((one) => one !== kind))
       t.equal(checkChange(kind, SAMPLES[other]).ok, false, `${other} as ${kind}`);
-    }
   }
 });
 
@@ -157,7 +156,6 @@ t.test('the body is sent with sorted fields and values as given', async (t) => {
 t.test('a key is 1 to 255 visible ASCII characters', async (t) => {
   for (const key of ['a', '!', '~', 'k'.repeat(255), '3c1f-"x"/\\'])
     t.equal(keyProblem('key', key), null, key);
-  for (const key of ['', ' ', 'a b', 'k'.repeat(256), '\u00e9', 'a\n', '\u007f', 7, null, undefined, {}]) {
+  for (const key of ['', ' ', 'a b', 'k'.repeat(256), '\u00e9', 'a\n', '\u007f', 7, null, undefined, {}])
     t.match(keyProblem('key', key), { path: 'key', rule: /255 visible ASCII/ }, JSON.stringify(key));
-  }
 });

@@ -64,9 +64,8 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
       // Small files take the last pages.
       await eventually('it is not ready', ready, 503);
       const refused = [...until.inDoubt.values()];
-      for (const { status, headers } of await Promise.all(refused.map(send))) {
+      for (const { status, headers } of await Promise.all(refused.map(send)))
         t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
-      }
       const schedules = '/v1/employers/employer-0/pay-schedules/2026';
       t.equal((await api.call('PUT', schedules, { schedules: [] })).status, 503);
       t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');

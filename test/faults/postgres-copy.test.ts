@@ -104,9 +104,8 @@ async function isEmpty(t: Test, url: string): Promise<void> {
   try {
     const names = [...(await catalogOfPostgres(db)).keys()].filter((name) => name !== 'migrations');
     const content = await contentOfTables(db, names);
-    for (const [name, rows] of content) {
+    for (const [name, rows] of content)
       t.equal(rows.length, OF_ONE_ROW.includes(name) ? 1 : 0, `rows of ${name}`);
-    }
     t.match(content.get('ledger_head'), [/"position",0/], 'with the rows that the migrations create');
   } finally {
     await db.destroy();

@@ -31,9 +31,8 @@ t.test('the API sheds requests under overload, and the receiver is not affected'
   t.equal(refused.headers.get('content-type')?.split(';')[0], 'application/problem+json');
   t.match(refused.headers.get('retry-after'), /^\d+$/);
   t.match(await refused.json(), { status: 503, detail: /Too many requests at once/ });
-  for (const path of ['/livez', '/readyz', '/metrics']) {
+  for (const path of ['/livez', '/readyz', '/metrics'])
     t.equal((await ask(path)).status, 200, `${path} still responds`);
-  }
 
   const before = await scrape(sidecar.api, keys);
   const load = stage.load('flooded', { connections: 2 });

@@ -85,9 +85,8 @@ t.test('a request that reads a damaged page ends the process, which logs advice'
   for (let at = PAGE; at < size; at += PAGE) writeSync(file, Buffer.alloc(PAGE, 0xff), 0, PAGE, at);
   closeSync(file);
   // Lists rows that no earlier request has read into memory.
-  for (const route of ['/v1/census-syncs', '/v1/employee-changes', '/v1/deductions', '/v1/events']) {
+  for (const route of ['/v1/census-syncs', '/v1/employee-changes', '/v1/deductions', '/v1/events'])
     await api.get(route).catch(() => {});
-  }
   t.equal(await sidecar.ended, 1);
   t.match(sidecar.logged('fatal'), [{ code: /^SQLITE_(CORRUPT|NOTADB)/ }]);
   t.match(sidecar.output().trimEnd().split('\n').at(-1), ADVICE);

@@ -58,9 +58,8 @@ t.test('a JSON table may be an object with only the list', async (t) => {
     ['[{}]]', 'is not valid JSON near byte 4'],
     ['[{},]', 'lines[1]: is not valid JSON near byte 4'],
   ];
-  for (const [text, problem] of texts) {
+  for (const [text, problem] of texts)
     t.ok(described((await readAll(text, 'json')).problems).includes(problem), text);
-  }
   t.strictSame(described((await readAll('[[1],2]', 'json')).problems), [
     'lines[0]: must be an object',
     'lines[1]: must be an object',

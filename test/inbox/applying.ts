@@ -92,9 +92,8 @@ async function ledgerOf(db: Db): Promise<string[]> {
     .orderBy('position')
     .execute();
   const { position } = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
-  if (position !== versions.length || versions.some((version, index) => version.position !== index + 1)) {
+  if (position !== versions.length || versions.some((version, index) => version.position !== index + 1))
     throw new Error('positions are not contiguous');
-  }
   return versions.map((version) => version.event_id);
 }
 

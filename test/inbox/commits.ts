@@ -37,9 +37,8 @@ function failingSqlite(commits: Commits): Dialect {
     if (text !== 'commit') return statement;
     const run = statement.run.bind(statement);
     statement.run = (...parameters: unknown[]) => {
-      if (commits.failure !== null) {
+      if (commits.failure !== null)
         throw Object.assign(new Error('the disk fails'), { code: commits.failure });
-      }
       return run(...parameters);
     };
     return statement;

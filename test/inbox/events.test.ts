@@ -88,9 +88,8 @@ test('an event in any state can be reprocessed, which clears its previous result
   const { db, loop, states } = world;
   await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', acting(DISMISSED_AT)));
   const before = await states();
-  for (const eventId of ['applied', 'ignored', 'quarantined-1', 'quarantined-1', 'pending']) {
+  for (const eventId of ['applied', 'ignored', 'quarantined-1', 'quarantined-1', 'pending'])
     t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId, ACTING)), 'put back', eventId);
-  }
   t.equal(await transact(db, (trx) => reprocessEvent(trx, 'unknown', ACTING)), 'unknown');
   const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
   t.strictSame(

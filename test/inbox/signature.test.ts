@@ -61,12 +61,10 @@ t.test('a delivery is accepted under the signed id', async (t) => {
 
 t.test('an attempt is accepted only within five minutes of now, either way', async (t) => {
   const { port, accepted, refused } = await frozen(t);
-  for (const seconds of [-299, 0, 299]) {
+  for (const seconds of [-299, 0, 299])
     t.equal((await post(port, signed(seconds), BODY)).status, 204, `${seconds} s`);
-  }
-  for (const seconds of [-301, 301, -86_400, 86_400]) {
+  for (const seconds of [-301, 301, -86_400, 86_400])
     t.equal((await post(port, signed(seconds), BODY)).status, 401, `${seconds} s`);
-  }
   t.equal(accepted.length, 3);
   t.strictSame(refused, Array(4).fill('timestamp'));
 });
@@ -159,9 +157,8 @@ t.test('during a rotation both secrets are accepted, afterward only the new one'
     [next, old],
   ]) {
     const { port } = await frozen(t, secrets);
-    for (const [name, list] of Object.entries(lists)) {
+    for (const [name, list] of Object.entries(lists))
       t.equal((await post(port, { ...good, 'svix-signature': list }, BODY)).status, 204, name);
-    }
   }
   const { port } = await frozen(t, [next]);
   t.equal((await post(port, { ...good, 'svix-signature': signatureOf(old) }, BODY)).status, 401);

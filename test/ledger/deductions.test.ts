@@ -137,9 +137,8 @@ onEachEngine('deductions are listed by employee and id, and match all filters', 
     [{ knownAt: '2026-01-31T23:59:59.999Z' }, []],
     [{ matched: false, knownAt: FEBRUARY }, ['emp-3/stranger 40']],
   ];
-  for (const [filter, expected] of filters) {
+  for (const [filter, expected] of filters)
     t.strictSame(brief(await all(db, filter)), expected, JSON.stringify(filter));
-  }
 });
 
 onEachEngine('every page size lists each deduction once, in one order', async (t) => {
@@ -152,9 +151,8 @@ onEachEngine('every page size lists each deduction once, in one order', async (t
     { matched: true },
   ]) {
     const whole = brief(await all(db, filter));
-    for (const limit of [1, 2, 3, whole.length, whole.length + 1]) {
+    for (const limit of [1, 2, 3, whole.length, whole.length + 1])
       t.strictSame(brief(await all(db, filter, limit)), whole, `${JSON.stringify(filter)} by ${limit}`);
-    }
   }
 });
 

@@ -55,9 +55,8 @@ test('each changed attribute makes a census report new', async (t, { db }) => {
     { absent: 1 },
     { effective_on: '2026-02-01' },
   ];
-  for (const change of changes) {
+  for (const change of changes)
     t.equal(await record(db, [fact('e-1', 'a', change)], T2), 1, Object.keys(change).join());
-  }
 });
 
 test('a changed value is stored again when a second census confirms it', async (t, { db }) => {
@@ -130,9 +129,7 @@ test('facts of 250 employees hold the write lock for less than 50 ms', async (t,
   const facts = (n: number) => Array.from({ length: 250 }, (_, index) => fact(`e-${n}-${index}`, 'a'));
   await record(db, facts(0));
   const times: number[] = [];
-  for (let n = 1; n <= 9; n += 1) {
-    times.push((await cpuTime(() => record(db, facts(n)))).cpuMs);
-  }
+  for (let n = 1; n <= 9; n += 1) times.push((await cpuTime(() => record(db, facts(n)))).cpuMs);
   const median = times.sort((a, b) => a - b)[4] as number;
   t.ok(median < 50, `median ${median.toFixed(1)} ms`);
 });

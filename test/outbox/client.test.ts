@@ -123,9 +123,8 @@ t.test('the kind of a body depends on parsing it, not on its content type', asyn
     response.writeHead(200, { 'content-type': 'text/html' }).end(CONTENTS[index]?.[0]),
   );
   const sender = client(t, url);
-  for (const [body, content] of CONTENTS) {
+  for (const [body, content] of CONTENTS)
     t.equal(answeredOf(await sender.post(post, never)).content, content, body.slice(0, 50));
-  }
 });
 
 t.test("Retry-After as a date is counted from the service's own clock", async (t) => {
@@ -166,9 +165,8 @@ t.test('a connection that is reset or ends within the response counts as no resp
     }
   });
   const sender = client(t, url);
-  for (const path of ['reset', 'half', 'chunked']) {
+  for (const path of ['reset', 'half', 'chunked'])
     t.match(await sender.post({ ...post, path: [path] }, never), { responded: false, sent: true }, path);
-  }
 });
 
 t.test('nothing was sent to a service that refuses the connection', async (t) => {

@@ -179,9 +179,8 @@ async function assertFronts(db: Db): Promise<void> {
     const held = own.some((row) => row.holds_later === 1);
     const first = sending[0] ?? (held ? undefined : unfinished[0]);
     const expected = first === undefined ? [] : [first.seq];
-    if (sending.length > 1 || fronts.join() !== expected.join()) {
+    if (sending.length > 1 || fronts.join() !== expected.join())
       throw new Error(`${subject}: front ${fronts}, expected ${expected}, ${sending.length} sending`);
-    }
   }
 }
 

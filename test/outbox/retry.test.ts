@@ -143,9 +143,8 @@ t.test('the limit stays between one and the maximum, and no pause exceeds 60 s',
       for (const sign of all) {
         limit = after(limit, sign, 0, random);
         const pause = limit.pausedUntil ?? PAUSE_MIN_MS;
-        if (limit.allowed < 1 || limit.allowed > MOST || pause < PAUSE_MIN_MS / 2 || pause > PAUSE_MAX_MS) {
+        if (limit.allowed < 1 || limit.allowed > MOST || pause < PAUSE_MIN_MS / 2 || pause > PAUSE_MAX_MS)
           throw new Error(JSON.stringify(limit));
-        }
       }
     }),
   );

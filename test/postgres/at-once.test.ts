@@ -190,9 +190,8 @@ t.test('a held snapshot does not make a batch read applied events', async (t) =>
   const holder = await inTransaction(t, commits.url, 'begin isolation level repeatable read');
   await holder.query('select count(*) from inbox');
   await apply(applying, names('many', 2_000));
-  for (let moved = 0; moved < 1_000; moved += 1) {
+  for (let moved = 0; moved < 1_000; moved += 1)
     await transact(db, async (trx) => moveLedger(trx, await lockLedger(trx)));
-  }
   const start = createWorkListStart(db);
   const newest = await eventually('the start is up to date', start.find, 2_000);
   const pending = db.selectFrom('inbox').select('seq').where('state', '=', sql.lit('pending')).orderBy('seq');

@@ -90,9 +90,8 @@ export class Service extends Dispatcher {
     const { breach } = this.#simulation;
     if (headers.authorization !== `Bearer ${API_KEY}`) breach(`a request to ${path} has the wrong API key`);
     if (key === '') breach(`a request to ${path} has no idempotency key`);
-    if (Number(headers['content-length']) !== Buffer.byteLength(body)) {
+    if (Number(headers['content-length']) !== Buffer.byteLength(body))
       breach(`a request to ${path} has ${Buffer.byteLength(body)} bytes, not ${headers['content-length']}`);
-    }
     const content = createHash('sha256').update(`${path}\n${body}`).digest('hex');
     const known = this.#bodies.get(key);
     if (known !== undefined && known !== content) breach(`the idempotency key ${key} has two contents`);

@@ -34,9 +34,8 @@ t.test('a file that is not an event is rejected with its path', async (t) => {
     'half.json': '{"id": ',
     empty: {},
   });
-  for (const name of ['no-id.json', 'no-body.json', 'list.json', 'null.json']) {
+  for (const name of ['no-id.json', 'no-body.json', 'list.json', 'null.json'])
     t.throws(() => loadFixtures(join(folder, name)), { message: new RegExp(`${name} is not an event`) });
-  }
   t.throws(() => loadFixtures(join(folder, 'half.json')), { message: /half\.json is not valid JSON/ });
   t.throws(() => loadFixtures(join(folder, 'empty')), { message: /empty has no \.json files/ });
   t.throws(() => loadFixtures(join(folder, 'missing.json')), { code: 'ENOENT' });
@@ -125,9 +124,8 @@ t.test('every generated deduction passes the contract', async () => {
         assert.deepEqual(deduction.problems(made), []);
         assert.equal(made.line_of_coverage, line);
         assert.ok(['monthly', payFrequency].includes(made.period));
-        for (const amount of [made.member_contribution, made.employer_contribution]) {
+        for (const amount of [made.member_contribution, made.employer_contribution])
           assert.match(amount, /^\d+\.\d\d$/);
-        }
       },
     ),
   );

@@ -28,9 +28,8 @@ t.test('only an applied census completes a sync', async (t) => {
   await post(simulator, '/employer/maple-bakery/census', { organization: {}, employees: [] });
   const census = simulator.world.get('maple-bakery');
   await post(simulator, '/employer/nobody/census', census);
-  for (const _ of [1, 2, 3]) {
+  for (const _ of [1, 2, 3])
     await post(simulator, '/employer/maple-bakery/census', census, { 'idempotency-key': 'k-1' });
-  }
   await simulator.settled();
   t.equal(receiver.arrivals.length, 1);
 });

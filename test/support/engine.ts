@@ -140,9 +140,8 @@ export async function tablesOf(db: Db): Promise<string[]> {
  * because its files are shared by all databases.
  */
 export async function rawBytes(db: Db, url: string): Promise<Buffer> {
-  if (engineOfUrl(url) === 'sqlite') {
+  if (engineOfUrl(url) === 'sqlite')
     return Buffer.concat(['', '-wal'].map((end) => readFileSync(`${sqlitePath(url)}${end}`)));
-  }
   return Buffer.concat((await bytesByTable(db)).map(({ bytes }) => bytes));
 }
 

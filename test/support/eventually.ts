@@ -28,9 +28,8 @@ export async function eventually<T>(
     } catch (error) {
       last = error instanceof Error ? error.message : error;
     }
-    if (performance.now() > until) {
+    if (performance.now() > until)
       throw new Error(`${what}: not within ${withinMs / 1_000} s; last seen ${JSON.stringify(last)}`);
-    }
     await pause(LOOK_EVERY_MS);
   }
 }

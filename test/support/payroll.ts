@@ -83,9 +83,8 @@ let censuses = 0;
 export async function learn(db: Db, ...facts: NewFact[]): Promise<void> {
   censuses += 1;
   const source = { source: 'census', source_id: `census-${censuses}` } as const;
-  for (let from = 0; from < facts.length; from += FACTS_AT_ONCE) {
+  for (let from = 0; from < facts.length; from += FACTS_AT_ONCE)
     await transact(db, (trx) => recordFacts(trx, facts.slice(from, from + FACTS_AT_ONCE), source, LATELY));
-  }
 }
 
 export function employ(db: Db, employeeId: string, fields: Partial<NewFact> = {}): Promise<void> {

@@ -35,9 +35,8 @@ t.test('line ends are kept, and styled text keeps only the colors of the command
   t.equal(printableLines(green, true), green);
   t.equal(printableLines(green), '\\u001b[32mpass\\u001b[39m');
   const title = '\u001b]0;title\u0007';
-  for (const sequence of ['\u001b[2J', '\u001b[8m', '\u001b[31;8m', title, '\u009b31m', '\u001b']) {
+  for (const sequence of ['\u001b[2J', '\u001b[8m', '\u001b[31;8m', title, '\u009b31m', '\u001b'])
     t.match(printableLines(sequence, true), /^\\u00[19]b[^\p{Cc}]*$/u, JSON.stringify(sequence));
-  }
   t.equal(printableLines('a\n[31mb', true), 'a\n[31mb', 'a line may begin like the end of a color sequence');
 });
 

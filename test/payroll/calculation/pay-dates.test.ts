@@ -51,9 +51,8 @@ t.test('a list that does not cover the year is rejected', async (t) => {
   );
   for (const frequency of PAY_FREQUENCIES) {
     const dates = yearOfDates(frequency, 2026, 5);
-    for (let index = 1; index < dates.length - 1; index += 1) {
+    for (let index = 1; index < dates.length - 1; index += 1)
       t.not(problemOf(dates.toSpliced(index, 1), frequency), '', `${frequency} without ${dates[index]}`);
-    }
   }
 });
 

@@ -16,9 +16,8 @@ import fc from '../../support/seeded.ts';
 import { lineOf } from '../lines.ts';
 
 async function* pagesOf(...lines: Line[]) {
-  for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id)) {
+  for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id))
     yield [{ employeeId, lines: own }];
-  }
 }
 
 async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promise<Audit> {

@@ -19,9 +19,8 @@ export const CENSUSES: Feature = {
             sendSync(simulation, 'request', id);
             time.after(1 + draw() * 1_000, 'sync', () => sendSync(simulation, 'request', id));
           });
-        if (!world.hasFunction || draw() < 0.2) {
+        if (!world.hasFunction || draw() < 0.2)
           simulation.schedule(draw(), 'census', () => push(simulation, id));
-        }
       }
     }
   },
@@ -36,9 +35,8 @@ export const CENSUSES: Feature = {
     for (const { id } of simulation.world.employers) {
       const draw = simulation.random('rush', id, simulation.time.now());
       push(simulation, id);
-      for (const ms of [0, 90_000, 300_000]) {
+      for (const ms of [0, 90_000, 300_000])
         simulation.time.after(ms + draw() * 60_000, 'sync', () => sendSync(simulation, 'request', id));
-      }
     }
   },
   atRest(simulation) {

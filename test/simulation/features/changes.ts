@@ -10,9 +10,8 @@ export const CHANGES: Feature = {
     const { world, days } = simulation;
     const draw = simulation.random('changes');
     const count = Math.ceil(days * world.employers.length * 0.5);
-    for (let index = 0; index < count; index += 1) {
+    for (let index = 0; index < count; index += 1)
       simulation.schedule(0.2 + draw() * 0.8, 'change', () => change(simulation, index));
-    }
   },
   rush(simulation) {
     const { time } = simulation;

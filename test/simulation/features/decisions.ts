@@ -14,9 +14,8 @@ export const DECISIONS_ABOUT_ITEMS: Feature = {
     const { world, days } = simulation;
     for (const { id } of world.employers) {
       const draw = simulation.random('decisions', id);
-      for (let count = Math.ceil(days * 0.4); count > 0; count -= 1) {
+      for (let count = Math.ceil(days * 0.4); count > 0; count -= 1)
         simulation.schedule(0.3 + draw() * 0.7, 'decision', () => decide(simulation, id, draw));
-      }
     }
   },
   invariants: {

@@ -10,9 +10,8 @@ export const OPERATORS: Feature = {
   plan(simulation) {
     const { days } = simulation;
     const draw = simulation.random('operators');
-    for (let count = Math.ceil(days * 1.5); count > 0; count -= 1) {
+    for (let count = Math.ceil(days * 1.5); count > 0; count -= 1)
       simulation.schedule(draw(), 'operator', () => act(simulation, draw()));
-    }
   },
   rush(simulation) {
     // No event of the rush wakes the apply loop any more.
@@ -20,9 +19,8 @@ export const OPERATORS: Feature = {
   },
   atRest(simulation) {
     // Rejected requests are sent again until none waits for an operator.
-    for (let minutes = 1; minutes < 60; minutes += 9) {
+    for (let minutes = 1; minutes < 60; minutes += 9)
       simulation.time.after(minutes * MINUTE_MS, 'operator', () => post(simulation, RETRY));
-    }
   },
   rests: {
     async 'readiness finds nothing that waits'({ machine }) {
