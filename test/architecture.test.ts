@@ -114,16 +114,15 @@ function tablesOf(source: string): string[] {
   return [...built, ...written].map(([, table = '']) => table);
 }
 
-t.test('every table has an owner', (t) => {
+t.test('every table has an owner', async (t) => {
   const created = globSync('db/sqlite/*.sql', { cwd: ROOT }).flatMap((file) =>
     [...textOf(file).matchAll(/^CREATE TABLE (\w+)/gm)].map(([, table = '']) => table),
   );
   t.strictSame([...OWNERS.keys()].sort(), created.sort());
-  t.end();
 });
 
 // Any folder may join its own table to a query that the owner exports, and then names columns of that query.
-t.test('only the owner names a table in SQL', (t) => {
+t.test('only the owner names a table in SQL', async (t) => {
   const found = new Set<string>();
   for (const file of globSync('src/**/*.ts', { cwd: ROOT })) {
     if (EXEMPT.test(file)) continue;
@@ -133,11 +132,9 @@ t.test('only the owner names a table in SQL', (t) => {
     }
   }
   t.strictSame([...found], [], 'tables used outside the folder that owns them');
-  t.end();
 });
 
-t.test('a use in the query builder and a use in text are both found', (t) => {
+t.test('a use in the query builder and a use in text are both found', async (t) => {
   const built = "db.selectFrom('inbox'); await insertMany(trx, 'outbox', columns, rows)";
   t.strictSame(tablesOf(`${built}; sql'select 1\n  from roster'`), ['inbox', 'outbox', 'roster']);
-  t.end();
 });

@@ -70,17 +70,16 @@ function unreachablePrograms(t: Test): string {
   return join(folder, 'native');
 }
 
-t.test('PostgreSQL runs in a checkout that its user cannot enter', { skip }, (t) => {
+t.test('PostgreSQL runs in a checkout that its user cannot enter', { skip }, async (t) => {
   const [user, installed] = [serverUser(), unreachablePrograms(t)];
   const run = (programs: string) => spawnSync(join(programs, 'bin/postgres'), ['--version'], user);
   t.match(run(installed).error, { code: 'EACCES' });
   const programs = runnablePrograms(user, installed);
   t.teardown(() => rmSync(programs, { recursive: true }));
   t.equal(run(programs).status, 0);
-  t.end();
 });
 
-t.test('a temporary folder that the user of PostgreSQL cannot enter is reported', { skip }, (t) => {
+t.test('a temporary folder that the user of PostgreSQL cannot enter is reported', { skip }, async (t) => {
   const installed = unreachablePrograms(t);
   const { TMPDIR } = process.env;
   t.teardown(() => {
@@ -89,7 +88,6 @@ t.test('a temporary folder that the user of PostgreSQL cannot enter is reported'
   });
   process.env.TMPDIR = realpathSync(t.testdirName);
   t.throws(() => runnablePrograms(serverUser(), installed), /EACCES: set TMPDIR to a folder/);
-  t.end();
 });
 
 t.test('a server that cannot start reports its cause', async (t) => {
@@ -107,7 +105,7 @@ t.test('a shared resource that ends before it has started reports its cause to e
     t.match(reason, { message: /^broken did not start: .*spawn \/missing\/initdb ENOENT/s });
 });
 
-t.test('a run uses no resource of an earlier run, whose process id it may have', (t) => {
+t.test('a run uses no resource of an earlier run, whose process id it may have', async (t) => {
   const ended = spawnSync('true').pid;
   const within = t.testdir({
     [`run-${process.ppid}-postgres`]: { address: 'an earlier run with this id' },
@@ -116,5 +114,4 @@ t.test('a run uses no resource of an earlier run, whose process id it may have',
   });
   removeEndedRuns(within);
   t.strictSame(readdirSync(within), [`run-${process.pid}-postgres`]);
-  t.end();
 });

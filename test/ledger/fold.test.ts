@@ -18,7 +18,7 @@ function fold(...events: Parameters<typeof foldVersions>[0]) {
   return foldVersions(events, ...NOTHING, 0, RECEIVED);
 }
 
-t.test('a first version keeps texts as sent and the date parts as written', (t) => {
+t.test('a first version keeps texts as sent and the date parts as written', async (t) => {
   const { versions, states } = fold(
     incoming('e1', '2026-03-01T07:00:00.5-05:00', {
       member_contribution: '0150.0',
@@ -42,7 +42,6 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
   ]);
   const latest = [...states.values()];
   t.match(latest, [{ position: 1, employee_id: 'emp-1', version_count: 1, last_received_position: 1 }]);
-  t.end();
 });
 
 /** Events with their marks, in order of receipt → the amount of the latest state. */
@@ -65,7 +64,7 @@ const ORDERS = {
 };
 const TIMES: Record<string, string | null> = { EARLY, TIME, LATER, none: null };
 
-t.test('the versions of a deduction follow the rules', (t) => {
+t.test('the versions of a deduction follow the rules', async (t) => {
   for (const [rule, text] of Object.entries(ORDERS)) {
     const [sent = '', latest = ''] = text.split(' → ');
     const events = sent.split(', ').map((event) => event.split(' ')) as [
@@ -88,10 +87,9 @@ t.test('the versions of a deduction follow the rules', (t) => {
     t.equal(versions.find(({ position }) => position === state.position)?.member_contribution, latest, rule);
     t.strictSame([state.version_count, state.last_received_position], [events.length, events.length], rule);
   }
-  t.end();
 });
 
-t.test('an event more than five minutes after its receipt is marked future-dated', (t) => {
+t.test('an event more than five minutes after its receipt is marked future-dated', async (t) => {
   const isMarked = (createdAt: string | null) => fold(incoming('e1', createdAt)).versions[0]?.future_dated;
   for (const createdAt of [
     '2026-03-01T12:05:00.000000001Z',
@@ -101,15 +99,13 @@ t.test('an event more than five minutes after its receipt is marked future-dated
     t.equal(isMarked(createdAt), 1, createdAt);
   for (const createdAt of ['2026-03-01T12:05:00Z', '2026-03-01T11:05:00-01:00', EARLY, null])
     t.equal(isMarked(createdAt), 0, String(createdAt));
-  t.end();
 });
 
-t.test('an event without a valid time throws', (t) => {
+t.test('an event without a valid time throws', async (t) => {
   t.throws(() => fold(incoming('e1', 'yesterday')), { message: /without an instant/ });
-  t.end();
 });
 
-t.test('events in any order are marked as in a simple model', (t) => {
+t.test('events in any order are marked as in a simple model', async (t) => {
   const property = fc.property(
     someEvents(() => ''),
     (events) => {
@@ -130,5 +126,4 @@ t.test('events in any order are marked as in a simple model', (t) => {
     },
   );
   t.doesNotThrow(() => fc.assert(property, { numRuns: 300 }));
-  t.end();
 });

@@ -70,7 +70,7 @@ const STATES = {
     '1 at 2026-02-10T00:00:00Z, 2 at 2026-02-10T00:00:00Z → 2: 2026-03-01 2',
 };
 
-t.test('the state of a deduction on a day follows the rules', (t) => {
+t.test('the state of a deduction on a day follows the rules', async (t) => {
   for (const [rule, text] of Object.entries(STATES)) {
     const [sent = '', latest = '', on = ''] = text.split(/ → |(?<=→ \S+): /);
     const known = versions(...sent.split(', '));
@@ -80,10 +80,9 @@ t.test('the state of a deduction on a day follows the rules', (t) => {
   }
   t.equal(latestOf([]), null);
   t.equal(stateOn([], '2026-03-01'), null);
-  t.end();
 });
 
-t.test('the state known at a time uses the versions recorded by then', (t) => {
+t.test('the state known at a time uses the versions recorded by then', async (t) => {
   const known = versions(
     '100 from 2026-01-01',
     '120 from 2026-01-01',
@@ -103,7 +102,6 @@ t.test('the state known at a time uses the versions recorded by then', (t) => {
     t.equal(stateText(then, '2026-03-15'), inMarch, instant);
     t.equal(latestOf(then)?.member_contribution, latest, instant);
   }
-  t.end();
 });
 
 /** Corrected starts: versions sent on the first days of February 2026, the decisions, what was corrected → the states. */
@@ -130,7 +128,7 @@ const MOVED = {
     '60 from 2026-07-01, 60 from 2026-08-01, 60 from 2026-09-01; corrected 1 2 → 2026-07-01 -, 2026-08-31 -, 2026-09-01 60',
 };
 
-t.test('a start that is corrected before it begins does not apply', (t) => {
+t.test('a start that is corrected before it begins does not apply', async (t) => {
   for (const [rule, text] of Object.entries(MOVED)) {
     const [given = '', on = ''] = text.split(' → ');
     const [sent = '', ...facts] = given.split('; ');
@@ -154,5 +152,4 @@ t.test('a start that is corrected before it begins does not apply', (t) => {
     }
     assertStates(t, [...timeline.counting], on, rule);
   }
-  t.end();
 });

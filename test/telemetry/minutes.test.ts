@@ -6,7 +6,7 @@ import fc from '../support/seeded.ts';
 const NOON = Date.parse('2026-03-01T12:00:00.000Z');
 const MINUTE = 60_000;
 
-t.test('an hour is listed by minute, oldest first, including the current one', (t) => {
+t.test('an hour is listed by minute, oldest first, including the current one', async (t) => {
   const minutes = createMinutes();
   minutes.note(NOON - 59 * MINUTE, 4);
   minutes.note(NOON + 59_999, 8);
@@ -18,10 +18,9 @@ t.test('an hour is listed by minute, oldest first, including the current one', (
   t.equal(counted(read), 2);
   const none = { p50_ms: null, p99_ms: null, slowest_ms: null };
   t.strictSame(read[1], { at: '2026-03-01T11:02:00.000Z', acknowledged: 0, ...none });
-  t.end();
 });
 
-t.test('percentiles are accurate within a tenth and never exceed the slowest', (t) => {
+t.test('percentiles are accurate within a tenth and never exceed the slowest', async (t) => {
   const minutes = createMinutes();
   const times = Array.from({ length: 1_000 }, (_, index) => (index + 1) / 10);
   for (const tookMs of times) minutes.note(NOON, tookMs);
@@ -30,17 +29,15 @@ t.test('percentiles are accurate within a tenth and never exceed the slowest', (
   t.ok(p50_ms >= 50 && p50_ms <= 55, `p50 is ${p50_ms}, expected 50 ms`);
   t.ok(p99_ms >= 99 && p99_ms <= 100, `p99 is ${p99_ms}, expected 99 ms`);
   t.match(minute, { acknowledged: 1_000, slowest_ms: 100 });
-  t.end();
 });
 
-t.test('times outside the measured range count as its shortest or longest', (t) => {
+t.test('times outside the measured range count as its shortest or longest', async (t) => {
   const minutes = createMinutes();
   for (const tookMs of [0, 0.01, 300_000]) minutes.note(NOON, tookMs);
   t.match(minutes.read(NOON).at(-1), { acknowledged: 3, p50_ms: 0.01, slowest_ms: 300_000 });
-  t.end();
 });
 
-t.test('a minute is dropped after an hour and when the clock jumps in either direction', (t) => {
+t.test('a minute is dropped after an hour and when the clock jumps in either direction', async (t) => {
   const minutes = createMinutes();
   minutes.note(NOON, 5);
   t.equal(counted(minutes.read(NOON + 59 * MINUTE)), 1);
@@ -51,14 +48,13 @@ t.test('a minute is dropped after an hour and when the clock jumps in either dir
   minutes.note(NOON, 5);
   t.equal(counted(minutes.read(NOON)), 1, 'after a backward jump counting continues');
   t.equal(counted(minutes.read(NOON + 120 * MINUTE)), 0);
-  t.end();
 });
 
 function counted(read: { acknowledged: number }[]): number {
   return read.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
 }
 
-t.test('each bucket of a histogram counts the values up to its bound', (t) => {
+t.test('each bucket of a histogram counts the values up to its bound', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (values) => {
       const bounds = [0.5, 1, 2.5, 10];
@@ -80,5 +76,4 @@ t.test('each bucket of a histogram counts the values up to its bound', (t) => {
     }),
     { numRuns: 50 },
   );
-  t.end();
 });
