@@ -184,10 +184,13 @@ async function listening(t: Test, employees: number, onRead: (reads: number) => 
   return { port, reads: () => reads, logged: staged.logged as readonly Logged[], app };
 }
 
-/** Requests the lines and returns when the first have arrived, which stay unread. */
+/**
+ * Requests the lines and returns when the first have arrived, which stay unread. The connection is new, because reading
+ * a response enlarges the buffer of its socket, up to 32 MB.
+ */
 async function ask(port: number, accept: string): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${FIRST_TOKEN}`, accept };
-  const asked = request({ port, path: `${RUNS}/r/lines`, headers }).end();
+  const asked = request({ port, path: `${RUNS}/r/lines`, headers, agent: false }).end();
   return new Promise((resolve, reject) => asked.on('error', reject).once('response', resolve));
 }
 
