@@ -1,7 +1,8 @@
 /** Tests the list of payrolls that are due. */
 import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import { every } from '../payroll/calendars.ts';
-import { dateOf, deduct, employ, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
+import { dateOf, deduct, employ, LATELY, schedule, setCode, setSchedules, sync } from '../support/payroll.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
 
@@ -43,16 +44,27 @@ t.test('a payroll whose run was voided shows that and is run again', async (t) =
 });
 
 t.test('open items and changes not delivered are listed with a payroll', async (t) => {
-  const { opened, finalized, put, call } = await openPayroll(t);
+  const { opened, finalized, put, call, db } = await openPayroll(t);
   await finalized('before', '2026-07-03');
   const lines = [{ employee_id: 'emp-1', amount: '1.00' }];
   await call({ method: 'POST', url: '/v1/payroll-runs/before/taken', body: { lines } });
-  const body = { employee_id: 'emp-2', termination_date: '2026-07-10' };
-  const headers = { 'idempotency-key': 'k' };
-  await call({ method: 'POST', url: '/v1/employee-changes/termination', headers, body });
-  await put('r', '2026-07-17');
+  for (const employee_id of ['emp-1', 'emp-2']) {
+    const body = { employee_id, termination_date: '2026-07-10' };
+    const headers = { 'idempotency-key': employee_id };
+    await call({ method: 'POST', url: '/v1/employee-changes/termination', headers, body });
+  }
+  const rejected = { state: 'rejected', is_next: 0, finished_at: LATELY } as const;
+  await transact(db, (trx) =>
+    trx.updateTable('outbox').set(rejected).where('subject_id', '=', 'emp-1').execute(),
+  );
   const page = await opened('/');
   const row = page.getByRole('row', { name: /acme/ });
+  const ofRejected = row.getByRole('link', { name: '1 change rejected' });
+  await ofRejected.waitFor();
+  await put('r', '2026-07-17');
+  await page.goto('/');
+  await row.getByRole('link', { name: 'The service rejected employment changes' }).waitFor();
+  t.equal(await ofRejected.count(), 0, 'the failed check names it');
   await follow(page, row.getByRole('link', { name: '1 open item' }));
   t.match(await page.locator('h1').textContent(), 'Open items of acme');
   await page.goto('/');

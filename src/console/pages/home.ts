@@ -251,9 +251,11 @@ function waitingFor(
   const items = computation?.open_items ?? 0;
   const changes = (state: string) => address('/changes', { employer_id, state });
   const isVisible = may('changes:read');
+  // A computed run names them as a failed check.
+  const isNamed = computation?.failed.some(({ check_id }) => check_id === 'requests-rejected') === true;
   return html`
     ${items > 0 && html`<li class="soft"><a href=${address('/open-items', { employer_id })}>${counted(items, 'open item')}</a></li>`}
-    ${isVisible && rejected > 0 && html`<li><a href=${changes('rejected')}>${`${counted(rejected, 'change')} rejected`}</a></li>`}
+    ${isVisible && rejected > 0 && !isNamed && html`<li><a href=${changes('rejected')}>${`${counted(rejected, 'change')} rejected`}</a></li>`}
     ${isVisible && waiting > 0 && html`<li class="soft"><a href=${changes('pending')}>${`${counted(waiting, 'change')} not delivered yet`}</a></li>`}
   `;
 }
