@@ -35,17 +35,10 @@ test('pending work and open problems are counted, and dismissed ones are not', a
     conflicts: 2,
     last_received_at: '2026-01-19T00:00:00.000Z',
   });
-  t.strictSame(owed, {
-    pending: 1,
-    sending: 1,
-    rejected: 1,
-    oldest_unfinished_at: '2026-01-20T00:00:00.000Z',
-  });
-  t.strictSame(circuit_breaker, {
-    state: 'paused',
-    reason: 'the service responded with 401',
-    paused_at: NOW.toISOString(),
-  });
+  const expected = { pending: 1, sending: 1, rejected: 1, oldest_unfinished_at: '2026-01-20T00:00:00.000Z' };
+  t.strictSame(owed, expected);
+  const paused = { state: 'paused', reason: 'the service responded with 401', paused_at: NOW.toISOString() };
+  t.strictSame(circuit_breaker, paused);
   t.equal(position, 2);
 
   const dismiss = (id: string) => transact(db, (trx) => dismissEvent(trx, id, 'seen', acting(NOW)));

@@ -48,12 +48,8 @@ t.test('cells become the fields named by their columns, and an empty cell is an 
     lines(row('e-1', { first_name: '"Grace ""G"""', pay_group: 'north' }), row('e-2')),
   );
   t.strictSame(problems, []);
-  t.strictSame(rows[0]?.employee.address, {
-    line1: '1 Main Street',
-    city: 'Albany',
-    state: 'NY',
-    zip_code: '12207',
-  });
+  const address = { line1: '1 Main Street', city: 'Albany', state: 'NY', zip_code: '12207' };
+  t.strictSame(rows[0]?.employee.address, address);
   t.strictSame(rows[0]?.employee.pay_rate, [
     { amount: '25.50', period: 'hourly', effective_start: '2025-01-01' },
   ]);

@@ -91,10 +91,8 @@ t.test('http: the URL has the encoded id, and a header has the token', async (t)
   t.equal(content.format, 'json');
   t.equal(await text(content), '{"a":1}');
   t.equal(received[0]?.path, '/employers/..%2Fa%20b/census?full=1');
-  t.match(received[0]?.headers, {
-    authorization: 'Bearer source-token',
-    'user-agent': 'benefits-sidecar/9.9.9',
-  });
+  const headers = { authorization: 'Bearer source-token', 'user-agent': 'benefits-sidecar/9.9.9' };
+  t.match(received[0]?.headers, headers);
   await t.rejects(source.fetch('..', never), { code: 'CENSUS_SOURCE_FAILED' });
   t.equal(received.length, 1);
 });

@@ -161,30 +161,20 @@ onEitherEngine('a rejected manual action names the reason and an alternative', a
   const { db, answers, send } = await staged(t);
   const old = await report(db, 'demographic', 'e');
   answers.set(old, 422);
-  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), {
-    outcome: 'done',
-    change: { state: 'pending', due_at: NOW },
-  });
+  const done = { outcome: 'done', change: { state: 'pending', due_at: NOW } };
+  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), done);
   await report(db, 'demographic', 'e');
   await send();
-  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), {
-    outcome: 'refused',
-    why: /newer change/,
-  });
+  const newer = { outcome: 'refused', why: /newer change/ };
+  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), newer);
   answers.clear();
-  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), {
-    outcome: 'done',
-    change: { state: 'pending' },
-  });
+  const forced = { outcome: 'done', change: { state: 'pending' } };
+  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), forced);
   await send();
-  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), {
-    outcome: 'refused',
-    why: /is delivered\. To send it again, report/,
-  });
-  t.match(await cancelChange(db, old, { reason: 'x', ...acting(NOW) }), {
-    outcome: 'refused',
-    why: /nothing to cancel/,
-  });
+  const delivered = { outcome: 'refused', why: /is delivered\. To send it again, report/ };
+  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), delivered);
+  const refused = { outcome: 'refused', why: /nothing to cancel/ };
+  t.match(await cancelChange(db, old, { reason: 'x', ...acting(NOW) }), refused);
   for (const acted of [
     await retryChange(db, 'nobody', { force: true, ...acting(NOW) }),
     await cancelChange(db, 'nobody', { reason: 'x', ...acting(NOW) }),

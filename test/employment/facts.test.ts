@@ -110,10 +110,8 @@ const bytes = (kind: ChangeKind, body: object): string => bytesOf(checked(kind, 
 
 t.test('a body is checked against the contract of its kind only', async (t) => {
   for (const kind of CHANGE_KINDS) {
-    t.strictSame(checkChange(kind, SAMPLES[kind]), {
-      ok: true,
-      change: { kind, body: SAMPLES[kind], effectiveOn: null, payGroup: null },
-    });
+    const change = { ok: true, change: { kind, body: SAMPLES[kind], effectiveOn: null, payGroup: null } };
+    t.strictSame(checkChange(kind, SAMPLES[kind]), change);
     for (const other of CHANGE_KINDS.filter((one) => one !== kind))
       t.equal(checkChange(kind, SAMPLES[other]).ok, false, `${other} as ${kind}`);
   }

@@ -44,11 +44,8 @@ t.test('a backup taken under load restores all events acknowledged before it', a
   copyFileSync(file, path);
   for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`, { force: true });
   await stage.start();
-  t.match(await stage.api.check('data-loss'), {
-    result: 'fail',
-    count: 1,
-    examples: [/^replay the events from /],
-  });
+  const lost = { result: 'fail', count: 1, examples: [/^replay the events from /] };
+  t.match(await stage.api.check('data-loss'), lost);
   const [line] = stage.sidecar.logged().filter(({ level }) => level === 'error');
   t.match(line, { msg: /older than its high-water mark/, reason: /^replay the events from / });
   t.equal((await command(['accept-loss', '--reason', 'replayed', '--yes'])).code, 0);

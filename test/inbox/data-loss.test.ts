@@ -59,15 +59,11 @@ t.test('a database behind its high-water mark is reported until it is accepted',
     ],
   });
   t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
-  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
-    code: 0,
-    stdout: 'Accepted 1 loss\n',
-  });
+  const accepted = { code: 0, stdout: 'Accepted 1 loss\n' };
+  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), accepted);
   t.match(await check(), { result: 'pass' });
-  t.match(await here(t, env, ['accept-loss', '--reason', 'again']), {
-    code: 1,
-    stderr: /there is no loss to accept/,
-  });
+  const none = { code: 1, stderr: /there is no loss to accept/ };
+  t.match(await here(t, env, ['accept-loss', '--reason', 'again']), none);
   t.match(await db.selectFrom('data_losses').select('accepted_reason').execute(), [
     { accepted_reason: 'replayed' },
   ]);
@@ -92,10 +88,8 @@ t.test('readiness, doctor and verify report a loss that no start has detected', 
   t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false, data_losses: [replay] });
   t.strictSame(readMark(url), saved);
   t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
-  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), {
-    code: 1,
-    stderr: /start "benefits-sidecar serve"/,
-  });
+  const stopped = { code: 1, stderr: /start "benefits-sidecar serve"/ };
+  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed', '--yes']), stopped);
 
   const release = holdServeLock(url);
   t.match(await check(), { result: 'pass' }, 'serve has checked it at startup');

@@ -85,17 +85,11 @@ test('importing a file again changes nothing, in any format and column order', a
     names.join(),
     ...rows.map((one) => names.map((name) => `"${(one[name] ?? '').replaceAll('"', '""')}"`).join()),
   ].join('\r\n');
-  t.strictSame(await importDeductions(db, opening(csv, 'csv'), acting(LATER)), {
-    ok: true,
-    rows: 2,
-    stored: 0,
-  });
+  const known = { ok: true, rows: 2, stored: 0 };
+  t.strictSame(await importDeductions(db, opening(csv, 'csv'), acting(LATER)), known);
   const json = JSON.stringify({ deductions: rows });
-  t.strictSame(await importDeductions(db, opening(json, 'json'), acting(LATER)), {
-    ok: true,
-    rows: 2,
-    stored: 0,
-  });
+  const same = { ok: true, rows: 2, stored: 0 };
+  t.strictSame(await importDeductions(db, opening(json, 'json'), acting(LATER)), same);
   t.strictSame(await inbox(db), before);
   const again = await importing(db, [...rows, row('ded-3')], LATER);
   t.match(again, { rows: 3, stored: 1 }, 'one more row adds one event');

@@ -184,7 +184,7 @@ onEachEngine('the newest stored time is of an event, request or probe, on SQLite
 
 const coded = (code: string) => Object.assign(new Error('of the engine'), { code });
 
-onEitherEngine('the reason why a process cannot commit is one of five words', (t) => {
+onEitherEngine('the reason why a process cannot commit is one of five words', async (t) => {
   const cases: [unknown, string][] = [
     [new AppError('LOCK_TIMEOUT', 'locked'), 'locked'],
     [coded('SQLITE_BUSY'), 'locked'],
@@ -203,7 +203,6 @@ onEitherEngine('the reason why a process cannot commit is one of five words', (t
     [null, 'failed'],
   ];
   for (const [error, expected] of cases) t.equal(notReadyReason(error), expected, `${error}`);
-  t.end();
 });
 
 onEitherEngine('the check commits a transaction and caches its result for a second', async (t) => {

@@ -198,10 +198,8 @@ t.test('scenarios are played on request, one at a time', async (t) => {
   const said: string[] = [];
   const simulator = await start(t, { messaged: (text) => said.push(text) });
   simulator.subscribe(url);
-  t.match(await order(simulator, { scenario: 'deprecated' }), {
-    status: 200,
-    json: { scenario: { name: 'deprecated', state: 'playing' } },
-  });
+  const playing = { status: 200, json: { scenario: { name: 'deprecated', state: 'playing' } } };
+  t.match(await order(simulator, { scenario: 'deprecated' }), playing);
   const refused = { status: 409, json: { error: /wait until it ends/ } };
   t.match(await order(simulator, { scenario: 'ties' }), refused);
   const ties = simulator.playScenario('ties', () => {});

@@ -169,10 +169,8 @@ test('only amounts of an employee in an open run are overridden', async (t, db) 
   await send(db, election('2025-12-01', { employee_id: 'f' }, 'of-f'));
   t.match(await override(db, '1', '0', 'of-f'), { outcome: 'refused', problems: [{ path: 'deduction_id' }] });
   await put(db, 'narrow', body(13, { employee_ids: ['f'] }));
-  t.match(await override(db, '1', '0', 'a', 'narrow'), {
-    outcome: 'refused',
-    problems: [{ path: 'employee_id' }],
-  });
+  const refused = { outcome: 'refused', problems: [{ path: 'employee_id' }] };
+  t.match(await override(db, '1', '0', 'a', 'narrow'), refused);
   t.match(await override(db, '1', '0', 'a', 'no-run'), { outcome: 'unknown' });
   await finalize(db, 'r');
   t.match(await override(db, '1', '0'), { outcome: 'not-open' });

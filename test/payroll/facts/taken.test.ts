@@ -175,19 +175,14 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
     ...rowsOf({ employee_id: 'emp-1', amount: '1' }),
     { problem: { path: 'a', rule: 'b' } },
   ];
-  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, acting(LATELY)), {
-    ok: false,
-    problems: [{ path: 'a', rule: 'b' }],
-    problem_count: 1,
-  });
+  const expected = { ok: false, problems: [{ path: 'a', rule: 'b' }], problem_count: 1 };
+  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, acting(LATELY)), expected);
   async function* cut() {
     yield* rowsOf({ employee_id: 'emp-1', amount: '1' });
     throw unreadable('lines[1]', 'ends in the middle');
   }
-  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), acting(LATELY)), {
-    ok: false,
-    problems: [{ path: 'lines[1]', rule: 'ends in the middle' }],
-  });
+  const ended = { ok: false, problems: [{ path: 'lines[1]', rule: 'ends in the middle' }] };
+  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), acting(LATELY)), ended);
   const after = { lines: await takenLines(db), change: await payrollChange(db) };
   t.strictSame(after, before, 'nothing is half-done');
 });

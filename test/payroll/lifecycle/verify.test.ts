@@ -133,10 +133,8 @@ t.test('a removed or added line, or a changed flag, is named', async (t) => {
   });
   await change(db, 'r3', 'e', { lines: JSON.stringify(of('e')) });
   await change(db, 'r3', 'h', { lines: JSON.stringify(of('e')) });
-  t.match(await verified(db, 'r3'), {
-    difference_count: 2,
-    differences: [{ employee_id: 'h', computed: null }, {}],
-  });
+  const expected = { difference_count: 2, differences: [{ employee_id: 'h', computed: null }, {}] };
+  t.match(await verified(db, 'r3'), expected);
   await change(db, 'r3', 'h', { lines: '[]' });
   await change(db, 'r3', 'f', { lines: JSON.stringify(of('f').map((line) => ({ ...line, flags: [] }))) });
   t.match(await verified(db, 'r3'), { difference_count: 1, differences: [{ line: 'adjustment d-f r2' }] });
