@@ -111,46 +111,43 @@ function shownOf({ status, headers, text }: Answer): object {
   return { status, headers: others, text };
 }
 
-onEitherEngine(
-  'a limited token gets the same for an id of another employer as for no id',
-  async (t: Test) => {
-    const world = await startWorld(t);
-    const { app, call, ids, tokenFor } = world;
-    const secrets = Object.values(ids)
-      .map(({ foreign }) => foreign)
-      .filter((id) => !['0', '2026'].includes(id));
-    const routes = app.routeTable.routes.filter(({ scope, hidden }) => scope !== 'public' && !hidden);
-    t.ok(routes.length >= 60, 'all routes are in the table');
-    for (const scope of SCOPES) {
-      const token = await tokenFor([EMPLOYER], scope);
-      for (const { methods, url: pattern, scope: needed, employers: rule } of routes) {
-        const route = `${methods[0]} ${pattern}`;
-        const ask = async (whose: keyof Ids): Promise<Answer> => {
-          const id = (name: string): string => ids[name]?.[whose] ?? 'none';
-          const path = pattern.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(id(name)));
-          const name = filterOf(app, pattern, methods[0] as string);
-          const url = name === undefined ? path : `${path}?${name}=${encodeURIComponent(id(name))}`;
-          const method = methods[0] as NonNullable<Request['method']>;
-          const body = method === 'GET' || method === 'DELETE' ? {} : { body: BODIES[route]?.(id) ?? {} };
-          return call({ method, url, token, ...body });
-        };
-        const [foreign, unknown] = [await ask('foreign'), await ask('unknown')];
-        t.strictSame(shownOf(foreign), shownOf(unknown), `${scope}: ${route}`);
-        const may = needed === 'any' || needed === 'self' || allows([scope], needed as Scope);
-        const isRefused = !may || rule === 'refused';
-        t.equal(foreign.status === 403, isRefused, `${scope}: ${route} ${foreign.status}`);
-        // The following routes need the rows of the token's employer.
-        if (methods[0] === 'DELETE' || (scope === 'all' && methods[0] !== 'GET')) continue;
-        const own = await ask('own');
-        t.equal(own.status === 403, isRefused, `${scope}: ${route} of its own: ${own.status}`);
-        if (!isRefused && methods[0] === 'GET' && pattern.includes(':'))
-          t.not(own.status, 404, `${scope}: ${route} shows its own`);
-        const shown = secrets.filter((secret) => own.text.includes(secret));
-        t.strictSame(shown, [], `${scope}: ${route} hides the other employer`);
-      }
+onEitherEngine('a limited token gets the same for an id of another employer as for no id', async (t) => {
+  const world = await startWorld(t);
+  const { app, call, ids, tokenFor } = world;
+  const secrets = Object.values(ids)
+    .map(({ foreign }) => foreign)
+    .filter((id) => !['0', '2026'].includes(id));
+  const routes = app.routeTable.routes.filter(({ scope, hidden }) => scope !== 'public' && !hidden);
+  t.ok(routes.length >= 60, 'all routes are in the table');
+  for (const scope of SCOPES) {
+    const token = await tokenFor([EMPLOYER], scope);
+    for (const { methods, url: pattern, scope: needed, employers: rule } of routes) {
+      const route = `${methods[0]} ${pattern}`;
+      const ask = async (whose: keyof Ids): Promise<Answer> => {
+        const id = (name: string): string => ids[name]?.[whose] ?? 'none';
+        const path = pattern.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(id(name)));
+        const name = filterOf(app, pattern, methods[0] as string);
+        const url = name === undefined ? path : `${path}?${name}=${encodeURIComponent(id(name))}`;
+        const method = methods[0] as NonNullable<Request['method']>;
+        const body = method === 'GET' || method === 'DELETE' ? {} : { body: BODIES[route]?.(id) ?? {} };
+        return call({ method, url, token, ...body });
+      };
+      const [foreign, unknown] = [await ask('foreign'), await ask('unknown')];
+      t.strictSame(shownOf(foreign), shownOf(unknown), `${scope}: ${route}`);
+      const may = needed === 'any' || needed === 'self' || allows([scope], needed as Scope);
+      const isRefused = !may || rule === 'refused';
+      t.equal(foreign.status === 403, isRefused, `${scope}: ${route} ${foreign.status}`);
+      // The following routes need the rows of the token's employer.
+      if (methods[0] === 'DELETE' || (scope === 'all' && methods[0] !== 'GET')) continue;
+      const own = await ask('own');
+      t.equal(own.status === 403, isRefused, `${scope}: ${route} of its own: ${own.status}`);
+      if (!isRefused && methods[0] === 'GET' && pattern.includes(':'))
+        t.not(own.status, 404, `${scope}: ${route} shows its own`);
+      const shown = secrets.filter((secret) => own.text.includes(secret));
+      t.strictSame(shown, [], `${scope}: ${route} hides the other employer`);
     }
-  },
-);
+  }
+});
 
 onEitherEngine("another employer's change takes no more reads than an unknown one", async (t) => {
   const world = await startWorld(t);
