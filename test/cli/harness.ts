@@ -21,6 +21,17 @@ export type Variables = Record<string, string>;
 export type Ran = { code: number; stdout: string; stderr: string };
 export type Terminals = { isTTY?: boolean; signal?: AbortSignal; onStdout?: (text: string) => void };
 
+/** Commands with these variables. A command is given in words, or in one text if no word has a space. */
+export function commandsWith(t: Test, env: Variables) {
+  const cli = (command: string, ...more: string[]) => here(t, env, [...command.split(' '), ...more]);
+  return {
+    cli,
+    json: async (command: string, ...more: string[]) => jsonOf(await cli(command, ...more, '--json')),
+  };
+}
+
+type Harness = { env: Variables; db: Db } & ReturnType<typeof commandsWith>;
+
 /**
  * The variables that every command needs, with a database path in a scratch folder that does not exist yet.
  */
@@ -36,14 +47,15 @@ export function environment(t: Test): Variables {
 }
 
 /** The same with a migrated database. */
-export async function withDatabase(t: Test): Promise<{ env: Variables; db: Db }> {
-  const env = environment(t);
+export async function withDatabase(t: Test): Promise<Harness> {
+  const usual = environment(t);
   const { db, url } = await scratch(t);
-  return { env: { ...env, DATABASE_URL: url }, db };
+  const env = { ...usual, DATABASE_URL: url };
+  return { env, db, ...commandsWith(t, env) };
 }
 
 /** The same with the fixtures' events received (at `at` if given) and applied. */
-export async function withFixtures(t: Test, at?: string): Promise<{ env: Variables; db: Db }> {
+export async function withFixtures(t: Test, at?: string): Promise<Harness> {
   const harness = await withDatabase(t);
   const deliveries = loadFixtures(FIXTURES).map(({ id, body }) => ({
     eventId: id,

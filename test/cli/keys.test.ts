@@ -5,12 +5,13 @@ import { beginSession } from '../../src/security/sessions.ts';
 import { authenticate } from '../../src/security/tokens.ts';
 import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { here, jsonOf, withDatabase } from './harness.ts';
+import { commandsWith, jsonOf, withDatabase } from './harness.ts';
 
 const test = onEitherEngine.with(withDatabase);
 
 onEitherEngine('a generated key is valid for DATA_KEYS and different each time', async (t) => {
-  const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];
+  const { cli } = commandsWith(t, {});
+  const [one, other] = [await cli('keys generate'), await cli('keys generate')];
   t.match(one, { code: 0, stderr: /DATA_KEYS/ });
   t.not(one.stdout, other.stdout);
   const keys = readDataKeys({ DATA_KEYS: `${one.stdout.trim()} ${other.stdout.trim()}` });
@@ -18,65 +19,63 @@ onEitherEngine('a generated key is valid for DATA_KEYS and different each time',
   t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
 });
 
-test('a token has the scopes of its roles, added scopes, a person and employers', async (t, { env }) => {
-  const options = ['--role', 'auditor', '--scope', 'pii:read', '--person', 'jo@example.com'];
-  const employers = ['--employer', 'globex', '--employer', 'acme'];
-  const made = jsonOf(
-    await here(t, env, ['token', 'create', '--name', 'jo', ...options, ...employers, '--json']),
-  );
+test('a token has the scopes of its roles, added scopes, a person and employers', async (t, {
+  cli,
+  json,
+}) => {
+  const options = '--role auditor --scope pii:read --person jo@example.com --employer globex --employer acme';
+  const made = await json(`token create --name jo ${options}`);
   t.strictSame(made.scopes.toSorted(), [...ROLES.auditor, 'pii:read'].sort());
   t.equal(made.person, 'jo@example.com');
-  await here(t, env, ['token', 'create', '--name', 'mo', '--role', 'auditor']);
-  const { data } = jsonOf(await here(t, env, ['token', 'list', '--json']));
-  t.match(data, [
+  await cli('token create --name mo --role auditor');
+  t.match((await json('token list')).data, [
     { name: 'jo', role: null, person: 'jo@example.com', employers: ['acme', 'globex'] },
     { name: 'mo', role: 'auditor', person: null, employers: null },
   ]);
 });
 
-test('only the token is on stdout, and it works until it is revoked', async (t, { env, db }) => {
-  const scopes = ['--scope', 'ledger:read', 'events:read'];
-  const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
+test('only the token is on stdout, and it works until it is revoked', async (t, { cli, db }) => {
+  const made = await cli('token create --name payroll --scope ledger:read events:read --expires 90d');
   t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /cannot be shown again/ });
   const token = made.stdout.trim();
   const who = () => authenticate(db, token, at(new Date()), null);
   t.match(await who(), { name: 'payroll', scopes: ['ledger:read', 'events:read'] });
 
-  const listed = await here(t, env, ['token', 'list', '--json']);
+  const listed = await cli('token list --json');
   t.notMatch(listed.stdout, token);
   const [summary] = jsonOf(listed).data;
   t.match(summary, { name: 'payroll', state: 'valid', revoked_at: null });
   const days = (Date.parse(summary.expires_at) - Date.parse(summary.created_at)) / 86_400_000;
   t.equal(days, 90);
 
-  const revoked = await here(t, env, ['token', 'revoke', summary.id, '--yes']);
-  t.match(revoked, { code: 0, stdout: 'Revoked 1 token\n' });
+  t.match(await cli('token revoke', summary.id, '--yes'), { code: 0, stdout: 'Revoked 1 token\n' });
   t.equal(await who(), null);
-  t.match((await here(t, env, ['token', 'list'])).stdout, /payroll .* revoked/);
-  const again = await here(t, env, ['token', 'revoke', 'payroll']);
-  t.match(again, { code: 1, stderr: /no valid token has this id or name/ });
+  t.match((await cli('token list')).stdout, /payroll .* revoked/);
+  const none = { code: 1, stderr: /no valid token has this id or name/ };
+  t.match(await cli('token revoke payroll'), none);
 });
 
-test('an operator lists the console sessions and ends the sessions of a person', async (t, { env, db }) => {
+test('an operator lists the console sessions and ends the sessions of a person', async (t, world) => {
+  const { cli, json, db } = world;
   const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', scopes: [], employers: null };
   for (const owner of [ann, ann, { ...ann, subject: 'ben', name: 'Ben' }, 'first token'])
     await transact(db, (trx) => beginSession(trx, owner, new Date()));
-  const listed = jsonOf(await here(t, env, ['session', 'list', '--json'])).data;
-  t.strictSame(listed.map(({ name }: { name: string }) => name).sort(), ['API_TOKEN', 'Ann', 'Ann', 'Ben']);
-  t.match((await here(t, env, ['session', 'list'])).stdout, /Ben\s+https:\/\/login\.example ben/);
-  const end = (...argv: string[]) => here(t, env, ['session', 'end', ...argv]);
-  t.match(await end('--person', 'https://login.example ann'), { code: 0, stdout: 'Ended 2 sessions\n' });
-  t.match(await end('--person', 'https://login.example ann'), { code: 1, stderr: /no session has this id/ });
-  const ben = listed.find(({ name }: { name: string }) => name === 'Ben');
-  t.match(await end(ben.id), { code: 0, stdout: 'Ended 1 session\n' });
-  t.match(await end(), { code: 2, stderr: /give one of/ });
-  t.match(await end('--all', '--yes'), { code: 0, stdout: 'Ended 1 session\n' });
-  t.match((await here(t, env, ['session', 'list'])).stderr, /No user is signed in/);
+  const listed: { id: string; name: string }[] = (await json('session list')).data;
+  t.strictSame(listed.map(({ name }) => name).sort(), ['API_TOKEN', 'Ann', 'Ann', 'Ben']);
+  t.match((await cli('session list')).stdout, /Ben\s+https:\/\/login\.example ben/);
+  const endAnn = () => cli('session end --person', 'https://login.example ann');
+  t.match(await endAnn(), { code: 0, stdout: 'Ended 2 sessions\n' });
+  t.match(await endAnn(), { code: 1, stderr: /no session has this id/ });
+  const ben = listed.find(({ name }) => name === 'Ben');
+  t.match(await cli('session end', String(ben?.id)), { code: 0, stdout: 'Ended 1 session\n' });
+  t.match(await cli('session end'), { code: 2, stderr: /give one of/ });
+  t.match(await cli('session end --all --yes'), { code: 0, stdout: 'Ended 1 session\n' });
+  t.match((await cli('session list')).stderr, /No user is signed in/);
 });
 
-test('a token pasted instead of its id is not printed', async (t, { env }) => {
-  const { stdout } = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'all']);
-  const ran = await here(t, env, ['token', 'revoke', stdout.trim()]);
-  t.equal(ran.code, 1);
-  t.notMatch(ran.stderr, stdout.trim());
+test('a token pasted instead of its id is not printed', async (t, { cli }) => {
+  const { stdout } = await cli('token create --name x --scope all');
+  const { code, stderr } = await cli('token revoke', stdout.trim());
+  t.equal(code, 1);
+  t.notMatch(stderr, stdout.trim());
 });

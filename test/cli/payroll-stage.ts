@@ -3,18 +3,15 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { temporaryFolder } from '../support/memory.ts';
 import { BIWEEKLY, EMPLOYER, readyEmployer } from '../support/payroll.ts';
-import { here, type Ran, type Variables, withDatabase } from './harness.ts';
+import { type Ran, withDatabase } from './harness.ts';
 
 /** A date of the employer's schedule. The next one is two weeks later. */
 export const PAY_DATE = '2026-07-17';
 
-export type Stage = {
-  env: Variables;
-  db: Db;
+export type Stage = Awaited<ReturnType<typeof withDatabase>> & {
   run: (...argv: string[]) => Promise<Ran>;
   /** Writes a file into the test's folder and returns its path. */
   file: (name: string, content: string) => string;
@@ -24,12 +21,12 @@ export type Stage = {
 
 /** Two employees with one deduction each: medical and dental, 150.00 monthly, paid biweekly. */
 export async function payrollStage(t: Test): Promise<Stage> {
-  const { env, db } = await withDatabase(t);
+  const { env, db, cli, json } = await withDatabase(t);
   const now = new Date().toISOString();
   const deduct: Stage['deduct'] = (eventId, fields = {}, createdAt) =>
     deliver(db, [deductionOf(eventId, fields, createdAt)], now);
   await readyEmployer(t, db, now);
-  return { env, db, run: (...argv) => here(t, env, ['run', ...argv]), file: filesOf(t), deduct };
+  return { env, db, cli, json, run: (...argv) => cli('run', ...argv), file: filesOf(t), deduct };
 }
 
 /** Writes files for a test. Avoids `testdir()`, which empties itself on each call and holds the database. */
