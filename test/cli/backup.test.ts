@@ -25,76 +25,101 @@ import { backUp } from '../../src/operations/backup.ts';
 import { copyToPrepared } from '../../src/operations/restore.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
+import { open } from '../database/scratch.ts';
 import { acceptChange } from '../employment/stage.ts';
-import { environment, here, jsonOf, type Variables, withFixtures } from './harness.ts';
+import { onSqlite } from '../support/engine.ts';
+import { commandsWith, environment, jsonOf, type Variables, withFixtures } from './harness.ts';
 
 const OTHER_KEY = `k1:${Buffer.alloc(32, 'o').toString('base64')}`;
 const NEXT_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;
 
 /** The command line of a served database, a folder for its backups, and a second place to restore to. */
 async function stage(t: Test) {
-  const { env, db } = await withFixtures(t);
-  const folder = join(dirname(sqlitePath(env.DATABASE_URL as string)), 'backups');
+  const served = await withFixtures(t);
+  const url = served.env.DATABASE_URL as string;
+  const folder = join(dirname(sqlitePath(url)), 'backups');
   mkdirSync(folder);
-  const elsewhere: Variables = { ...env, DATABASE_URL: `sqlite:${folder}/elsewhere/sidecar.db` };
-  return { env, db, folder, file: join(folder, 'backup.db'), elsewhere };
+  const file = join(folder, 'backup.db');
+  const elsewhere: Variables = { ...served.env, DATABASE_URL: `sqlite:${folder}/elsewhere/sidecar.db` };
+  return {
+    ...{ ...served, url, path: sqlitePath(url), folder, file, elsewhere },
+    there: commandsWith(t, elsewhere),
+    backUpFirst: async () => t.match(await served.cli('backup', file), { code: 0 }),
+    /** The same commands with changed variables. */
+    withEnv: (more: Variables) => commandsWith(t, { ...served.env, ...more }),
+  };
+}
+
+const test = onSqlite.with(stage);
+
+/** Calls `work` with the database of a file. */
+function inFile<R>(path: string, work: (handle: BetterSqlite3.Database) => R): R {
+  const handle = new BetterSqlite3(path);
+  try {
+    return work(handle);
+  } finally {
+    handle.close();
+  }
 }
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
-t.test('a backup is one complete file for its owner only and reports its newest event', async (t) => {
-  const { env, folder, file } = await stage(t);
-  const ran = await here(t, env, ['backup', file, '--json']);
+test('a backup is one complete file for its owner only and reports its newest event', async (t, {
+  cli,
+  withEnv,
+  folder,
+  file,
+}) => {
+  const ran = await cli('backup', file, '--json');
   t.equal(ran.code, 0, ran.stderr);
   const copied = { file, bytes: statSync(file).size, environment: 'sandbox', ms: Number };
   t.match(jsonOf(ran), { ...copied, position: 12, event_id: 'msg_fixture0000000000016' });
   t.equal(mode(file), 0o600);
   t.strictSame(readdirSync(folder), ['backup.db'], 'no other file');
-  const verified = await here(t, { ...env, DATABASE_URL: `sqlite:${file}` }, ['verify', '--json']);
-  t.match(jsonOf(verified), { clean: true, position: 12 });
+  const verified = await withEnv({ DATABASE_URL: `sqlite:${file}` }).json('verify');
+  t.match(verified, { clean: true, position: 12 });
 });
 
-t.test('a backup and a restore are recorded with the heads of the chain', async (t) => {
-  const { env, db, file } = await stage(t);
+test('a backup and a restore are recorded with the heads of the chain', async (t, {
+  db,
+  url,
+  json,
+  file,
+}) => {
   const newestRecord = (of: Db) =>
     of.selectFrom('audit_records').selectAll().orderBy('record_id', 'desc').executeTakeFirstOrThrow();
-  const { audit_head } = jsonOf(await here(t, env, ['backup', file, '--json']));
+  const { audit_head } = await json('backup', file);
   const backup = await newestRecord(db);
   t.match(backup, { action: 'database.back-up', actor_kind: 'cli' });
   t.match(JSON.parse(backup.details), { file, audit_head });
   await db.destroy();
-  const restored = jsonOf(await here(t, env, ['restore', file, '--yes', '--json']));
   const heads = { backup_head: audit_head, replaced_head: `${backup.record_id}:${backup.hash}` };
-  t.match(restored, heads);
-  const after = openDatabase(env.DATABASE_URL as string);
-  t.teardown(() => after.destroy());
-  const record = await newestRecord(after);
+  t.match(await json('restore', file, '--yes'), heads);
+  const record = await newestRecord(open(t, url));
   t.match(record, { action: 'database.restore', record_id: backup.record_id, actor_kind: 'cli' });
   t.strictSame(JSON.parse(record.details), heads);
-  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true });
+  t.match(await json('verify'), { clean: true });
 });
 
-t.test('a backup whose record cannot be written succeeds and reports it', async (t) => {
-  const { env, file } = await stage(t);
-  const other = new BetterSqlite3(sqlitePath(env.DATABASE_URL as string));
+test('a backup whose record cannot be written succeeds and reports it', async (t, { cli, path, file }) => {
+  const other = new BetterSqlite3(path);
   t.teardown(() => other.close());
   other.exec('BEGIN IMMEDIATE');
-  const ran = await here(t, env, ['backup', file, '--json']);
+  const ran = await cli('backup', file, '--json');
   t.match(ran, { code: 0, stderr: /its audit record could not be written \(LOCK_TIMEOUT\)/ });
   t.match(jsonOf(ran), { file, recorded: false });
 });
 
-t.test('a backup replaces a file only with --yes and leaves nothing when it fails', async (t) => {
-  const { env, db, folder, file } = await stage(t);
-  t.equal((await here(t, env, ['backup', file])).code, 0);
+test('a backup replaces a file only with --yes and leaves nothing when it fails', async (t, world) => {
+  const { db, path, folder, file, cli, json, backUpFirst, withEnv } = world;
+  await backUpFirst();
   const before = readFileSync(file);
-  t.match(await here(t, env, ['backup', file]), { code: 2, stderr: /backup\.db exists, [\s\S]*add --yes/ });
+  t.match(await cli('backup', file), { code: 2, stderr: /backup\.db exists, [\s\S]*add --yes/ });
   t.strictSame(readFileSync(file), before);
-  const path = sqlitePath(env.DATABASE_URL as string);
-  t.match(await here(t, env, ['backup', path, '--yes']), { code: 2, stderr: /is the database itself/ });
-  const nowhere = await here(t, env, ['backup', join(folder, 'none', 'b.db')]);
+  t.match(await cli('backup', path, '--yes'), { code: 2, stderr: /is the database itself/ });
+  const nowhere = await cli('backup', join(folder, 'none', 'b.db'));
   t.match(nowhere, { code: 1, stderr: /does not exist/ });
-  const live = await here(t, { ...env, BENEFITS_ENVIRONMENT: 'live' }, ['backup', join(folder, 'live.db')]);
+  const live = await withEnv({ BENEFITS_ENVIRONMENT: 'live' }).cli('backup', join(folder, 'live.db'));
   t.match(live, { code: 1, stderr: /belongs to sandbox/ });
   const on = { copied: () => {}, signal: AbortSignal.abort(), environment: 'sandbox' } as const;
   await t.rejects(backUp(path, join(folder, 'b.db'), on), { name: 'AbortError' });
@@ -102,28 +127,24 @@ t.test('a backup replaces a file only with --yes and leaves nothing when it fail
 
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
   writeFileSync(`${file}-wal`, 'a log of the earlier file');
-  const again = await here(t, env, ['backup', file, '--yes', '--json']);
-  t.match(jsonOf(again), { event_id: 'later', position: 13 });
+  t.match(await json('backup', file, '--yes'), { event_id: 'later', position: 13 });
   t.strictSame(readdirSync(folder), ['backup.db'], 'no log that belongs to another file');
 });
 
-t.test('a backup never replaces the database of a sidecar or the files next to it', async (t) => {
-  const { env, file } = await stage(t);
-  const path = sqlitePath(env.DATABASE_URL as string);
-  for (const end of ['wal', 'shm', 'journal', 'hint', 'serve', 'restoring', 'restoring-compact']) {
-    const ran = await here(t, env, ['backup', `${path}-${end}`, '--yes']);
-    t.match(ran, { code: 2, stderr: /the name of an auxiliary file of a database/ }, end);
-  }
-  const other = { ...env, DATABASE_URL: `sqlite:${file}` };
-  t.equal((await here(t, other, ['migrate'])).code, 0);
+test('a backup never replaces the database of a sidecar or the files next to it', async (t, world) => {
+  const { path, file, cli, withEnv } = world;
+  const auxiliary = { code: 2, stderr: /the name of an auxiliary file of a database/ };
+  for (const end of ['wal', 'shm', 'journal', 'hint', 'serve', 'restoring', 'restoring-compact'])
+    t.match(await cli('backup', `${path}-${end}`, '--yes'), auxiliary, end);
+  t.match(await withEnv({ DATABASE_URL: `sqlite:${file}` }).cli('migrate'), { code: 0 });
   const bytes = readFileSync(file);
   const release = holdServeLock(`sqlite:${file}`);
   const refused = { code: 1, stderr: /is a database that a sidecar serves or served/ };
-  t.match(await here(t, env, ['backup', file, '--yes']), refused, 'a served database');
+  t.match(await cli('backup', file, '--yes'), refused, 'a served database');
   symlinkSync(file, `${file}.link`);
-  t.match(await here(t, env, ['backup', `${file}.link`, '--yes']), refused, 'by another name');
+  t.match(await cli('backup', `${file}.link`, '--yes'), refused, 'by another name');
   release();
-  t.match(await here(t, env, ['backup', file, '--yes']), refused, 'a stopped database');
+  t.match(await cli('backup', file, '--yes'), refused, 'a stopped database');
   t.strictSame(readFileSync(file), bytes);
 });
 
@@ -134,97 +155,77 @@ t.test("on PostgreSQL the command names the engine's tools and no password", asy
     ['backup', `pg_dump --format=custom --file='b.dump' ${address}`],
     ['restore', /pg_restore .* 'b\.dump'/],
   ] as const) {
-    const ran = await here(t, env, [command, 'b.dump']);
+    const ran = await commandsWith(t, env).cli(command, 'b.dump');
     t.match(ran, { code: 1, stdout: '', stderr: tool });
     t.notMatch(ran.stderr, /s3cret/);
   }
 });
 
-t.test('a backup restores where no database exists and reports from when to replay', async (t) => {
-  const { env, file, elsewhere } = await stage(t);
-  t.equal((await here(t, env, ['backup', file])).code, 0);
-  const ran = await here(t, elsewhere, ['restore', file, '--json']);
-  t.equal(ran.code, 0, ran.stderr);
-  t.match(jsonOf(ran), {
-    kept: null,
-    replaced: null,
-    restored: { position: 12, event_id: 'msg_fixture0000000000016', received_at: '2026-01-15T00:00:00.000Z' },
-    replay_from: '2026-01-13T20:00:00.000Z',
-    migrations_due: 0,
+test('a backup restores where no database exists and reports from when to replay', async (t, world) => {
+  const { file, backUpFirst, elsewhere, there } = world;
+  await backUpFirst();
+  const newest = { event_id: 'msg_fixture0000000000016', received_at: '2026-01-15T00:00:00.000Z' };
+  t.match(await there.json('restore', file), {
+    ...{ kept: null, replaced: null, restored: { position: 12, ...newest } },
+    ...{ replay_from: '2026-01-13T20:00:00.000Z', migrations_due: 0 },
   });
   const path = sqlitePath(elsewhere.DATABASE_URL as string);
   t.equal(mode(path), 0o600);
-  t.equal((await here(t, elsewhere, ['verify'])).code, 0);
+  t.match(await there.cli('verify'), { code: 0 });
   t.ok(existsSync(file), 'the backup stays');
   chmodSync(file, 0o644);
   const on = { copied: () => {}, signal: new AbortController().signal };
   t.equal(mode(await copyToPrepared(file, path, on)), 0o600, 'nor can others read the copy that is prepared');
 });
 
-t.test('a restored file has no free pages and, with retention, returns free space', async (t) => {
-  const { env, file, elsewhere } = await stage(t);
-  const pragma = (name: string, url: string): number => {
-    const handle = new BetterSqlite3(sqlitePath(url));
-    try {
-      return handle.pragma(name, { simple: true }) as number;
-    } finally {
-      handle.close();
-    }
-  };
-  const handle = new BetterSqlite3(sqlitePath(env.DATABASE_URL as string));
-  handle.exec('create table dropped as select randomblob(100000) as bytes; drop table dropped');
-  handle.close();
-  t.equal((await here(t, env, ['backup', file])).code, 0);
-  t.ok(pragma('freelist_count', `sqlite:${file}`) > 10);
-  t.equal((await here(t, elsewhere, ['restore', file])).code, 0);
-  const url = elsewhere.DATABASE_URL as string;
-  t.strictSame([pragma('freelist_count', url), pragma('auto_vacuum', url)], [0, 0]);
-  const dropping = { ...elsewhere, RETENTION_EVENTS: '400d' };
-  t.equal((await here(t, dropping, ['restore', file, '--yes'])).code, 0);
-  t.equal(pragma('auto_vacuum', url), 2, 'incremental');
+test('a restored file has no free pages and, with retention, returns free space', async (t, world) => {
+  const { file, path, backUpFirst, elsewhere, there } = world;
+  const pragmaOf = (of: string, name: string) =>
+    inFile(of, (handle) => handle.pragma(name, { simple: true }));
+  inFile(path, (handle) =>
+    handle.exec('create table dropped as select randomblob(100000) as bytes; drop table dropped'),
+  );
+  await backUpFirst();
+  t.ok(Number(pragmaOf(file, 'freelist_count')) > 10);
+  t.match(await there.cli('restore', file), { code: 0 });
+  const restored = sqlitePath(elsewhere.DATABASE_URL as string);
+  t.strictSame([pragmaOf(restored, 'freelist_count'), pragmaOf(restored, 'auto_vacuum')], [0, 0]);
+  const dropping = commandsWith(t, { ...elsewhere, RETENTION_EVENTS: '400d' });
+  t.match(await dropping.cli('restore', file, '--yes'), { code: 0 });
+  t.equal(pragmaOf(restored, 'auto_vacuum'), 2, 'incremental');
 });
 
-t.test('a replaced database is kept with the commits of its log', async (t) => {
-  const { env, db, file } = await stage(t);
-  t.equal((await here(t, env, ['backup', file])).code, 0);
+test('a replaced database is kept with the commits of its log', async (t, world) => {
+  const { db, file, url, path, cli, json, backUpFirst, withEnv } = world;
+  await backUpFirst();
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
-  const url = env.DATABASE_URL as string;
-  const path = sqlitePath(url);
   writeMark(url, { position: 13, seq: 17, received_at: null });
 
-  const refused = await here(t, env, ['restore', file]);
-  const newer =
+  const stderr =
     /has later, .* \(position 13\)\. The backup has msg_fixture\d+, .* \(position 12\)[\s\S]*--yes/;
-  t.match(refused, { code: 2, stderr: newer });
-  const inUse = await here(t, env, ['restore', file, '--yes']);
+  t.match(await cli('restore', file), { code: 2, stderr });
+  const inUse = await cli('restore', file, '--yes');
   t.match(inUse, { code: 1, stderr: /another process has .* open/ }, 'by this test');
   t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 17, 'nothing changed');
   await db.destroy();
 
-  const ran = await here(t, env, ['restore', file, '--yes', '--json']);
-  t.equal(ran.code, 0, ran.stderr);
-  const { kept } = jsonOf(ran);
-  const events = { restored: { event_id: 'msg_fixture0000000000016' }, replaced: { event_id: 'later' } };
-  t.match(jsonOf(ran), events);
+  const { kept, ...rest } = await json('restore', file, '--yes');
+  t.match(rest, { restored: { event_id: 'msg_fixture0000000000016' }, replaced: { event_id: 'later' } });
   t.notOk(existsSync(`${path}-hint`), 'the high-water mark starts over');
   t.notOk(existsSync(`${path}-restoring`));
-  for (const [at, position] of [
-    [url, 12],
-    [`sqlite:${kept}`, 13],
-  ] as const) {
-    const verified = await here(t, { ...env, DATABASE_URL: at }, ['verify', '--json']);
-    t.match(jsonOf(verified), { clean: true, position });
-  }
+  t.match(await json('verify'), { clean: true, position: 12 });
+  const keptFile = withEnv({ DATABASE_URL: `sqlite:${kept}` });
+  t.match(await keptFile.json('verify'), { clean: true, position: 13 });
 });
 
-t.test('an invalid backup replaces nothing', async (t) => {
-  const { env, db, folder, file, elsewhere } = await stage(t);
+test('an invalid backup replaces nothing', async (t, world) => {
+  const { env, db, folder, file, backUpFirst, elsewhere, there } = world;
   const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), sharedNow: async () => new Date() };
   const body = { employee_id: 'e-1', termination_date: '2026-08-01' };
   await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null, payGroup: null }, null);
-  t.equal((await here(t, env, ['backup', file])).code, 0);
+  await backUpFirst();
   const refused = async (given: Variables, from: string, why: RegExp) => {
-    t.match(await here(t, given, ['restore', from]), { code: 1, stderr: why }, `${why}`);
+    t.match(await commandsWith(t, given).cli('restore', from), { code: 1, stderr: why }, `${why}`);
     const left = readdirSync(join(folder, 'elsewhere'));
     t.equal(left.join(), left.includes('sidecar.db-serve') ? 'sidecar.db-serve' : '');
   };
@@ -236,9 +237,7 @@ t.test('an invalid backup replaces nothing', async (t) => {
   };
   const altered = (name: string, statement: string): string => {
     const path = copy(name, () => {});
-    const handle = new BetterSqlite3(path);
-    handle.exec(statement);
-    handle.close();
+    inFile(path, (handle) => handle.exec(statement));
     return path;
   };
   await refused({ ...elsewhere, BENEFITS_ENVIRONMENT: 'live' }, file, /belongs to sandbox/);
@@ -262,46 +261,48 @@ t.test('an invalid backup replaces nothing', async (t) => {
     await refused(elsewhere, altered(`${table}.db`, replaced), /not a benefits-sidecar database/);
   }
 
-  const given = { ...elsewhere, DATA_KEYS: NEXT_KEY };
-  const withoutKeys = await here(t, given, ['restore', file, '--without-keys']);
-  t.equal(withoutKeys.code, 0, 'unless --without-keys is set');
+  const given = commandsWith(t, { ...elsewhere, DATA_KEYS: NEXT_KEY });
+  t.match(await given.cli('restore', file, '--without-keys'), { code: 0 }, 'unless --without-keys is set');
   const release = holdServeLock(elsewhere.DATABASE_URL as string);
-  const served = await here(t, elsewhere, ['restore', file, '--yes']);
-  t.match(served, { code: 1, stderr: /a sidecar is running on this database/ });
+  t.match(await there.cli('restore', file, '--yes'), {
+    code: 1,
+    stderr: /a sidecar is running on this database/,
+  });
   release();
 });
 
-t.test('a file whose kind or name rules it out as a backup is rejected unchanged', async (t) => {
-  const { env, folder, file, elsewhere } = await stage(t);
-  t.equal((await here(t, env, ['backup', file])).code, 0);
+test('a file whose kind or name rules it out as a backup is rejected unchanged', async (t, world) => {
+  const { url, folder, file, backUpFirst, elsewhere, there } = world;
+  await backUpFirst();
   const path = sqlitePath(elsewhere.DATABASE_URL as string);
   mkdirSync(dirname(path));
   execFileSync('mkfifo', [join(folder, 'pipe')]);
-  for (const none of ['pipe', 'elsewhere']) {
-    const ran = await here(t, elsewhere, ['restore', join(folder, none)]);
-    t.match(ran, { code: 1, stderr: /there is no file/ }, none);
-  }
+  for (const none of ['pipe', 'elsewhere'])
+    t.match(await there.cli('restore', join(folder, none)), { code: 1, stderr: /there is no file/ }, none);
   for (const end of ['restoring', 'restoring-compact']) {
     copyFileSync(file, `${path}-${end}`);
-    const ran = await here(t, elsewhere, ['restore', `${path}-${end}`]);
+    const ran = await there.cli('restore', `${path}-${end}`);
     t.match(ran, { code: 2, stderr: /a name that this command uses/ }, end);
     t.strictSame(readFileSync(`${path}-${end}`), readFileSync(file));
   }
-  const release = holdServeLock(env.DATABASE_URL as string);
-  const served = await here(t, elsewhere, ['restore', sqlitePath(env.DATABASE_URL as string)]);
-  t.match(served, { code: 1, stderr: /is the database of a running sidecar/ });
+  const release = holdServeLock(url);
+  t.match(await there.cli('restore', sqlitePath(url)), {
+    code: 1,
+    stderr: /is the database of a running sidecar/,
+  });
   release();
   t.notOk(existsSync(path));
 });
 
-t.test('the copied files of a stopped service restore together with their log', async (t) => {
-  const { env, folder, elsewhere } = await stage(t);
-  const path = sqlitePath(env.DATABASE_URL as string);
+test('the copied files of a stopped service restore together with their log', async (t, {
+  path,
+  folder,
+  there,
+}) => {
   // As after a crash: the newest commits are only in the log.
   for (const end of ['', '-wal']) writeFileSync(join(folder, `cold.db${end}`), readFileSync(`${path}${end}`));
-  const ran = await here(t, elsewhere, ['restore', join(folder, 'cold.db'), '--json']);
-  t.match(jsonOf(ran), { restored: { position: 12 } }, ran.stderr);
-  t.equal((await here(t, elsewhere, ['verify'])).code, 0);
+  t.match(await there.json('restore', join(folder, 'cold.db')), { restored: { position: 12 } });
+  t.match(await there.cli('verify'), { code: 0 });
 });
 
 t.test('the next start migrates a restored backup of an earlier release', async (t) => {
@@ -315,6 +316,6 @@ t.test('the next start migrates a restored backup of an earlier release', async 
   await migrate(older, 'sandbox', new Date(), { folder: pathToFileURL(`${folder}/db/`) });
   await older.destroy();
   const env = { ...emptied, DATABASE_URL: `sqlite:${folder}/sidecar.db` };
-  const ran = await here(t, env, ['restore', `${folder}/older.db`, '--json']);
-  t.match(jsonOf(ran), { migrations_due: 1, replay_from: null }, ran.stderr);
+  const restored = await commandsWith(t, env).json('restore', `${folder}/older.db`);
+  t.match(restored, { migrations_due: 1, replay_from: null });
 });

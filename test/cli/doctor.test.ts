@@ -232,21 +232,10 @@ test('doctor warns of missing, expiring and guessable tokens', async (t, { env, 
 
 onEitherEngine('every malformed variable is named at once', async (t) => {
   const bad = {
-    BENEFITS_ENVIRONMENT: 'test',
-    BENEFITS_BASE_URL: 'somewhere',
-    BENEFITS_API_KEY: 'two words',
-    WEBHOOK_SECRETS: 'whsec_',
-    DATA_KEYS: 'k1',
-    DATABASE_URL: 'file',
-    RECEIVER_PORT: 'high',
-    API_PORT: '65536',
-    API_TOKEN: 'short',
-    CENSUS_SOURCE: 'ftp://x',
-    CENSUS_MAX_AGE: '1 day',
-    CENSUS_OVERDUE: '0h',
-    RETENTION_EVENTS: '1d',
-    RETENTION_REQUESTS: 'a year',
-    LOG_LEVEL: 'loud',
+    ...{ BENEFITS_ENVIRONMENT: 'test', BENEFITS_BASE_URL: 'somewhere', BENEFITS_API_KEY: 'two words' },
+    ...{ WEBHOOK_SECRETS: 'whsec_', DATA_KEYS: 'k1', DATABASE_URL: 'file', RECEIVER_PORT: 'high' },
+    ...{ API_PORT: '65536', API_TOKEN: 'short', CENSUS_SOURCE: 'ftp://x', CENSUS_MAX_AGE: '1 day' },
+    ...{ CENSUS_OVERDUE: '0h', RETENTION_EVENTS: '1d', RETENTION_REQUESTS: 'a year', LOG_LEVEL: 'loud' },
   };
   const { code, found } = await diagnose(t, bad);
   t.equal(code, 1);

@@ -30,12 +30,10 @@ test('a run is created with its totals, and creating it again changes nothing', 
   const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.equal(created.code, 0);
   t.equal(created.stderr, '');
-  t.match(created.stdout, /^state +open$/m);
-  t.match(created.stdout, /^pay dates of the year +26$/m);
-  t.match(created.stdout, /^medical +1 +1 +\$69\.23 +\$161\.53$/m);
-  t.match(created.stdout, /^all pre_tax +2 +2 +\$138\.46 +\$323\.06$/m);
-  t.match(created.stdout, /^total +2 +2 +\$138\.46 +\$323\.06$/m);
-  t.match(created.stdout, /^employees +2$/m);
+  const shown = created.stdout.replace(/ +/g, ' ').split('\n');
+  const lines = ['state open', 'pay dates of the year 26', 'medical 1 1 $69.23 $161.53', 'employees 2'];
+  const totals = ['all pre_tax 2 2 $138.46 $323.06', 'total 2 2 $138.46 $323.06'];
+  for (const line of [...lines, ...totals]) t.ok(shown.includes(line), line);
 
   const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
   t.match(again, { code: 0, stderr: /Nothing changed/ });
@@ -62,35 +60,31 @@ test('every field of a run has an option, and a file can set them all', async (t
   t.match(shown, body);
   const again = await run('create', 'r1', file('run.json', JSON.stringify(body)));
   t.match(again, { code: 0, stderr: /Nothing changed/ });
-  const refused = { code: 1, stderr: /cannot be computed: --pay-dates/ };
-  t.match(await run('preview', ...optionsOn(PAY_DATE), '--pay-dates', '2026-07-17'), refused);
+  const preview = await run('preview', ...optionsOn(PAY_DATE), '--pay-dates', '2026-07-17');
+  t.match(preview, { code: 1, stderr: /cannot be computed: --pay-dates/ });
 });
 
-const REJECTED = [
-  ['an id outside the pattern', ['create', 'r/1', ...optionsOn(PAY_DATE)], 2, /1 to 128 of A-Z/],
-  ['a file and an option', ['create', 'r', 'x.json', '--kind', 'regular'], 2, /by a file or by options/],
-  ['a missing file', ['create', 'r', '/no/such.json'], 1, /\/no\/such\.json does not exist/],
-  ['an unknown run', ['show', 'r'], 1, /there is no run r: .*run list/],
-  ['finalizing an unknown run', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
-  ['finalizing unseen', ['finalize', 'r'], 2, /--etag/],
-  ['accept without a reason', ['finalize', 'r', '--yes', '--accept', 'overlap'], 2, /--reason/],
-  [
-    'accept of an unknown check',
-    ['finalize', 'r', '--yes', '--accept', 'overlap', 'bogus', '--reason', 'x'],
-    2,
-    /unknown: bogus$/m,
-  ],
-  ['a reason without accept', ['finalize', 'r', '--yes', '--reason', 'x'], 2, /--accept/],
-  ['voiding with a blank reason', ['void', 'r', '--reason', ' '], 2, /--reason must have 1 to/],
-  ['two formats at once', ['lines', 'r', '--csv', '--json'], 2, /either --csv or --json/],
-  ['a rows file with an unknown suffix', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
-] as const;
+/** Wrong commands after `run`, and the line that each prints. */
+const REJECTED: Record<string, readonly [code: number, line: RegExp]> = {
+  [`create r/1 ${optionsOn(PAY_DATE).join(' ')}`]: [2, /1 to 128 of A-Z/],
+  'create r x.json --kind regular': [2, /by a file or by options/],
+  'create r /no/such.json': [1, /\/no\/such\.json does not exist/],
+  'show r': [1, /there is no run r: .*run list/],
+  'finalize r --etag x': [1, /there is no run r/],
+  'finalize r': [2, /--etag/],
+  'finalize r --yes --accept overlap': [2, /--reason/],
+  'finalize r --yes --accept overlap bogus --reason x': [2, /unknown: bogus$/m],
+  'finalize r --yes --reason x': [2, /--accept/],
+  'void r --reason ': [2, /--reason must have 1 to/],
+  'lines r --csv --json': [2, /either --csv or --json/],
+  'taken r rows.xlsx': [2, /\.csv, \.json or \.ndjson/],
+};
 
 test('wrong usage and unknown runs are rejected in one line', async (t, { run }) => {
-  for (const [what, argv, code, line] of REJECTED) {
-    const ran = await run(...argv);
-    t.match(ran, { code, stdout: '', stderr: line }, what);
-    t.equal(ran.stderr.trimEnd().split('\n').length, 1, what);
+  for (const [command, [code, stderr]] of Object.entries(REJECTED)) {
+    const ran = await run(...command.split(' '));
+    t.match(ran, { code, stdout: '', stderr }, command);
+    t.equal(ran.stderr.trimEnd().split('\n').length, 1, command);
   }
   t.match(await run('list'), { code: 0, stdout: '', stderr: /No matching runs/ });
 });
@@ -122,10 +116,8 @@ test('a line names the opening item that it takes', async (t, { env, file, run }
 test('an interrupted list of lines fails the command', async (t, { run, env }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const stopping = new AbortController();
-  const ran = await here(t, env, ['run', 'lines', 'r1', '--csv'], {
-    signal: stopping.signal,
-    onStdout: () => stopping.abort(),
-  });
+  const terminals = { signal: stopping.signal, onStdout: () => stopping.abort() };
+  const ran = await here(t, env, ['run', 'lines', 'r1', '--csv'], terminals);
   t.match(ran, { code: 1, stderr: /are incomplete/ });
 });
 
@@ -136,17 +128,11 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   t.notMatch(ready.stdout, /^pass/m);
   t.match(await run('readiness', 'r1', '--all'), { stdout: /^pass {2}overlap$/m });
   await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-1' });
-  const spoilt = await run('readiness', 'r1');
-  t.match(spoilt, {
-    code: 1,
-    stdout: /^FAIL {2}overlap: 1$[\s\S]*emp-1[\s\S]*^Not ready: 1 failure.* of \d+ checks\. Fix/m,
-  });
+  const stdout = /^FAIL {2}overlap: 1$[\s\S]*emp-1[\s\S]*^Not ready: 1 failure.* of \d+ checks\. Fix/m;
+  t.match(await run('readiness', 'r1'), { code: 1, stdout });
   const refused = await run('finalize', 'r1', '--yes');
-  t.match(refused, {
-    code: 1,
-    stdout: '',
-    stderr: /FAIL {2}overlap: 1[\s\S]*readiness checks fail: overlap\. .*--accept/,
-  });
+  const stderr = /FAIL {2}overlap: 1[\s\S]*readiness checks fail: overlap\. .*--accept/;
+  t.match(refused, { code: 1, stdout: '', stderr });
   t.notMatch(refused.stderr, 'pass');
   const why = ['--accept', 'overlap', '--reason', 'both are right'];
   const accepted = await run('finalize', 'r1', '--yes', ...why, '--json');
@@ -192,10 +178,9 @@ test('on a terminal finalizing shows the totals and asks for confirmation', asyn
   await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
   const no = await answering(stage, 'no', 'finalize', 'r1');
   t.equal(no.code, 1);
-  t.match(
-    no.asked,
-    /total +2 +2 +\$138\.46 +\$323\.06[\s\S]*Finalize 2 lines of r1\?[\s\S]*nothing was finalized/,
-  );
+  const asked =
+    /total +2 +2 +\$138\.46 +\$323\.06[\s\S]*Finalize 2 lines of r1\?[\s\S]*nothing was finalized/;
+  t.match(no.asked, asked);
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'open');
   t.match(await answering(stage, null, 'finalize', 'r1'), { code: 1, asked: /nothing was finalized/ });
   const yes = await answering(stage, 'yes', 'finalize', 'r1');
@@ -211,11 +196,10 @@ test('an audit shows differences in four categories and ends with 1', async (t, 
   const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
   const { code, stdout } = await run('audit', 'r1', other);
   t.equal(code, 1);
-  t.match(stdout, /^only here +1 +\$69\.23 +\$0\.00 /m);
-  t.match(stdout, /^only in payroll +1 +\$0\.00 +\$5\.00 /m);
-  t.match(stdout, /^amount differs +1 +\$69\.23 +\$60\.00 /m);
-  t.match(stdout, /^employee unknown +1 +\$0\.00 +\$7\.00 /m);
-  t.match(stdout, /^emp-2 +dental +\$69\.23 +- /m);
+  const shown = stdout.replace(/ +/g, ' ');
+  const here = ['only here 1 $69.23 $0.00', 'amount differs 1 $69.23 $60.00', 'emp-2 dental $69.23 -'];
+  for (const line of [...here, 'only in payroll 1 $0.00 $5.00', 'employee unknown 1 $0.00 $7.00'])
+    t.ok(shown.includes(`\n${line} `) || shown.startsWith(`${line} `), line);
   t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
   const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
   t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must name its deduction or code/ });
