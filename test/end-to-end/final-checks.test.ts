@@ -14,11 +14,8 @@ onEitherEngine('shares remain on the pay dates of the coverage, and more are ref
   await deduct('ded-3', { ...MONTHLY, employee_id: 'emp-3' });
   // Friday, June 26, is the last check: July 10 and 24 remain for emp-1 alone.
   await put('last', '2026-06-26');
-  t.match(await check('last', 'coverage-beyond-last-check'), {
-    result: 'warn',
-    count: 1,
-    examples: ['emp-1: 2 shares, 138.46, coverage through 2026-07-31'],
-  });
+  const examples = ['emp-1: 2 shares, 138.46, coverage through 2026-07-31'];
+  t.match(await check('last', 'coverage-beyond-last-check'), { result: 'warn', count: 1, examples });
   const wrong = async (final_checks: unknown[]) =>
     (await put('final', '2026-06-26', { final_checks })).json.errors;
   t.match(await wrong(['emp-3']), [
@@ -30,11 +27,8 @@ onEitherEngine('shares remain on the pay dates of the coverage, and more are ref
   t.match(await wrong([{ employee_id: 'emp-1', shares: 0 }]), [{ path: 'final_checks[0]' }]);
   t.match(await wrong(['emp-1', { employee_id: 'emp-1', shares: 2 }]), [{ path: 'final_checks' }]);
   await drop('last');
-  t.equal(
-    (await put('final', '2026-06-26', { final_checks: [{ employee_id: 'emp-1', shares: 3 }, 'emp-4'] }))
-      .status,
-    201,
-  );
+  const final_checks = [{ employee_id: 'emp-1', shares: 3 }, 'emp-4'];
+  t.equal((await put('final', '2026-06-26', { final_checks })).status, 201);
   const line = (await lines('final')).find(({ deduction_id }) => deduction_id === 'ded-1');
   t.match(line, {
     member_amount: '207.69',

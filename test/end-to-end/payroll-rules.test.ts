@@ -31,10 +31,11 @@ onEitherEngine('2. a pay frequency from August 3 on moves the employee in August
   const { schedule, census, deduct, paid, on, report, put, lines, service } = await begin(t, '2026-07-01');
   const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 0));
   const biweekly = every(14, '2026-01-02', 26).map((date) => dateOf(date, 14, 0));
-  await schedule(
+  const [weeks, others] = [
     { pay_frequency: 'weekly', pay_dates: weekly },
-    { pay_frequency: 'biweekly', pay_dates: biweekly },
-  );
+    { ...BIWEEKLY, pay_dates: biweekly },
+  ];
+  await schedule(weeks, others);
   await census({ 'emp-1': { pay_frequency: 'weekly' }, 'emp-2': { pay_frequency: 'weekly' } });
   await deduct('ded-1', { period: 'weekly', member_contribution: '20.00' });
   await deduct('ded-2', { employee_id: 'emp-2', period: 'weekly', member_contribution: '5.00' });
@@ -44,10 +45,8 @@ onEitherEngine('2. a pay frequency from August 3 on moves the employee in August
   await report('compensation-change', { ...change, effective_on: '2026-08-03' });
   t.notMatch(service.received.map(({ body }) => body).join(), 'effective_on');
   const week = (pay_date: string) => ({ pay_frequency: 'weekly', ...dateOf(pay_date, 7, 0) });
-  t.strictSame(brief(await paid('w1', '2026-07-31', week('2026-07-31'))), [
-    'ded-1 new 20.00',
-    'ded-2 new 5.00',
-  ]);
+  const first = await paid('w1', '2026-07-31', week('2026-07-31'));
+  t.strictSame(brief(first), ['ded-1 new 20.00', 'ded-2 new 5.00']);
   await put('b1', '2026-07-31', dateOf('2026-07-31', 14, 0));
   t.strictSame(await lines('b1'), []);
   const after = await paid('w2', '2026-08-07', week('2026-08-07'));
@@ -71,12 +70,8 @@ onEitherEngine('10. a run is compared with the previous one, and moved cents are
   on('2026-04-06');
   const hire = { ...newHire, employee_id: 'emp-2', employer_id: EMPLOYER, hire_date: '2026-04-06' };
   await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
-  await deduct('ded-2', {
-    employee_id: 'emp-2',
-    line_of_coverage: 'vision',
-    member_contribution: '10.00',
-    effective_start: '2026-04-06',
-  });
+  const vision = { employee_id: 'emp-2', line_of_coverage: 'vision', member_contribution: '10.00' };
+  await deduct('ded-2', { ...vision, effective_start: '2026-04-06' });
   const eighth = await paid('r8', '2026-04-17', spread);
   t.strictSame(eighth.map(shown), [
     ['same', 'rounding', '-0.01'],
@@ -141,8 +136,8 @@ onEitherEngine('12. an event of one employer fails only that employer', async (t
   await receive(type, { id: 'ded-x', employee_id: 'stranger', line_of_coverage: 'nonsense' });
   const report = await readiness('r1');
   t.strictSame(results(report), ['pass', 'pass', 'pass']);
-  const check = report.checks.find(({ id }: Json) => id === 'events-unattributed');
-  t.match(check, { result: 'warn', count: 1, examples: ['1 event'] });
+  const unattributed = report.checks.find(({ id }: Json) => id === 'events-unattributed');
+  t.match(unattributed, { result: 'warn', count: 1, examples: ['1 event'] });
   t.notMatch(JSON.stringify(report), /emp-b|stranger/);
 });
 
@@ -210,11 +205,8 @@ onEitherEngine('27.3 a schedule replaces its year only, and keeps the dates of f
   await put('r2', '2026-06-26');
   t.equal((await check('r2', 'calendar-differs')).result, 'pass');
   for (const method of ['PUT', 'DELETE'] as const) {
-    const refused = await call({
-      method,
-      url: url(2026),
-      ...(method === 'PUT' && { body: { schedules: [] } }),
-    });
+    const body = method === 'PUT' && { body: { schedules: [] } };
+    const refused = await call({ method, url: url(2026), ...body });
     t.match(refused, { status: 409, json: { detail: /r1 \(2026-06-12\)/ } }, method);
   }
   t.equal((await call({ method: 'DELETE', url: url(2027) })).status, 204);

@@ -11,6 +11,11 @@ const TWO_FREQUENCIES = [
   { pay_frequency: 'weekly', pay_dates: every(7, '2026-01-02', 52).map((date) => dateOf(date, 7)) },
 ];
 
+/** A change of the pay frequency from a day on. */
+const movesTo = (pay_frequency: string, effective_start: string, employee_id = 'emp-1') => ({
+  ...{ ...compensationChange, employee_id, pay_frequency, pay_rate: { ...payRate, effective_start } },
+});
+
 onEitherEngine('the first check after a change of frequency states the shares of the year', async (t) => {
   const world = await begin(t, '2026-07-27');
   const { schedule, census, deduct, on, report, paid, put, lines, check, call, ok } = world;
@@ -21,11 +26,7 @@ onEitherEngine('the first check after a change of frequency states the shares of
   const week = { pay_frequency: 'weekly', ...dateOf('2026-08-14', 7) };
   t.strictSame(brief(await paid('weekly', '2026-08-14', week)), ['ded-1 new 34.61', 'ded-2 new 34.61']);
   // The period of weekly check 33 ends on August 9. Biweekly check 18 is for August 10 to 23.
-  const moves = (employee_id: string) =>
-    report('compensation-change', {
-      ...{ ...compensationChange, employee_id, pay_frequency: 'biweekly' },
-      pay_rate: { ...payRate, effective_start: '2026-08-10' },
-    });
+  const moves = (id: string) => report('compensation-change', movesTo('biweekly', '2026-08-10', id));
   on('2026-08-10');
   await moves('emp-1');
   await put('r18', '2026-08-28');
@@ -53,10 +54,7 @@ onEitherEngine('a change of frequency that completes the year is not flagged', a
   await paid('weekly', '2026-08-21', { pay_frequency: 'weekly', ...dateOf('2026-08-21', 7) });
   on('2026-08-17');
   // Weekly checks 1 to 34 equal 17 biweekly checks, and 9 biweekly checks follow.
-  await report('compensation-change', {
-    ...{ ...compensationChange, pay_frequency: 'biweekly' },
-    pay_rate: { ...payRate, effective_start: '2026-08-17' },
-  });
+  await report('compensation-change', movesTo('biweekly', '2026-08-17'));
   await put('r18', '2026-08-28');
   t.strictSame((await lines('r18'))[0].flags, []);
   t.equal((await check('r18', 'frequency-moved')).result, 'pass');
@@ -69,12 +67,9 @@ onEitherEngine('a change of frequency may also take more than a year', async (t)
   await deduct('ded-1', { member_contribution: '150.00', period: 'monthly' });
   await paid('r17', '2026-08-14');
   // Biweekly check 17 and weekly check 33 end on August 9, and weekly check 34 is for the week after.
-  await report('compensation-change', {
-    ...{ ...compensationChange, pay_frequency: 'weekly' },
-    pay_rate: { ...payRate, effective_start: '2026-08-10' },
-  });
+  await report('compensation-change', movesTo('weekly', '2026-08-10'));
   await put('w34', '2026-08-21', { pay_frequency: 'weekly', ...dateOf('2026-08-21', 7) });
-  const text = (await lines('w34'))[0].explanation;
-  t.match(text, '; 17 of 26 biweekly and 19 of 52 weekly checks: 53/52 of the year');
+  const [{ explanation }] = await lines('w34');
+  t.match(explanation, '; 17 of 26 biweekly and 19 of 52 weekly checks: 53/52 of the year');
   t.match(await check('w34', 'frequency-moved'), { examples: ['emp-1: 53/52 of the year'] });
 });

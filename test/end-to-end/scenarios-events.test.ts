@@ -53,15 +53,16 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
   'bad-signatures': async (t, { api, said }) => {
     t.equal(said.match(/response 401/g)?.length, 3);
     const events = await api.list('/v1/events?limit=1000');
-    const stored = events.filter(({ id }) => /other-|old-/.test(id));
-    t.same(stored, [], 'nothing is stored');
+    t.notOk(
+      events.some(({ id }) => /other-|old-/.test(id)),
+      'nothing is stored',
+    );
   },
   'secret-rotation': async (t, played) => {
     const { said, simulator, keys, variables, start, api } = played;
     const next = /WEBHOOK_SECRETS: (whsec_\S+)/.exec(said)?.[1] as string;
     const lastTwo = () => simulator.deliveries().slice(-2);
-    const areAccepted = lastTwo().every(({ acknowledged }) => acknowledged);
-    t.ok(areAccepted, 'signed with the old secret only');
+    t.match(lastTwo(), Array(2).fill({ acknowledged: true }), 'signed with the old secret only');
     t.equal(await played.sidecar.end('SIGTERM'), 0);
     variables.WEBHOOK_SECRETS = `${next} ${keys.webhookSecret}`;
     await start();
@@ -69,16 +70,15 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     const { id } = simulator.deductions()[0] as { id: string };
     await simulator.send(simulator.changeDeduction(id, { member_contribution: '41.00' }));
     await played.settled();
-    const amount = (await api.get(`/v1/deductions/${id}`)).member_contribution;
-    t.equal(amount, '41.00', 'signed with the new secret only');
+    const { member_contribution } = await api.get(`/v1/deductions/${id}`);
+    t.equal(member_contribution, '41.00', 'signed with the new secret only');
   },
   'unknown-employee': async (t, { api, deductions: [id], reported }) => {
     t.match(await api.get(`/v1/deductions/${id}`), { employer_id: null });
     const [first] = world.get(EMPLOYER)?.employees ?? [];
     const hire = { ...first, employee_id: `${EMPLOYER}-unlisted`, employer_id: EMPLOYER };
     reported.push(await report(api, 'new-hire', hire));
-    const matched = await api.get(`/v1/deductions/${id}`);
-    t.match(matched, { employer_id: EMPLOYER }, 'the hire matches it automatically');
+    t.equal((await api.get(`/v1/deductions/${id}`)).employer_id, EMPLOYER, 'the hire matches it');
   },
   ended: async (t, { api, deductions: [byDay, byZero, late] }) => {
     const inEffect = (await api.list(`/v1/deductions?on=${dayFromToday(0)}&limit=1000`)).map(({ id }) => id);
@@ -88,8 +88,8 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
   },
   retroactive: async (t, { api, deductions: [id] }) => {
     const inEffect = await api.list(`/v1/deductions?on=${dayFromToday(-80)}&limit=1000`);
-    const own = inEffect.filter((deduction) => deduction.id === id);
-    t.match(own, [{ member_contribution: '31.00' }]);
+    const amounts = inEffect.filter((one) => one.id === id).map((one) => one.member_contribution);
+    t.strictSame(amounts, ['31.00']);
   },
   'future-dated': async (t, { api, deductions }) => {
     const inEffect = async (days: number) => {

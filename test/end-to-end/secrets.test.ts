@@ -17,17 +17,9 @@ import { setStage, syncIn } from '../support/stage.ts';
 const EMPLOYER = 'maple-bakery';
 /** Unique values, so that any occurrence is a leak. */
 const CANARY = {
-  ssn: '000-73-9182',
-  first_name: 'Canaryfirst',
-  last_name: 'Canarylast',
-  dob: '1971-03-29',
-  email: 'canary.person@example.com',
-  phone_number: '2025550187',
-  job_title: 'Canary keeper',
-  line1: '73 Canary Cage Row',
-  amount: '91827.36',
-  contact: 'Canarycontact',
-  fein: '00-7391820',
+  ...{ ssn: '000-73-9182', first_name: 'Canaryfirst', last_name: 'Canarylast', dob: '1971-03-29' },
+  ...{ email: 'canary.person@example.com', phone_number: '2025550187', job_title: 'Canary keeper' },
+  ...{ line1: '73 Canary Cage Row', amount: '91827.36', contact: 'Canarycontact', fein: '00-7391820' },
 };
 
 /** The allowed fields of a log line. docs/access.md lists the same. */
@@ -44,32 +36,23 @@ function canaryCensus(): Census {
   Object.assign(first ?? {}, person);
   Object.assign(first?.address ?? {}, { line1 });
   Object.assign(first?.pay_rate[0] ?? {}, { amount });
-  Object.assign(census.organization, {
-    fein,
-    contact: { ...census.organization.contact, last_name: contact },
-  });
+  Object.assign(census.organization, { fein });
+  Object.assign(census.organization.contact, { last_name: contact });
   return census;
 }
 
 onEitherEngine('personal data and secrets do not leak', async (t) => {
-  const stage = await setStage(t, {
-    variables: { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' },
-  });
+  const variables = { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' };
+  const stage = await setStage(t, { variables });
   const { api, simulator, keys, databaseUrl } = stage;
   const { port, pid, output } = stage.sidecar;
   const census = canaryCensus();
   const wrongToken = makeKeys().token;
+  const dataKey = keys.dataKey.slice('k1:'.length);
   const secrets = [
-    ...Object.values(CANARY),
-    keys.apiKey,
-    keys.webhookSecret,
-    keys.webhookSecret.slice('whsec_'.length),
-    keys.dataKey.slice('k1:'.length),
-    Buffer.from(keys.dataKey.slice('k1:'.length), 'base64').toString('hex'),
-    keys.token,
-    wrongToken,
-    'canary-token-of-the-census-source',
-    'unverified-canary',
+    ...[...Object.values(CANARY), keys.apiKey, keys.token, wrongToken, variables.CENSUS_SOURCE_TOKEN],
+    ...[keys.webhookSecret, keys.webhookSecret.slice('whsec_'.length), 'unverified-canary'],
+    ...[dataKey, Buffer.from(dataKey, 'base64').toString('hex')],
   ];
   const found = () => leaks(databaseUrl, secrets, [output(), argvOf(pid)]);
 
@@ -82,8 +65,7 @@ onEitherEngine('personal data and secrets do not leak', async (t) => {
     t.equal(refused.status, 422);
     const text = JSON.stringify(refused.json);
     t.match(text, 'employees[0].dob');
-    const leaked = secrets.filter((secret) => text.includes(secret));
-    t.strictSame(leaked, [], 'the response contains no value');
+    for (const secret of secrets) t.notOk(text.includes(secret), 'the response contains no value');
     t.equal((await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
     const { employees } = await api.get(`/v1/employers/${EMPLOYER}/census`);
     t.match(employees[0], { ssn: CANARY.ssn }, 'a token with the scope can read it');
@@ -104,11 +86,8 @@ onEitherEngine('personal data and secrets do not leak', async (t) => {
     const body = JSON.stringify({ event_type: 'x', data: { note: 'unverified-canary' } });
     const forged = signEvent(makeKeys().webhookSecret, 'msg_unverified-canary', new Date(), body);
     t.equal((await post(port, forged, body)).status, 401);
-    await eventually(
-      'the rejection is counted',
-      () => api.check('signatures-refused'),
-      ({ count }) => count > 0,
-    );
+    const refused = async () => (await api.check('signatures-refused')).count > 0;
+    await eventually('the rejection is counted', refused, true);
     const event = eventOf('twice', 0);
     await deliver(port, keys.webhookSecret, event);
     await deliver(port, keys.webhookSecret, { ...event, body: event.body.replace('0.00', '1.00') });
@@ -125,10 +104,8 @@ onEitherEngine('personal data and secrets do not leak', async (t) => {
     // PostgreSQL has its own backup tools.
     if (engineOf(t) === 'sqlite') {
       const file = join(stage.folder, 'backup.db');
-      const { code, stdout, stderr } = await execute(t, stage.variables as Record<string, string>, [
-        'backup',
-        file,
-      ]);
+      const env = stage.variables as Record<string, string>;
+      const { code, stdout, stderr } = await execute(t, env, ['backup', file]);
       t.equal(code, 0, stderr);
       texts.push(readFileSync(file, 'latin1'), stdout, stderr);
     }
@@ -145,7 +122,7 @@ onEitherEngine('personal data and secrets do not leak', async (t) => {
     t.ok(lines.length > 8, `${lines.length} lines`);
     const others = lines.flatMap((line) => Object.keys(line).filter((field) => !FIELDS.includes(field)));
     t.strictSame(others, []);
-    const nested = lines.filter((line) => Object.values(line).some((value) => typeof value === 'object'));
+    const nested = lines.flatMap(Object.values).filter((value) => typeof value === 'object');
     t.strictSame(nested, [], 'values are flat');
     t.notMatch(output(), 'member_contribution');
   });

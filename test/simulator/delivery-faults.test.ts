@@ -1,8 +1,8 @@
 import { Webhook } from 'svix';
 import t from 'tap';
 import { FORGERIES } from '../../src/simulator/sign.ts';
-import { type Arrival, receive } from './receiver.ts';
-import { SECRET, start } from './start.ts';
+import { type Arrival, subscribed } from './receiver.ts';
+import { SECRET } from './start.ts';
 
 const event = (id: string) => ({ id, body: { id, event_type: 'test.event', data: {} } });
 const isSigned = ({ headers, text }: Arrival): boolean => {
@@ -16,9 +16,10 @@ const isSigned = ({ headers, text }: Arrival): boolean => {
 const idsOf = (arrivals: readonly Arrival[]) => arrivals.map(({ headers }) => headers['svix-id']);
 
 t.test('bad-signature invalidates attempts, and the retry is signed correctly', async (t) => {
-  const { url, arrivals } = await receive(t, (nth) => ({ status: nth === 0 ? 401 : 204 }));
-  const simulator = await start(t, { retryScale: 0, faults: ['bad-signature:1'] });
-  simulator.subscribe(url);
+  const { simulator, arrivals } = await subscribed(t, (nth) => ({ status: nth === 0 ? 401 : 204 }), {
+    retryScale: 0,
+    faults: ['bad-signature:1'],
+  });
   await simulator.send(event('a'));
   await simulator.settled();
   t.same(arrivals.map(isSigned), [false, true]);
@@ -26,9 +27,7 @@ t.test('bad-signature invalidates attempts, and the retry is signed correctly', 
 
 for (const forgery of FORGERIES) {
   t.test(`a forgery (${forgery}) fails verification and is not retried`, async (t) => {
-    const { url, arrivals } = await receive(t, () => ({ status: 401 }));
-    const simulator = await start(t, { retryScale: 0 });
-    simulator.subscribe(url);
+    const { simulator, arrivals } = await subscribed(t, () => ({ status: 401 }), { retryScale: 0 });
     await simulator.send(event('a'), { forgery });
     await simulator.settled();
     t.same(arrivals.map(isSigned), [false]);
@@ -38,10 +37,11 @@ for (const forgery of FORGERIES) {
 
 t.test('an endpoint that failed all attempts is disabled until it is enabled', async (t) => {
   let status = 500;
-  const { url, arrivals } = await receive(t, () => ({ status }));
   const disabled: string[] = [];
-  const simulator = await start(t, { retryScale: 0, endpointDisabled: (at) => disabled.push(at) });
-  simulator.subscribe(url);
+  const { simulator, url, arrivals } = await subscribed(t, () => ({ status }), {
+    retryScale: 0,
+    endpointDisabled: (at) => disabled.push(at),
+  });
   await simulator.send(event('a'));
   await simulator.settled();
   t.same(disabled, [url]);

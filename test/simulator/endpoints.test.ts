@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Simulator } from '../../src/simulator/simulator.ts';
 import { makeCensus } from '../../src/simulator/world.ts';
 import { onSqlite } from '../support/engine.ts';
-import { receive } from './receiver.ts';
+import { subscribed } from './receiver.ts';
 import { API_KEY, OTHER_SECRET, post, SECRET, start } from './start.ts';
 
 const test = onSqlite.with(start);
@@ -18,22 +18,17 @@ const hire = { ...upload.employees[0], employee_id: 'maple-bakery-900', employer
 const CHANGES = [
   { kind: 'new-hire', good: hire, bad: { ...hire, hire_date: '2026-02-30' }, field: 'hire_date' },
   {
-    kind: 'termination',
-    good: { employee_id: EMPLOYEE, termination_date: '2026-03-31' },
-    bad: { employee_id: EMPLOYEE },
-    field: 'termination_date',
+    ...{ kind: 'termination', good: { employee_id: EMPLOYEE, termination_date: '2026-03-31' } },
+    ...{ bad: { employee_id: EMPLOYEE }, field: 'termination_date' },
   },
   {
-    kind: 'demographic',
-    good: { employee_id: EMPLOYEE, address },
-    bad: { employee_id: EMPLOYEE, address: { ...address, state: 'Idaho' } },
-    field: 'address.state',
+    ...{ kind: 'demographic', good: { employee_id: EMPLOYEE, address } },
+    ...{ bad: { employee_id: EMPLOYEE, address: { ...address, state: 'Idaho' } }, field: 'address.state' },
   },
   {
     kind: 'compensation-change',
     good: { employee_id: EMPLOYEE, pay_rate: payRate, employment_status: 'variable_hours' },
-    bad: { employee_id: EMPLOYEE },
-    field: 'body',
+    ...{ bad: { employee_id: EMPLOYEE }, field: 'body' },
   },
 ];
 
@@ -69,11 +64,8 @@ test('employment changes update the employees', async (t, simulator) => {
   for (const { kind, good } of CHANGES) await post(simulator, `/employee-changes/${kind}`, good);
   const employees = simulator.employeesOf('maple-bakery');
   t.strictSame(employees.get(EMPLOYEE), {
-    ...upload.employees[0],
-    termination_date: '2026-03-31',
-    address,
-    pay_rate: [payRate],
-    employment_status: 'variable_hours',
+    ...{ ...upload.employees[0], termination_date: '2026-03-31', address },
+    ...{ pay_rate: [payRate], employment_status: 'variable_hours' },
   });
   const { employer_id: _, ...hired } = hire;
   t.strictSame(employees.get('maple-bakery-900'), hired);
@@ -84,10 +76,8 @@ test('an unknown employer or employee returns 404 with an error', async (t, simu
   t.strictSame(await post(simulator, '/employer/nobody/census', upload), notFound('employer not found'));
   for (const { kind, good } of CHANGES) {
     const whose = kind === 'new-hire' ? 'employer' : 'employee';
-    const refused = await post(simulator, `/employee-changes/${kind}`, {
-      ...good,
-      [`${whose}_id`]: 'nobody',
-    });
+    const unknown = { ...good, [`${whose}_id`]: 'nobody' };
+    const refused = await post(simulator, `/employee-changes/${kind}`, unknown);
     t.strictSame(refused, notFound(`${whose} not found`));
   }
 });
@@ -133,13 +123,9 @@ const termination = { employee_id: 'maple-bakery-001', termination_date: '2026-0
 
 /** The simulator's control requests, without a key: they are not part of the interface. */
 async function order(simulator: Simulator, orders?: unknown) {
-  const answer = await fetch(`${simulator.url}/__control`, {
-    ...(orders !== undefined && {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(orders),
-    }),
-  });
+  const posted = { method: 'POST', headers: { 'content-type': 'application/json' } };
+  const request = orders === undefined ? {} : { ...posted, body: JSON.stringify(orders) };
+  const answer = await fetch(`${simulator.url}/__control`, request);
   // biome-ignore lint/suspicious/noExplicitAny: tests look at single fields of it.
   return { status: answer.status, json: (await answer.json()) as any };
 }
@@ -161,10 +147,8 @@ t.test('the control page shows the faults and received requests without bodies o
 });
 
 test('a control request takes effect immediately', async (t, simulator) => {
-  t.match(await order(simulator, { faults: ['error=503:1', 'forbidden@acme'] }), {
-    status: 200,
-    json: { faults: [{ fault: 'error=503:1', met: 0, left: 1 }, { left: null }] },
-  });
+  const json = { faults: [{ fault: 'error=503:1', met: 0, left: 1 }, { left: null }] };
+  t.match(await order(simulator, { faults: ['error=503:1', 'forbidden@acme'] }), { status: 200, json });
   t.equal((await post(simulator, TERMINATIONS, termination)).status, 503);
   t.equal((await order(simulator, { faults: [], api_key: 'the-new-key' })).status, 200);
   t.equal((await post(simulator, TERMINATIONS, termination)).status, 401);
@@ -194,12 +178,11 @@ test('invalid control requests are rejected by field and change nothing', async 
 });
 
 t.test('scenarios are played on request, one at a time', async (t) => {
-  const { url, arrived } = await receive(t);
   const said: string[] = [];
-  const simulator = await start(t, { messaged: (text) => said.push(text) });
-  simulator.subscribe(url);
-  const playing = { status: 200, json: { scenario: { name: 'deprecated', state: 'playing' } } };
-  t.match(await order(simulator, { scenario: 'deprecated' }), playing);
+  const messaged = (text: string) => said.push(text);
+  const { simulator, arrived } = await subscribed(t, undefined, { messaged });
+  const playing = { scenario: { name: 'deprecated', state: 'playing' } };
+  t.match(await order(simulator, { scenario: 'deprecated' }), { status: 200, json: playing });
   const refused = { status: 409, json: { error: /wait until it ends/ } };
   t.match(await order(simulator, { scenario: 'ties' }), refused);
   const ties = simulator.playScenario('ties', () => {});

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFaults, type FaultName, parseFault } from '../../src/simulator/faults.ts';
+import { createFaults, parseFault } from '../../src/simulator/faults.ts';
 import { makeCensus } from '../../src/simulator/world.ts';
 import { manualTimer } from './manual-timer.ts';
 import { API_KEY, post, start } from './start.ts';
@@ -61,18 +61,15 @@ t.test('the first matching fault with uses left applies, and latency in addition
   t.equal(faults.states().length, 4, 'a rejected fault changes nothing');
 });
 
-const ANSWERED: { fault: FaultName; status: number; headers?: object }[] = [
-  { fault: 'rate-limit', status: 429, headers: { 'retry-after': '1' } },
-  { fault: 'error', status: 500 },
-  { fault: 'wrong-key', status: 401 },
-  { fault: 'forbidden', status: 403 },
-];
-for (const { fault, status, headers = {} } of ANSWERED) {
+const ANSWERED = { 'rate-limit': 429, error: 500, 'wrong-key': 401, forbidden: 403 };
+for (const [fault, status] of Object.entries(ANSWERED)) {
   t.test(`${fault} returns ${status} once and applies nothing`, async (t) => {
     const simulator = await start(t, { faults: [`${fault}:1`] });
-    const answer = await raw(simulator.url, CENSUS_PATH, upload);
+    const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+    const body = JSON.stringify(upload);
+    const answer = await fetch(simulator.url + CENSUS_PATH, { method: 'POST', headers, body });
     t.equal(answer.status, status);
-    t.match(Object.fromEntries(answer.headers), headers);
+    t.equal(answer.headers.get('retry-after'), fault === 'rate-limit' ? '1' : null);
     t.match(await answer.json(), { error: String });
     t.equal(simulator.employeesOf('maple-bakery').size, 0);
     t.match(simulator.requests(), [{ status, applied: false, fault, subject: 'employer:maple-bakery' }]);
@@ -80,26 +77,20 @@ for (const { fault, status, headers = {} } of ANSWERED) {
   });
 }
 
-const SILENT: { fault: FaultName; applied: boolean }[] = [
-  { fault: 'reset', applied: false },
-  { fault: 'lost-response', applied: true },
-  { fault: 'half-response', applied: true },
-];
-for (const { fault, applied } of SILENT) {
-  t.test(
-    `${fault}: the response is incomplete, and the request is ${applied ? '' : 'not '}applied`,
-    async (t) => {
-      const simulator = await start(t, { faults: [`${fault}:1`] });
-      const headers = { 'idempotency-key': 'k-1' };
-      await t.rejects(post(simulator, CENSUS_PATH, upload, headers));
-      t.equal(simulator.employeesOf('maple-bakery').size, applied ? 3 : 0);
-      t.equal((await post(simulator, CENSUS_PATH, upload, headers)).status, 200);
-      t.match(simulator.requests(), [
-        { status: null, applied, fault, idempotencyKey: 'k-1' },
-        { status: 200, applied: !applied, repeated: applied, fault: null },
-      ]);
-    },
-  );
+const SILENT = { reset: 'not applied', 'lost-response': 'applied', 'half-response': 'applied' };
+for (const [fault, effect] of Object.entries(SILENT)) {
+  t.test(`${fault}: the response is incomplete, and the request is ${effect}`, async (t) => {
+    const simulator = await start(t, { faults: [`${fault}:1`] });
+    const applied = effect === 'applied';
+    const headers = { 'idempotency-key': 'k-1' };
+    await t.rejects(post(simulator, CENSUS_PATH, upload, headers));
+    t.equal(simulator.employeesOf('maple-bakery').size, applied ? 3 : 0);
+    t.equal((await post(simulator, CENSUS_PATH, upload, headers)).status, 200);
+    t.match(simulator.requests(), [
+      { status: null, applied, fault, idempotencyKey: 'k-1' },
+      { status: 200, applied: !applied, repeated: applied, fault: null },
+    ]);
+  });
 }
 
 t.test('a hanging request is recorded immediately and reset when the faults are removed', async (t) => {
@@ -135,8 +126,3 @@ t.test('a fault for one employer affects only its census, hires and employees', 
   t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-001'))).status, 200);
   t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-002'))).status, 403);
 });
-
-function raw(url: string, path: string, body: unknown): Promise<Response> {
-  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
-  return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-}

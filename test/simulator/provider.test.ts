@@ -2,8 +2,8 @@ import { Webhook } from 'svix';
 import t from 'tap';
 import { ACKNOWLEDGED_WITHIN_MS, RETRY_DELAYS_MS } from '../../src/simulator/provider.ts';
 import { manualTimer } from './manual-timer.ts';
-import { type Arrival, receive } from './receiver.ts';
-import { OTHER_SECRET, SECRET, start } from './start.ts';
+import { type Arrival, subscribed } from './receiver.ts';
+import { OTHER_SECRET, SECRET } from './start.ts';
 
 const MINUTE_MS = 60_000;
 const event = { id: 'msg_1', body: { id: 'evt_1', event_type: 'test.event', data: { word: 'Bäckerei 北' } } };
@@ -13,9 +13,7 @@ function verify(secret: string, { headers, text }: Arrival): void {
 }
 
 t.test("a delivery carries a signature that the provider's library accepts, over the raw body", async (t) => {
-  const receiver = await receive(t);
-  const simulator = await start(t);
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t);
   await simulator.send(event);
   const [arrival] = receiver.arrivals;
   verify(SECRET, arrival!);
@@ -27,9 +25,7 @@ t.test("a delivery carries a signature that the provider's library accepts, over
 });
 
 t.test('a delivery is signed with every secret, so both verify during a rotation', async (t) => {
-  const receiver = await receive(t);
-  const simulator = await start(t, { secrets: [SECRET, OTHER_SECRET] });
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t, undefined, { secrets: [SECRET, OTHER_SECRET] });
   await simulator.send(event);
   const [arrival] = receiver.arrivals;
   verify(SECRET, arrival!);
@@ -38,10 +34,8 @@ t.test('a delivery is signed with every secret, so both verify during a rotation
 });
 
 t.test('failed attempts are retried on the provider schedule, then abandoned', async (t) => {
-  const receiver = await receive(t, () => ({ status: 503 }));
   const { wait, pass, due } = manualTimer();
-  const simulator = await start(t, { wait, retryScale: 1 });
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t, () => ({ status: 503 }), { wait, retryScale: 1 });
   await simulator.send(event);
   let settled = false;
   const waiting = simulator.settled().then(() => {
@@ -55,18 +49,18 @@ t.test('failed attempts are retried on the provider schedule, then abandoned', a
   await waiting;
   t.strictSame(due(), []);
   t.equal(receiver.arrivals.length, RETRY_DELAYS_MS.length);
-  t.strictSame(
-    simulator.deliveries().map((delivery) => [delivery.attempt, delivery.status, delivery.acknowledged]),
-    [1, 2, 3, 4, 5, 6, 7, 8].map((attempt) => [attempt, 503, false]),
-  );
+  const failed = RETRY_DELAYS_MS.map((_, nth) => ({ attempt: nth + 1, status: 503, acknowledged: false }));
+  t.match(simulator.deliveries(), failed);
 });
 
 t.test('retries keep the id and the body and have new timestamps', async (t) => {
   let now = Date.parse('2026-03-01T12:00:00.900Z');
-  const receiver = await receive(t, (nth) => ({ status: nth < 2 ? 500 : 204 }));
   const { wait, pass } = manualTimer();
-  const simulator = await start(t, { wait, retryScale: 1, now: () => new Date(now) });
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t, (nth) => ({ status: nth < 2 ? 500 : 204 }), {
+    wait,
+    retryScale: 1,
+    now: () => new Date(now),
+  });
   await simulator.send(event);
   for (const delay of [5_000, 5 * MINUTE_MS]) {
     now += delay;
@@ -81,10 +75,11 @@ t.test('retries keep the id and the body and have new timestamps', async (t) => 
 });
 
 t.test('a receiver without a response within 15 seconds fails', async (t) => {
-  const receiver = await receive(t, (nth) => (nth === 0 ? 'silence' : { status: 204 }));
   const { wait, pass, due } = manualTimer();
-  const simulator = await start(t, { wait, retryScale: 1 });
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t, (nth) => (nth === 0 ? 'silence' : { status: 204 }), {
+    wait,
+    retryScale: 1,
+  });
   const sent = simulator.send(event);
   await receiver.arrived(1);
   await pass(ACKNOWLEDGED_WITHIN_MS);
@@ -99,11 +94,9 @@ t.test('a receiver without a response within 15 seconds fails', async (t) => {
 t.test('a shuffle sends each event 1 + duplicates times, in an order that the seed determines', async (t) => {
   const events = Array.from({ length: 12 }, (_, index) => ({ ...event, id: `msg_${index}` }));
   const orderFor = async (seed: number) => {
-    const receiver = await receive(t);
-    const simulator = await start(t, { seed });
-    simulator.subscribe(receiver.url);
+    const { simulator, arrivals } = await subscribed(t, undefined, { seed });
     await simulator.deliverShuffled(events, { duplicates: 2 });
-    return receiver.arrivals.map(({ headers }) => headers['svix-id']);
+    return arrivals.map(({ headers }) => headers['svix-id']);
   };
   const inOrder = events.flatMap(({ id }) => [id, id, id]);
   const order = await orderFor(1);
@@ -114,10 +107,11 @@ t.test('a shuffle sends each event 1 + duplicates times, in an order that the se
 });
 
 t.test('closing abandons deliveries in flight', async (t) => {
-  const receiver = await receive(t, (nth) => (nth === 0 ? { status: 500 } : 'silence'));
   const { wait, due } = manualTimer();
-  const simulator = await start(t, { wait, retryScale: 1 });
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t, (nth) => (nth === 0 ? { status: 500 } : 'silence'), {
+    wait,
+    retryScale: 1,
+  });
   await simulator.send(event);
   const hanging = simulator.send(event);
   await receiver.arrived(2);

@@ -2,6 +2,8 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
+import type { SimulatorOptions } from '../../src/simulator/simulator.ts';
+import { start } from './start.ts';
 
 export type Arrival = { headers: IncomingHttpHeaders; text: string };
 
@@ -31,4 +33,12 @@ export async function receive(t: Test, plan: Plan = () => ({ status: 204 })) {
     while (arrivals.length < count) await once(news, 'arrival');
   };
   return { url: `http://127.0.0.1:${port}/webhooks`, arrivals, arrived };
+}
+
+/** A receiver and a simulator that delivers to it. */
+export async function subscribed(t: Test, plan?: Plan, options: Partial<SimulatorOptions> = {}) {
+  const receiver = await receive(t, plan);
+  const simulator = await start(t, options);
+  simulator.subscribe(receiver.url);
+  return { simulator, ...receiver };
 }

@@ -1,14 +1,12 @@
 import t from 'tap';
 import { deduction } from '../../src/contract/deduction.ts';
-import { receive } from './receiver.ts';
+import { subscribed } from './receiver.ts';
 import { post, start } from './start.ts';
 
 const NOON = new Date('2026-03-15T12:00:00Z');
 
 t.test('a census upload completes its sync automatically', async (t) => {
-  const receiver = await receive(t);
-  const simulator = await start(t);
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t);
   const asked = await simulator.requestCensus('maple-bakery');
   await post(simulator, '/employer/maple-bakery/census', simulator.world.get('maple-bakery'));
   await simulator.settled();
@@ -22,9 +20,7 @@ t.test('a census upload completes its sync automatically', async (t) => {
 });
 
 t.test('only an applied census completes a sync', async (t) => {
-  const receiver = await receive(t);
-  const simulator = await start(t);
-  simulator.subscribe(receiver.url);
+  const { simulator, ...receiver } = await subscribed(t);
   await post(simulator, '/employer/maple-bakery/census', { organization: {}, employees: [] });
   const census = simulator.world.get('maple-bakery');
   await post(simulator, '/employer/nobody/census', census);
@@ -45,16 +41,14 @@ t.test('enrolling creates a valid deduction for each line, effective this month'
     t.strictSame(deduction.problems(body.data), []);
     t.match(body.data, { employee_id: 'maple-bakery-001', effective_start: '2026-03-01T00:00:00Z' });
   }
-  const enrolled = simulator.deductions();
-  const bodies = made.map(({ body }) => body.data);
-  t.strictSame(enrolled, bodies);
+  const data = made.map(({ body }) => body.data);
+  t.strictSame(simulator.deductions(), data);
 });
 
 t.test('created_at is strictly increasing even when the clock does not advance', async (t) => {
   const simulator = await start(t, { now: () => NOON });
-  const times = simulator
-    .enrol('maple-bakery-001', ['medical', 'dental', 'vision'])
-    .map(({ body }) => body.created_at);
+  const events = simulator.enrol('maple-bakery-001', ['medical', 'dental', 'vision']);
+  const times = events.map(({ body }) => body.created_at);
   t.strictSame(times, ['2026-03-15T12:00:00.000Z', '2026-03-15T12:00:00.001Z', '2026-03-15T12:00:00.002Z']);
 });
 
