@@ -45,10 +45,8 @@ async function startTyped(t: Test) {
   const failedChecks = async (runId: string) => {
     const { json, headers } = await call({ url: `${RUNS}/${runId}/readiness` });
     const failed = json.checks.filter(({ result }: { result: string }) => result === 'fail');
-    return {
-      accept: failed.map(({ id }: { id: string }) => id),
-      ifMatch: { 'if-match': headers.etag as string },
-    };
+    const accept = failed.map(({ id }: { id: string }) => id);
+    return { accept, ifMatch: { 'if-match': headers.etag as string } };
   };
   const body = bodyOn(PAY_DATE, { scheme: 'month-even', policy_reason: TYPED });
   t.equal((await call({ method: 'PUT', url: `${RUNS}/accepted`, body })).status, 201);
@@ -85,26 +83,19 @@ async function startTyped(t: Test) {
 }
 
 async function rowsWith(db: Db, table: string, column: string, text: string): Promise<number> {
-  const { rows } = await sql`select 1 from ${sql.table(table)} where ${sql.ref(column)} = ${text}`.execute(
-    db,
-  );
-  return rows.length;
+  const found = sql`select 1 from ${sql.table(table)} where ${sql.ref(column)} = ${text}`;
+  return (await found.execute(db)).rows.length;
 }
 
 onEachEngine('an erased reason is in no table, and the chain stays intact', async (t: Test) => {
   const { db, call } = await startTyped(t);
   for (const { table, column } of REASON_COLUMNS)
     t.ok((await rowsWith(db, table, column, TYPED)) > 0, `${table}.${column} has a reason`);
-  const records = await db
-    .selectFrom('audit_records')
-    .select('record_id')
-    .where('reason', '=', TYPED)
-    .execute();
-  for (const { record_id } of records) {
-    t.equal(await transact(db, (trx) => eraseReason(trx, record_id, how, REASON_COLUMNS)), 'erased');
-    t.equal(await transact(db, (trx) => eraseReason(trx, record_id, how, REASON_COLUMNS)), 'no-reason');
-  }
-  t.equal(await transact(db, (trx) => eraseReason(trx, 9_999, how, REASON_COLUMNS)), 'unknown');
+  const records = db.selectFrom('audit_records').select('record_id').where('reason', '=', TYPED);
+  const erase = (id: number) => transact(db, (trx) => eraseReason(trx, id, how, REASON_COLUMNS));
+  for (const { record_id } of await records.execute())
+    for (const outcome of ['erased', 'no-reason']) t.equal(await erase(record_id), outcome);
+  t.equal(await erase(9_999), 'unknown');
   const content = await contentOfTables(db, Object.keys(KEYS));
   for (const [table, rows] of content) t.notMatch(rows.join('\n'), TYPED, table);
   t.match(content.get('audit_records')?.join('\n'), /"reason\.erase".*it names an employee/);

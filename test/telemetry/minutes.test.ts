@@ -60,14 +60,14 @@ t.test('each bucket of a histogram counts the values up to its bound', async (t)
       const bounds = [0.5, 1, 2.5, 10];
       const tally = createTally(bounds);
       for (const value of values) note(tally, value);
-      const shown = histogram('test_seconds', 'Of a test.', tally).values.map(
+      const { values: samples } = histogram('test_seconds', 'Of a test.', tally);
+      const shown = samples.map(
         ({ labels, metricName, value }) => `${metricName} ${labels.le ?? ''} ${value}`,
       );
       const name = 'benefits_sidecar_test_seconds';
+      const upTo = (bound: number) => values.filter((value) => value <= bound).length;
       t.strictSame(shown, [
-        ...bounds.map(
-          (bound) => `${name}_bucket ${bound} ${values.filter((value) => value <= bound).length}`,
-        ),
+        ...bounds.map((bound) => `${name}_bucket ${bound} ${upTo(bound)}`),
         `${name}_bucket +Inf ${values.length}`,
         `${name}_sum  ${values.reduce((sum, value) => sum + value, 0)}`,
         `${name}_count  ${values.length}`,
