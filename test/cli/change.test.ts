@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -32,11 +33,7 @@ async function stage(t: Test) {
       const encryptor = createEncryptor([{ id, key: Buffer.from(key, 'base64') }]);
       const rows = await db.selectFrom('outbox').select(['request_id', 'body']).orderBy('seq').execute();
       return rows.map(({ request_id, body }) =>
-        JSON.parse(
-          encryptor
-            .decrypt(body as Buffer, { table: 'outbox', row: request_id, column: 'body' })
-            .toString('utf8'),
-        ),
+        JSON.parse(encryptor.decrypt(body as Buffer, placeOf(request_id, 'body')).toString('utf8')),
       );
     },
   };
@@ -50,11 +47,9 @@ test('a file has one change, a list, or one change per line', async (t, { report
   const expected: object[] = [];
   for (const [kind, sample] of Object.entries(SAMPLES)) {
     const second = { ...sample, employee_id: 'emp-2' };
-    t.match(await report(kind, 'one.json', JSON.stringify(sample)), {
-      code: 0,
-      stdout: '1 change: 1 accepted, 0 already reported\n',
-      stderr: /The sidecar sends them now/,
-    });
+    const accepted = { code: 0, stdout: '1 change: 1 accepted, 0 already reported\n' };
+    const ran = await report(kind, 'one.json', JSON.stringify(sample));
+    t.match(ran, { ...accepted, stderr: /The sidecar sends them now/ });
     await report(kind, 'list.json', JSON.stringify([sample, second]));
     await report(kind, 'lines.ndjson', `${JSON.stringify(sample)}\n\n${JSON.stringify(second)}\n`);
     expected.push(sample, sample, second, sample, second);
@@ -83,15 +78,12 @@ test('a CSV has a column for each field path, and an empty cell is an absent fie
   );
   t.match(await report('compensation-change', 'c.csv', raises), accepted(2));
   const { address, pay_rate, ...flat } = newHire;
-  const hire = {
-    ...flat,
-    'address.line1': address.line1,
-    ...{ 'address.city': address.city, 'address.state': address.state, 'address.zip_code': address.zip_code },
-    'pay_rate[0].amount': pay_rate[0]?.amount,
-    'pay_rate[0].period': pay_rate[0]?.period,
-    'pay_rate[0].effective_start': pay_rate[0]?.effective_start,
-  };
-  const hires = lines(Object.keys(hire).join(), Object.values(hire).join());
+  const inner = { address, 'pay_rate[0]': pay_rate[0] };
+  const nested = Object.entries(inner).flatMap(([path, fields]) =>
+    Object.entries(fields ?? {}).map(([name, value]) => [`${path}.${name}`, value]),
+  );
+  const cells = [...Object.entries(flat), ...nested];
+  const hires = lines(cells.map(([path]) => path).join(), cells.map(([, value]) => value).join());
   t.match(await report('new-hire', 'd.csv', hires), { code: 0 });
   const albany = { city: 'Albany', state: 'NY', zip_code: '12207' };
   t.strictSame(await bodies(), [
@@ -143,14 +135,13 @@ test('one wrong row rejects the file, with each row and field named', async (t, 
     ['a.ndjson', `${wrong.map((one) => JSON.stringify(one)).join('\n')}\n{"${MARKER}`],
   ] as const) {
     const { code, stdout, stderr } = await report('demographic', name, content);
-    t.equal(code, 1);
-    t.equal(stdout, '');
-    t.match(stderr, /the file is refused, and nothing was changed:/);
-    t.match(stderr, /changes\[1\]\.employee_id: must have at least 1 character/);
-    t.match(stderr, /changes\[1\]\.address\.state: must be a US state code/);
-    t.match(stderr, /changes\[2\]\.nickname: is not a field/);
-    t.match(stderr, /changes\[2\]\[…\]: is not a field/);
-    t.match(stderr, /changes\[3\]: must be an object/);
+    t.strictSame([code, stdout], [1, '']);
+    for (const line of [
+      ...['the file is refused, and nothing was changed:', 'changes[2].nickname: is not a field'],
+      ...['changes[1].employee_id: must have at least 1 character', 'changes[2][…]: is not a field'],
+      ...['changes[1].address.state: must be a US state code', 'changes[3]: must be an object'],
+    ])
+      t.ok(stderr.includes(line), line);
     t.notMatch(stderr, /Marker|4321/);
     t.strictSame(await list(), []);
   }
@@ -158,22 +149,17 @@ test('one wrong row rejects the file, with each row and field named', async (t, 
 
 const WITH_NOTE = JSON.stringify({ changes: [termination], note: 1 });
 
-for (const [what, name, content, message] of [
-  [
-    'a CSV with columns that changes lack',
-    'a.csv',
-    'employee_id,ended_on\ne,x\n',
-    /column 2: is not a column of a/,
-  ],
-  ['an empty list', 'a.json', '[]', /has no change/],
-  ['a field next to a list', 'a.json', WITH_NOTE, /note: is not/],
-] as const) {
-  onEitherEngine(`an unusable file is rejected in one line: ${what}`, async (t) => {
-    const { report, list } = await stage(t);
-    t.match(await report('termination', name, content), { code: 1, stdout: '', stderr: message });
+const UNUSABLE = {
+  'a.csv': ['employee_id,ended_on\ne,x\n', /column 2: is not a column of a/],
+  'a.json': ['[]', /has no change/],
+  'b.json': [WITH_NOTE, /note: is not/],
+} as const;
+test('an unusable file is rejected in one line', async (t, { report, list }) => {
+  for (const [name, [content, stderr]] of Object.entries(UNUSABLE)) {
+    t.match(await report('termination', name, content), { code: 1, stdout: '', stderr }, String(stderr));
     t.strictSame(await list(), []);
-  });
-}
+  }
+});
 
 test('wrong usage is rejected with the correct usage', async (t, { report, change }) => {
   t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });

@@ -6,7 +6,7 @@ import { createVerify } from '../../src/inbox/signature.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import { SECRET, startReceiver } from '../inbox/deliver.ts';
 import { receive } from '../simulator/receiver.ts';
-import { API_KEY, environment, FIXTURES, here, jsonOf, WEBHOOK_SECRET } from './harness.ts';
+import { API_KEY, commandsWith, environment, FIXTURES, here, jsonOf, WEBHOOK_SECRET } from './harness.ts';
 
 /** Runs the command, calls `act` once when stdout matches, and stops when `act` is done. */
 async function simulateUntil(
@@ -85,12 +85,11 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
   const listed = await here(t, {}, ['simulate', '--scenario', 'list']);
   t.equal(listed.code, 0);
   for (const name of Object.keys(SCENARIOS)) t.match(listed.stdout, new RegExp(`^${name} `, 'm'));
-  const refused = await here(t, {}, ['simulate', '--scenario', 'doomsday']);
-  t.equal(refused.code, 2);
-  t.match(refused.stderr, /--scenario must be list or one of quiet-day, /);
-  const both = await here(t, {}, ['simulate', '--scenario', 'ties', '--fault', 'hang']);
-  t.equal(both.code, 2);
-  t.match(both.stderr, /either --fault or --scenario/);
+  const { cli } = commandsWith(t, {});
+  const unknown = { code: 2, stderr: /--scenario must be list or one of quiet-day, / };
+  t.match(await cli('simulate --scenario doomsday'), unknown);
+  const both = await cli('simulate --scenario ties --fault hang');
+  t.match(both, { code: 2, stderr: /either --fault or --scenario/ });
 });
 
 t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
@@ -117,25 +116,17 @@ t.test('the simulator injects the faults in --fault and rejects an unknown one',
     t.same([await post({}), await post({ employer_id: 'acme' }), await post({})], [503, 403, 422]);
   });
   t.match(ran.stdout, /Termination: response 503 \(injected fault error\)/);
-  const refused = await here(t, {}, ['simulate', '--fault', 'latency']);
-  t.equal(refused.code, 2);
-  t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
+  const stderr = /'--fault <fault>'.*latency needs a value, such as latency=200ms\./;
+  t.match(await here(t, {}, ['simulate', '--fault', 'latency']), { code: 2, stderr });
 });
 
 t.test('fixtures are signed with the first secret and posted in order of file names', async (t) => {
   const other = environment(t).WEBHOOK_SECRETS;
   const { port, accepted, refused } = await startReceiver(t);
-  const env = {
-    WEBHOOK_SECRETS: `${SECRET} ${other}`,
-    RECEIVER_HOST: '0.0.0.0',
-    RECEIVER_PORT: String(port),
-  };
-  const ran = await here(t, env, ['replay', FIXTURES]);
-  t.match(ran, {
-    code: 0,
-    stdout: `16 of 16 events delivered to http://127.0.0.1:${port}/webhooks\n`,
-    stderr: '',
-  });
+  const listening = { RECEIVER_HOST: '0.0.0.0', RECEIVER_PORT: String(port) };
+  const env = { WEBHOOK_SECRETS: `${SECRET} ${other}`, ...listening };
+  const stdout = `16 of 16 events delivered to http://127.0.0.1:${port}/webhooks\n`;
+  t.match(await here(t, env, ['replay', FIXTURES]), { code: 0, stdout, stderr: '' });
   t.same(refused, []);
   for (const [index, { eventId }] of accepted.entries())
     t.equal(eventId, `msg_fixture${String(index + 1).padStart(13, '0')}`);

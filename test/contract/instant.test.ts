@@ -28,13 +28,7 @@ const notInstants = [
   ...'2026-06-30T23:59:60Z 2026-01-05T05:31:56.Z 2026-01-05T05:31:56+24:00 2026-01-05T05:31:56+5'.split(' '),
   ...'2026-01-05T05:31:56+00:60 2026-01-05_05:31:56Z 2026-1-5T05:31:56Z 20260105T053156Z'.split(' '),
   ...'٢٠٢٦-01-05T05:31:56Z 0000-01-01T00:00:00+00:01 9999-12-31T23:59:59-00:01'.split(' '),
-  ...[
-    '',
-    '2026-01-05T05:31:56Z ',
-    ' 2026-01-05T05:31:56Z',
-    '2026-01-05T05:31:56Z\n',
-    '+002026-01-05T05:31:56Z',
-  ],
+  ...['', ...['%s ', ' %s', '%s\n', '+00%s'].map((text) => text.replace('%s', '2026-01-05T05:31:56Z'))],
 ];
 
 t.test('a date-time becomes its instant in fixed-width UTC', async (t) => {
@@ -47,10 +41,7 @@ t.test('an invalid date-time, or one outside the years 0000 to 9999, has no inst
 
 t.test('instants sort as text in order of time', async () => {
   const moment = fc.record({
-    second: fc.oneof(
-      fc.integer({ min: 0, max: 3 }),
-      fc.integer({ min: -60_000_000_000, max: 250_000_000_000 }),
-    ),
+    second: fc.oneof(fc.nat(3), fc.integer({ min: -60_000_000_000, max: 250_000_000_000 })),
     fraction: fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 9 }),
     offset: fc.integer({ min: -1439, max: 1439 }),
   });
@@ -83,9 +74,8 @@ t.test('a day must exist in the calendar, also by the schemas', async (t) => {
       const text = `${year}-${month}-${day}`;
       const date = new Date(`${text}T00:00:00Z`);
       const real = !Number.isNaN(date.valueOf()) && date.toISOString().startsWith(text);
-      return (
-        isDay(text) === real && termination.accepts({ employee_id: '1', termination_date: text }) === real
-      );
+      const isAccepted = termination.accepts({ employee_id: '1', termination_date: text });
+      return isDay(text) === real && isAccepted === real;
     }),
     { numRuns: 500 },
   );
@@ -95,11 +85,9 @@ t.test('a day must exist in the calendar, also by the schemas', async (t) => {
 });
 
 t.test('the day of a timestamp is its written date, whatever its offset', async (t) => {
-  t.equal(dayOf('2026-01-01T00:00:00Z'), '2026-01-01');
-  t.equal(dayOf('2026-01-01T23:59:59-08:00'), '2026-01-01');
-  t.equal(dayOf('2026-01-01T00:00:00+14:00'), '2026-01-01');
+  for (const time of ['', 'T00:00:00Z', 'T23:59:59-08:00', 'T00:00:00+14:00'])
+    t.equal(dayOf(`2026-01-01${time}`), '2026-01-01', time);
   t.equal(dayOf('9999-12-31T23:59:59-05:00'), '9999-12-31');
-  t.equal(dayOf('2026-01-01'), '2026-01-01');
   for (const text of '2026-02-30 2026-02-30T00:00:00Z 2026-01-01T24:00:00Z 2026-01-01Z soon'.split(' '))
     t.equal(dayOf(text), null, text);
   t.equal(dayOf(''), null);
