@@ -108,18 +108,20 @@ t.test('a server that could lose commits is rejected with the setting', async (t
   await t.resolves(positions(local), 'a local commit is enough');
 
   const server = await elsewhere(t, url);
+  const reload = async (change: string) => {
+    await server.query(`alter system ${change}`);
+    await server.query('select pg_reload_conf()');
+  };
   const look = async () => {
     const fresh = openDatabase(url);
     const seen = await positions(fresh).catch((error) => error);
     await fresh.destroy();
     return seen;
   };
-  await server.query('alter system set fsync = off');
-  await server.query('select pg_reload_conf()');
+  await reload('set fsync = off');
   const refused = await eventually('refused_count', look, (seen) => seen instanceof Error);
   t.match(refused, { code: 'NOT_DURABLE', message: /fsync=off/ });
-  await server.query('alter system reset fsync');
-  await server.query('select pg_reload_conf()');
+  await reload('reset fsync');
   await eventually('taken again', look, Array.isArray);
 });
 
@@ -210,28 +212,21 @@ t.test('a lost connection fails its transaction, and the next one succeeds', asy
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);
     await other.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
   };
-  const works: ((trx: Trx) => Promise<unknown>)[] = [
-    async (trx) => {
+  const atEnd = {
+    'at a statement': (trx: Trx) => countUp(trx, 'b'),
+    'at the commit': async () => {},
+    'while the work throws': async () => Promise.reject(new Error('of the work')),
+  };
+  for (const [index, [when, end]] of Object.entries(atEnd).entries()) {
+    const lost = transact(db, async (trx) => {
       await countUp(trx, 'a');
       await kill(trx);
-      await countUp(trx, 'b');
-    },
-    async (trx) => {
-      await countUp(trx, 'a');
-      await kill(trx);
-    },
-    async (trx) => {
-      await countUp(trx, 'a');
-      await kill(trx);
-      throw new Error('of the work');
-    },
-  ];
-  for (const [index, work] of works.entries()) {
-    const error = await transact(db, work).catch((error) => error);
-    if (index < 2) {
-      t.match(error, { code: LOST }, 'lost at a statement or at the commit');
-      t.ok(isUnavailable(error));
-    } else t.match(error, { message: 'of the work' }, 'the error of the work itself is kept');
+      await end(trx);
+    });
+    const error = await lost.catch((error) => error);
+    if (index < 2) t.match(error, { code: LOST }, when);
+    else t.match(error, { message: 'of the work' }, 'the error of the work itself is kept');
+    t.equal(isUnavailable(error), index < 2, when);
     t.strictSame(await counts(db), [0, index]);
     await transact(db, (trx) => countUp(trx, 'b'));
   }

@@ -31,7 +31,10 @@ const NOW = new Date('2026-06-01T12:00:00.000Z');
 
 /** Ids that sort differently by language, by byte and in JavaScript. */
 const AWKWARD_IDS = [
-  ...'Zoë apple Apple éclair'.split(' '),
+  'Zoë',
+  'apple',
+  'Apple',
+  'éclair',
   '\u{1f600}',
   '\uff5e',
   "o'neill",
@@ -43,15 +46,9 @@ const AWKWARD_IDS = [
 
 /** Written only by a sidecar on SQLite at startup. */
 const LOSS = {
-  found_at: NOW.toISOString(),
-  position: 1,
-  seq: 1,
-  received_at: null,
-  saved_position: 2,
-  saved_seq: 2,
-  saved_received_at: null,
-  accepted_at: NOW.toISOString(),
-  accepted_reason: 'replayed',
+  ...{ found_at: NOW.toISOString(), position: 1, seq: 1, received_at: null },
+  ...{ saved_position: 2, saved_seq: 2, saved_received_at: null },
+  ...{ accepted_at: NOW.toISOString(), accepted_reason: 'replayed' },
 };
 
 export type Filled = {
@@ -84,28 +81,23 @@ export async function fill(db: Db): Promise<Filled> {
 async function fillLedger(db: Db): Promise<void> {
   const ids = [...AWKWARD_IDS, ...Array.from({ length: DEDUCTIONS }, (_, index) => `emp-${index}`)];
   for (const employee_id of ids) await employ(db, employee_id);
-  const of = (employee_id: string, version: number, createdAt: string) =>
-    deductionOf(
-      `evt-${employee_id}-${version}`,
-      {
-        id: `ded-${employee_id}`,
-        employee_id,
-        member_contribution: `${version}.50`,
-        description: `${employee_id}\n\t“” ${version}`,
-      },
-      createdAt,
-    );
+  const of = (employee_id: string, version: number, createdAt: string) => {
+    const texts = { member_contribution: `${version}.50`, description: `${employee_id}\n\t“” ${version}` };
+    const fields = { id: `ded-${employee_id}`, employee_id, ...texts };
+    return deductionOf(`evt-${employee_id}-${version}`, fields, createdAt);
+  };
   await deliver(db, [eventOf('evt-old', 'of.no.interest', {})], '2024-01-10T00:00:00.000Z');
   await dropBodies(db, '2025-01-01T00:00:00.000Z');
-  const first = ids.map((id) => of(id, 1, '2026-01-10T00:00:00Z'));
-  await deliver(db, first);
-  // In order, late, and tied events.
-  const second = ids.map((id) => of(id, 2, '2026-01-12T00:00:00Z'));
-  await deliver(db, second);
-  const late = ids.slice(0, 30).map((id) => of(id, 3, '2026-01-11T00:00:00Z'));
-  await deliver(db, late);
-  const tied = ids.slice(0, 5).map((id) => of(id, 4, '2026-01-12T00:00:00Z'));
-  await deliver(db, tied);
+  // Events in order, late, and tied.
+  for (const [version, count, day] of [
+    [1, ids.length, 10],
+    [2, ids.length, 12],
+    [3, 30, 11],
+    [4, 5, 12],
+  ] as const) {
+    const events = ids.slice(0, count).map((id) => of(id, version, `2026-01-${day}T00:00:00Z`));
+    await deliver(db, events);
+  }
   await deliver(db, [
     { eventId: 'evt-nonsense', body: Buffer.from([0, 255, 128, 39, 92]) },
     eventOf('evt-other', 'of.no.interest', {}),
@@ -135,13 +127,9 @@ async function fillOutbox(db: Db): Promise<void> {
   for (const one of claims) {
     const status = answers[one.requestId];
     if (status === undefined) continue;
-    const outcome: AttemptOutcome = {
-      responded: true,
-      status,
-      content: status === 422 ? 'json-error' : 'json',
-      retryAfterMs: null,
-      response: Buffer.from('{"error":"no"}'),
-    };
+    const content = status === 422 ? 'json-error' : 'json';
+    const response = Buffer.from('{"error":"no"}');
+    const outcome: AttemptOutcome = { responded: true, status, content, retryAfterMs: null, response };
     await transact(db, (trx) => finish(trx, by, [{ claim: one, kind: 'attempt', outcome, ms: 0 }], clock()));
   }
   await transact(db, (trx) => pauseSending(trx, 'the service responded with 401', clock()));
@@ -150,16 +138,12 @@ async function fillOutbox(db: Db): Promise<void> {
 }
 
 async function fillCensus(db: Db): Promise<void> {
-  const stage = (employees: number) => {
-    const people = Array.from({ length: employees }, (_, index) =>
-      person(`c-${index}`, { first_name: 'Zoë' }),
-    );
-    return stageCensus({ db, encryptor, sharedNow: async () => NOW }, 'b', contentOf(censusOf(people)), {
-      uploading: null,
-    });
-  };
-  await stage(1);
-  await stage(PEOPLE_OF_CENSUS);
+  const staging = { db, encryptor, sharedNow: async () => NOW };
+  for (const employees of [1, PEOPLE_OF_CENSUS]) {
+    const ids = Array.from({ length: employees }, (_, index) => `c-${index}`);
+    const census = censusOf(ids.map((id) => person(id, { first_name: 'Zoë' })));
+    await stageCensus(staging, 'b', contentOf(census), { uploading: null });
+  }
 }
 
 /** What only runs in progress write: a computation, and rows left by a process that died while finalizing. */
@@ -188,9 +172,7 @@ export async function contentOfTables(db: Db, names: readonly string[]): Promise
 }
 
 function textOf(row: Record<string, unknown>): string {
-  const fields = Object.entries(row).map(([column, value]) => [
-    column,
-    Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value,
-  ]);
+  const plain = (value: unknown) => (Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value);
+  const fields = Object.entries(row).map(([column, value]) => [column, plain(value)]);
   return JSON.stringify(fields.sort());
 }
