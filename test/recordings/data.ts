@@ -23,57 +23,41 @@ export function deductionEvent(createdAt: string | null, id: string, fields: Ded
   };
 }
 
-export const medical = (member: string, employer: string, start = '2024-07-01') => ({
-  employee_id: 'maple-bakery-001',
-  line_of_coverage: 'medical',
-  coverage_type: 'member_family',
-  description: 'Silver PPO 3000',
-  member_contribution: member,
-  employer_contribution: employer,
-  effective_start: start,
-});
-
-export const plain = (employee: string, line: string, member: string, employer = '0.00') => ({
-  employee_id: employee,
-  line_of_coverage: line,
-  member_contribution: member,
-  employer_contribution: employer,
+export const plain = (employee_id: string, line_of_coverage: string, member: string, employer = '0.00') => ({
+  ...{ employee_id, line_of_coverage, member_contribution: member, employer_contribution: employer },
   effective_start: '2024-07-01',
 });
 
+export const medical = (member: string, employer: string) => {
+  const { employee_id, line_of_coverage, ...rest } = plain('maple-bakery-001', 'medical', member, employer);
+  const plan = { coverage_type: 'member_family', description: 'Silver PPO 3000' };
+  return { employee_id, line_of_coverage, ...plan, ...rest };
+};
+
 const HIRED = {
-  first_name: 'Ines',
-  last_name: 'Ruiz',
-  dob: '1994-02-28',
-  email: 'ines@example.org',
+  ...{ first_name: 'Ines', last_name: 'Ruiz', dob: '1994-02-28', email: 'ines@example.org' },
   address: { line1: '4 Mill Lane', city: 'Albany', state: 'NY', zip_code: '12207' },
-  hire_date: '2024-07-08',
-  hours_worked: '40',
-  employment_status: 'full_time',
-  pay_frequency: 'monthly',
+  ...{
+    hire_date: '2024-07-08',
+    hours_worked: '40',
+    employment_status: 'full_time',
+    pay_frequency: 'monthly',
+  },
   pay_rate: [{ amount: '25.50', period: 'hourly', effective_start: '2024-07-08' }],
 };
 
-export const hire = (employeeId: string) => ({
-  employee_id: employeeId,
-  employer_id: 'maple-bakery',
-  ...HIRED,
-  effective_on: '2024-07-08',
+export const hire = (employee_id: string) => ({
+  ...{ employee_id, employer_id: 'maple-bakery', ...HIRED, effective_on: '2024-07-08' },
 });
 
 /** The twelve months of 2024, each paid on its last day. */
-export const monthlySchedule = {
-  schedules: [
-    {
-      pay_frequency: 'monthly',
-      pay_dates: Array.from({ length: 12 }, (_, month) => {
-        const day = (date: number) => new Date(Date.UTC(2024, date === 0 ? month + 1 : month, date));
-        const [first, last] = [day(1), day(0)].map((date) => date.toISOString().slice(0, 10));
-        return { pay_date: last, period_start: first, period_end: last };
-      }),
-    },
-  ],
-};
+const monthDates = Array.from({ length: 12 }, (_, month) => {
+  const [first = '', last = ''] = [Date.UTC(2024, month, 1), Date.UTC(2024, month + 1, 0)].map((day) =>
+    new Date(day).toISOString().slice(0, 10),
+  );
+  return { pay_date: last, period_start: first, period_end: last };
+});
+export const monthlySchedule = { schedules: [{ pay_frequency: 'monthly', pay_dates: monthDates }] };
 
 export const codes = {
   codes: [
@@ -84,9 +68,6 @@ export const codes = {
 };
 
 export const monthlyRun = (month: '07' | '08') => ({
-  employer_id: 'maple-bakery',
-  pay_frequency: 'monthly',
-  period_start: `2024-${month}-01`,
-  period_end: `2024-${month}-31`,
-  pay_date: `2024-${month}-31`,
+  ...{ employer_id: 'maple-bakery', pay_frequency: 'monthly', period_start: `2024-${month}-01` },
+  ...{ period_end: `2024-${month}-31`, pay_date: `2024-${month}-31` },
 });

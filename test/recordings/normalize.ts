@@ -26,31 +26,21 @@ const REPLACED: readonly [string, RegExp][] = [
 /** Fields whose values are always replaced. Positions get a number, as above. */
 const CURSORS = ['next_cursor'];
 const POSITIONS = ['position', 'ledger_position'];
-const MEASURED = [
-  'age_days',
-  'ms',
-  'acknowledged',
-  'p50_ms',
-  'p99_ms',
-  'slowest_ms',
-  'database_bytes',
-  'disk_free_bytes',
-];
+const MEASURED = 'age_days ms acknowledged p50_ms p99_ms slowest_ms database_bytes disk_free_bytes'.split(
+  ' ',
+);
 
 const LAYOUT = { depth: null, breakLength: 110, maxArrayLength: null, maxStringLength: null, compact: 4 };
 
 /** @param names what to replace the folder, the database and the ports of this run with */
 export function normalizer(names: readonly (readonly [string, string])[]) {
   const began = Date.now();
-  const numbers = new Map<string, number>();
-  const counts = new Map<string, number>();
+  const numbers = new Map<string, Map<string, number>>();
   const numbered = (kind: string, value: string): string => {
-    const key = `${kind} ${value}`;
-    if (!numbers.has(key)) {
-      counts.set(kind, (counts.get(kind) ?? 0) + 1);
-      numbers.set(key, counts.get(kind) as number);
-    }
-    return `<${kind} ${numbers.get(key)}>`;
+    const known = numbers.get(kind) ?? new Map<string, number>();
+    numbers.set(kind, known);
+    if (!known.has(value)) known.set(value, known.size + 1);
+    return `<${kind} ${known.get(value)}>`;
   };
   const text = (value: string): string => {
     let normal = value;
@@ -86,10 +76,7 @@ export function normalizer(names: readonly (readonly [string, string])[]) {
   };
   return {
     /** Starts counting from 1 again. */
-    beginFile(): void {
-      numbers.clear();
-      counts.clear();
-    },
+    beginFile: () => numbers.clear(),
     text,
     /** Returns a normalized text. JSON, including single lines of it, is pretty-printed. */
     output(value: string): string {

@@ -75,9 +75,7 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
   const api = `http://127.0.0.1:${apiPort}`;
   const env: Variables = {
     ...variablesFor(await databaseUrl(folder), service, keys),
-    RECEIVER_PORT: String(receiverPort),
-    API_PORT: String(apiPort),
-    LOG_LEVEL: 'warn',
+    ...{ RECEIVER_PORT: String(receiverPort), API_PORT: String(apiPort), LOG_LEVEL: 'warn' },
   };
   // The simulator only receives: the recordings post their own events, so that every instant in them is fixed.
   const nowhere = `http://127.0.0.1:${await lastingPort()}/webhooks`;
@@ -94,13 +92,10 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     recorded.push([`=== ${normalize.text(title)}`, ...shown].join('\n'));
   };
   const call = async (method: string, path: string, { body, headers }: Request = {}): Promise<Response> => {
+    const authorization = `Bearer ${keys.token}`;
+    const type = body !== undefined && { 'content-type': 'application/json' };
     const response = await fetch(api + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${keys.token}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
+      ...{ method, headers: { authorization, ...type, ...headers } },
       ...(body !== undefined && { body: textOf(body) as string }),
     });
     const text = await response.text();
@@ -122,10 +117,8 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     async http(method, path, request = {}) {
       const response = await call(method, path, request);
       const kept = ['content-type', 'etag', 'location', 'retry-after', 'www-authenticate', 'allow'];
-      const headers = kept.flatMap((name) => {
-        const value = response.headers.get(name);
-        return value === null ? [] : [`${name}: ${value}`];
-      });
+      const present = kept.filter((name) => response.headers.has(name));
+      const headers = present.map((name) => `${name}: ${response.headers.get(name)}`);
       const { show, note, body, sent = textOf(body) } = request;
       const shown = show?.(response.text) ?? response.text;
       const title = `${method} ${path}${note === undefined ? '' : ` (${note})`}`;
@@ -152,12 +145,9 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     async event(id, event) {
       const body = JSON.stringify(event);
       const timestamp = String(Math.floor(Date.now() / 1_000));
-      const headers = {
-        'content-type': 'application/json',
-        'svix-id': id,
-        'svix-timestamp': timestamp,
-        'svix-signature': sign(keys.webhookSecret, `${id}.${timestamp}.${body}`),
-      };
+      const signature = sign(keys.webhookSecret, `${id}.${timestamp}.${body}`);
+      const signed = { 'svix-id': id, 'svix-timestamp': timestamp, 'svix-signature': signature };
+      const headers = { 'content-type': 'application/json', ...signed };
       const { ok, status } = await fetch(receiver, { method: 'POST', headers, body });
       if (!ok) throw new Error(`the event ${id} got ${status}`);
     },
@@ -221,16 +211,8 @@ function withoutWidths(text: string): string {
 
 function compareWithGolden(t: Test, name: string, text: string): void {
   const file = new URL(`${name}.txt`, GOLDEN);
-  if (RECORDS) {
-    writeFileSync(file, text);
-    t.pass(`recorded ${name}`);
-    return;
-  }
-  const expected = readFileSync(file, 'utf8');
-  if (expected === text) {
-    t.pass(name);
-    return;
-  }
+  if (RECORDS) writeFileSync(file, text);
+  if (readFileSync(file, 'utf8') === text) return void t.pass(name);
   const actual = join(mkdtempSync(join(tmpdir(), 'benefits-sidecar-recorded-')), `${name}.txt`);
   writeFileSync(actual, text);
   t.fail(`the recording ${name} differs from test/recordings/golden/${name}.txt`, { diagnostic: false });

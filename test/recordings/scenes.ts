@@ -56,12 +56,10 @@ async function events(r: Recorder): Promise<void> {
 }
 
 async function censuses(r: Recorder): Promise<void> {
-  const sync = (kind: 'request' | 'complete', employerId: string) =>
-    r.event(`msg_sync_${kind}`, {
-      id: `evt_${kind}`,
-      event_type: `employee-census.sync-${kind}`,
-      data: { employer_id: employerId },
-    });
+  const sync = (kind: 'request' | 'complete', employer_id: string) => {
+    const event_type = `employee-census.sync-${kind}`;
+    return r.event(`msg_sync_${kind}`, { id: `evt_${kind}`, event_type, data: { employer_id } });
+  };
   await sync('request', 'maple-bakery');
   const inState = (state: string) => r.until('/v1/census-syncs', ({ data }) => data[0]?.state === state);
   await inState('waiting');
@@ -90,19 +88,14 @@ async function changes(r: Recorder): Promise<void> {
   const post = (kind: string, body: unknown) => r.http('POST', `${CHANGES}/${kind}`, { body });
   const delivered = () => r.until(`${CHANGES}?limit=100`, ({ data }) => data.every(hasEnded));
   await post('new-hire', hire('maple-bakery-101'));
-  await r.call('POST', `${CHANGES}/termination`, {
-    body: { employee_id: 'nobody-knows-me', termination_date: '2024-08-15' },
-  });
+  const unknown = { employee_id: 'nobody-knows-me', termination_date: '2024-08-15' };
+  await r.call('POST', `${CHANGES}/termination`, { body: unknown });
   await delivered();
   const rejected = (await r.until(`${CHANGES}?state=rejected`, ({ data }) => data.length === 1)).data[0].id;
   await r.http('GET', `${CHANGES}/${rejected}?body=true`);
   await r.http('POST', `${CHANGES}/${rejected}/cancel`, { body: { reason: 'never worked here' } });
-  const leaves = (termination_date: string) => ({
-    kind: 'termination',
-    idempotency_key: 'left-5',
-    employee_id: 'maple-bakery-005',
-    termination_date,
-  });
+  const leaving = { kind: 'termination', idempotency_key: 'left-5', employee_id: 'maple-bakery-005' };
+  const leaves = (termination_date: string) => ({ ...leaving, termination_date });
   await post('batch', ['2024-12-31', '2024-12-31', '2024-11-30', '2024-02-30'].map(leaves));
   await delivered();
   await r.http('GET', `${CHANGES}?limit=1`);
@@ -114,11 +107,8 @@ function hasEnded({ state }: { state: string }): boolean {
 
 async function settings(r: Recorder): Promise<void> {
   const policy = { effective_from: '2024-01-01', adjustments: 'decided' };
-  for (const [name, body] of [
-    ['pay-schedules/2024', monthlySchedule],
-    ['payroll-codes', codes],
-    ['payroll-policy', policy],
-  ] as const) {
+  const bodies = { 'pay-schedules/2024': monthlySchedule, 'payroll-codes': codes, 'payroll-policy': policy };
+  for (const [name, body] of Object.entries(bodies)) {
     await r.call('PUT', `${MB}/${name}`, { body });
     await r.http('GET', `${MB}/${name}`);
   }
@@ -130,9 +120,8 @@ async function runs(r: Recorder): Promise<void> {
   await r.http('POST', `${RUNS}/preview`, { body: one });
   await r.call('PUT', july, { body: monthlyRun('07') });
   const readiness = await r.http('GET', `${july}/readiness`, { show: checksOf });
-  const accept = readiness.json.checks
-    .filter(({ result }: Check) => result === 'fail')
-    .map(({ id }: Check) => id);
+  const failed = readiness.json.checks.filter(({ result }: Check) => result === 'fail');
+  const accept = failed.map(({ id }: Check) => id);
   await r.call('POST', `${july}/finalize`, {
     body: { accept, reason: 'recorded on purpose' },
     headers: { 'if-match': readiness.headers.get('etag') as string },
