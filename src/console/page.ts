@@ -1,6 +1,6 @@
 /** Declares pages and what their buttons do, and sends them. Errors are pages or messages with the API's texts. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
+import { BACKGROUND_HEADER, knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
 import type { EmployerRule } from '../api/employers.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { Clock } from '../clock.ts';
@@ -185,12 +185,16 @@ export function keyOf({ tokenId, identity }: Caller): string {
   return JSON.stringify(tokenId ?? identity);
 }
 
-/** Opens another page, or sends a part of a page and clears an earlier error message. Null leaves the page as it is. */
+/**
+ * Opens another page, or sends a part of a page and clears an earlier error message, which a part that refreshes leaves:
+ * the user has not acted on it. Null leaves the page as it is.
+ */
 export function sendResult(reply: FastifyReply, result: Html | Done | null): FastifyReply {
   if (result === null) return reply.code(204).send();
   if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
+  const isBackground = reply.request.headers[BACKGROUND_HEADER] !== undefined;
   const noMessage = html`<div id="message" hx-swap-oob="innerHTML"></div>`;
-  return sendHtml(reply, renderPart(result) + renderPart(noMessage));
+  return sendHtml(reply, renderPart(result) + (isBackground ? '' : renderPart(noMessage)));
 }
 
 function sendHtml(reply: FastifyReply, text: string): FastifyReply {

@@ -233,7 +233,7 @@ t.test('a page shows that data of its employer changed, and nothing of other emp
 });
 
 t.test('a form of an ended session is sent again once the same person has signed in', async (t) => {
-  const { signedIn, finalized, run } = await openPayroll(t);
+  const { app, signedIn, finalized, run } = await openPayroll(t);
   await finalized('r', '2026-07-17');
   const page = await signedIn({ refusals: true });
   const context = page.context();
@@ -249,6 +249,11 @@ t.test('a form of an ended session is sent again once the same person has signed
   await tab.keyboard.press('Enter');
   await tab.getByRole('heading', { name: 'You are signed in' }).waitFor();
   t.equal((await run('r')).state, 'finalized');
+  const authorization = `Bearer ${FIRST_TOKEN}`;
+  const refreshed = (headers: object) =>
+    app.inject({ url: '/runs/r/state', headers: { authorization, ...headers } });
+  t.match((await refreshed({})).body, 'id="message"');
+  t.notMatch((await refreshed({ 'x-background': '1' })).body, 'id="message"', 'the message stays');
   await page.bringToFront();
   await page.evaluate(() => dispatchEvent(new Event('focus')));
   await page.waitForURL('**/runs/r');
