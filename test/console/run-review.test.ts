@@ -1,6 +1,7 @@
 import t from 'tap';
 import { runFixes } from '../../src/console/elements/checks.ts';
 import { sentence } from '../../src/console/elements/format.ts';
+import { html, renderPart } from '../../src/console/html.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { ROLES } from '../../src/security/scopes.ts';
 import { BIWEEKLY, deduct, EMPLOYER, employ, schedule, setSchedules } from '../support/payroll.ts';
@@ -261,6 +262,12 @@ t.test(
     for (const [text, written] of Object.entries(cases)) t.equal(sentence(text), written);
   },
 );
+
+t.test('a finding about settings has days and amounts as people write them', async (t) => {
+  const { example } = runFixes({ id: 'r', employer_id: 'acme' })['pay-date-skipped'] ?? {};
+  const finding = html`<p>${example?.('2026-12-15: not run; 1 employee, 170.28 on 2026-11-30')}</p>`;
+  t.match(renderPart(finding), 'Dec 15, 2026: not run; 1 employee, $170.28 on Nov 30, 2026');
+});
 
 t.test('every link to fix a finding belongs to a check', async (t) => {
   const ids = RUN_CHECKS.map(({ id }) => id);

@@ -128,7 +128,11 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     all: links.address('/open-items', { employer_id }),
     label: 'Decide about open items',
   });
-  const settings: Fixed = { all: links.address('/settings', { employer_id }), label: 'Payroll settings' };
+  const settings: Fixed = {
+    example: (text) => html`<span>${sentence(text)}</span>`,
+    all: links.address('/settings', { employer_id }),
+    label: 'Payroll settings',
+  };
   const ofEmployer = census(links.censusPath(employer_id));
   return {
     ...LEDGER_FIXES,
