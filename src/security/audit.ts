@@ -243,8 +243,8 @@ export function makerOf(makers: ReadonlyMap<number, Made>, recordId: number): Ma
   return makers.get(recordId) ?? { by: SYSTEM, at: '', reason: null };
 }
 
-/** The actor of a record, and the head of the chain after it. */
-export type LastRecord = { by: Actor; head: string };
+/** The actor and the time of a record, and the head of the chain after it. */
+export type LastRecord = { by: Actor; at: string; head: string };
 
 /** Returns the last record of each of these actions on a resource, by action. */
 export async function lastRecordsOf(
@@ -252,33 +252,21 @@ export async function lastRecordsOf(
   resourceId: string,
   actions: readonly Action[],
 ): Promise<Map<string, LastRecord>> {
-  const rows = await db
+  const lastIds = db
     .selectFrom('audit_records')
-    .select(['action', 'record_id', 'hash', ...ACTOR_COLUMNS])
+    .select(({ fn }) => fn.max('record_id').as('record_id'))
     .where('resource_type', 'in', [...new Set(actions.map(resourceTypeOf))])
     .where('resource_id', '=', resourceId)
     .where('action', 'in', actions)
-    .orderBy('record_id')
-    .execute();
-  return new Map(rows.map((row) => [row.action, { by: actorOf(row), head: headText(row) }]));
-}
-
-/** Returns the actor and the time of the last record of an action on a resource; null without one. */
-export async function lastOf(
-  db: Db | Trx,
-  action: Action,
-  resourceId: string,
-): Promise<{ by: Actor; at: string } | null> {
-  const row = await db
+    .groupBy('action');
+  const rows = await db
     .selectFrom('audit_records')
-    .select(['recorded_at', ...ACTOR_COLUMNS])
-    .where('resource_type', '=', resourceTypeOf(action))
-    .where('resource_id', '=', resourceId)
-    .where('action', '=', action)
-    .orderBy('record_id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return row === undefined ? null : { by: actorOf(row), at: row.recorded_at };
+    .select(['action', 'record_id', 'recorded_at', 'hash', ...ACTOR_COLUMNS])
+    .where('record_id', 'in', lastIds)
+    .execute();
+  return new Map(
+    rows.map((row) => [row.action, { by: actorOf(row), at: row.recorded_at, head: headText(row) }]),
+  );
 }
 
 /** Returns the times of the last records of an action on these resources, by resource. */

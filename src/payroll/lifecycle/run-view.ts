@@ -15,7 +15,7 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { Actor, type LastRecord, lastOf, lastRecordsOf, makersOf } from '../../security/audit.ts';
+import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -225,7 +225,8 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
   const last =
     stored.state === 'open'
       ? new Map<string, LastRecord>()
-      : await lastRecordsOf(db, stored.run_id, ['run.finalize', 'run.void']);
+      : await lastRecordsOf(db, stored.run_id, ['run.finalize', 'run.void', 'run.download']);
+  const download = last.get('run.download');
   const finalized_by = last.get('run.finalize')?.by ?? null;
   const approval =
     stored.state === 'open' ? null : await approvalWith(db, frozenOutcomeOf(stored).approval_id);
@@ -247,7 +248,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     accepted_checks: [...acceptedChecks],
     void_reason: stored.void_reason,
     audit_head: last.get('run.finalize')?.head ?? null,
-    last_download: stored.state === 'open' ? null : await lastOf(db, 'run.download', stored.run_id),
+    last_download: download === undefined ? null : { by: download.by, at: download.at },
     taken_reports: await readTaken(db, stored.run_id),
   };
 }
