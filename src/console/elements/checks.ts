@@ -28,7 +28,7 @@ type Fixed = {
   label?: string;
   ofAllEmployers?: true;
 };
-type Fixes = Readonly<Partial<Record<string, Fixed>>>;
+export type Fixes = Readonly<Partial<Record<string, Fixed>>>;
 
 const events = (all?: string): Fixed => ({
   scope: 'events:read',
@@ -186,7 +186,7 @@ export function acceptedIn(form: Visit['query']): string[] {
   return Object.keys(form).flatMap((name) => (name.startsWith(ACCEPT) ? [name.slice(ACCEPT.length)] : []));
 }
 
-/** What a page for a decision shows of checks: all findings, and checkboxes to accept them. */
+/** The findings and checkboxes of checks on a page where a user accepts them. */
 export type Accepting = {
   readonly findings: ReadonlyMap<string, readonly Html[]>;
   /** The results that a user may accept; none if the user may not. */

@@ -94,6 +94,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
   }
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
   const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
+  const approval = await approvalOf(visit, run, approvals);
   const wasRejected = problem?.status === 412;
   const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
   const whatHappened = wasRejected
@@ -112,7 +113,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${totals(run, hasChanged ? reviewed : {}, visit)}
       ${await overridesOf(visit, run)}
       ${approvals.length > 0 && approvalTable(approvals)}
-      ${await confirmation(visit, run, readiness, await withReason(visit, readiness, reviewed), problem)}
+      ${await confirmation(visit, { run, readiness, approval }, await withReason(visit, readiness, reviewed), problem)}
     </div>
   `;
 }
@@ -168,14 +169,12 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
 /** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
 async function confirmation(
   visit: Visit | Act,
-  run: Run,
-  readiness: Schemas['Readiness'],
+  { run, readiness, approval }: { run: Run; readiness: Schemas['Readiness']; approval: RunApproval },
   reviewed: Visit['query'],
   problem?: ProblemDetails,
 ): Promise<Html> {
   const { ready: isReady, checks, etag } = readiness;
   const path = runPath(run.id);
-  const approval = await approvalOf(visit, run);
   const approvedBy = approverOf(approval, readiness);
   // Only the approval accepts findings of a run that needs one.
   const isAccepting = approval === null && visit.may('runs:approve');

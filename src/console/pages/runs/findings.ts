@@ -3,7 +3,7 @@ import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import type { Scope } from '../../../security/scopes.ts';
 import { attempt } from '../../api-client.ts';
-import { runFixes } from '../../elements/checks.ts';
+import { type Fixes, runFixes } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { count, withInstants } from '../../elements/format.ts';
 import { deductionLink, employeeOf, eventLink, runEmployeeLink, runPath } from '../../elements/links.ts';
@@ -31,41 +31,38 @@ export function findingsOf(run: Pick<Run, 'id'>): Html {
 /** Renders the findings of an open run that a person can accept, by check. */
 export async function openFindings(visit: Visit, run: FindingRun): Promise<Map<string, Html[]>> {
   const { findings } = await visit.api.get('/v1/payroll-runs/{run_id}/findings');
+  const fixes = runFixes(run, visit.may);
+  const textOf = (finding: Finding) => textWith(described(finding, fixes, visit), finding, run.id);
   const byCheck = Map.groupBy(findings, ({ check_id }) => check_id);
-  return new Map([...byCheck].map(([id, each]) => [id, each.map((finding) => textOf(finding, run, visit))]));
+  return new Map([...byCheck].map(([id, each]) => [id, each.map(textOf)]));
 }
 
 function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Run, visit: Visit): Html {
+  const fixes = runFixes(run, visit.may);
   return html`
     <section aria-labelledby="findings">
       <h2 id="findings">Accepted findings</h2>
       ${table(findings, { caption: 'Findings by check', captionHidden: true, stacked: true }, [
         ['Check', ({ check_id }) => titleOfCheck(check_id), 'name'],
         ['Employee', ({ employee_id }) => employee_id !== null && employeeOf(employee_id, visit)],
-        ['Finding', (finding) => described(finding, run, visit), 'wide'],
+        ['Finding', (finding) => described(finding, fixes, visit), 'wide'],
       ])}
       ${all > findings.length && html`<p class="hint">${`The first ${count(findings.length)} of ${count(all)} are shown.`}</p>`}
     </section>
   `;
 }
 
-/** Names the employee of a finding, and what was found. */
-function textOf(finding: Finding, run: FindingRun, visit: Visit): Html {
-  const { employee_id, example, ids } = finding;
-  const what = described(finding, run, visit);
+/** Names the employee of a finding, and what was found, unless that names the employee. */
+function textWith(what: Content, { employee_id, example, ids }: Finding, runId: string): Html {
   if (employee_id === null || (example !== null && example !== employee_id))
     return html`<span>${what}</span>`;
-  const employee = runEmployeeLink(run.id, employee_id);
+  const employee = runEmployeeLink(runId, employee_id);
   return ids.length === 0 ? employee : html`<span>${employee}: ${what}</span>`;
 }
 
 /** Shows the events or versions of a finding that only names its employee. */
-function described(
-  { check_id, example, employee_id, ids }: Finding,
-  run: FindingRun,
-  { may }: Visit,
-): Content {
-  const { scope, example: linked } = runFixes(run, may)[check_id] ?? {};
+function described({ check_id, example, employee_id, ids }: Finding, fixes: Fixes, { may }: Visit): Content {
+  const { scope, example: linked } = fixes[check_id] ?? {};
   if (example !== null && example !== employee_id)
     return linked !== undefined && (scope === undefined || may(scope))
       ? linked(example)

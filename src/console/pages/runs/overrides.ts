@@ -42,10 +42,10 @@ export function overridePages({ page, action }: Console): void {
     const known = overrides.find(
       (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
     );
-    const isChosen = employee_id === undefined || deduction_id !== undefined;
+    const lines = await regularLines(visit, employee_id);
     const body = html`
-      ${!isChosen && lineChoices(id, await regularLines(visit, employee_id))}
-      ${overrideForm(id, { ...visit.query, ...known }, await regularHints(visit, visit.query))}
+      ${deduction_id === undefined && lineChoices(id, lines)}
+      ${overrideForm(id, { ...visit.query, ...known }, hintsOf(lines, deduction_id))}
       ${known !== undefined && removal(id, known)}
     `;
     return { title, body };
@@ -64,7 +64,7 @@ export function overridePages({ page, action }: Console): void {
     );
     const { problem } = await attempt(call, 400, 404, 409, 422);
     if (problem === undefined) return backToLines(run_id, employee_id);
-    return overrideForm(run_id, form, await regularHints(act, form), problem);
+    return overrideForm(run_id, form, hintsOf(await regularLines(act, employee_id), deduction_id), problem);
   });
 
   action('/runs/:run_id/remove-override', 'runs:write', async ({ api, params: { run_id = '' }, query }) => {
@@ -81,8 +81,9 @@ function backToLines(runId: string, employee_id: string) {
   return { go: `${address(runPath(runId), { employee_id })}#lines` };
 }
 
-/** Returns the regular lines of an employee; none in a run that cannot be computed. */
-async function regularLines({ api }: Pick<Visit, 'api'>, employee_id: string): Promise<readonly Line[]> {
+/** Returns the regular lines of an employee; none without an employee, or in a run that cannot be computed. */
+async function regularLines({ api }: Pick<Visit, 'api'>, employee_id = ''): Promise<readonly Line[]> {
+  if (employee_id === '') return [];
   const list = { employee_id, kind: 'regular', limit: LINES_OF_PAYCHECK };
   const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 400, 422);
   return data?.data ?? [];
@@ -105,12 +106,7 @@ function lineChoices(runId: string, lines: readonly Line[]): Html | null {
 }
 
 /** Returns the amounts that the paycheck has now, as hints of the fields; empty without a line of the deduction. */
-async function regularHints(
-  { api }: Pick<Visit, 'api'>,
-  { employee_id, deduction_id }: Visit['query'],
-): Promise<Readonly<Record<string, string>>> {
-  if (employee_id === undefined) return {};
-  const lines = await regularLines({ api }, employee_id);
+function hintsOf(lines: readonly Line[], deduction_id: string | undefined): Readonly<Record<string, string>> {
   const line = lines.find((candidate) => candidate.deduction_id === deduction_id);
   if (line === undefined) return {};
   const hintOf = (amount: string | null) => `${money(amount)} in the run now.`;

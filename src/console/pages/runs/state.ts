@@ -142,13 +142,14 @@ function listed(ids: readonly string[] | null): string | null {
 /** The approval of finalizing a run. Null if none is required. */
 export type RunApproval = Schemas['PayrollRunApproval'] | 'missing' | null;
 
-/** Returns the approval of a run's present lines. */
+/** Returns the approval of a run's present lines. `known`: the approvals of the run, if they have been read. */
 export async function approvalOf(
   visit: Visit,
   run: Pick<Schemas['PayrollRun'], 'state' | 'employer_id' | 'etag'>,
+  known?: readonly Schemas['PayrollRunApproval'][],
 ): Promise<RunApproval> {
   if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
-  const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
+  const approvals = known ?? (await visit.api.get('/v1/payroll-runs/{run_id}/approvals')).approvals;
   return approvals.find(({ action, etag }) => action === 'finalize' && etag === run.etag) ?? 'missing';
 }
 
