@@ -28,7 +28,7 @@ const NOT_TAKEN = 100;
 const LARGE = employerId(0);
 const OPEN = `${LARGE}-biweekly-${payDate(FINALIZED_RUNS)}`;
 const FINALIZED = runId(0, FINALIZED_RUNS - 1);
-/** How long somebody reads a page. The library's default closes idle database connections sooner. */
+/** The time between two requests of a reader. The database library closes idle connections sooner by default. */
 const READING_MS = 11_000;
 /** Connections of a browser to one host. */
 const BROWSER_CONNECTIONS = 6;
@@ -230,8 +230,8 @@ async function firstComputation(browser: Browser, client: Client, idle: readonly
       isComputed = true;
       firstMs = Math.max(firstMs, ms);
     });
-    const median = idle.find((timing) => timing.path === path)?.middle ?? 0;
-    const excess = async () => ({ path, ms: (await browser.open(path)) - median });
+    const middle = idle.find((timing) => timing.path === path)?.middle ?? 0;
+    const excess = async () => ({ path, ms: (await browser.open(path)) - middle });
     const slower = (one: typeof worst, other: typeof worst) => (one.ms > other.ms ? one : other);
     let requests = 0;
     for (; !isComputed; requests += 1) worst = slower(await excess(), worst);

@@ -20,7 +20,7 @@ export type ChangeFilter = {
   viewer?: ChangeViewer | null;
   state?: RequestState | undefined;
   employeeId?: string | undefined;
-  /** Only changes of this employer: of an employee who moved, those reported by it or while the employee belonged to it. */
+  /** Only changes of employees of this employer. If an employee moved, only changes that the employer may see. */
   ofEmployer?: ChangeViewer | null;
   kind?: ChangeKind | undefined;
   from?: string | undefined;
@@ -92,7 +92,7 @@ async function visibleChanges<C extends Reported>(
   );
 }
 
-/** Returns the changes that an employer sees of employees who moved, and all of its other employees. */
+/** Returns the changes of an employer's employees. If an employee moved, only changes that the employer may see. */
 async function changesOf<C extends Reported>(
   db: Db,
   changes: readonly C[],
@@ -182,8 +182,8 @@ export async function undeliveredTerminations(
 export type UndeliveredChanges = { waiting: number; rejected: number };
 
 /**
- * Returns these numbers by employer, without employers that have none: the changes that `listChanges` lists as `ofEmployer`.
- * `employers`: null for all.
+ * Counts the changes that `listChanges` lists as `ofEmployer`, by employer, without employers that have none. `employers`: null
+ * for all.
  */
 export async function undeliveredChanges(
   db: Db,
@@ -209,12 +209,9 @@ export async function undeliveredChanges(
     .execute();
   const totals = new Map<string, UndeliveredChanges>();
   const add = (employerId: string, state: RequestState, number: number): void => {
-    const { waiting, rejected } = totals.get(employerId) ?? { waiting: 0, rejected: 0 };
-    const isRejected = state === 'rejected';
-    totals.set(employerId, {
-      waiting: waiting + (isRejected ? 0 : number),
-      rejected: rejected + (isRejected ? number : 0),
-    });
+    const total = totals.get(employerId) ?? { waiting: 0, rejected: 0 };
+    total[state === 'rejected' ? 'rejected' : 'waiting'] += number;
+    totals.set(employerId, total);
   };
   for (const { employer_id, state, changes: number } of counts) add(employer_id, state, Number(number));
   for (const [employerId, reported] of Map.groupBy(ofMoved, ({ employer_id }) => employer_id))

@@ -207,7 +207,7 @@ t.test('a page whose stream is rejected retries less and less often', async (t) 
   let asked = 0;
   // On a busy machine seconds pass between two steps, so only `runFor` moves the page's clock.
   await page.clock.install({ time: 0 });
-  // Later than the clock, which runs until here.
+  // The clock runs until here, and pausing it at an earlier time fails.
   await page.clock.pauseAt(3_600_000);
   await page.route('**/live', async (route) => {
     asked += 1;

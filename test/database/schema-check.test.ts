@@ -14,7 +14,7 @@ async function alter(db: Db, ...statements: string[]): Promise<void> {
 const INDEX = 'create unique index one_more on deductions (employee_id)';
 const COLUMN = 'alter table sessions add column more text';
 
-/** What is found, and the statements that cause it. */
+/** The statements that cause each difference. */
 type Alterations = Record<string, string | string[]>;
 
 const ON_SQLITE: Alterations = {

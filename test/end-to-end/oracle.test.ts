@@ -23,7 +23,7 @@ const OF_ENGINE = {
   },
 };
 
-/** What the oracle finds, and the statement that causes it. */
+/** The statement that causes each finding of the oracle. */
 const SPOILT = {
   'differs from the events':
     "update deduction_versions set member_contribution = '0' where position = (select max(position) from deduction_versions)",

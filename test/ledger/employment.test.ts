@@ -66,7 +66,7 @@ function read(text: string): Report {
   return on(String(dayOf(received)), stated[what as string] as Given);
 }
 
-/** Tests that reports give what stands after the arrow, by rule. */
+/** Tests the result after the arrow of the reports before it, by rule. */
 function assertRules(
   rules: Record<string, string>,
   shown: (employment: Employment, expected: string) => string,

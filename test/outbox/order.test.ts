@@ -33,7 +33,7 @@ const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(tr
 
 const KIND_OF: Record<string, RequestKind> = { hire: 'new-hire', raise: 'compensation-change' };
 
-/** Changes of one employee, of which `!` marks a rejected one, and actions → what is sent; how the changes end. */
+/** Changes of one employee (`!`: rejected) and actions → the changes sent; the states in which all end. */
 const RULES = {
   "a rejected new hire blocks the employee's later changes":
     'hire!, move, send, raise, send → hire; hire holds others, move pending, raise pending',

@@ -146,7 +146,7 @@ async function fillCensus(db: Db): Promise<void> {
   }
 }
 
-/** What only runs in progress write: a computation, and rows left by a process that died while finalizing. */
+/** Writes the rows of runs in progress: a computation, and rows left by a process that died while finalizing. */
 async function fillRuns(db: Db): Promise<void> {
   await finalizedOn(db, '2026-07-31');
   const result = {

@@ -108,7 +108,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         state: Type.Optional(field.oneOf(STATES)),
         employee_id: idFilter('Only results for this employee.'),
         employer_id: idFilter(
-          'Only changes of employees of this employer. Of an employee who moved, only those that name it or were reported while the employee belonged to it.',
+          'Only changes of employees of this employer. If an employee moved, only changes that name the employer or were reported while the employee belonged to it.',
         ),
         kind: Type.Optional(field.oneOf(CHANGE_KINDS)),
         from: instant('Only changes accepted at or after this time.'),

@@ -15,7 +15,7 @@ export type Field = {
   readonly hint?: Content;
   readonly value: string;
   readonly problems?: readonly Problem[];
-  /** What a value must be, where the rule of the API is about its JSON. */
+  /** Replaces a rule of the API that is about the JSON of the value. */
   readonly rule?: string;
   readonly required?: boolean;
   /** `datetime-local` is UTC. The page's script shows it, and sends it, from the local time. */

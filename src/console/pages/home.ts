@@ -132,7 +132,7 @@ function sharedChecks(all: readonly Payroll[], { query }: Visit): Html | null {
   `;
 }
 
-/** Returns the failed checks of a payroll that nobody has accepted. The approval of a ready one accepts its failed checks. */
+/** Returns the failed checks of a payroll that are not accepted. The approval of a ready payroll accepts its failed checks. */
 function failedOf({ state: now, computation }: Payroll) {
   return now === 'ready' ? [] : (computation?.failed ?? []);
 }
@@ -153,7 +153,7 @@ function startAll(payrolls: number): Html | null {
 
 function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
   const firstOf = new Map(payrolls.toReversed().map((payroll) => [payroll.employer_id, payroll]));
-  // What concerns the whole employer is listed once.
+  // Problems of the whole employer are listed once.
   const isFirst = (payroll: Payroll) => firstOf.get(payroll.employer_id) === payroll;
   const rowId = ({ id }: Payroll) => `payroll-${encodeURIComponent(id)}`;
   return table(payrolls, { caption: 'Payrolls by pay date', stacked: true, captionHidden: true, rowId }, [
@@ -175,14 +175,14 @@ function payrollTable(payrolls: readonly Payroll[], visit: Visit): Html {
   ]);
 }
 
-/** `acme, biweekly, north`. */
-function scheduleOf({ employer_id, pay_frequency, pay_group }: Payroll): string {
-  return [employer_id, pay_frequency, pay_group].filter((part) => part !== null).join(', ');
+/** `biweekly, north`. */
+function scheduleOf({ pay_frequency, pay_group }: Payroll): string {
+  return [pay_frequency, pay_group].filter((part) => part !== null).join(', ');
 }
 
-function nameOf({ employer_id, pay_frequency, pay_group }: Payroll): Html {
-  const schedule = [pay_frequency, pay_group].filter((part) => part !== null).join(', ');
-  return withNote(html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`, schedule);
+function nameOf(payroll: Payroll): Html {
+  const { employer_id } = payroll;
+  return withNote(html`<a href=${address('/runs', { employer_id })}>${employer_id}</a>`, scheduleOf(payroll));
 }
 
 /** Renders the state of a payroll, and when its run was computed last. */
@@ -268,7 +268,7 @@ function stepsOf(payroll: Payroll, isFirst: boolean): Html[] {
   return due.map((what) => html`<li><a href=${STEPS[what][1](payroll)}>${STEPS[what][0]}</a></li>`);
 }
 
-/** Lists, folded, the pay schedules that end soon but have a pay date after the one that is due. */
+/** Lists the pay schedules that end soon after the pay date that is due, folded. */
 function endingSchedules(all: readonly Payroll[]): Html | null {
   const ending = all.filter(
     ({ missing, next_pay_date }) => missing.includes('next_pay_dates') && next_pay_date !== null,
@@ -279,7 +279,7 @@ function endingSchedules(all: readonly Payroll[]): Html | null {
   return html`
     <details id="ending">
       <summary>${`${counted(ending.length, 'pay schedule')} ${ending.length === 1 ? 'ends' : 'end'} within 60 days`}</summary>
-      <ul>${ending.map((payroll) => html`<li>${scheduleOf(payroll)}: <a href=${path(payroll)}>${label}</a>${endOf(payroll)}</li>`)}</ul>
+      <ul>${ending.map((payroll) => html`<li>${`${payroll.employer_id}, ${scheduleOf(payroll)}: `}<a href=${path(payroll)}>${label}</a>${endOf(payroll)}</li>`)}</ul>
     </details>
   `;
 }

@@ -189,7 +189,7 @@ test('an item with an employer amount only is taken or held', async (t, db) => {
   t.match(await briefs(db, { state: 'take' }), ['opening o2 0.00 take']);
 });
 
-/** What is refused, its field, the beginning of the rule → the fields of the decision on arrears or an adjustment. */
+/** The refusal, its field and the beginning of its rule → the fields of the decision on arrears or an adjustment. */
 const REFUSED: Record<string, Partial<RequestedDecision> & { kind?: ShownItem['kind'] }> = {
   'a part above what is outstanding: amount must be from 0.01 to 4.00': { action: 'take', amount: '4.01' },
   'a part of nothing: amount must be from 0.01': { action: 'take', amount: '0' },
