@@ -9,6 +9,9 @@ import { peopleOf } from './people.ts';
 const OVERRIDES = "select run_id || '/' || employee_id || '/' || deduction_id as id from run_overrides";
 const DECISIONS = "select employer_id || '/' || decision_id as id from item_decisions";
 
+/** The clocks of two sidecars differ by up to 30 hours. */
+const CLOCKS_APART_DAYS = 2;
+
 export const DECISIONS_ABOUT_ITEMS: Feature = {
   plan(simulation) {
     const { world, days } = simulation;
@@ -67,6 +70,7 @@ export async function regularLines(
 
 type Item = {
   id: string;
+  age_days: number;
   kind: string;
   run_id: string | null;
   opening_item_id: string | null;
@@ -86,7 +90,10 @@ export async function listItems(simulation: Simulation, employerId: string): Pro
 /** Decides about one open item as it was reviewed, or holds an employee. */
 async function decide(simulation: Simulation, employerId: string, draw: Random): Promise<void> {
   const { machine, time } = simulation;
-  const items = await listItems(simulation, employerId);
+  // A second sidecar may list items of a day that the sidecar that decides has not reached.
+  const items = (await listItems(simulation, employerId)).filter(
+    ({ age_days }) => age_days > CLOCKS_APART_DAYS,
+  );
   const item = items[Math.floor(draw() * items.length)];
   if (item === undefined) return;
   const decisions = decisionsAbout(item, items, draw, dayOf(time.now() + machine.skewMs));
