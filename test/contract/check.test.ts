@@ -16,7 +16,11 @@ const resources: [string, Checker<unknown>, object][] = [
   ['newHire', newHire, { ...samples.newHire, ssn: '1', phone_number: '1', termination_date: '2026-01-01' }],
   ['termination', termination, samples.termination],
   ['compensationChange', compensationChange, { ...samples.compensationChange, pay_rate: samples.payRate }],
-  ['deduction', deduction, { ...samples.deduction, effective_end: null, coverage_type: null }],
+  [
+    'deduction',
+    deduction,
+    { ...samples.deduction, effective_end: null, coverage_type: null, description: null },
+  ],
   ['envelope', envelope, { ...samples.envelope, created_at: null, id: null }],
   ['syncData', syncData, samples.syncData],
 ];

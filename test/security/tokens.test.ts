@@ -159,7 +159,10 @@ test('a scope stored by a later release is ignored', async (t, { db }) => {
 
 test('an invalid token request is rejected and creates no token', async (t, { db }) => {
   const refusals: Record<string, [Partial<NewToken>, RegExp]> = {
-    'an unknown scope': [{ scopes: ['ledger:write'] }, /unknown scope ledger:write: .*runs:write.* all$/],
+    'an unknown scope': [
+      { scopes: ['ledger:read', 'ledger:write'] },
+      /unknown scope ledger:write: .*runs:write.* all$/,
+    ],
     'no scope': [{ scopes: [] }, /needs a scope: .*ledger:read/],
     'two scopes in one': [{ scopes: ['ledger:read runs:read'] }, /unknown scope/],
     'an expiry that has passed': [{ expiresAt: NOW }, /2026-01-31T09:30:00.000Z/],
