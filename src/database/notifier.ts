@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
+import { KEPT_ALIVE } from './postgres.ts';
 import type { Db } from './tables.ts';
 
 /** Wakes an idle loop. A notification while the loop is busy is remembered. */
@@ -64,8 +65,8 @@ async function listen(
   signal: AbortSignal,
 ): Promise<void> {
   const { Client } = await import('pg');
-  const limits = { keepAlive: true, connectionTimeoutMillis: 3_000 };
-  const client = new Client({ connectionString: databaseUrl, ...limits });
+  const options = { ...KEPT_ALIVE, connectionTimeoutMillis: 3_000 };
+  const client = new Client({ connectionString: databaseUrl, ...options });
   const ended = new Promise<void>((resolve, reject) => {
     client.on('end', resolve).on('error', reject);
   });

@@ -24,6 +24,12 @@ const CONNECTIONS = 10;
  * statements. The library's default of 10 s is less than people read a page.
  */
 const IDLE_MS = 10 * 60_000;
+/**
+ * Options of a connection that may be idle. Load balancers and firewalls forget a silent connection, some after four minutes
+ * (Azure) or six (AWS), without telling either side; the next query on it would wait until `SILENT_MS`. Linux alone would
+ * first probe after two hours.
+ */
+export const KEPT_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
 /** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */
 const CONNECT_WITHIN_MS = 3_000;
 /** A query without a response for so long is lost. Longer than any limit below; the provider still gets its 503. */
@@ -73,7 +79,7 @@ async function createPool(databaseUrl: string): Promise<Pool> {
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
     idleTimeoutMillis: IDLE_MS,
     query_timeout: SILENT_MS,
-    keepAlive: true,
+    ...KEPT_ALIVE,
     types: {
       // Positions, counts and seqs are far below 2^53; the library would return them as text.
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>

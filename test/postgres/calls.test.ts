@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { type LoopName, listenForWakes, wakeSidecars } from '../../src/database/notifier.ts';
 import { open } from '../database/scratch.ts';
@@ -72,6 +74,32 @@ t.test('listening stops on request, even while the server is down', async (t) =>
   stop.abort();
   await eventually('hearing has ended', () => hasEnded, true, STOPS_WITHIN_MS);
 });
+
+/**
+ * The number of open connections to this address that the system probes within a minute. Linux writes the time in
+ * hundredths of a second, after `02` for a probe of an idle connection.
+ */
+function probedConnections(url: string): number {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, '0');
+  const connections = readFileSync('/proc/self/net/tcp', 'utf8').split('\n');
+  return connections.filter((line) => {
+    const [, , remote, , , timer] = line.trim().split(/\s+/);
+    const [kind, left] = timer?.split(':') ?? [];
+    return remote?.endsWith(`:${port}`) && kind === '02' && Number.parseInt(left as string, 16) <= 6_000;
+  }).length;
+}
+
+const { platform } = process;
+t.test(
+  'idle connections are probed before a firewall forgets them',
+  { skip: platform !== 'linux' },
+  async (t) => {
+    const url = await newDatabaseUrl(t);
+    await hearing(t, url);
+    await sql`select 1`.execute(open(t, url));
+    await eventually('the listener and the pool are probed', () => probedConnections(url), 2);
+  },
+);
 
 t.test('on SQLite there are no other sidecars to notify', async (t) => {
   const url = `sqlite:${t.testdir()}/sidecar.db`;
