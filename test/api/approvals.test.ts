@@ -64,7 +64,9 @@ onEitherEngine('a run is finalized by a person after another person approved its
   t.match(await finalize('program'), MISSING, 'a token without a person');
   const { status, json } = await finalize('ann');
   t.equal(status, 200);
-  t.match(json, { approval_id: approval.id, approved_by: approval.approved_by, accepted_by: null });
+  const finalized_by = { kind: 'token', name: 'token 1', acting_user: null, issuer: null };
+  const approved = { approval_id: approval.id, approved_by: approval.approved_by };
+  t.match(json, { ...approved, accepted_by: null, finalized_by, voided_by: null }, 'it shows who did what');
   t.strictSame((await get('/r/approvals')).json.approvals, [approval]);
   t.match((await get('/r/verify')).json, { identical: true });
   const url = '/v1/audit?resource_type=run&resource_id=r&order=oldest_first';
@@ -146,7 +148,8 @@ onEitherEngine('voiding needs its own approval', async (t) => {
   t.equal((await approveVoid('bob')).status, 201);
   t.match(await voidRun('bob'), MISSING);
   t.match(await voidRun('program'), MISSING);
-  t.equal((await voidRun('ann')).status, 200);
+  const voided = { status: 200, json: { voided_by: { kind: 'token', name: 'token 1' } } };
+  t.match(await voidRun('ann'), voided, 'it shows who voided it');
 });
 
 onEitherEngine('only a person approves, and a forged name of a user is no person', async (t) => {

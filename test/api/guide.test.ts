@@ -10,20 +10,8 @@ import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { loadFixtures } from '../../src/simulator/events.ts';
-import { environment, here } from '../cli/harness.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import {
-  daysAfter,
-  employment,
-  event,
-  finalized,
-  LATELY,
-  learn,
-  linesOf,
-  send,
-  taken,
-} from '../support/payroll.ts';
 import type { Variables } from '../support/settings.ts';
 import { type Stage, setStage } from '../support/stage.ts';
 import { deliver } from './deliver.ts';
@@ -185,92 +173,4 @@ onEitherEngine('the page on open items can be followed after it', async (t) => {
 
 onEitherEngine('the page on payroll settings can be followed', async (t) => {
   t.ok((await follow(t, ['payroll-settings.md'])) >= 1);
-});
-
-/** Returns the requests and commands of a section, in their order. */
-function commandsOf(page: string, heading: string): string[] {
-  const text = readFileSync(join(ROOT, page), 'utf8');
-  const section = text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-  const commands = section.matchAll(/^```sh\n(.*?)^```$|^ +(benefits-sidecar [^\n]*)$/gms);
-  return [...commands].map(([, block, line]) => block ?? line ?? '');
-}
-
-const LEAVER = 'harbor-clinic-003';
-
-/** An employee of harbor-clinic who pays 130.00 with each biweekly paycheck. `follow` runs a command of the docs. */
-async function paidEmployee(t: Test) {
-  // This empties the folder of the database, so it precedes the start.
-  const variablesOfCommands = environment(t);
-  const { call, db, url, tokenWith } = await start(t, { now: () => new Date(LATELY) });
-  const env = { ...variablesOfCommands, DATABASE_URL: url };
-  const variables = { API: '', TOKEN: await tokenWith('runs:read', 'runs:write') };
-  await learn(db, employment(LEAVER, { employer_id: 'harbor-clinic' }));
-  const terms = { employee_id: LEAVER, period: 'biweekly', member_contribution: '130.00' } as const;
-  await send(db, event('a', '2026-01-01', terms));
-  const runOf = (payDate: string) => `hc-${payDate}`;
-  return {
-    db,
-    async follow(command: string): Promise<void> {
-      if (command.startsWith('curl')) {
-        const { status, text } = await call(requestOf(words(command, variables)));
-        t.ok(status < 300, `${command}: ${text}`);
-        return;
-      }
-      const [, ...argv] = words(command, variables);
-      const { code, stderr } = await here(t, env, argv);
-      t.equal(code, 0, `${command}: ${stderr}`);
-    },
-    async pay(payDate: string): Promise<string[]> {
-      const period = { period_start: daysAfter(payDate, -14), period_end: daysAfter(payDate, -1) };
-      const fields = { employer_id: 'harbor-clinic', pay_frequency: 'biweekly', pay_date: payDate } as const;
-      await finalized(db, runOf(payDate), { ...fields, ...period });
-      return (await linesOf(db, runOf(payDate))).map(({ kind, member_amount }) => `${kind} ${member_amount}`);
-    },
-    async outstanding(): Promise<string[]> {
-      const { json } = await call({ url: `/v1/employees/${LEAVER}/open-items` });
-      return json.data.map((item: Record<string, string>) => item.outstanding_member_amount);
-    },
-    unpaid: (payDate: string, line: { kind?: string; amount: string }) =>
-      taken(db, runOf(payDate), { employee_id: LEAVER, ...line }),
-  };
-}
-
-const LEAVE = ['2026-07-17', '2026-07-31', '2026-08-14', '2026-08-28', '2026-09-11', '2026-09-25'];
-
-onEitherEngine('the recipe of a leave takes twice the regular amount until all is caught up', async (t) => {
-  const { follow, pay, outstanding } = await paidEmployee(t);
-  const commands = commandsOf('docs/open-items.md', 'Recipe: a leave of absence');
-  t.equal(commands.length, 4);
-  const [hold, unpaid, limit, take] = commands as [string, string, string, string];
-  await follow(hold);
-  for (const payDate of LEAVE) {
-    t.strictSame(await pay(payDate), ['regular 130.00'], payDate);
-    await follow(unpaid.replace(LEAVE[0] as string, payDate));
-  }
-  t.strictSame(await outstanding(), Array(LEAVE.length).fill('130.00'));
-  await follow(limit);
-  await follow(take);
-  for (const place of LEAVE.keys())
-    t.strictSame(await pay(daysAfter('2026-10-09', 14 * place)), ['regular 130.00', 'arrears 130.00']);
-  t.strictSame(await outstanding(), []);
-  t.strictSame(await pay('2027-01-01'), ['regular 130.00'], 'the regular amount again');
-});
-
-onEitherEngine('the recipe of a leaver leaves nothing outstanding', async (t) => {
-  const { db, follow, pay, outstanding, unpaid } = await paidEmployee(t);
-  const commands = commandsOf('docs/open-items.md', 'Recipe: a leaver');
-  t.equal(commands.length, 2);
-  const [take, writeOff] = commands as [string, string];
-  for (const payDate of LEAVE.slice(0, 2)) {
-    await pay(payDate);
-    await unpaid(payDate, { amount: '0.00' });
-  }
-  await learn(db, employment(LEAVER, { employer_id: 'harbor-clinic', termination_date: '2026-08-10' }));
-  await follow(take);
-  t.strictSame(await pay('2026-08-14'), ['regular 130.00', 'arrears 130.00', 'arrears 130.00']);
-  t.strictSame(await outstanding(), []);
-  await unpaid('2026-08-14', { kind: 'regular', amount: '40.00' });
-  t.strictSame(await outstanding(), ['90.00']);
-  await follow(writeOff);
-  t.strictSame(await outstanding(), []);
 });

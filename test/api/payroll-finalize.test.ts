@@ -95,18 +95,6 @@ test('each finding is listed before it is accepted and afterward', async (t, wor
   t.equal(limited.json.findings[0].example, null, 'it may name another employer');
 });
 
-test('an acceptance of a check that does not exist is rejected by name', async (t, { put, post }) => {
-  await put('r');
-  const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
-  t.equal(status, 400);
-  t.match(json.errors, [
-    { path: 'accept', rule: /unknown: bogus$/ },
-    { path: 'reason', rule: 'is required to accept findings' },
-  ]);
-  const unnamed = await post('/r/finalize', { accept: [''], reason: 'the bank waits' });
-  t.equal(unnamed.status, 400, 'an empty name is of no check either');
-});
-
 test('a 412 on an acceptance has the ETag that the next attempt can use', async (t, { put, post, db }) => {
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
@@ -129,17 +117,6 @@ test('accepting a finding needs runs:approve, and finalizing does not', async (t
   const refused = await finalize('r', { accept: ['overlap'], reason: 'both are confirmed' });
   t.match(refused, { status: 403, json: { detail: /scope runs:approve/ } });
   t.equal((await finalize('next', { accept: [] })).status, 200);
-});
-
-test('open runs have readiness, other runs have verification', async (t, { put, post, get }) => {
-  await put('r');
-  const early = await get('/r/verify');
-  t.equal(early.status, 409);
-  t.match(early.json.detail, /is open/);
-  await post('/r/finalize');
-  const late = await get('/r/readiness');
-  t.equal(late.status, 409);
-  t.match(late.json.detail, /is finalized/);
 });
 
 test('a run finalized by rules that this release lacks cannot be verified', async (t, world) => {

@@ -59,20 +59,6 @@ onEitherEngine('a token lists its own sessions, newest first, page by page', asy
   t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
 });
 
-onEitherEngine('an ended session is rejected from its next request on', async (t) => {
-  const running = await start(t);
-  const { call, tokenWith } = running;
-  const token = await tokenWith('events:read');
-  const ended = await begin(running, token);
-  const kept = await begin(running, token, atMinute(-1));
-  const [id] = await idsOf(running, token);
-  const url = `/v1/sessions/${id}`;
-  t.equal((await call(inSession(kept, { method: 'DELETE', url }))).status, 204);
-  t.equal((await call(inSession(ended, { url: '/v1/events' }))).status, 401);
-  t.equal((await call(inSession(kept, { url: '/v1/events' }))).status, 200);
-  t.equal((await call({ method: 'DELETE', url, token })).status, 404, 'it has already ended');
-});
-
 onEitherEngine('a user never sees or ends sessions that a different token began', async (t) => {
   const running = await start(t);
   const { call, tokenWith } = running;

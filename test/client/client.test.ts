@@ -4,51 +4,21 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import {
-  type Client,
-  type ClientOptions,
-  createClient,
-  type Problem,
-  type Schemas,
-} from '../../src/client.ts';
-import { loadFixtures } from '../../src/testing.ts';
+import { type Client, createClient, type Problem, type Schemas } from '../../src/client.ts';
 import { referenceDocument, sha256 } from '../../tools/client-types/reference.ts';
-import { deliver } from '../api/deliver.ts';
-import { FIRST_TOKEN, NOW, type Running, start } from '../api/start.ts';
+import { FIRST_TOKEN, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';
 
-async function clientOf(t: Test, more: Partial<ClientOptions> = {}): Promise<Running & { client: Client }> {
-  const running = await start(t);
-  const baseUrl = await running.app.listen({ host: '127.0.0.1', port: 0 });
-  return { ...running, client: createClient({ baseUrl, token: FIRST_TOKEN, ...more }) };
+async function clientOf(t: Test): Promise<Client> {
+  const { app } = await start(t);
+  const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
+  return createClient({ baseUrl, token: FIRST_TOKEN });
 }
 
 const census = { organization, employees: [person('maple-bakery-001')] } as unknown as Schemas['Census'];
 
-t.test('a list takes parameters and is read page by page', async (t) => {
-  const { client, db } = await clientOf(t);
-  const events = loadFixtures().map(({ id, body }) => ({
-    eventId: id,
-    body: Buffer.from(JSON.stringify(body)),
-  }));
-  await deliver(db, events, NOW.toISOString());
-  const deductions: Schemas['Deduction'][] = [];
-  let cursor: string | undefined;
-  do {
-    const query = { limit: 3, matched: false, ...(cursor && { cursor }) };
-    const { data, error } = await client.GET('/v1/deductions', { params: { query } });
-    if (error) throw new Error(error.detail);
-    t.ok(data.data.length <= 3);
-    deductions.push(...data.data);
-    cursor = data.next_cursor ?? undefined;
-  } while (cursor);
-  t.equal(deductions.length, 8);
-  const life: Schemas['Deduction'] | undefined = deductions.find(({ id }) => id === 'ded_fixture_life');
-  t.match(life, { employee_id: 'harbor-clinic-002', line_of_coverage: 'life', member_contribution: '9.00' });
-});
-
 t.test('a rejected request returns a problem and does not throw', async (t) => {
-  const { client } = await clientOf(t);
+  const client = await clientOf(t);
   const { data, error, response } = await client.GET('/v1/deductions/{deduction_id}', {
     params: { path: { deduction_id: 'a/b c?é' } },
   });
@@ -64,16 +34,13 @@ t.test('a rejected request returns a problem and does not throw', async (t) => {
   t.match(broken.error, { status: 422, errors: [{ path: 'employees', rule: String }] });
 });
 
-t.test('a wrong token returns a problem, and a missing response throws', async (t) => {
-  const { client } = await clientOf(t, { token: 'another-token-of-the-same-length-0123' });
-  const { error } = await client.GET('/v1/readiness');
-  t.match(error, { type: 'urn:benefits-sidecar:problem:unauthorized', status: 401 });
+t.test('a missing response throws', async (t) => {
   const nowhere = createClient({ baseUrl: 'http://127.0.0.1:1', token: FIRST_TOKEN });
   await t.rejects(nowhere.GET('/v1/readiness'), TypeError);
 });
 
 t.test('a body is sent as JSON, or as text with its content type', async (t) => {
-  const { client } = await clientOf(t);
+  const client = await clientOf(t);
   const params = { path: { employer_id: 'maple-bakery' } };
   const put = await client.PUT('/v1/employers/{employer_id}/census', { params, body: census });
   t.match(put.data, { employees: 1 });
@@ -84,56 +51,6 @@ t.test('a body is sent as JSON, or as text with its content type', async (t) => 
   });
   const rules = validated.error?.errors ?? validated.data;
   t.match(JSON.stringify(rules), 'employees[0].last_name', 'it was parsed as CSV');
-});
-
-t.test('an operation with several types returns JSON unless another is requested', async (t) => {
-  const { client } = await clientOf(t);
-  await client.PUT('/v1/employers/{employer_id}/census', {
-    params: { path: { employer_id: 'maple-bakery' } },
-    body: census,
-  });
-  const path = { run_id: 'run-1' };
-  const body = {
-    ...({ employer_id: 'maple-bakery', pay_frequency: 'monthly' } as const),
-    ...{ period_start: '2026-01-01', period_end: '2026-01-31', pay_date: '2026-01-31' },
-    ...({ remainder: 'none', policy_reason: 'agreed' } as const),
-  };
-  const run = await client.PUT('/v1/payroll-runs/{run_id}', { params: { path }, body });
-  t.match(run, { response: { status: 201 }, data: { id: 'run-1', state: 'open' } });
-  const lines = await client.GET('/v1/payroll-runs/{run_id}/lines', { params: { path } });
-  const rows: Schemas['Line'][] | undefined = lines.data?.data;
-  t.strictSame(rows, []);
-  const { data } = await client.GET('/v1/payroll-runs/{run_id}/lines', {
-    params: { path },
-    headers: { accept: 'text/csv' },
-    parseAs: 'text',
-  });
-  const csv: string | undefined = data;
-  t.match(csv, /employee_id/);
-  const gone = await client.DELETE('/v1/payroll-runs/{run_id}', { params: { path } });
-  t.equal(gone.response.status, 204);
-  t.equal(gone.error, undefined);
-});
-
-t.test('a change is reported once under its key, and many at once as an array or as NDJSON', async (t) => {
-  const { client } = await clientOf(t);
-  const body = { employee_id: 'maple-bakery-001', termination_date: '2026-03-31' };
-  const params = { header: { 'idempotency-key': 'termination-1' } };
-  const first = await client.POST('/v1/employee-changes/termination', { params, body });
-  const again = await client.POST('/v1/employee-changes/termination', { params, body });
-  t.equal(first.response.status, 202);
-  t.type(first.data?.id, 'string');
-  t.equal(again.data?.id, first.data?.id);
-
-  const change = { kind: 'termination', ...body, idempotency_key: 'termination-1' } as const;
-  const list = await client.POST('/v1/employee-changes/batch', { body: [change] });
-  t.match(list.data?.results, [{ line: 1, status: 'repeated', change_id: first.data?.id }]);
-  const lines = await client.POST('/v1/employee-changes/batch', {
-    body: `${JSON.stringify(change)}\n`,
-    headers: { 'content-type': 'application/x-ndjson' },
-    parseAs: 'text',
-  });
-  t.match(JSON.parse(lines.data ?? ''), { line: 1, status: 'repeated' });
 });
 
 t.test('a redirect is not followed, because it would send the token elsewhere', async (t) => {
