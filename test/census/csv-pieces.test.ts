@@ -31,8 +31,6 @@ const row = (employee_id: string, fields: Record<string, string> = {}): string =
   Object.values({ ...CELLS, employee_id, ...fields }).join();
 const lines = (...rows: string[]): string => [HEADER.join(), ...rows, ''].join('\r\n');
 
-const ORGANIZATION = Buffer.from(JSON.stringify(organization));
-
 async function read(text: string | Uint8Array, separate: unknown = organization) {
   const rows: { employee: Employee; payGroup: string | null }[] = [];
   const bytes = separate === null ? null : Buffer.from(JSON.stringify(separate));
@@ -56,30 +54,6 @@ t.test('cells become the fields named by their columns, and an empty cell is an 
   t.equal(rows[0]?.employee.first_name, 'Grace "G"');
   const groups = rows.map(({ payGroup }) => payGroup);
   t.strictSame(groups, ['north', null]);
-});
-
-t.test('lines may have different line endings, which are not part of cells', async (t) => {
-  const [header, ...rows] = [
-    HEADER.join(),
-    row('e-1', { pay_group: 'north' }),
-    row('e-2', { pay_group: 'south' }),
-  ];
-  for (const [first, others] of [
-    ['\n', '\r\n'],
-    ['\r\n', '\n'],
-    ['\r', '\r'],
-    ['\r\n', '\r'],
-  ] as const) {
-    const text = Buffer.from(header + first + rows.map((each) => each + others).join(''));
-    const bytes = Array.from(text, (_, at) => text.subarray(at, at + 1));
-    const read: (string | null)[] = [];
-    const content = { format: 'csv', content: parts(...bytes), organization: ORGANIZATION } as const;
-    const { problems } = await checkCensus(content, ({ payGroup }) => {
-      read.push(payGroup);
-    });
-    t.strictSame(problems, []);
-    t.strictSame(read, ['north', 'south']);
-  }
 });
 
 t.test('a pay rate after an empty one makes the empty one invalid', async (t) => {

@@ -43,7 +43,7 @@ t.test('a row knows its place in the table', async (t) => {
   }
 });
 
-t.test('a JSON table may be an object with only the list', async (t) => {
+t.test('a JSON table is a list, or an object with only the list, given once', async (t) => {
   t.strictSame((await readAll(`{"lines": ${TEXTS.json}}`, 'json')).rows, ROWS);
   const other = await readAll(`{"lines": ${TEXTS.json}, "total": 1, "odd name": 2}`, 'json');
   const unknown = ['total', '[…]'].map((name) => `${name}: is not a field of this file`);
@@ -51,12 +51,41 @@ t.test('a JSON table may be an object with only the list', async (t) => {
   const problemsOf = {
     '{"lines": {}}': 'lines: must be an array',
     '"lines"': 'must be an array, or an object with the array lines',
-    ...{ '[': 'lines[0]: ends in the middle', '[{}': 'lines[0]: ends in the middle' },
-    ...{ '[{}]]': 'is not valid JSON near byte 4', '[{},]': 'lines[1]: is not valid JSON near byte 4' },
     '[[1],2]': 'lines[1]: must be an object',
+    '{"lines":[],"lines":[]}': 'lines: is given twice',
+    [`{${Array.from({ length: 101 }, (_, n) => `"f${n}":1`).join()}}`]: 'must have at most 100 fields',
   };
   for (const [text, problem] of Object.entries(problemsOf))
-    t.ok(described((await readAll(text, 'json')).problems).includes(problem), text);
+    t.ok(described((await readAll(text, 'json')).problems).includes(problem), problem);
+});
+
+t.test('a JSON table that breaks off or is malformed has a problem with its position', async (t) => {
+  const problemsOf = {
+    ...{ '': 'is not valid JSON', ' \n': 'is not valid JSON', [' '.repeat(2 << 20)]: 'is not valid JSON' },
+    ...{
+      '{': 'ends in the middle',
+      '[': 'lines[0]: ends in the middle',
+      '[{}': 'lines[0]: ends in the middle',
+    },
+    ...{ '[{}]]': 'is not valid JSON near byte 4', '[{},]': 'lines[1]: is not valid JSON near byte 4' },
+    ...{ '[,]': 'lines[0]: is not valid JSON near byte 1', '[{}]{}': 'is not valid JSON near byte 4' },
+    ...{ '[{} {}]': 'lines[0]: is not valid JSON near byte 4', '{1:[]}': 'is not valid JSON near byte 1' },
+    '{"lines" []}': 'is not valid JSON near byte 9',
+  };
+  for (const [text, problem] of Object.entries(problemsOf))
+    t.ok(described((await readAll(text, 'json')).problems).includes(problem), text.slice(0, 20));
+});
+
+t.test('lines of a CSV may have different line endings, which are not part of cells', async (t) => {
+  for (const [first, others] of ['\n \r\n', '\r\n \n', '\r \r', '\r\n \r'].map((ends) => ends.split(' '))) {
+    const text = `employee_id,amount${first}e,1${others}e,2${others}`;
+    const { rows, problems } = await readAll(byteByByte(text), 'csv');
+    t.strictSame(problems, []);
+    t.strictSame(
+      rows.map(({ amount }) => amount),
+      ['1', '2'],
+    );
+  }
 });
 
 t.test('null and an empty text mean absent, and other values must be texts', async (t) => {
@@ -153,6 +182,7 @@ const broken: [string, RowFormat, string | Uint8Array, string][] = [
   ['a quote that does not close', 'csv', `${CSV}"x`, 'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED)'],
   ['Latin-1 in a CSV', 'csv', Buffer.from(`${CSV}e,1,Zo\xeb\n`, 'latin1'), 'must be valid UTF-8'],
   ['a cut character at the end', 'csv', Buffer.from(`${CSV}e,1,ë`).subarray(0, -1), 'must be valid UTF-8'],
+  ['Latin-1 in JSON', 'json', Buffer.from('[{"note":"\xeb"}]', 'latin1'), 'is not valid JSON near byte 8'],
   ['Latin-1 in NDJSON', 'ndjson', Buffer.from('{"note":"\xeb"}\n', 'latin1'), 'must be valid UTF-8'],
   ['UTF-16', 'csv', Buffer.from(`\uFEFF${CSV}`, 'utf16le'), 'must be valid UTF-8'],
 ];
