@@ -1,14 +1,15 @@
-import t from 'tap';
-import { recordAll } from '../recordings/record.ts';
+import { startRecorder } from '../recordings/recorder.ts';
 import { SCENES } from '../recordings/scenes.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { onEachEngine } from '../support/engine.ts';
 
-t.test('the recordings on SQLite', (t) => recordAll(t, async (folder) => `sqlite:${folder}/sidecar.db`));
-
-t.test('the recordings on PostgreSQL', async (t) => {
-  const server = await startPostgres();
-  t.teardown(server.remove);
-  // The help of the commands opens no database.
-  const { help: _, ...scenes } = SCENES;
-  await recordAll(t, () => server.create(), scenes);
+onEachEngine('the golden files show what is recorded, on both engines', async (t, engine) => {
+  const recorder = await startRecorder(t);
+  for (const [name, scene] of Object.entries(SCENES)) {
+    // The help of the commands opens no database.
+    if (name === 'help' && engine === 'postgres') continue;
+    await t.test(name, async (t) => {
+      await scene(recorder);
+      recorder.compare(t, name);
+    });
+  }
 });

@@ -1,19 +1,17 @@
-/** Runs a sidecar and a simulator as processes, and writes down every request, command and response as text. */
+/** Writes down every request to a sidecar, every command, and their responses as text. */
 import { spawn, spawnSync } from 'node:child_process';
-import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { eventually } from '../support/eventually.ts';
-import { temporaryFolder } from '../support/memory.ts';
-import { lastingPort, makeKeys, type Variables, variablesFor } from '../support/settings.ts';
+import { MAIN } from '../support/sidecar.ts';
+import { setStage } from '../support/stage.ts';
 import { normalizer } from './normalize.ts';
 
-const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const GOLDEN = new URL('./golden/', import.meta.url);
 const RECORDS = process.env.RECORD === '1';
 /** The commands of one batch, which run at the same time. */
@@ -64,28 +62,15 @@ const OF_ENGINE = [
   ['The disk of a PostgreSQL server is not checked here.', '<disk space>'],
 ] as const;
 
-export async function startRecorder(t: Test, databaseUrl: (folder: string) => Promise<string>) {
-  const folder = temporaryFolder('recordings');
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  const keys = makeKeys();
-  const ports = [await lastingPort(), await lastingPort(), await lastingPort()] as const;
-  const [servicePort, receiverPort, apiPort] = ports;
-  const service = `http://127.0.0.1:${servicePort}`;
-  const receiver = `http://127.0.0.1:${receiverPort}/webhooks`;
-  const api = `http://127.0.0.1:${apiPort}`;
-  const env: Variables = {
-    ...variablesFor(await databaseUrl(folder), service, keys),
-    ...{ RECEIVER_PORT: String(receiverPort), API_PORT: String(apiPort), LOG_LEVEL: 'warn' },
-  };
-  // The simulator only receives: the recordings post their own events, so that every instant in them is fixed.
-  const nowhere = `http://127.0.0.1:${await lastingPort()}/webhooks`;
-  const simulator = ['simulate', '--port', String(servicePort), '--webhook-url', nowhere];
-  stayUp(t, folder, env, simulator);
-  stayUp(t, folder, env, ['serve']);
-  const { host, pathname, protocol } = new URL(env.DATABASE_URL as string);
+export async function startRecorder(t: Test) {
+  // The recordings post their own events, so that every instant in them is fixed.
+  const stage = await setStage(t, { isSubscribed: false });
+  const { folder, databaseUrl, keys, sidecar, simulator, variables } = stage;
+  const { host, pathname, protocol } = new URL(databaseUrl);
   const database = protocol === 'sqlite:' ? pathname : `${pathname.slice(1)} at ${host}`;
-  const numbers = ports.map((port) => [String(port), '<port>'] as const);
-  const normalize = normalizer([[database, '<database>'], [folder, '<folder>'], ...numbers, ...OF_ENGINE]);
+  const urls = [sidecar.receiver, sidecar.api, simulator.url];
+  const ports = urls.map((url) => [new URL(url).port, '<port>'] as const);
+  const normalize = normalizer([[database, '<database>'], [folder, '<folder>'], ...ports, ...OF_ENGINE]);
   let recorded: string[] = [];
   const write = (title: string, ...parts: string[]): void => {
     const shown = parts.map((part) => normalize.output(part).trimEnd()).filter((part) => part !== '');
@@ -94,7 +79,7 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
   const call = async (method: string, path: string, { body, headers }: Request = {}): Promise<Response> => {
     const authorization = `Bearer ${keys.token}`;
     const type = body !== undefined && { 'content-type': 'application/json' };
-    const response = await fetch(api + path, {
+    const response = await fetch(sidecar.api + path, {
       ...{ method, headers: { authorization, ...type, ...headers } },
       ...(body !== undefined && { body: textOf(body) as string }),
     });
@@ -102,11 +87,13 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     return { status: response.status, headers: response.headers, text, json: isJson && JSON.parse(text) };
   };
-  await eventually('the sidecar listens', () => call('GET', '/readyz'), { status: 200 });
-  await eventually('the simulator listens', () => fetch(`${service}/__control`), { ok: true });
-
   const run = async (...argv: string[]): Promise<Ran> => {
-    const child = start(folder, env, argv);
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
+    const child = spawn(process.execPath, [MAIN, ...argv], {
+      cwd: folder,
+      env: { PATH, NODE_COMPILE_CACHE, ...variables, LOG_LEVEL: 'warn' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const [stdout, stderr] = [readAll(child.stdout), readAll(child.stderr)];
     const [code] = await once(child, 'close');
     return { code, stdout: await stdout, stderr: await stderr };
@@ -143,13 +130,8 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
       return results.map(({ stdout }) => stdout);
     },
     async event(id, event) {
-      const body = JSON.stringify(event);
-      const timestamp = String(Math.floor(Date.now() / 1_000));
-      const signature = sign(keys.webhookSecret, `${id}.${timestamp}.${body}`);
-      const signed = { 'svix-id': id, 'svix-timestamp': timestamp, 'svix-signature': signature };
-      const headers = { 'content-type': 'application/json', ...signed };
-      const { ok, status } = await fetch(receiver, { method: 'POST', headers, body });
-      if (!ok) throw new Error(`the event ${id} got ${status}`);
+      const { status } = await stage.send({ id, body: JSON.stringify(event) });
+      if (status !== 204) throw new Error(`the event ${id} got ${status}`);
     },
     until: (path, holds) => eventually(path, async () => (await call('GET', path)).json, holds),
     file(name, content) {
@@ -163,38 +145,6 @@ export async function startRecorder(t: Test, databaseUrl: (folder: string) => Pr
     },
   };
   return recorder;
-}
-
-function start(folder: string, env: NodeJS.ProcessEnv, argv: string[]) {
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  return spawn(process.execPath, [join(PROJECT, 'src/main.ts'), ...argv], {
-    cwd: folder,
-    env: { PATH, NODE_COMPILE_CACHE, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
-
-/** Keeps a process until the test ends, and shows what it logged if the test fails. */
-function stayUp(t: Test, folder: string, env: NodeJS.ProcessEnv, argv: string[]): void {
-  const child = start(folder, env, argv);
-  let logged = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (part) => {
-      logged += part;
-    });
-  const ended = once(child, 'close');
-  process.once('exit', () => child.kill('SIGKILL'));
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-    await ended;
-    if (!t.passing()) t.comment(logged.slice(-4_000));
-  });
-}
-
-/** Signs as the Standard Webhooks specification describes. */
-function sign(secret: string, content: string): string {
-  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-  return `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
 }
 
 function textOf(body: unknown): string | undefined {

@@ -43,6 +43,8 @@ export type StageOptions = {
   keys?: Keys;
   /** False: the test starts it. */
   start?: boolean;
+  /** False: the simulator delivers nothing to it. */
+  isSubscribed?: boolean;
   /** Starts a proxy between the sidecar and the service, and returns its address. */
   before?: (serviceUrl: string) => Promise<string>;
 };
@@ -67,7 +69,8 @@ export async function setStage(t: Test, options: StageOptions = {}): Promise<Sta
       ...variables,
     });
   const first = await another();
-  simulator.subscribe(`http://127.0.0.1:${first.variables.RECEIVER_PORT}/webhooks`);
+  const receiver = `http://127.0.0.1:${first.variables.RECEIVER_PORT}/webhooks`;
+  if (options.isSubscribed !== false) simulator.subscribe(receiver);
   if (options.start !== false) await first.start();
   return {
     keys,
