@@ -5,7 +5,6 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { calendarOf } from '../../src/cli/demo/pay-dates.ts';
-import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import type { DeductionView } from '../../src/ledger/deduction-views.ts';
 import { dollars } from '../../src/money.ts';
@@ -109,12 +108,6 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   t.strictSame(readdirSync(scratch), []);
 });
 
-t.test("the demo fails with the reason when it can't create its scratch folder", async (t) => {
-  const running = start(t, '/nonexistent', '--once');
-  t.equal(await exitCodeOf(running), 1);
-  t.match(running.stderr(), /cannot create a scratch folder in \/nonexistent \(ENOENT\): set TMPDIR/);
-});
-
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
 
 t.test('whenever the demo is played, its calendars cover a year with two runs', async (t) => {
@@ -129,25 +122,4 @@ t.test('whenever the demo is played, its calendars cover a year with two runs', 
     t.ok(first.period_end >= `${today.toISOString().slice(0, 8)}01`);
   });
   fc.assert(property, { numRuns: 400 });
-});
-
-t.test('the first difference is named by its path', async (t) => {
-  const value = { a: [{ b: 1 }, { b: 2, c: null }], d: 'x' };
-  t.equal(firstDifference(structuredClone(value), value), null);
-  const cases: [found: unknown, path: string][] = [
-    [{ ...value, d: 'y' }, 'd'],
-    [{ ...value, e: 1 }, 'e'],
-    [{ d: 'x' }, 'a'],
-    [{ ...value, a: [{ b: 1 }] }, 'a[1]'],
-    [{ ...value, a: [{ b: 1 }, { b: 2, c: undefined }] }, 'a[1].c'],
-    [{ ...value, a: { 0: { b: 1 }, 1: { b: 2, c: null } } }, 'a'],
-    [null, 'all of it'],
-  ];
-  for (const [found, path] of cases) t.equal(firstDifference(found, value), path);
-});
-
-t.test('a wait that times out names what was expected and found', async (t) => {
-  const isCompleted = (seen: string[]) => seen.includes('completed');
-  const waiting = waitFor('a sync, completed', () => ['requested'], isCompleted, 1);
-  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
 });

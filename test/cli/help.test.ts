@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Argument, Command, Option } from 'commander';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { createOutput, WIDTH } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { here } from './harness.ts';
@@ -22,41 +22,40 @@ function wordsOf(example: string): string[] {
   return [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare).slice(1);
 }
 
-t.test('the help of every command describes it, its arguments and its options, in 80 columns', async (t) => {
-  const commands = walk(await createProgram(out, () => async () => {}));
-  t.ok(commands.length > 60, `${commands.length} commands`);
-  for (const [path, command] of commands) {
-    const name = path.join(' ') || 'the program';
-    const { code, stdout, stderr } = await here(t, {}, [...path, '--help']);
-    t.strictSame([code, stderr], [0, ''], name);
-    const hasCommands = command.commands.length > 0;
-    t.equal(stdout.includes('[command]'), hasCommands, `${name} lists commands if it has any`);
-    t.match(command.description(), /^[A-Z][^\n]*\.$/, `${name} has a description`);
-    const described = [...command.registeredArguments, ...command.options] as (Argument | Option)[];
-    for (const { description } of described) t.match(description, /^\S/, `${name} describes each of them`);
-    const isLong = (line: string) => line.length > WIDTH;
-    t.strictSame(stdout.split('\n').filter(isLong), [], `${name} fits`);
-  }
-});
+/** Asserts that the program parses an example and runs its command. */
+async function assertRuns(t: Test, path: readonly string[], example: string): Promise<void> {
+  const words = wordsOf(example);
+  if (words[0] === 'help') return;
+  const ran: true[] = [];
+  const program = await createProgram(out, () => async () => void ran.push(true));
+  await program.parseAsync(words, { from: 'user' });
+  t.equal(ran.length, 1, example);
+  t.strictSame(words.slice(0, path.length), path, example);
+}
 
-t.test('the help of every command shows examples that the program parses and runs', async (t) => {
-  const commands = walk(await createProgram(out, () => async () => {}));
-  for (const [path] of commands) {
-    const { stdout } = await here(t, {}, [...path, '--help']);
-    const [, shown = ''] = stdout.split('\nExamples:\n');
-    const examples = shown.trimEnd().split(/\n(?= {2}\S)/);
-    t.ok(shown !== '' && examples.length <= 3, `${path.join(' ')} has one to three examples`);
-    for (const example of examples) {
-      const ran: true[] = [];
-      const program = await createProgram(out, () => async () => void ran.push(true));
-      const words = wordsOf(example);
-      if (words[0] === 'help') continue;
-      await program.parseAsync(words, { from: 'user' });
-      t.equal(ran.length, 1, example);
-      t.strictSame(words.slice(0, path.length), path, example);
+t.test(
+  'the help of every command describes it in 80 columns, with examples that the program runs',
+  async (t) => {
+    const commands = walk(await createProgram(out, () => async () => {}));
+    t.ok(commands.length > 60, `${commands.length} commands`);
+    for (const [path, command] of commands) {
+      const name = path.join(' ') || 'the program';
+      const { code, stdout, stderr } = await here(t, {}, [...path, '--help']);
+      t.strictSame([code, stderr], [0, ''], name);
+      const hasCommands = command.commands.length > 0;
+      t.equal(stdout.includes('[command]'), hasCommands, `${name} lists commands if it has any`);
+      t.match(command.description(), /^[A-Z][^\n]*\.$/, `${name} has a description`);
+      const described = [...command.registeredArguments, ...command.options] as (Argument | Option)[];
+      for (const { description } of described) t.match(description, /^\S/, `${name} describes each of them`);
+      const isLong = (line: string) => line.length > WIDTH;
+      t.strictSame(stdout.split('\n').filter(isLong), [], `${name} fits`);
+      const [, shown = ''] = stdout.split('\nExamples:\n');
+      const examples = shown.trimEnd().split(/\n(?= {2}\S)/);
+      t.ok(shown !== '' && examples.length <= 3, `${name} has one to three examples`);
+      for (const example of examples) await assertRuns(t, path, example);
     }
-  }
-});
+  },
+);
 
 t.test('a usage error names the help of the command, and exits with 2', async (t) => {
   const ran = await here(t, {}, ['run', 'create']);

@@ -3,10 +3,9 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { parse } from 'csv-parse/sync';
 import t, { type Test } from 'tap';
-import { type Column, createOutput, printTable, WIDTH, wrapped } from '../../src/cli/output.ts';
+import { type Column, createOutput, printTable, wrapped } from '../../src/cli/output.ts';
 import { receive } from '../api/deliver.ts';
 import { EMPLOYER, employ } from '../support/payroll.ts';
-import fc from '../support/seeded.ts';
 import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 
@@ -92,29 +91,6 @@ t.test('a quoted command is never broken', async (t) => {
     '"benefits-sidecar keys rotate",',
     'then start again.',
   ]);
-});
-
-t.test('a table is wider than the terminal only by columns that are always shown', async (t) => {
-  const fit = fc.constantFrom(undefined, 1, 2, 3, 'cut' as const);
-  const column = fc.record({ fit, width: fc.nat(120) });
-  const property = fc.asyncProperty(fc.array(column, { minLength: 1, maxLength: 12 }), async (given) => {
-    const columns = given.map(
-      ({ width, fit }, index): Column<null> =>
-        fit === undefined
-          ? [`h${index}`, () => 'v'.repeat(width)]
-          : [`h${index}`, () => 'v'.repeat(width), fit],
-    );
-    const { lines } = await printed(columns, [null]);
-    const least = given.map(({ width, fit }, index) =>
-      typeof fit === 'number'
-        ? 0
-        : 2 + Math.max(`h${index}`.length, fit === 'cut' ? Math.min(width, 16) : width),
-    );
-    const most = Math.max(WIDTH, least.reduce((sum, width) => sum + width, 0) - 2);
-    return lines.every((line) => line.length <= most);
-  });
-  await fc.assert(property);
-  t.pass();
 });
 
 const LONG = `long-${'x'.repeat(90)}`;

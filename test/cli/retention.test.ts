@@ -47,7 +47,6 @@ onSqlite('retention waits while the sidecar on the file notices a wrong clock', 
   await storeClockWarning(db, 'set forward by 2 hours while the sidecar ran');
   t.match(await cli('retention --yes'), { code: 1, stderr: /may be wrong \(set forward by 2 hours/ });
   t.equal(await kept(), 'old,ignored,new');
-  t.match(await cli('retention --dry-run'), { code: 0, stdout: /event bodies +2/ });
 });
 
 onEitherEngine('a pay schedule is set from a file and shown as it was set', async (t) => {
@@ -61,16 +60,10 @@ onEitherEngine('a pay schedule is set from a file and shown as it was set', asyn
   t.match(await cli('codes show --employer e'), { code: 0, stdout: '', stderr });
 });
 
-const INVALID = {
-  'an unknown field': ['{"codes":[],"colour":1}', /payroll codes is refused.*colour/],
-  'no JSON': ['code', /c\.json is not valid JSON/],
-} as const;
-for (const [what, [content, stderr]] of Object.entries(INVALID)) {
-  onEitherEngine(`an invalid setting is rejected in one line and nothing is saved: ${what}`, async (t) => {
-    const { cli, file } = await payrollStage(t);
-    const ran = await cli(`codes put ${file('c.json', content)} --employer e`);
-    t.match(ran, { code: 1, stdout: '', stderr });
-    t.equal(ran.stderr.trimEnd().split('\n').length, 1);
-    t.match(await cli('codes show --employer e'), { stdout: '' });
-  });
-}
+onEitherEngine('an invalid setting is rejected in one line and nothing is saved', async (t) => {
+  const { cli, file } = await payrollStage(t);
+  const ran = await cli(`codes put ${file('c.json', '{"codes":[],"colour":1}')} --employer e`);
+  t.match(ran, { code: 1, stdout: '', stderr: /payroll codes is refused.*colour/ });
+  t.equal(ran.stderr.trimEnd().split('\n').length, 1);
+  t.match(await cli('codes show --employer e'), { stdout: '' });
+});

@@ -1,18 +1,17 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { signEvent } from '../../src/simulator/sign.ts';
 import { eventually } from '../support/eventually.ts';
 import { lastingPort } from '../support/settings.ts';
 import { execute, start } from './executable.ts';
-import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
+import { environment, FIXTURES, here, jsonOf, type Variables } from './harness.ts';
 
 /** Uses its own ports and an unreachable service on another machine. */
 function served(t: Parameters<typeof here>[0]): Variables {
@@ -49,32 +48,6 @@ t.test('serve runs until SIGTERM while commands work, and then exits with 0', as
   t.match(ended.stdout, /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
   t.match(ended.stdout, /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/, 'plain http in sandbox');
   t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is intact');
-});
-
-t.test('SIGINT ends serve with 0 after requests in flight are stored and acknowledged', async (t) => {
-  const env = served(t);
-  const serving = start(t, env, ['serve']);
-  const [, port] = await serving.shows(RECEIVING);
-  await serving.shows(READY);
-
-  const body = '{"id":"evt_1","event_type":"of.no.interest","data":{}}';
-  const delivery = request(`http://127.0.0.1:${port}/webhooks`, {
-    method: 'POST',
-    headers: {
-      ...signEvent(WEBHOOK_SECRET, 'msg_in_flight', new Date(), body),
-      'content-length': body.length,
-      expect: '100-continue',
-    },
-  });
-  delivery.flushHeaders();
-  await once(delivery, 'continue');
-  serving.child.kill('SIGINT');
-  await serving.shows(/"stopping"/);
-  delivery.end(body);
-  const [answer] = (await once(delivery, 'response')) as [IncomingMessage];
-  t.equal(answer.statusCode, 204);
-  t.match(await serving.ended, { code: 0, signal: null });
-  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ id: 'msg_in_flight' }]);
 });
 
 t.test('a port in use prevents the start with one line', async (t) => {
