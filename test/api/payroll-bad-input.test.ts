@@ -126,6 +126,9 @@ const CASES: Refused = {
     setting('pay-schedules/2026', {
       schedules: [{ pay_frequency: 'biweekly', pay_dates: [{ pay_date: '2026-02-30' }] }],
     }),
+  'a schedule without the date of a finalized run → 409 (final \\()': setting('pay-schedules/2026', {
+    schedules: [],
+  }),
   'no schedule → 422 body:': setting('pay-schedules/2026', undefined),
   'the settings of an employer with NUL → 400 employer_id: NUL': { url: '/v1/employers/a%00b/payroll-codes' },
 };

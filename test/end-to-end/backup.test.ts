@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { here, jsonOf, type Variables } from '../cli/harness.ts';
-import { onEitherEngine } from '../support/engine.ts';
-import { killRounds } from '../support/kill-rounds.ts';
 import { startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
@@ -51,7 +49,3 @@ t.test('a backup taken under load restores all events acknowledged before it', a
   t.equal((await command(['accept-loss', '--reason', 'replayed', '--yes'])).code, 0);
   t.match(await stage.api.check('data-loss'), { result: 'pass' });
 });
-
-onEitherEngine('acknowledged events survive SIGKILL under load and take effect once', (t) =>
-  killRounds(t, 1),
-);

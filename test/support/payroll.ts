@@ -6,6 +6,7 @@ import type { Test } from 'tap';
 import type { Question, ReadinessReport } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import type { Problem } from '../../src/errors.ts';
 import type { RowResult } from '../../src/formats/rows.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
@@ -20,6 +21,7 @@ import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
 import { type NewDecision, recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { recordTaken, type TakenResult } from '../../src/payroll/facts/taken.ts';
+import { previewWithLines } from '../../src/payroll/lifecycle/begin.ts';
 import {
   type CheckReadiness,
   type Finalized,
@@ -361,6 +363,18 @@ export async function view(db: Db, runId: string): Promise<RunView> {
 
 export async function verified(db: Db, runId: string): Promise<Verification> {
   return verifyRun(db, await storedRun(db, runId));
+}
+
+/** Returns why a run is refused, as `path: rule`. */
+export async function refusedRun(db: Db, given: RunBody): Promise<string[]> {
+  const checked = runOf(given);
+  const problems = checked.ok
+    ? await previewWithLines(db, checked.run).then(
+        () => [],
+        (error): readonly Problem[] => error.problems,
+      )
+    : checked.problems;
+  return problems.map(({ path, rule }) => `${path}: ${rule}`);
 }
 
 export type Given = Record<string, string>;

@@ -12,6 +12,7 @@ import {
   finalized,
   learn,
   lines,
+  refusedRun,
   schedule,
   send,
   setSchedules,
@@ -220,4 +221,23 @@ t.test('without a list of pay dates, a final check takes the share of its own da
   const db = await staged(t, { effective_end: '2026-07-31' });
   await setSchedules(db, []);
   t.strictSame(await taken(db, LAST + 1, { final_checks: ['e'] }), [' 69.23 coverage_beyond_last_check']);
+});
+
+t.test('a final check needs a termination, and takes no more shares than remain', async (t) => {
+  const db = await staged(t, { effective_end: '2026-07-31' });
+  await learn(db, employment('f'));
+  const refused = (...final_checks: NonNullable<RunBody['final_checks']>) =>
+    refusedRun(db, body(LAST, { final_checks }));
+  t.strictSame(await refused('f'), [
+    'final_checks: must name employees with a termination; none is reported for f',
+  ]);
+  t.strictSame(await refused({ employee_id: 'e', shares: 5 }), [
+    'final_checks: must state no more shares than remain: e (4)',
+  ]);
+  t.match(await refused({ employee_id: 'e', shares: 0 }), [/^final_checks\[0\]: /]);
+  t.match(await refused('e', { employee_id: 'e', shares: 2 }), [/^final_checks: /]);
+  t.strictSame(await refused({ employee_id: 'e', shares: 4 }), []);
+  await setSchedules(db, []);
+  t.match(await refused({ employee_id: 'e', shares: 'all' }), [/ without a list of pay dates: .* e$/]);
+  t.strictSame(await refused('e'), [], 'one share needs no list');
 });

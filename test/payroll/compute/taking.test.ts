@@ -3,9 +3,8 @@ import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
-import { previewWithLines } from '../../../src/payroll/lifecycle/begin.ts';
 import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
-import { type RunBody, runOf, type StatedRun } from '../../../src/payroll/records/body.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
@@ -23,6 +22,7 @@ import {
   lines,
   override,
   put,
+  refusedRun,
   rowsOf,
   send,
   taken,
@@ -332,21 +332,12 @@ test('an off-cycle run takes the items that it names, and refuses others', async
   t.strictSame(await takes(db, { ...off, arrears: 'include', items: [second?.id as string] }), [
     'arrears r1 a: 10.00, 0.00 left',
   ]);
-  const problems = async (fields: Partial<RunBody>) => {
-    const checked = runOf(body(3, { ...off, ...fields }));
-    if (!checked.ok) return checked.problems;
-    return previewWithLines(db, checked.run as StatedRun).then(
-      () => [],
-      (error) => error.problems,
-    );
-  };
-  t.strictSame(await problems({ items: [first?.id as string] }), [
-    { path: 'items[0]', rule: 'needs the decision take' },
-  ]);
+  const problems = (fields: Partial<RunBody>) => refusedRun(db, body(3, { ...off, ...fields }));
+  t.strictSame(await problems({ items: [first?.id as string] }), ['items[0]: needs the decision take']);
   t.strictSame(await problems({ items: ['arrears:r9:e:a:medical:pre_tax'] }), [
-    { path: 'items[0]', rule: 'is no open item of an employee in the run' },
+    'items[0]: is no open item of an employee in the run',
   ]);
   t.strictSame(await problems({ kind: 'regular', items: [first?.id as string] }), [
-    { path: 'items', rule: 'is for an off_cycle run: a regular run takes all items' },
+    'items: is for an off_cycle run: a regular run takes all items',
   ]);
 });

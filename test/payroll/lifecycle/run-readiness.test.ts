@@ -300,6 +300,31 @@ test('twenty findings are named, and all are counted, with each employee once', 
   t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
 });
 
+test('several elections of a voluntary coverage warn', async (t, db) => {
+  for (const id of ['ded-3', 'ded-4'])
+    await deduct(db, `evt-${id}`, { id, employee_id: 'emp-1', line_of_coverage: 'voluntary_life' });
+  t.match(await check(db, 'overlap'), { result: 'warn', count: 1 });
+});
+
+test('events about employees of another employer do not fail a run', async (t, db) => {
+  await employ(db, 'emp-8', { employer_id: 'globex' });
+  const of = { id: 'ded-8', employee_id: 'emp-8' };
+  await deduct(db, 'quarantined', { ...of, period: 'daily' });
+  await deduct(db, 'tie-1', of);
+  await deduct(db, 'tie-2', { ...of, member_contribution: '1.00' });
+  await deduct(db, 'early', { ...of, id: 'ded-9' }, '2027-01-01T00:00:00Z');
+  const ids = ['events-quarantined', 'ties-changed-content', 'events-future-dated'];
+  for (const [employer_id, result] of [
+    ['acme', 'pass'],
+    ['globex', 'fail'],
+  ] as const) {
+    const { checks } = await report(db, { ...RUN, employer_id });
+    for (const id of ids)
+      t.match(checks.find((one) => one.id === id)?.result, result, `${employer_id}: ${id}`);
+    if (result === 'pass') t.notMatch(JSON.stringify(checks), 'emp-8');
+  }
+});
+
 test('events that just arrived warn', async (t, db) => {
   await receive(db, [deductionOf('evt-3', {})], '2026-07-13T08:59:30.000Z');
   t.match(await check(db, 'events-pending'), { result: 'warn', examples: ['evt-3'] });

@@ -195,6 +195,31 @@ test('totals cover the lines to deduct, by coverage and taxability', async (t, d
   ]);
 });
 
+test('a run is compared with the previous one by coverage and employee', async (t, db) => {
+  await finalized(db, 'r2', body(2));
+  await learn(db, employment('f', { termination_date: '2026-01-20' }), employment('g'));
+  const vision = { employee_id: 'g', line_of_coverage: 'vision', effective_start: '2026-02-01' } as const;
+  await send(
+    db,
+    election('2026-01-30', { member_contribution: '9.50', effective_start: '2026-02-01' }),
+    election('2026-01-30', vision, 'b'),
+  );
+  await put(db, 'r', body(3));
+  t.match((await view(db, 'r')).outcome.comparison, {
+    previous_run_id: 'r2',
+    employees: { previous: 2, current: 2, joined: 1, left: 1 },
+    totals: { previous_member_amount: '10.00', member_amount: '19.50', member_difference: '9.50' },
+    by_line_of_coverage: [
+      { line_of_coverage: 'medical', member_difference: '-0.50' },
+      { line_of_coverage: 'vision', previous_member_amount: '0.00', member_difference: '10.00' },
+    ],
+    largest_movers: [
+      { employee_id: 'g', member_difference: '10.00' },
+      { employee_id: 'e', member_difference: '-0.50' },
+    ],
+  });
+});
+
 test('a preview equals the run and stores nothing', async (t, db) => {
   await put(db, 'r', body(2));
   const before = await db.selectFrom('payroll_runs').selectAll().execute();

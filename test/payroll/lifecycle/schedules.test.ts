@@ -62,6 +62,7 @@ onEitherEngine('a year replaces no other year, and a list stays in order', async
     ),
   ];
   const [before, year, after] = [inYear(-364), inYear(0), inYear(364)];
+  await finalized(db, 'r', body(1, { pay_group: 'a' }));
   for (const [name, schedules] of [
     ['2026', year],
     ['2027', after],
