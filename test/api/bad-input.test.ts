@@ -1,4 +1,5 @@
-import { census, employee } from '../contract/samples.ts';
+import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
+import { census, employee, newHire } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { deductionOf, deliver, eventOf } from './deliver.ts';
 import { assertRefused, type Refused } from './problems.ts';
@@ -65,6 +66,9 @@ const CASES: Refused = {
   'a compressed body → 415 ()': dismiss({ reason: 'x' }, GZIP),
   'a census with another content type → 415 ()': put('x', { 'content-type': 'text/plain' }),
   'a compressed census → 415 ()': put(census, GZIP),
+  'a census with too large a content length → 413 (256 MiB)': put('{', {
+    'content-length': String(CENSUS_BYTES_MAX + 1),
+  }),
   'no census → 400 body: is required': put(undefined),
   'a census that is not JSON → 422 ()': put('{"organization'),
   'a census of an employer without an id → 400 ()': put(census, {}, 'employers//census'),
@@ -84,6 +88,7 @@ onEitherEngine('no personal value of a request is in a response or the log', asy
     ...census,
     employees: [{ ...employee, ssn: canary, state: canary, dob: canary, email: canary, nickname: canary }],
   };
+  const hire = { ...newHire, ssn: canary, first_name: canary };
   await deliver(db, [
     deductionOf('e1', { description: canary, member_contribution: canary }),
     eventOf('e2', 'x', {}),
@@ -97,6 +102,19 @@ onEitherEngine('no personal value of a request is in a response or the log', asy
       headers: { 'content-type': 'text/csv', 'census-organization': canary },
     },
     { method: 'POST', url: '/v1/employers/1/census/validate', body: bad },
+    { method: 'POST', url: '/v1/employee-changes/new-hire', body: hire },
+    {
+      method: 'POST',
+      url: '/v1/employee-changes/new-hire',
+      body: { ...hire, [canary]: canary, dob: canary },
+    },
+    {
+      ...{ method: 'POST', url: '/v1/employee-changes/batch' },
+      body: [
+        { ...hire, kind: canary },
+        { ...hire, kind: 'new-hire', idempotency_key: canary },
+      ],
+    },
     { method: 'POST', url: '/v1/events/reprocess', body: { state: canary, from: canary } },
     { method: 'POST', url: '/v1/events/reprocess', body: `{"${canary}` },
     { method: 'POST', url: '/v1/events/e2/dismiss', body: { reason: { [canary]: canary } } },

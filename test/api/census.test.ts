@@ -22,15 +22,16 @@ const put = ({ call }: Running, body: unknown, headers: Record<string, string> =
 
 test('a valid census can be read as it would be uploaded, and updates the roster', async (t, running) => {
   const { call, db, woken, logged } = running;
-  const { status, json } = await put(running, census);
+  const own = { pay_group: 'north', effective_on: '2026-04-01' };
+  const { status, json } = await put(running, { organization, employees: [{ ...employee, ...own }] });
   t.equal(status, 200);
   t.equal(json.employees, 1);
   t.equal(woken.send, 1, 'waiting syncs continue');
   const read = await call({ url: URL_OF_CENSUS });
-  t.strictSame(read.json, census);
+  t.strictSame(read.json, census, 'without the fields that the service does not know');
   t.match(read.headers['content-type'], /^application\/json/);
-  const roster = await db.selectFrom('roster').selectAll().execute();
-  t.match(roster, [{ employee_id: employee.employee_id, employer_id: EMPLOYER }]);
+  const facts = await db.selectFrom('roster_facts').selectAll().execute();
+  t.match(facts, [{ employee_id: employee.employee_id, employer_id: EMPLOYER, ...own }]);
   t.match(logged, [
     { fields: { employer_id: EMPLOYER, census_id: json.id, count: 1, token: 'API_TOKEN' } },
     { fields: { employer_id: EMPLOYER, census_id: json.id, token: 'API_TOKEN' } },
