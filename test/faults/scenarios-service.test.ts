@@ -116,27 +116,6 @@ onEachEngine('the service scenarios end as documented', async (t) => {
       t.same(await breaches({ databaseUrl, acknowledged: [] }), []);
     });
   }
-
-  await t.test('the comparison reports every planted difference', async (t) => {
-    const [employeeId = ''] = employeesOf(HARBOR);
-    simulator.setFaults(['ignore-keys', 'lost-response:1']);
-    reported.push(...(await reportMoves(api, [employeeId])));
-    await allSent(api);
-    simulator.setFaults([]);
-    const [older, newer] = reported.slice(-2) as [Reported, Reported];
-    // A service that ignores the key applies a repeated request again, which a sender cannot detect.
-    const twice = `applied there .*${older.changeId}, ${older.changeId}`;
-    t.match(await disagreements(stage, reported), [
-      `${older.changeId} was applied twice`,
-      new RegExp(`^employee:${employeeId}: accepted .*, ${twice}`),
-    ]);
-    const swapped = [...reported.slice(0, -2), newer, older];
-    t.ok((await disagreements(stage, swapped)).some((text) => text.startsWith(`employee:${employeeId}:`)));
-    const unknown = { changeId: older.changeId, employeeId: 'somebody-else' };
-    t.match((await disagreements(stage, [unknown])).at(-1), /^employee:/);
-    simulator.enrol(employeeId, ['dental']);
-    t.match((await disagreements(stage, reported)).at(-1), /^deduction ded_\w+: not in the ledger/);
-  });
 });
 
 function faultsOf(came: readonly ReceivedRequest[]): (string | null)[] {

@@ -6,7 +6,6 @@ import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { open } from '../database/scratch.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Front, startFront } from '../support/front.ts';
 import { breaches } from '../support/oracle.ts';
 import { start } from '../support/sidecar.ts';
 import { setStage, syncIn } from '../support/stage.ts';
@@ -15,24 +14,20 @@ import { stretched } from '../support/stretched.ts';
 const EMPLOYER = 'maple-bakery';
 const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 const STOPS_WITHIN_MS = 10_000;
+/** A sidecar that does not wait for a response ends sooner. */
+const RESPONSE_S = 3;
 
 onEachEngine('a stopped sidecar', async (t) => {
-  let front = {} as Front;
-  const stage = await setStage(t, {
-    before: async (url) => {
-      front = await startFront(t, url);
-      return front.url;
-    },
-  });
+  const stage = await setStage(t);
   const { api, simulator, databaseUrl, keys } = stage;
-  const uploadHangs = async (times: number) => {
-    await eventually('the upload hangs', () => front.met.get('hang'), times);
-  };
+  const uploadArrived = (count: number) =>
+    eventually('the upload arrives', () => simulator.requests().length, count);
   await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census);
 
   await t.test('ends in time and loses nothing, with slow clients and a service that hangs', async (t) => {
+    simulator.setFaults(['hang:1']);
     await simulator.requestCensus(EMPLOYER);
-    await uploadHangs(1);
+    await uploadArrived(1);
     drip(t, stage.sidecar.port, 'POST /webhooks HTTP/1.1\r\nhost: a\r\ncontent-length: 9999\r\n\r\n');
     drip(t, stage.sidecar.port, '');
     const put = `PUT /v1/employers/${EMPLOYER}/census HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${keys.token}\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n`;
@@ -50,7 +45,7 @@ onEachEngine('a stopped sidecar', async (t) => {
     const rows = await db.selectFrom('inbox').select('event_id').execute();
     const stored = new Set(rows.map(({ event_id }) => event_id));
     for (const id of load.acknowledged.keys()) t.ok(stored.has(id), id);
-    // The claim of the upload expires after 30 s; test/faults/takeover.test.ts waits for that.
+    // The claim of the upload expires after 30 s; test/outbox/claims.test.ts has that rule.
     const left = await transact(db, (trx) =>
       trx
         .updateTable('outbox')
@@ -61,26 +56,25 @@ onEachEngine('a stopped sidecar', async (t) => {
     );
     t.equal(left.length, 1, 'the upload is kept');
 
-    front.mode = 'pass';
     await stage.start();
     for (const event of load.inDoubt.values()) t.equal((await stage.send(event)).status, 204);
     await syncIn(api, EMPLOYER, 'completed');
     await stage.settled();
-    const [upload, ...others] = simulator.requests();
+    const [hung, again, ...others] = simulator.requests();
     t.strictSame(others, []);
-    t.ok(upload?.idempotencyKey?.startsWith(`${left[0]?.request_id}:`), 'it is sent again under its key');
+    t.ok(again?.idempotencyKey?.startsWith(`${left[0]?.request_id}:`));
+    t.equal(again?.idempotencyKey, hung?.idempotencyKey, 'it is sent again under its key');
     const acknowledged = [...load.acknowledged.values(), ...load.inDoubt.values()];
     t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
   });
 
   await t.test('waits for the response to an upload in flight and stores it', async (t) => {
-    front.mode = 'hang';
+    simulator.setFaults([`latency=${RESPONSE_S}s:1`]);
     await api.call('POST', `/v1/employers/${EMPLOYER}/census/sync`);
-    await uploadHangs(2);
+    await uploadArrived(3);
     const ended = stage.sidecar.end('SIGTERM');
     const isStopping = () => stage.sidecar.logged().some(({ msg }) => msg === 'stopping');
     await eventually('it is stopping', isStopping, true);
-    front.letThrough();
     t.equal(await ended, 0);
     const requests = await open(t, databaseUrl)
       .selectFrom('outbox')
