@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { pauseSending, probeFailed, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
@@ -8,7 +7,7 @@ import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { type AttemptOutcome, RETRY_AFTER_MAX_MS } from '../../src/outbox/retry.ts';
 import type { Claim, Sender } from '../../src/outbox/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { onEitherEngine, onSqlite } from '../support/engine.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import {
   claimAs,
   encryptor,
@@ -235,20 +234,4 @@ onEitherEngine('a retried request of a coalescing kind absorbs the newer pending
   t.match(await request(db, 'older'), { state: 'pending', attempts: 1, is_next: 1 });
   clock.advance(60_000);
   t.equal((await loop.runOnce()).delivered, 1);
-});
-
-// Each engine has its own plan output; test/faults/postgres-several-sending.test.ts checks PostgreSQL's.
-onSqlite('claiming reads a constant number of rows at any backlog', async (t) => {
-  const { db } = await scratch(t);
-  await owe(db, 'r-1', 'e-1');
-  const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
-    (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
-  const due = sql<{ detail: string }>`explain query plan select request_id from outbox
-    where state = 'pending' and is_next = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
-  t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
-  t.notMatch(await plan(due), /TEMP B-TREE/);
-  const next = sql<{ detail: string }>`explain query plan select seq from outbox
-    where subject_type = ${'employee'} and subject_id >= ${'x'} and finished_at is null
-    order by subject_id, seq limit 1`;
-  t.match(await plan(next), /INDEX outbox_unfinished/);
 });
