@@ -1,12 +1,10 @@
-/** Random small worlds of employees, deductions and runs, written to a real ledger and to the model. */
+/** Worlds of employees, deductions and runs, written to a real ledger and to the model. */
 import { deepStrictEqual } from 'node:assert/strict';
-import { COVERAGE_TYPES } from '../../../src/contract/deduction.ts';
-import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
+import type { COVERAGE_TYPES } from '../../../src/contract/deduction.ts';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
 import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
@@ -14,7 +12,6 @@ import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/o
 import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
 import { acting } from '../../support/audit.ts';
 import {
-  body,
   daysAfter,
   decide,
   employment,
@@ -48,13 +45,9 @@ import {
   listedItems,
   type Opening,
   type Overriding,
-  opening,
-  overriding,
   printedItem,
   printedOpenItem,
-  recoup,
   type Settling,
-  settling,
   storeDecision,
   storedItems,
   storeOpening,
@@ -73,26 +66,6 @@ export const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
 export const sometimes = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
   fc.oneof({ arbitrary: fc.constant(null), weight: 3 }, { arbitrary: value, weight: 1 });
 
-const few = (from: string) =>
-  fc.subarray(
-    [0, 1, 2].map((index) => `${from}${index}`),
-    { minLength: 1 },
-  );
-
-const day = fc.constantFrom(
-  '2025-06-01',
-  '2025-12-12',
-  '2026-01-01',
-  '2026-01-10',
-  '2026-02-01',
-  '2026-03-01',
-);
-
-/** A second within a hundred days around New Year. */
-const sent = fc
-  .integer({ min: 0, max: 100 * 86_400 })
-  .map((second) => new Date(Date.parse('2025-11-20T00:00:00Z') + second * 1000).toISOString());
-
 export type Message = Pick<
   IncomingDeduction['deduction'],
   'line_of_coverage' | 'member_contribution' | 'employer_contribution' | 'period' | 'taxability'
@@ -104,20 +77,6 @@ export type Message = Pick<
   end: string | null;
   sent: string;
 };
-
-const message: fc.Arbitrary<Message> = fc.record({
-  deduction: fc.constantFrom('d0', 'd1', 'd2', 'd3'),
-  employee: often('e0', 'e1', 'e2', 'e3'),
-  line_of_coverage: often<Message['line_of_coverage']>('medical', 'dental', 'healthcare_fsa'),
-  coverage_type: often<(typeof COVERAGE_TYPES)[number] | null>(null, ...COVERAGE_TYPES.slice(0, 2)),
-  member_contribution: fc.constantFrom('150.00', '33.33', '100', '100.0', '0', '-20.00'),
-  employer_contribution: fc.constantFrom('0.00', '350'),
-  period: often<PayFrequency>('monthly', ...PAY_FREQUENCIES),
-  taxability: often<'pre_tax' | 'post_tax'>('pre_tax', 'post_tax'),
-  start: fc.option(day),
-  end: often(null, '2026-01-20', '2026-02-28'),
-  sent,
-});
 
 /** A later message about a deduction: a moved start, or other contents. */
 export const correction = fc.record({
@@ -138,102 +97,11 @@ export const correction = fc.record({
 });
 type Correction = typeof correction extends fc.Arbitrary<infer C> ? C : never;
 
-const effective_on = often(null, '2026-01-05', '2026-01-20', '2026-02-15', '2026-07-01');
-const pay_frequency = often<PayFrequency | null>('biweekly', null, 'weekly');
-const census = fc.record({
-  source: fc.constant('census' as const),
-  hire_date: often('2020-01-01', null, '2026-01-05', '2026-02-10'),
-  termination_date: often(null, '2025-12-30', '2026-01-08', '2026-02-03', '2026-06-30'),
-  pay_frequency,
-  pay_group: often(null, 'g'),
-  absent: often<0 | 1>(0, 1),
-  effective_on,
-});
-const change = fc.oneof(
-  fc.record({
-    source: fc.constant('new-hire' as const),
-    hire_date: fc.constantFrom('2020-01-01', '2025-12-20', '2026-01-20', '2026-02-10'),
-    pay_frequency,
-    absent: fc.constant(0 as const),
-  }),
-  fc.record({
-    source: fc.constant('termination' as const),
-    termination_date: fc.constantFrom('2025-12-30', '2026-01-08', '2026-02-03', '2026-06-30'),
-  }),
-  fc.record({
-    source: fc.constant('compensation-change' as const),
-    pay_frequency: fc.constantFrom<PayFrequency>('biweekly', 'weekly'),
-    effective_on,
-  }),
-);
 type Fact = FactSource['source'] extends infer S
   ? { source: S } & Omit<NewFact, 'employee_id' | 'employer_id'>
   : never;
 
-const fact = fc.record({
-  employee: fc.constantFrom('e0', 'e1', 'e2', 'e3'),
-  employer: fc.constantFrom('acme', 'acme', 'other'),
-  /** Days since the previous report. */
-  passed: fc.nat({ max: 30 }),
-  fact: fc.oneof<fc.Arbitrary<Fact>[]>(census, change),
-});
 export type Report = { employee: string; employer: string; passed: number; fact: Fact };
-
-const finalChecks = few('e').chain((ids) =>
-  fc.tuple(
-    ...ids.map((employee_id) =>
-      fc.constantFrom(1, 2, 3, 'all' as const).map((shares) => ({ employee_id, shares })),
-    ),
-  ),
-);
-
-const options = fc.record(
-  {
-    scheme: fc.constantFrom(...SCHEMES),
-    applies_on: fc.constantFrom(...APPLIES_ON),
-    remainder: fc.constantFrom(...REMAINDERS),
-    extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
-    final_checks: finalChecks,
-    recoup,
-  },
-  { requiredKeys: [] },
-);
-
-/** Years with one more pay date: the run of December 19, 2025 is check 27. */
-const LONGER = [...every(14, '2026-01-02', 26), '2026-12-31'];
-const LONGER_2025 = ['2025-01-03', '2025-01-10', ...every(14, '2025-01-17', 25)];
-
-const asked: fc.Arbitrary<RunBody> = fc
-  .record({
-    employer_id: often('acme', 'other'),
-    place: fc.integer({ min: -2, max: 5 }),
-    options,
-    adjustments: fc.constantFrom(...(['include', 'include', 'decided'] as const)),
-    arrears: often<'include' | 'decided'>('include', 'decided'),
-    kind: often<RunBody['kind'] & string>('regular', 'off_cycle'),
-    pay_frequency: often<PayFrequency>('biweekly', 'weekly'),
-    pay_group: often<string | null>(null, 'g'),
-    employee_ids: often<string[] | null>(null, ['e0', 'e1'], ['e2']),
-    deductions: often<string[] | null>(null, ['d0'], ['d1', 'd2']),
-    longer: fc.boolean(),
-    /** Only the first or the second week of the pay period, or all of it. */
-    week: often<0 | 1 | null>(null, 0, 1),
-  })
-  .map(({ place, options: chosen, employee_ids, deductions, pay_group, longer, week, ...rest }) => {
-    const isLonger = longer && rest.pay_frequency === 'biweekly';
-    const named = employee_ids ?? (rest.kind === 'off_cycle' ? ['e0'] : null);
-    const { period_start, period_end } = body(place);
-    return body(place, {
-      ...(week === 0 && { period_end: daysAfter(period_start, 6) }),
-      ...(week === 1 && { period_start: daysAfter(period_end, -6) }),
-      ...chosen,
-      ...rest,
-      ...(named === null ? {} : { employee_ids: named }),
-      ...(deductions !== null && rest.kind === 'off_cycle' ? { deductions } : {}),
-      ...(pay_group === null ? {} : { pay_group }),
-      ...(isLonger ? { pay_dates: place < 0 ? LONGER_2025 : LONGER } : {}),
-    });
-  });
 
 export type Step =
   | { does: 'send'; message: Message }
@@ -250,37 +118,12 @@ export type Step =
   /** The reports that follow are received on the day. */
   | { does: 'wait'; day: string };
 
-const which = fc.nat({ max: 9 });
 export const shortPay = fc.record({
   does: fc.constant('take' as const),
-  which,
+  which: fc.nat({ max: 9 }),
   line: fc.nat({ max: 99 }),
   part: fc.constantFrom<-1 | 0 | 1 | 2 | 3>(-1, 0, 1, 2, 3),
 });
-const decision = fc.constantFrom<'keep' | 'drop'>('keep', 'drop');
-const assigning = fc.record({
-  does: fc.constant('assign' as const),
-  which,
-  employer: fc.constantFrom('acme', 'other'),
-  from: often<string | null>('2025-12-15', null, '2026-01-10', '2026-02-10', '2026-03-01'),
-});
-export const step: fc.Arbitrary<Step> = fc.oneof(
-  { arbitrary: fc.record({ does: fc.constant('send' as const), message }), weight: 5 },
-  { arbitrary: fc.record({ does: fc.constant('correct' as const), correction }), weight: 3 },
-  { arbitrary: fc.record({ does: fc.constant('learn' as const), report: fact }), weight: 2 },
-  { arbitrary: fc.record({ does: fc.constant('decide' as const), which, decision }), weight: 1 },
-  { arbitrary: assigning, weight: 2 },
-  {
-    arbitrary: fc.record({ does: fc.constant('run' as const), body: asked, override: sometimes(overriding) }),
-    weight: 5,
-  },
-  { arbitrary: opening, weight: 1 },
-  { arbitrary: settling, weight: 3 },
-  { arbitrary: fc.record({ does: fc.constant('void' as const), which }), weight: 1 },
-  { arbitrary: shortPay, weight: 1 },
-);
-
-export const messages = fc.uniqueArray(message, { minLength: 2, maxLength: 8, selector: (one) => one.sent });
 
 /** A world with unique ids, so that many share a database. */
 export class SmallWorld {
