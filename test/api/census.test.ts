@@ -93,22 +93,6 @@ test('without pii:read, validating does not confirm a guessed value', async (t, 
   t.match(await reads(), [{ actor_name: /^token/, resource_id: staged.id }], 'the comparison is recorded');
 });
 
-test('staged censuses are listed by employer with the last upload', async (t, { call, db, tokenWith }) => {
-  const bring = async (employer: string) =>
-    (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.id;
-  const first = await bring('b');
-  const now = NOW.toISOString();
-  await transact(db, (trx) => recordUpload(trx, 'b', first, now));
-  const [second] = [await bring('b'), await bring('c')];
-  const token = await tokenWith('census:read');
-  const page = (await call({ url: '/v1/censuses?limit=1', token })).json;
-  const last_upload = { census_id: first, employees: 1, uploaded_at: now };
-  t.strictSame(page.data, [{ employer_id: 'b', id: second, employees: 1, staged_at: now, last_upload }]);
-  const rest = (await call({ url: `/v1/censuses?limit=1&cursor=${page.next_cursor}`, token })).json;
-  t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null, source: 'push' });
-  t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
-});
-
 test('a missing data key returns 503 with its id', async (t, first) => {
   await put(first, census);
   const encryptor = createEncryptor([{ id: 'other', key: Buffer.alloc(32, 8) }]);
@@ -122,15 +106,6 @@ test('a missing data key returns 503 with its id', async (t, first) => {
     t.equal(status, 503, request.method);
     t.match(json, { type: /unavailable/, detail: /DATA_KEYS has no key test/ });
   }
-});
-
-test('a manually requested sync is created and wakes the send loop', async (t, { call, woken }) => {
-  const { status, json } = await call({ method: 'POST', url: `${URL_OF_CENSUS}/sync` });
-  t.equal(status, 202);
-  t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
-  t.equal(woken.send, 1);
-  const page = { data: [json], has_more: false, next_cursor: null };
-  t.strictSame((await call({ url: '/v1/census-syncs' })).json, page);
 });
 
 test('a failed sync lists its problems, at most a thousand per page', async (t, { call, db }) => {

@@ -1,38 +1,10 @@
 import type { Test } from 'tap';
-import { deduction } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import * as payroll from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { start } from './start.ts';
 
 const test = onEitherEngine.with(start);
-
-const FULL = {
-  ...deduction,
-  id: 'ded-full',
-  member_contribution: '150.0',
-  employer_contribution: '+350',
-  coverage_type: 'member_family',
-  description: 'Gold <plan>',
-  effective_start: '2026-01-01T05:31:56Z',
-  effective_end: '2026-12-31',
-};
-
-test('a deduction has the fields as sent and the fields of the ledger', async (t, { call, db }) => {
-  await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
-  t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
-    ...FULL,
-    employer_id: null,
-    matched: false,
-    version: 1,
-    position: 1,
-    event_time: '2026-01-10T00:00:00.000000000Z',
-    recorded_at: '2026-01-15T00:00:00.000Z',
-  });
-  await deliver(db, [deductionOf('e2', { id: 'd', description: null, effective_end: null })]);
-  const { json } = await call({ url: '/v1/deductions/d' });
-  for (const name of ['coverage_type', 'description', 'effective_end']) t.notOk(name in json, name);
-});
 
 /** A listener whose ledger has a deduction of two versions, the second one known ten days later. */
 async function startWithTwoVersions(t: Test) {

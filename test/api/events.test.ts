@@ -32,29 +32,6 @@ test('one event has its exact body, and other bodies received under its id', asy
     t.equal((await call({ url })).status, 404, url);
 });
 
-test('an event shows the version it added, or the census sync it requested', async (t, { call, db }) => {
-  const sync = eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' });
-  await deliver(db, [
-    deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
-    deductionOf('old', { id: 'd1' }, '2026-01-11T00:00:00Z'),
-    deductionOf('tie', { id: 'd1', member_contribution: '9.99' }, '2026-01-12T00:00:00Z'),
-    deductionOf('soon', { id: 'd2' }, '2027-01-12T00:00:00Z'),
-    sync,
-  ]);
-  const effects = async (id: string) => (await call({ url: `/v1/events/${id}` })).json.effects;
-  const [d1, flags] = [{ deduction_id: 'd1' }, { late: false, tie_changed: false, future_dated: false }];
-  for (const [id, shown] of [
-    ['new', { ...d1, id: '1', version: 1, position: 1, ...flags }],
-    ['old', { ...d1, id: '2', version: 2, position: 2, ...flags, late: true }],
-    ['tie', { ...d1, id: '3', version: 3, position: 3, ...flags, tie_changed: true }],
-    ['soon', { deduction_id: 'd2', id: '4', version: 1, position: 4, ...flags, future_dated: true }],
-  ] as const)
-    t.strictSame(await effects(id), { deduction_version: shown, census_sync: null });
-  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
-  const requested = { deduction_version: null, census_sync: { id, employer_id: 'acme' } };
-  t.strictSame(await effects('sync'), requested);
-});
-
 test('events are found by time, also if a clock is slightly behind', async (t, running) => {
   const begin = Date.parse('2026-01-10T00:00:00Z');
   // Every fourth arrives at a receiver whose clock is half a minute behind.

@@ -8,7 +8,7 @@ import { RunBody } from '../../src/payroll/records/body.ts';
 import { referenceDocument } from '../../tools/client-types/reference.ts';
 import { onSqlite } from '../support/engine.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { type Reference, resolve, start } from './start.ts';
+import { type Reference, start } from './start.ts';
 
 const test = onSqlite.with(start);
 
@@ -53,20 +53,13 @@ test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', 
   for (const { url } of hidden) t.match(url, /^\/docs/, 'except the page itself');
 });
 
-test('every operation has a summary, its scope and its responses', async (t, { app, call }) => {
+// `npm run lint` checks summaries, ids, parameters and references with the rules of Redocly.
+test('every operation states its scope, and the refusals of its scope', async (t, { app, call }) => {
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
-  const tags = reference.tags.map((tag: { name: string }) => tag.name);
-  const ids = new Set<string>();
   for (const route of app.routeTable.routes.filter(({ hidden }) => !hidden)) {
     const operation = reference.paths[pathOf(route)][(route.methods[0] as string).toLowerCase()];
     const name = `${route.methods[0]} ${route.url}`;
-    const texts = { operationId: /^[a-z][A-Za-z]+$/, summary: /^[A-Z].*[^.]$/, description: /\.$/ };
-    t.match(operation, texts, name);
-    t.ok(operation.tags.length === 1 && tags.includes(operation.tags[0]), `${name}: a known tag`);
-    t.notOk(ids.has(operation.operationId), `${name}: a unique id`);
-    ids.add(operation.operationId);
     const statuses = Object.keys(operation.responses);
-    t.match(statuses.join(), /\b2/, `${name}: a success`);
     for (const status of statuses) t.not(operation.responses[status].description, 'Default Response', name);
     if (route.scope === 'public') t.strictSame(operation.security, [], name);
     else if (route.scope === 'any') t.strictSame(operation.security, [{ bearer: [] }, { basic: [] }]);
@@ -77,26 +70,16 @@ test('every operation has a summary, its scope and its responses', async (t, { a
       for (const status of ['401', '403', '500', '503'])
         t.ok(statuses.includes(status), `${name}: ${status}`);
     }
-    const all = resolve(reference, operation.parameters ?? []) as { in: string; name: string }[];
-    const parameters = all.flatMap((one) => (one.in === 'path' ? [one.name] : []));
-    const named = [...pathOf(route).matchAll(/\{(.+?)\}/g)].map(([, parameter]) => parameter);
-    t.strictSame(parameters, named, `${name}: its path parameters`);
   }
 });
 
-test('every reference in the document resolves, and its schemas are JSON Schema', async (t, { call }) => {
-  const reference: Reference = (await call({ url: '/openapi.json' })).json;
-  const whole = resolve(reference, reference);
-  const types = ['string', 'integer', 'boolean', 'object', 'array', 'null', 'number', 'http'];
-  const schemas = [...schemasIn(whole)].filter(({ type }) => typeof type === 'string' || Array.isArray(type));
-  const used = new Set(schemas.flatMap(({ type }) => type));
-  const unlisted = [...used].filter((type) => !types.includes(type as string));
-  t.strictSame(unlisted, []);
+test('our own annotations of schemas become standard keywords', async (t, { call }) => {
+  const { components } = (await call({ url: '/openapi.json' })).json;
+  const schemas = [...schemasIn(components)].filter(({ type }) => typeof type === 'string');
   const ours = ['nullable', 'x-refuses', '$id'];
   const annotated = schemas.filter((schema) => 'rule' in schema || ours.some((name) => name in schema));
-  t.strictSame(annotated, [], 'our own annotations become standard keywords');
+  t.strictSame(annotated, []);
   t.ok(schemas.length > 100);
-  t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
 });
 
 test('every field of a payroll run, its lines and its parts has a description', async (t, { call }) => {

@@ -6,17 +6,6 @@ import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
 
-test('the request and state of a run are returned without computing it', async (t, { put, get, post }) => {
-  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
-  const open = (await get('/r/outline')).json;
-  const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...rest } = put1;
-  const { comparison, not_in_run, not_in_run_count, on_other_schedules, open_items, ...kept } = rest;
-  t.strictSame(open, { ...kept, etag: null, totals: null });
-  const { etag, totals } = (await post('/r/finalize')).json;
-  t.match((await get('/r/outline')).json, { state: 'finalized', etag, totals });
-  t.equal((await get('/nobody/outline')).status, 404);
-});
-
 test('the same body again is 200', async (t, { put, logged }) => {
   t.equal((await put('r', { employee_ids: ['emp-2', 'emp-1'] })).status, 201);
   t.equal((await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] })).status, 200);

@@ -187,7 +187,7 @@ function checkerOf(schema: object) {
 }
 
 /** Replaces every `$ref` with its target. Throws if the target does not exist. */
-export function resolve(reference: Reference, part: unknown): unknown {
+function resolve(reference: Reference, part: unknown): unknown {
   if (Array.isArray(part)) return part.map((one) => resolve(reference, one));
   if (typeof part !== 'object' || part === null) return part;
   if ('$ref' in part && typeof part.$ref === 'string')

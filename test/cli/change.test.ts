@@ -161,14 +161,6 @@ test('an unusable file is rejected in one line', async (t, { report, list }) => 
   }
 });
 
-test('wrong usage is rejected with the correct usage', async (t, { report, change }) => {
-  t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });
-  t.match(await change('termination'), { code: 2, stderr: /missing required argument 'file'/ });
-  t.match(await change('termination', '/nowhere.json'), { code: 1, stderr: /does not exist/ });
-  const spaced = await report('termination', 'a.json', JSON.stringify(termination), ['--key-prefix', 'a b']);
-  t.match(spaced, { code: 2, stderr: /--key-prefix must be/ });
-});
-
 test('many changes are accepted, with progress on a terminal', async (t, { report, list }) => {
   const rows = Array.from({ length: 1_203 }, (_, index) => `e-${index},2026-03-31`);
   const content = lines('employee_id,termination_date', ...rows);

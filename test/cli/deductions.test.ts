@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
-import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
+import { apply, receive } from '../api/deliver.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { employ } from '../support/payroll.ts';
 import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
@@ -118,17 +118,4 @@ onEmpty('events are reprocessed by filter in batches, except dismissed and newer
   const quiet = await cli(command);
   t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
   t.equal(quiet.stderr, '', 'and without one elsewhere');
-});
-
-onEmpty('a deduction is assigned to one of the employers of its employee', async (t, { cli, db }) => {
-  await employ(db, 'emp-1');
-  await employ(db, 'emp-1', { employer_id: 'globex' });
-  await deliver(db, [deductionOf('e1', { id: 'ded-1', employee_id: 'emp-1' }, '2026-06-01T00:00:00Z')]);
-  const assign = (employer: string) =>
-    cli(`deductions assign ded-1 --employer ${employer} --effective-on 2026-07-06 --reason elected`);
-  const stdout = 'Assigned ded-1 to globex from the pay period of 2026-07-06\n';
-  t.match(await assign('globex'), { code: 0, stdout });
-  t.match(await assign('nobody'), { code: 1, stderr: /--employer must be an employer with whom the/ });
-  t.match((await cli('deductions assignments ded-1')).stdout, /^globex +2026-07-06 +.+ +elected$/m);
-  t.match(await cli('deductions assignments ded-9'), { code: 1, stderr: /ded-9/ });
 });

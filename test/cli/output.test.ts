@@ -1,12 +1,11 @@
 /** Tables are printed in full, except on a terminal that is too narrow. Ids are never cut. */
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { parse } from 'csv-parse/sync';
 import t, { type Test } from 'tap';
 import { type Column, createOutput, printTable, wrapped } from '../../src/cli/output.ts';
 import { receive } from '../api/deliver.ts';
 import { EMPLOYER, employ } from '../support/payroll.ts';
-import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
+import { here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 
 type Terminal = { columns?: number; isTTY?: boolean; env?: Record<string, string>; wide?: boolean };
@@ -187,13 +186,6 @@ t.test('arguments are quoted without their control characters', async (t) => {
   }
 });
 
-t.test('the stack of an error is printed without control characters', async (t) => {
-  const debug = { ...environment(t), LOG_LEVEL: 'debug' };
-  const ran = await here(t, debug, ['census', 'validate', `${ONE_LINE}.json`], { isTTY: true });
-  t.match(ran.stderr, /\n\s+at /);
-  t.notMatch(ran.stderr, /[^\P{Cc}\n]/u);
-});
-
 t.test('stored text is shown escaped, and JSON keeps its exact value', async (t) => {
   const { env, db } = await withDatabase(t);
   await receive(db, [{ eventId: 'msg_evil', body: Buffer.from(ONE_LINE) }]);
@@ -201,24 +193,5 @@ t.test('stored text is shown escaped, and JSON keeps its exact value', async (t)
   for (const isTTY of [true, false]) {
     const ran = await harmless(t, env, ['events', 'show', 'msg_evil', '--json'], isTTY);
     t.equal(jsonOf(ran).body, ONE_LINE);
-  }
-});
-
-t.test('programs receive exact CSV and JSON, terminals no control characters', async (t) => {
-  const { run, deduct, env, db } = await payrollStage(t);
-  // A payroll line shows the employee's id as the service wrote it.
-  const employee = 'emp\u007f\u009b2J\u202e-1';
-  await employ(db, employee);
-  await deduct('evt-3', { id: 'ded-3', employee_id: employee });
-  t.equal((await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', employee)).code, 0);
-  const lines = ['run', 'lines', 'r1'];
-  const csv = await here(t, env, [...lines, '--csv']);
-  const [{ employee_id } = {}] = parse(csv.stdout, { columns: true }) as Record<string, string>[];
-  t.equal(employee_id, employee);
-  t.match((await harmless(t, env, [...lines, '--csv'])).stdout, /^r1,.*,emp\\u007f\\u009b2J\\u202e-1,/m);
-  for (const isTTY of [true, false]) {
-    const ran = await harmless(t, env, [...lines, '--json'], isTTY);
-    t.equal(jsonOf(ran).employee_id, employee);
-    t.match((await harmless(t, env, lines, isTTY)).stdout, 'emp\\u007f\\u009b2J\\u202e-1');
   }
 });

@@ -2,7 +2,6 @@ import type { Test } from 'tap';
 import { storeClockWarning } from '../../src/database/instance.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { onEitherEngine, onSqlite } from '../support/engine.ts';
-import { schedule } from '../support/payroll.ts';
 import { commandsWith, withDatabase } from './harness.ts';
 import { payrollStage } from './payroll-stage.ts';
 
@@ -47,17 +46,6 @@ onSqlite('retention waits while the sidecar on the file notices a wrong clock', 
   await storeClockWarning(db, 'set forward by 2 hours while the sidecar ran');
   t.match(await cli('retention --yes'), { code: 1, stderr: /may be wrong \(set forward by 2 hours/ });
   t.equal(await kept(), 'old,ignored,new');
-});
-
-onEitherEngine('a pay schedule is set from a file and shown as it was set', async (t) => {
-  const { cli, json, file } = await payrollStage(t);
-  const body = { schedules: [schedule({ pay_group: 'north' })] };
-  const put = await cli(`schedule put ${file('s.json', JSON.stringify(body))} --employer e --year 2026`);
-  t.equal(put.code, 0);
-  t.match(put.stdout, /^biweekly +north +2026-07-17 +2026-06-29 +2026-07-12$/m);
-  t.strictSame(await json('schedule show --employer e'), { years: [{ year: '2026', ...body }] });
-  const stderr = 'This employer has no payroll codes.\n';
-  t.match(await cli('codes show --employer e'), { code: 0, stdout: '', stderr });
 });
 
 onEitherEngine('an invalid setting is rejected in one line and nothing is saved', async (t) => {
