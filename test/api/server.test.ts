@@ -4,9 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
-import { createApi } from '../../src/api/server.ts';
 import { rawSocket, statusOf } from '../inbox/raw-socket.ts';
-import { cpuTime } from '../support/cpu-time.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
@@ -122,14 +120,4 @@ test('headers, bodies, idle time and the number of connections are limited', asy
   const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
   const limits = [headersTimeout, requestTimeout, timeout, maxConnections];
   t.strictSame(limits, [5_000, 600_000, 300_000, 256]);
-});
-
-onEitherEngine('the listener is ready within a second', async (t) => {
-  const { parts } = await start(t);
-  const { cpuMs } = await cpuTime(async () => {
-    const app = createApi(parts);
-    t.teardown(() => app.close());
-    await app.ready();
-  });
-  t.ok(cpuMs < 1_000, `${cpuMs} ms of CPU time`);
 });
