@@ -33,12 +33,12 @@ onEachEngine('events are applied in order, one commit per batch, without gaps', 
 
 onEachEngine('every signed body ends in its state, and none affects another', async (t) => {
   const { store, loop, states } = await startApplying(t);
-  await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
+  await store(...CASES.map(({ name, body }): Body => [name, body]));
   await loop.runOnce();
-  t.strictSame(
-    await states(),
-    CASES.map(({ state, reason }, index) => `e${index}: ${state}${reason === null ? '' : ` ${reason}`}`),
+  const expected = CASES.map(({ name, state, reason }) =>
+    [`${name}: ${state}`, reason ?? []].flat().join(' '),
   );
+  t.strictSame(await states(), expected);
 });
 
 onEachEngine('a poison event is quarantined without its writes, and others are applied', async (t) => {

@@ -1,5 +1,4 @@
-/** Signed bodies, each with its resulting state and exact reason. */
-import { LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
+/** Signed bodies, each with its resulting state and exact reason. test/contract has the rules of each field. */
 import type { EventState } from '../../src/database/tables.ts';
 import { deductionBody, syncBody } from './bodies.ts';
 
@@ -42,18 +41,10 @@ export const CASES: Case[] = [
   ...quarantined('the body is not valid JSON', {
     'an empty body': '',
     'a text that is not JSON': CANARY,
-    'JSON cut short': deductionBody().slice(0, -1),
-    'JSON and more': `${deductionBody()}{}`,
-    'a byte order mark': `\ufeff${deductionBody()}`,
     'another encoding': Buffer.from(`\ufeff${deductionBody()}`, 'utf16le'),
     'bytes that are not text': Buffer.of(0xff, 0xfe, 0x00),
-    'Infinity as an amount': withAmount('-Infinity'),
   }),
-  ...quarantined('must be an object', {
-    'an array': `[${deductionBody()}]`,
-    'a number': '1e400',
-    null: 'null',
-  }),
+  ...quarantined('must be an object', { 'a number': '1e400' }),
   ...quarantined('the body names a field twice in one object', {
     'an amount twice': withAmount(`"1","member_contribution":"${CANARY}"`),
   }),
@@ -66,19 +57,10 @@ export const CASES: Case[] = [
   ...quarantined('the body has half a surrogate pair in a string', {
     'a high half': deductionBody({ description: '\ud800' }),
   }),
-  ...quarantined('the body is nested deeper than 32 levels', {
-    '33 levels': nested(33),
-    '100,000 levels': '['.repeat(100_000) + ']'.repeat(100_000),
-  }),
+  ...quarantined('the body is nested deeper than 32 levels', { '33 levels': nested(33) }),
   ...quarantined('event_type: is required; data: is required', { 'an empty object': '{}' }),
-  ...quarantined('event_type: must be a string', {
-    'a type that is an array': `{"event_type":["${CANARY}"],"data":{}}`,
-  }),
   ...quarantined('event_type: must be at most 255 characters', {
     'a long type': `{"event_type":"${'x'.repeat(256)}","data":{}}`,
-  }),
-  ...quarantined('data: must be an object', {
-    'data that are a text': `{"event_type":"employee.deduction-updated","data":"${CANARY}"}`,
   }),
   ...quarantined('id: must be at most 255 characters', {
     'an envelope id without end': deductionBody({}, { id: CANARY.repeat(20) }),
@@ -95,20 +77,9 @@ export const CASES: Case[] = [
   ...quarantined('data.description: must be at most 4000 characters', {
     'a description of 4,001 characters': deductionBody({ description: 'é'.repeat(4_001) }),
   }),
-  ...quarantined('created_at: must be an ISO 8601 date and time', {
-    'created_at as any text': deductionBody({}, { created_at: CANARY }),
-  }),
   ...quarantined(`data.member_contribution: ${AMOUNT}`, {
     'a number as an amount': withAmount('150.00'),
     'an object as an amount': withAmount(`{"${CANARY}":"${CANARY}"}`),
-    'Arabic digits': withAmount('"١٥٠"'),
-  }),
-  ...quarantined(`data.line_of_coverage: must be one of ${LINES_OF_COVERAGE.join(', ')}`, {
-    'an unknown line of coverage': deductionBody({ line_of_coverage: CANARY }),
-  }),
-  ...quarantined('data.id: is required', { 'no deduction id': deductionBody({ id: undefined }) }),
-  ...quarantined('data.employee_id: must be at most 255 characters', {
-    'an employee id without end': deductionBody({ employee_id: CANARY.repeat(20) }),
   }),
   ...quarantined('data.employer_id: must be a string', {
     'a sync with a number': syncBody('sync-complete', 1),
@@ -118,10 +89,8 @@ export const CASES: Case[] = [
       { description: '🙂'.repeat(4_000), ...AS_SENT },
       { id: 'x'.repeat(255), created_at: withFraction(43) },
     ),
-    '40 digits on both sides': withAmount(`"${'9'.repeat(40)}.${'9'.repeat(40)}"`),
     'markup and controls in a description': deductionBody({ description: '<script>\u0001\u007f</script>' }),
     'unknown fields': deductionBody({ extra: [{}] }, { extra: null, constructor: 'x' }),
-    'null where a field is optional': deductionBody({ coverage_type: null, effective_end: null }),
     'no created_at': deductionBody({}, { created_at: undefined }),
     'no envelope id': deductionBody({}, { id: undefined }),
     'white space around': ` \r\n\t${deductionBody()}\n`,

@@ -49,19 +49,18 @@ test('a census that breaks the contract is rejected with field and rule, never a
   t.equal(simulator.employeesOf('maple-bakery').size, 0);
 });
 
-for (const { kind, good, bad, field } of CHANGES) {
-  t.test(`${kind}: a valid body is applied, an invalid one rejected with its field`, async (t) => {
-    const simulator = await start(t);
-    t.strictSame(await post(simulator, `/employee-changes/${kind}`, good), { status: 200, body: {} });
-    const refused = await post(simulator, `/employee-changes/${kind}`, bad);
-    t.equal(refused.status, 422);
-    t.strictSame(Object.keys(refused.body.details!), [field]);
-  });
-}
+test('an invalid change is rejected with its field', async (t, simulator) => {
+  for (const { kind, bad, field } of CHANGES) {
+    const { status, body } = await post(simulator, `/employee-changes/${kind}`, bad);
+    t.equal(status, 422);
+    t.strictSame(Object.keys(body.details!), [field]);
+  }
+});
 
 test('employment changes update the employees', async (t, simulator) => {
   await post(simulator, CENSUS_PATH, upload);
-  for (const { kind, good } of CHANGES) await post(simulator, `/employee-changes/${kind}`, good);
+  for (const { kind, good } of CHANGES)
+    t.strictSame(await post(simulator, `/employee-changes/${kind}`, good), { status: 200, body: {} });
   const employees = simulator.employeesOf('maple-bakery');
   t.strictSame(employees.get(EMPLOYEE), {
     ...{ ...upload.employees[0], termination_date: '2026-03-31', address },
