@@ -3,20 +3,14 @@ import { type RawBuilder, sql } from 'kysely';
 import t, { type Test } from 'tap';
 import type { Engine } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
-import { transact } from '../../src/database/transaction.ts';
-import { insertApproval, type NewApproval } from '../../src/payroll/records/approvals.ts';
-import { bodyOf } from '../../src/payroll/records/runs.ts';
-import { setApproval } from '../../src/payroll/settings/approval.ts';
-import { readinessOfRun } from '../../src/readiness/run-report.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { verifyAudit } from '../../src/security/verify-audit.ts';
-import { filesOf, PAY_DATE, payrollStage } from '../cli/payroll-stage.ts';
+import { filesOf, payrollStage } from '../cli/payroll-stage.ts';
 import { termination } from '../contract/samples.ts';
-import { ACTING } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEachEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import { bodyOn, daysAfter, EMPLOYER, put, QUESTION } from '../support/payroll.ts';
+import { daysAfter, EMPLOYER } from '../support/payroll.ts';
 import { executeKilled, straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
@@ -33,7 +27,7 @@ t.setTimeout(900_000);
 type Command = {
   readonly action: Action;
   /** Returns the arguments of the nth run of the command. Each run changes something else. */
-  readonly argv: (nth: number) => readonly string[] | Promise<readonly string[]>;
+  readonly argv: (nth: number) => readonly string[];
   /** Selects the ids of the rows that it writes. The audit records of the action must name these ids. */
   readonly written: RawBuilder<{ id: string | number }>;
   readonly namedBy: 'record_id' | 'resource_id';
@@ -45,9 +39,6 @@ async function startCommands(t: Test) {
   const file = filesOf(t);
   const rows = Array.from({ length: CHANGES }, (_, row) => ({ ...termination, employee_id: `e-${row}` }));
   const changes = file('changes.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
-  await transact(db, (trx) =>
-    setApproval(trx, EMPLOYER, { required: true, reason: 'a test', person: 'ann' }, ACTING),
-  );
   const commands: readonly Command[] = [
     {
       action: 'change.report',
@@ -70,39 +61,8 @@ async function startCommands(t: Test) {
       written: sql`select token_id as id from tokens`,
       namedBy: 'resource_id',
     },
-    {
-      action: 'item.decide',
-      argv: (nth) => [
-        ...['items', 'decide', '--employer', EMPLOYER, '--employee', 'emp-1', '--action', 'hold'],
-        ...['--until', daysAfter('2027-01-01', nth), '--reason', 'a test'],
-      ],
-      written: sql`select record_id as id from item_decisions`,
-      namedBy: 'record_id',
-    },
-    {
-      action: 'run.finalize',
-      argv: async (nth) => {
-        await approvedRun(db, `n${nth}`);
-        return ['run', 'finalize', `n${nth}`, '--yes'];
-      },
-      written: sql`select run_id as id from payroll_runs where state = 'finalized'`,
-      namedBy: 'resource_id',
-    },
   ];
   return { env, db, commands };
-}
-
-/** Creates an off-cycle run, which a person approves. */
-async function approvedRun(db: Db, runId: string): Promise<void> {
-  const stated = { kind: 'off_cycle', employee_ids: ['emp-1'], deductions: ['ded-1'] } as const;
-  const stored = await put(db, runId, bodyOn(PAY_DATE, stated));
-  const question = { ...QUESTION, now: new Date() };
-  const { etag, acceptable } = await readinessOfRun(db, bodyOf(stored), runId, question);
-  const approval: NewApproval = {
-    ...{ runId, employerId: EMPLOYER, action: 'finalize', person: 'ann', reason: 'a test' },
-    ...{ etag: etag.split('.')[0] as string, checks: [], findings: acceptable },
-  };
-  await transact(db, (trx) => insertApproval(trx, approval, ACTING));
 }
 
 /** Waits until the server has ended the transactions of killed processes. */
@@ -121,7 +81,7 @@ onEachEngine('a killed command leaves exactly the records of its changes', { ski
     let [nth, next] = [1, 2];
     for (let killed = true; killed; [nth, next] = [next, nth + next]) {
       const before = (await writtenIds()).length;
-      killed = await executeKilled(env, await argv(nth), CALLS[engine], nth);
+      killed = await executeKilled(env, argv(nth), CALLS[engine], nth);
       await othersEnded(db, engine);
       const ids = await writtenIds();
       const records = db.selectFrom('audit_records').select(namedBy).where('action', '=', action);

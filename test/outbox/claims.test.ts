@@ -3,10 +3,12 @@ import { transact } from '../../src/database/transaction.ts';
 import { pauseSending, probeFailed, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
 import { claim, heartbeat } from '../../src/outbox/claims.ts';
 import { type End, finish } from '../../src/outbox/finish.ts';
+import { retryManually } from '../../src/outbox/manual.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { type AttemptOutcome, RETRY_AFTER_MAX_MS } from '../../src/outbox/retry.ts';
 import type { Claim, Sender } from '../../src/outbox/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import {
   claimAs,
@@ -119,6 +121,16 @@ test('a request that its owner claims again has no use for the first attempt', a
   clock.advance(30_000);
   await take('same');
   t.strictSame([await deliver('same', first), await renew('same', first)], [LOST, false]);
+});
+
+test('a retried change goes first when the claim of a newer one expires', async (t, { db, clock, take }) => {
+  const rejected = { state: 'rejected', is_next: 0, finished_at: clock().toISOString() } as const;
+  await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
+  await owe(db, 'r-2', 'e-1');
+  t.match(await take('first'), [{ requestId: 'r-2' }]);
+  await transact(db, (trx) => retryManually(trx, 'r-1', { force: true, ...acting(clock()) }));
+  clock.advance(30_000);
+  t.match(await take('second'), [{ requestId: 'r-1' }]);
 });
 
 test('an older clock reading does not make a newer write a clock jump', async (t, world) => {
