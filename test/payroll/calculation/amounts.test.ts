@@ -2,13 +2,12 @@ import t from 'tap';
 import type { PayFrequency } from '../../../src/contract/employee.ts';
 import type { Contribution } from '../../../src/payroll/calculation/amounts.ts';
 import { isPartialCycle, type PlannedRun, planOf } from '../../../src/payroll/calculation/plan.ts';
-import { amountTexts, every, plan, plannedRun, yearOfDates } from '../calendars.ts';
+import { amountTexts, every, plan, plannedRun } from '../calendars.ts';
 
 /** 2026 has 26 biweekly Fridays, three of them in January and in July. */
 const FRIDAYS = every(14, '2026-01-02', 26);
-/** 2026 has 27 biweekly and 53 weekly Thursdays. */
+/** 2026 has 27 biweekly Thursdays. */
 const BIWEEKLY_THURSDAYS = every(14, '2026-01-01', 27);
-const WEEKLY_THURSDAYS = every(7, '2026-01-01', 53);
 
 function contribution(member: string, period: PayFrequency, more: Partial<Contribution> = {}): Contribution {
   return { member_contribution: member, employer_contribution: '0', period, ...more };
@@ -17,46 +16,6 @@ function contribution(member: string, period: PayFrequency, more: Partial<Contri
 function amountsOf(run: Partial<PlannedRun>, given: Contribution) {
   return amountTexts(plan(run), given);
 }
-
-const NONE = { remainder: 'none' } as const;
-const EVEN = { scheme: 'month-even' } as const;
-const AT_MONTHS_END = { pay_frequency: 'semimonthly', pay_date: '2026-03-31', ...NONE } as const;
-
-type Example = [
-  given: string,
-  run: Partial<PlannedRun>,
-  dates: string[] | null,
-  amounts: Record<number, string>,
-];
-
-/** Amounts computed by hand, by place of the check among the dates, from 1. */
-const EXAMPLES: Example[] = [
-  ['150.00 monthly', NONE, FRIDAYS, { 1: '69.23', 7: '69.23', 26: '69.23' }],
-  ['150.00 monthly', { remainder: 'spread' }, FRIDAYS, { 7: '69.24' }],
-  ['150.00 monthly', { remainder: 'last' }, FRIDAYS, { 1: '69.23', 25: '69.23', 26: '69.25' }],
-  ['100.00 semimonthly', { remainder: 'last' }, FRIDAYS, { 1: '92.30', 25: '92.30', 26: '92.50' }],
-  ['10.00 weekly', NONE, BIWEEKLY_THURSDAYS, { 1: '19.26', 27: '19.26' }],
-  ['33.33 biweekly', {}, BIWEEKLY_THURSDAYS, { 1: '33.33', 26: '33.33', 27: '33.33' }],
-  ['33.33 biweekly', { pay_frequency: 'weekly', ...NONE }, WEEKLY_THURSDAYS, { 1: '16.35', 53: '16.35' }],
-  ['33.33 biweekly', AT_MONTHS_END, yearOfDates('semimonthly', 2026), { 1: '36.11', 24: '36.11' }],
-  ['33.33 biweekly', AT_MONTHS_END, null, { 0: '36.11' }],
-  ['150.00 monthly', EVEN, FRIDAYS, { 14: '50.00', 15: '50.00', 16: '50.00' }],
-  ['150.00 monthly', { scheme: 'first-checks' }, FRIDAYS, { 14: '75.00', 15: '75.00', 16: '0.00' }],
-  ['10.00 weekly', { ...EVEN, remainder: 'spread' }, FRIDAYS, { 1: '14.44', 2: '14.45', 3: '14.44' }],
-  ['-0.05 monthly', { ...EVEN, ...NONE }, FRIDAYS, { 4: '-0.03', 5: '-0.03' }],
-];
-
-t.test('every example computed by hand is computed to the cent', async (t) => {
-  for (const [given, run, dates, amounts] of EXAMPLES) {
-    const [member = '', period] = given.split(' ');
-    for (const [place, amount] of Object.entries(amounts)) {
-      const pay_date = dates?.[Number(place) - 1] ?? run.pay_date ?? '';
-      const contributed = contribution(member, period as PayFrequency);
-      const computed = amountsOf({ ...run, pay_date, pay_dates: dates }, contributed);
-      t.equal(computed.member_amount, amount, `${given}, ${JSON.stringify(run)}, check ${place}`);
-    }
-  }
-});
 
 t.test('an extra paycheck is skipped if the run has the option, only for its own frequency', async (t) => {
   const check = (place: number, extra_paycheck: 'take' | 'skip', period: PayFrequency = 'biweekly') => {

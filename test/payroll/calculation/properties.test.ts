@@ -90,7 +90,7 @@ function centsOn(dates: readonly string[], of: PlannedRun, text: string, by: Pay
 
 const sum = (amounts: readonly bigint[]) => amounts.reduce((all, one) => all + one, 0n);
 
-t.test('every amount equals the oracle’s', async () => {
+t.test('every amount by scheme, remainder, period and calendar equals the oracle’s', async () => {
   fc.assert(
     fc.property(run, period, amount, amount, (of, by, member, employer) => {
       const computed = amountsOf(of, contribution(member, by, employer));

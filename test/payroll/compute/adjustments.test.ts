@@ -272,6 +272,8 @@ t.test('adjustments for the previous year are not part of this year’s net', as
     'b r-1 -10.00 0.00 prior_year retro_refund',
     'a r1 2.00 0.00 retro_pre_tax',
   ]);
+  const listed = await openItemsOn(db, '2027-01-01');
+  t.strictSame(listed.map(briefItem), ['a r1 2.00 0.00 prior_year retro_pre_tax'], 'two years are adjusted');
 });
 
 test('the net of the pre-tax lines of a coverage decides between increase and refund', async (t, { db }) => {

@@ -18,8 +18,6 @@ import {
   setCodes,
   taken,
   verified,
-  view,
-  voided,
 } from '../../support/payroll.ts';
 
 const TODAY = '2026-07-10';
@@ -81,15 +79,6 @@ test('an excess is returned and offsets no shortfall', async (t, db) => {
   const owed = await itemsOfEmployee(db, 'e', ['acme'], { today: TODAY, limit: 100 });
   const briefly = owed.map((item) => `${item.deduction_id} ${item.outstanding_member_amount}`).join(', ');
   t.equal(briefly, 'a -2.00, b 6.00, c -3.00');
-});
-
-test('collected arrears are no longer owed, until the collecting run is voided', async (t, db) => {
-  await took(db, 'r2', 'a 4.00');
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
-  t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
-  t.strictSame(await arrears(db, {}, 4), []);
-  await voided(db, 'r3');
-  t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
 });
 
 test('a new report after its arrears were collected changes what is owed', async (t, db) => {

@@ -260,11 +260,3 @@ test('a narrowed run has no lines for the employees it leaves out', async (t, db
   });
   for await (const page of narrow.pages) t.strictSame(page, [], 'not even if requested');
 });
-
-test('an off-cycle run ends nothing', async (t, db) => {
-  await send(db, election('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
-  await finalized(db, 'r2', body(2));
-  await send(db, election('2026-01-30', { effective_end: '2026-01-31' }));
-  const off = body(3, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'b'] });
-  t.strictSame(await changes(db, off), ['e b 10.00 same 10.00']);
-});

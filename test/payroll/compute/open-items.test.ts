@@ -1,25 +1,19 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
-import { transact } from '../../../src/database/transaction.ts';
 import { amountOf } from '../../../src/money.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
-import { type OpeningItem, putOpeningItems } from '../../../src/payroll/facts/opening-items.ts';
 import { scratch } from '../../database/scratch.ts';
-import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   body,
   decideItem,
-  EMPLOYER,
   election,
   employment,
   finalized,
-  LATELY,
   learn,
   openItemsOn,
   send,
   taken,
-  voided,
 } from '../../support/payroll.ts';
 
 const TODAY = '2026-07-10';
@@ -47,34 +41,6 @@ async function decided(db: Db, decision: Parameters<typeof decideItem>[2]): Prom
   const [item] = await openItemsOn(db, TODAY);
   await decideItem(db, item as OpenItem, decision);
 }
-
-const OPENING: OpeningItem = {
-  openingId: 'o1',
-  employeeId: 'e',
-  deductionId: null,
-  lineOfCoverage: 'medical',
-  taxability: 'pre_tax',
-  amount: { member: 500n, employer: 100n },
-  payDate: '2025-06-01',
-};
-
-onEitherEngine('an item is what was due less what was finalized, or what was not taken', async (t) => {
-  const db = await staged(t);
-  t.strictSame(await brief(db), []);
-  await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '4.00' });
-  await send(db, election('2025-12-02', { member_contribution: '12.00' }));
-  await transact(db, (trx) => putOpeningItems(trx, EMPLOYER, [OPENING], acting(LATELY)));
-  t.strictSame(await brief(db), [
-    'opening o1 null: 5.00 of 5.00 open',
-    'arrears r0 a: 6.00 of 6.00 open',
-    'adjustment r0 a: 2.00 of 2.00 open',
-    'adjustment r1 a: 2.00 of 2.00 open',
-  ]);
-  await voided(db, 'r0');
-  t.strictSame(await brief(db), ['opening o1 null: 5.00 of 5.00 open', 'adjustment r1 a: 2.00 of 2.00 open']);
-  const later = await brief(db, '2028-01-01');
-  t.strictSame(later, ['opening o1 null: 5.00 of 5.00 open'], 'adjustments of two years');
-});
 
 onEitherEngine('the newest decision that counts decides the state of an item', async (t) => {
   const db = await staged(t);

@@ -145,16 +145,6 @@ test('a repeated finalize returns the run', async (t, db) => {
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
 
-test('if two runs of one date are finalized concurrently, one becomes final', async (t, db) => {
-  await learn(db, ...['e', 'f'].map((id) => employment(id, { pay_group: 'north' })));
-  await put(db, 'one', body(2));
-  await put(db, 'two', body(2, { pay_group: 'north' }));
-  const outcomes = await Promise.all([finalize(db, 'one'), finalize(db, 'two')]);
-  t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
-  const [winner] = outcomes[0].outcome === 'finalized' ? ['one'] : ['two'];
-  t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
-});
-
 test('events recorded during finalizing have later positions than the run', async (t, db) => {
   await put(db, 'r', body(2));
   const { etag, position } = await view(db, 'r');

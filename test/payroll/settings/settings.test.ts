@@ -150,21 +150,6 @@ onEitherEngine('a code must be printable and not a formula', async (t) => {
   );
 });
 
-test('schedules and codes are returned as set and replaced as a whole', async (t, { db }) => {
-  t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
-  const codes = [
-    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'H', treatment: 'memo' },
-  ] as const;
-  await transact(db, async (trx) => {
-    await putSchedules(trx, EMPLOYER, [schedule(), schedule({ pay_group: 'x' })], acting(LATELY));
-    await putCodes(trx, EMPLOYER, codes, acting(LATELY));
-  });
-  t.strictSame(await readSchedules(db, EMPLOYER), [schedule(), schedule({ pay_group: 'x' })]);
-  t.strictSame(await readCodes(db, EMPLOYER), codes);
-  await setSchedules(db, [schedule()]);
-  t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
-});
-
 test('settings are read as they were set by a time', async (t, { db }) => {
   const code = (text: string) => [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: text, treatment: null } as const,
