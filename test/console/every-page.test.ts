@@ -145,14 +145,17 @@ t.test('a token that only reads sees no button, and no link to what it may not r
     ['census:read', '/census', `/census/${EMPLOYER}`, '/census/unknown'],
     ['events:read', '/events?state=quarantined', '/events/evt-broken'],
     ['changes:read', `/changes/${changeId}?body=true`],
+    ['runs:read', '/runs', RUN, FINAL, `/settings?${OF_EMPLOYER}`],
   ]) {
     const page = await opened('/operations', { token: await tokenWith(scope as string), refusals: true });
     for (const path of paths) {
-      await page.goto(path);
+      await open(page, path as string);
       const main = page.getByRole('main');
       const buttons = (await main.getByRole('button').allTextContents()).join();
-      t.match(buttons, /^(Find,)?(Show)?$/, path);
+      t.match(buttons, /^(Find,)?(Show)?(,Verify)?$/, path);
       t.equal(await main.getByRole('checkbox').count(), 0, path);
+      const changing = main.getByRole('link', { name: /^(Edit|Add|New|Copy|Finalize|Void|Report|Override)/ });
+      t.equal(await changing.count(), 0, path);
       const ledger = page.locator('a[href^="/ledger"], a[href^="/deductions"], a[href^="/employees"]');
       t.equal(await ledger.count(), 0, path);
     }

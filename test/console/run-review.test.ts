@@ -167,29 +167,8 @@ t.test('a newer amount that is not applied is marked wherever its employee is sh
   t.notMatch(await reader.locator('main').textContent(), '175');
 });
 
-t.test('the last check of a leaver shows until when coverage lasts', async (t) => {
-  const { signedIn, put, db } = await openPayroll(t);
-  const end = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-12-31' };
-  await deduct(db, 'evt-3', end, '2026-07-05T00:00:00Z');
-  await employ(db, 'emp-2', { termination_date: '2026-07-01' });
-  await put('r', '2026-07-17');
-  const page = await signedIn();
-  await open(page, '/runs/r');
-  const finding = page
-    .locator('.checks > li')
-    .filter({ hasText: 'Deductions continue after employment ended' });
-  t.match(
-    await finding.textContent(),
-    'emp-2: left on Jul 1, 2026, dental $69.23 (coverage through Dec 31, 2026)',
-  );
-  await finding.getByRole('link', { name: 'emp-2' }).click();
-  await page.waitForURL('**/runs/r?employee_id=emp-2#lines');
-  await page.locator('details.line > summary').click();
-  t.match(await page.locator('details.line .facts').innerText(), /Coverage\s+through Dec 31, 2026/);
-});
-
 t.test('a moved start date is decided on the page that the readiness check links to', async (t) => {
-  const { signedIn, put, db, call } = await openPayroll(t);
+  const { signedIn, opened, put, db, call, tokenWith } = await openPayroll(t);
   const moved = { id: 'ded/3', line_of_coverage: 'vision', effective_start: '2026-07-01' };
   await deduct(db, 'evt-3', moved, '2026-06-01T00:00:00Z');
   const later = { ...moved, effective_start: '2026-08-01', member_contribution: '99.00' };
@@ -215,15 +194,11 @@ t.test('a moved start date is decided on the page that the readiness check links
   await page.getByRole('heading', { name: 'Does version 1 apply?' }).waitFor();
   await open(page, '/runs/r');
   t.equal(await check.count(), 0, 'the check passes');
-});
-
-t.test('without runs:write, the page of a deduction names the scope that a decision needs', async (t) => {
-  const { signedIn, db, tokenWith } = await openPayroll(t);
-  const page = await signedIn({ token: await tokenWith('ledger:read') });
-  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
-  await page.goto('/deductions/ded-3?decide=1');
-  await page.getByText('To decide on the moved start date, your token needs the scope runs:write.').waitFor();
-  t.equal(await page.getByRole('button', { name: 'Save the decision' }).count(), 0);
+  const reader = await opened('/deductions/ded%2F3?decide=1', { token: await tokenWith('ledger:read') });
+  await reader
+    .getByText('To decide on the moved start date, your token needs the scope runs:write.')
+    .waitFor();
+  t.equal(await reader.getByRole('button', { name: 'Save the decision' }).count(), 0);
 });
 
 t.test('a warning is accepted by name with a reason, and later runs remember it', async (t) => {
@@ -310,22 +285,6 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.goBack();
   await click(page, 'Run this payroll again');
   await page.waitForURL(`**/runs/${EMPLOYER}-biweekly-2026-07-17`);
-});
-
-t.test('a read-only token sees no button that changes anything and cannot open their pages', async (t) => {
-  const { opened, put, tokenWith } = await openPayroll(t);
-  await put('r', '2026-07-17');
-  const page = await opened('/runs', { token: await tokenWith('runs:read'), refusals: true });
-  t.equal(await page.getByRole('link', { name: 'New off-cycle run' }).count(), 0);
-  await open(page, '/runs/r');
-  for (const name of [/Finalize/, /Delete/, /Copy to a new run/])
-    t.equal(await page.getByText(name).and(page.locator('a, button')).count(), 0, `${name}`);
-  t.equal(await page.locator('a[href^="/deductions/"]').count(), 0, 'no link to the ledger');
-  await page.goto('/settings?employer_id=acme');
-  t.equal(await page.getByText(/^(Edit|Add)/).count(), 0);
-  for (const path of ['/runs/r/finalize', '/runs/r/void', '/settings/payroll-codes?employer_id=acme'])
-    t.equal((await page.goto(path))?.status(), 403, path);
-  t.match(await page.locator('main').textContent(), 'requires a token with the scope runs:write');
 });
 
 t.test('an open run that cannot be computed shows why', async (t) => {
