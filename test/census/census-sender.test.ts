@@ -7,6 +7,7 @@ import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncResponse } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import type { Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
@@ -72,19 +73,6 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
 
 const good = censusOf([person('e-1'), person('e-2')]);
 const bad = censusOf([person('e-1', { dob: 'SECRET-VALUE' }), person('e-2')]);
-
-onEitherEngine('push: the staged census is uploaded, then completed by the service', async (t) => {
-  const { put, ask, send, complete, syncs, received, clock } = await setUp(t);
-  await put(good);
-  await ask('event-1');
-  await send();
-  t.equal(received[0]?.path, '/employer/a/census');
-  t.equal(received[0]?.body, good);
-  t.equal(Number(received[0]?.headers['content-length']), Buffer.byteLength(good));
-  t.match(await syncs(), [{ state: 'uploaded', upload_started_at: clock().toISOString() }]);
-  t.equal(await complete(), 1);
-  t.match(await syncs(), [{ state: 'completed' }]);
-});
 
 onEitherEngine('only a census that the service accepted counts as the last upload', async (t) => {
   let status = 500;
@@ -249,74 +237,59 @@ onEitherEngine('a census whose data key is missing is not sent, and the reason n
   t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
 });
 
-onEitherEngine('a chunk that cannot be decrypted is not reported as a missing response', async (t) => {
-  const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t);
-  await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
-  await transact(db, (trx) =>
-    trx
-      .updateTable('census_chunks')
-      .set({ ciphertext: Buffer.alloc(64) })
-      .where('chunk', '=', 1)
-      .execute(),
-  );
-  await ask('event-1');
-  await send();
-  t.equal(received.length, 0);
-  t.match(await syncs(), [{ state: 'requested', reason: /cannot be decrypted: census_chunks/ }]);
-  t.match(await requests(), [
-    { state: 'pending', reason: 'no response was received: DECRYPTION_FAILED', unknown_outcome: 0 },
-  ]);
-  t.equal(await complete(), 0, 'the service never received it');
-});
+for (const { damage, spoil, reason, code } of [
+  {
+    damage: 'that cannot be decrypted',
+    spoil: (trx: Trx) =>
+      trx
+        .updateTable('census_chunks')
+        .set({ ciphertext: Buffer.alloc(64) })
+        .where('chunk', '=', 1),
+    reason: /cannot be decrypted: census_chunks/,
+    code: 'DECRYPTION_FAILED',
+  },
+  {
+    damage: 'with a missing chunk',
+    spoil: (trx: Trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1),
+    reason: /is incomplete: if this persists, stage it again/,
+    code: 'CENSUS_CUT',
+  },
+])
+  onEitherEngine(`a census ${damage} is not sent, and the reason names it`, async (t) => {
+    const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t);
+    await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
+    await pastTriggers(db, (trx) => spoil(trx).execute() as Promise<unknown>);
+    await ask('event-1');
+    await send();
+    t.equal(received.length, 0);
+    t.match(await syncs(), [{ state: 'requested', reason }]);
+    const unsent = { state: 'pending', reason: `no response was received: ${code}`, unknown_outcome: 0 };
+    t.match(await requests(), [unsent]);
+    t.equal(await complete(), 0, 'the service never received it');
+  });
 
-onEitherEngine('an incomplete census is not sent, and the reason names the fix', async (t) => {
-  const { db, put, ask, send, syncs, requests, received } = await setUp(t);
-  await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
-  await pastTriggers(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
+onEitherEngine('pull: a request fetches the census once for its attempts, until it is stale', async (t) => {
+  let status = 503;
+  const { ask, send, syncs, received, fetches, clock } = await setUp(t, {
+    fetch: () => contentOf(good),
+    answer: (response) => json(response, status),
+  });
   await ask('event-1');
   await send();
-  t.equal(received.length, 0);
-  t.match(await syncs(), [{ state: 'requested', reason: /is incomplete: if this persists, stage it again/ }]);
-  t.match(await requests(), [
-    { state: 'pending', reason: 'no response was received: CENSUS_CUT', unknown_outcome: 0 },
-  ]);
-});
-
-onEitherEngine('pull: the census is fetched on request', async (t) => {
-  const { ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(good) });
-  await ask('event-1');
+  clock.advance(MINUTE_MS);
   await send();
+  t.equal(fetches(), 1, 'one fetch serves all attempts');
   t.equal(received[0]?.body, good);
+  t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
+  clock.advance(25 * HOUR_MS);
+  status = 200;
+  await send();
+  t.equal(fetches(), 2, 'a stale census is fetched again');
   t.match(await syncs(), [{ state: 'uploaded' }]);
   clock.advance(MINUTE_MS);
   await ask('event-2');
   await send();
-  t.equal(fetches(), 2, 'a new request fetches again');
-});
-
-onEitherEngine('pull: one fetch serves all attempts of a request', async (t) => {
-  const { ask, send, received, fetches, clock } = await setUp(t, {
-    fetch: () => contentOf(good),
-    answer: (response, _, index) => json(response, index === 0 ? 503 : 200),
-  });
-  await ask('event-1');
-  await send();
-  clock.advance(MINUTE_MS);
-  await send();
-  t.equal(fetches(), 1);
-  t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
-});
-
-onEitherEngine('pull: a fetched census that became stale is fetched a second time', async (t) => {
-  const { ask, send, fetches, clock } = await setUp(t, {
-    fetch: () => contentOf(good),
-    answer: (response) => json(response, 503),
-  });
-  await ask('event-1');
-  await send();
-  clock.advance(25 * HOUR_MS);
-  await send();
-  t.equal(fetches(), 2);
+  t.equal(fetches(), 3, 'a new request fetches again');
 });
 
 onEitherEngine('pull: a source that cannot be reached is retried, and the reason is shown', async (t) => {

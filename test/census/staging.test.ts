@@ -42,14 +42,6 @@ test('the upload is the staged census without the pay group', async (t, { db }) 
   t.equal(await uploadText(t, db, 'nobody'), null);
 });
 
-test('a census of many chunks is read completely and in order', async (t, { db }) => {
-  const people = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
-  const text = censusOf(people);
-  await stage(db, setClock(), text);
-  t.ok((await count(db, 'census_chunks')) >= Math.floor(text.length / CHUNK_BYTES) + 1);
-  t.equal(await uploadText(t, db), text);
-});
-
 test('a census that breaks the contract keeps the previous one', async (t, { db }) => {
   const clock = setClock();
   const good = censusOf([person('e-1')]);
@@ -125,7 +117,8 @@ test('a census that a clean-up took for abandoned leaves the previous one curren
   t.equal(await uploadText(t, db), good);
   t.equal(await count(db, 'staged_censuses'), 1);
   await stage(db, systemClock, large());
-  t.equal(await uploadText(t, db), large(), 'another attempt succeeds');
+  t.ok((await count(db, 'census_chunks')) > large().length / CHUNK_BYTES);
+  t.equal(await uploadText(t, db), large(), 'another attempt succeeds, with all chunks in order');
 });
 
 test('a clean-up removes nothing of a census that became current after it looked', async (t, { db, url }) => {

@@ -9,10 +9,10 @@ import {
   undeliveredChanges,
 } from '../../src/employment/changes.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
-import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
+import { cancelManually, retryManually } from '../../src/outbox/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
-import { ACTING, acting } from '../support/audit.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER, employment, learn } from '../support/payroll.ts';
 import { oweCensus, report, service } from './stage.ts';
@@ -27,8 +27,6 @@ const retryChange = (db: Db, id: string, options: Parameters<typeof retryManuall
 
 const cancelChange = (db: Db, id: string, options: Parameters<typeof cancelManually>[2]) =>
   actOnChange(db, id, (trx) => cancelManually(trx, id, options));
-
-const releaseChange = (db: Db, id: string) => actOnChange(db, id, (trx) => releaseManually(trx, id, ACTING));
 
 const found = async (db: Db, id: string) => {
   const whole = await findChange(db, id);
@@ -175,13 +173,6 @@ onEitherEngine('a rejected manual action names the reason and an alternative', a
   t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), delivered);
   const refused = { outcome: 'refused', why: /nothing to cancel/ };
   t.match(await cancelChange(db, old, { reason: 'x', ...acting(NOW) }), refused);
-  for (const acted of [
-    await retryChange(db, 'nobody', { force: true, ...acting(NOW) }),
-    await cancelChange(db, 'nobody', { reason: 'x', ...acting(NOW) }),
-    await releaseChange(db, 'nobody'),
-  ]) {
-    t.strictSame(acted, { outcome: 'not-found' });
-  }
 });
 
 onEitherEngine('a change canceled after a lost response shows that it may have been applied', async (t) => {
