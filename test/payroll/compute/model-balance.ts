@@ -2,7 +2,7 @@
 import { deepStrictEqual, ok } from 'node:assert/strict';
 import { dueOf, sumOf } from './model.ts';
 import type { ModelItemDecision } from './model-items.ts';
-import type { SmallWorld } from './model-worlds.ts';
+import type { RecordedWorld } from './model-world.ts';
 
 /** The last day of the year in which all runs of a world have open items. */
 const YEAR_END = '2026-12-31';
@@ -11,7 +11,7 @@ const YEAR_END = '2026-12-31';
  * Asserts for every employee and deduction of an employer: taken + adjusted + recovered + written off + paid directly + still
  * open = due. Of the employer's amounts, the finalized ones count as taken.
  */
-export async function assertBalanced(world: SmallWorld, employerId: string): Promise<void> {
+export async function assertBalanced(world: RecordedWorld, employerId: string): Promise<void> {
   const runs = world.runs.filter(({ run, voided }) => run.employer_id === employerId && !voided);
   const openings = world.openings.filter(({ employer }) => employer === employerId);
   for (const employee of new Set(world.facts.map(({ employee_id }) => employee_id))) {

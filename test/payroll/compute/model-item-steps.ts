@@ -26,7 +26,6 @@ const person = fc.constantFrom('e0', 'e1', 'e2', 'e3');
 const employer = fc.constantFrom('acme', 'acme', 'acme', 'other');
 
 export const opening = fc.record({
-  does: fc.constant('open' as const),
   employee: person,
   employer,
   deduction: fc.constantFrom<string | null>(null, 'd0', 'd1'),
@@ -40,7 +39,6 @@ export const opening = fc.record({
 });
 
 export const settling = fc.record({
-  does: fc.constant('settle' as const),
   which: fc.nat({ max: 99 }),
   employer,
   action: fc.constantFrom<ModelItemDecision['action']>(

@@ -5,24 +5,24 @@ import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { body, daysAfter } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 import { opening, overriding, recoup, settling } from './model-item-steps.ts';
-import {
-  correction,
-  type Message,
-  often,
-  type Report,
-  type Step,
-  shortPay,
-  sometimes,
-} from './model-worlds.ts';
+import type { Correction, Message, RecordedWorld, Report, ShortPay } from './model-world.ts';
 
 const EMPLOYEES = ['e0', 'e1', 'e2', 'e3', 'e4'] as const;
 const DEDUCTIONS = ['d0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'] as const;
 export const FIRST_MONDAY = '2025-06-30';
 
+const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
+  fc.oneof(
+    { arbitrary: fc.constant(value), weight: 4 },
+    { arbitrary: fc.constantFrom(...others), weight: 1 },
+  );
+
 /** Days before or after the Monday of the week. */
 const around = (min: number, max: number) => fc.integer({ min, max });
 const maybe = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ arbitrary: fc.constant(null), weight: 2 }, { arbitrary: value, weight: 1 });
+const seldom = <T>(value: fc.Arbitrary<T>) =>
+  fc.oneof({ arbitrary: fc.constant(null), weight: 3 }, { arbitrary: value, weight: 1 });
 
 /** A deduction belongs to one employee most of the time. */
 const message = fc.record({
@@ -57,6 +57,26 @@ const report = fc.record({
   effective: maybe(around(-20, 40)),
 });
 
+const correction: fc.Arbitrary<Correction> = fc.record({
+  which: fc.nat({ max: 99 }),
+  ahead: fc.integer({ min: -10, max: 30 }),
+  later: fc.constantFrom(0, 7, 14, 31, 60),
+  changes: fc.constantFrom<Partial<Message>>(
+    {},
+    {},
+    { member_contribution: '60' },
+    { taxability: 'post_tax' },
+    { line_of_coverage: 'vision' },
+    { coverage_type: 'member_family' },
+    { end: '2026-03-31' },
+  ),
+});
+
+const shortPay: fc.Arbitrary<ShortPay> = fc.record({
+  line: fc.nat({ max: 99 }),
+  part: fc.constantFrom<ShortPay['part']>(-1, 0, 1, 2, 3),
+});
+
 const place = fc.nat({ max: 199 });
 const week = fc.record({
   messages: fc.array(message, { maxLength: 1 }),
@@ -70,15 +90,15 @@ const week = fc.record({
   isSkipped: often(false, false, true),
   finalChecks: maybe(fc.subarray([...EMPLOYEES], { minLength: 1, maxLength: 2 })),
   shares: fc.constantFrom(1, 1, 3, 'all' as const),
-  opened: sometimes(opening),
+  opened: seldom(opening),
   settled: fc.array(settling, { maxLength: 2 }),
-  override: sometimes(overriding),
+  override: seldom(overriding),
   /** An off-cycle run of an employee, on a pay date. */
   extra: often<(typeof EMPLOYEES)[number] | null>(null, null, ...EMPLOYEES),
 });
 type Week = typeof week extends fc.Arbitrary<infer W> ? W : never;
 
-const year = fc.record({
+export const years = fc.record({
   schedules: often(2, 0, 1),
   elections: fc.array(message, { minLength: 4, maxLength: 7 }),
   /** The second one pays on the same dates. */
@@ -96,32 +116,41 @@ const year = fc.record({
   }),
   weeks: fc.array(week, { minLength: 52, maxLength: 52 }),
 });
-type Year = typeof year extends fc.Arbitrary<infer Y> ? Y : never;
+type Year = typeof years extends fc.Arbitrary<infer Y> ? Y : never;
 
-/** The number of pay schedules, and everything that happens in a year. */
-export const years = year.map((chosen) => ({ schedules: chosen.schedules, steps: stepsOf(chosen) }));
-
-function stepsOf({ elections, weeks, ...employer }: Year): Step[] {
-  const hired = EMPLOYEES.map((employee, index): Step => {
+/** Plays everything that happens in a year. */
+export async function play(world: RecordedWorld, { elections, weeks, ...employer }: Year): Promise<void> {
+  await world.setSchedules();
+  for (const [index, employee] of EMPLOYEES.entries()) {
     const pay_frequency = employer.frequencies[index % employer.frequencies.length] as PayFrequency;
     const pay_group = employer.groups[index % employer.groups.length] as string | null;
-    const fact = { hire_date: '2020-01-01', pay_frequency, pay_group, absent: 0 } as const;
-    const learned = { employee, employer: 'acme', passed: 0, fact: { source: 'census' as const, ...fact } };
-    return { does: 'learn', report: learned };
-  });
-  const elected = elections.map((election) => sendStep(election, FIRST_MONDAY));
-  return [...hired, ...elected, ...weeks.flatMap((chosen, index) => weekSteps(employer, chosen, index))];
+    const fact = { source: 'census', hire_date: '2020-01-01', pay_frequency, pay_group, absent: 0 } as const;
+    await world.learn({ employee, employer: 'acme', fact });
+  }
+  for (const election of elections) await world.send(messageOf(election, FIRST_MONDAY));
+  for (const [index, chosen] of weeks.entries()) await playWeek(world, employer, chosen, index);
 }
 
-function weekSteps(
+async function playWeek(
+  world: RecordedWorld,
   { employers, frequencies, groups, options }: Omit<Year, 'elections' | 'weeks'>,
-  { messages, reports, place: which, ...chosen }: Week,
+  { messages, place: which, ...chosen }: Week,
   index: number,
-): Step[] {
+): Promise<void> {
   const monday = daysAfter(FIRST_MONDAY, 7 * index);
-  const { shares, override } = chosen;
+  world.today = monday;
+  for (const one of messages) await world.send(messageOf(one, monday));
+  if (chosen.reports !== null) await world.learn(reportOf(chosen.reports, monday));
+  if (chosen.correction !== null) await world.correct(chosen.correction);
+  if (chosen.decision !== null) await world.decide(which, chosen.decision);
+  if (chosen.assigned !== null) await world.assign(which, chosen.assigned, chosen.isVoided ? monday : null);
+  if (chosen.isVoided) await world.void(which);
+  if (chosen.shortPay !== null) await world.take(which, chosen.shortPay);
+  if (chosen.opened !== null) await world.open(chosen.opened);
+  for (const settling of chosen.settled) await world.settle(settling);
+
   const checks = (chosen.finalChecks ?? []).map((employee_id) =>
-    shares === 1 ? employee_id : { employee_id, shares },
+    chosen.shares === 1 ? employee_id : { employee_id, shares: chosen.shares },
   );
   const final = checks.length === 0 ? {} : { final_checks: checks };
   const runs = employers.flatMap((employer_id) =>
@@ -132,46 +161,19 @@ function weekSteps(
       })),
     ),
   );
-  const due = runs.filter(({ pay_frequency }) => pay_frequency === 'weekly' || index % 2 === 0);
   const bodyOf = (fields: Partial<RunBody>) => {
     const biweekly = body(index / 2 - 13, fields);
     if (fields.pay_frequency !== 'weekly') return biweekly;
     return { ...biweekly, period_start: daysAfter(biweekly.pay_date, -7) };
   };
-  const extra: Partial<RunBody>[] =
-    chosen.extra === null || index % 2 === 1
-      ? []
-      : [{ ...runs[0], kind: 'off_cycle', employee_ids: [chosen.extra], deductions: ['d0', 'd1', 'd2'] }];
-  return [
-    { does: 'wait', day: monday },
-    ...messages.map((one) => sendStep(one, monday)),
-    ...(reports === null ? [] : [learnStep(reports, monday)]),
-    ...(chosen.correction === null ? [] : [{ does: 'correct' as const, correction: chosen.correction }]),
-    ...(chosen.decision === null ? [] : [{ does: 'decide' as const, which, decision: chosen.decision }]),
-    ...(chosen.assigned === null
-      ? []
-      : [
-          {
-            does: 'assign' as const,
-            which,
-            employer: chosen.assigned,
-            from: chosen.isVoided ? monday : null,
-          },
-        ]),
-    ...(chosen.isVoided ? [{ does: 'void' as const, which }] : []),
-    ...(chosen.shortPay === null ? [] : [{ ...chosen.shortPay, which }]),
-    ...(chosen.opened === null ? [] : [chosen.opened]),
-    ...chosen.settled,
-    ...(chosen.isSkipped ? [] : due).map((fields) => ({
-      does: 'run' as const,
-      body: bodyOf(fields),
-      override,
-    })),
-    ...extra.map((fields) => ({ does: 'run' as const, body: bodyOf(fields) })),
-  ];
+  const due = runs.filter(({ pay_frequency }) => pay_frequency === 'weekly' || index % 2 === 0);
+  for (const fields of chosen.isSkipped ? [] : due) await world.run(bodyOf(fields), chosen.override);
+  if (chosen.extra === null || index % 2 === 1) return;
+  const named = { employee_ids: [chosen.extra], deductions: ['d0', 'd1', 'd2'] };
+  await world.run(bodyOf({ ...runs[0], kind: 'off_cycle', ...named }));
 }
 
-function sendStep(
+function messageOf(
   {
     deduction,
     isMisplaced,
@@ -182,22 +184,22 @@ function sendStep(
     ...content
   }: typeof message extends fc.Arbitrary<infer M> ? M : never,
   monday: string,
-): Step {
+): Message {
   const employee = EMPLOYEES[(deduction + (isMisplaced ? 1 : 0)) % EMPLOYEES.length] as string;
   const time = Date.parse(`${daysAfter(monday, -late)}T00:00:00Z`) - second * 1000;
-  const dates = {
+  return {
+    ...content,
+    ...{ deduction: DEDUCTIONS[deduction] as string, employee, coverage_type: null },
     start: start === null ? null : daysAfter(monday, start),
     end: end === null ? null : daysAfter(monday, end),
     sent: new Date(time).toISOString(),
   };
-  const named = { deduction: DEDUCTIONS[deduction] as string, employee, coverage_type: null };
-  return { does: 'send', message: { ...content, ...named, ...dates } };
 }
 
-function learnStep(
+function reportOf(
   { employee, employer, source, ...stated }: typeof report extends fc.Arbitrary<infer R> ? R : never,
   monday: string,
-): Step {
+): Report {
   const hire_date = stated.hired === null ? '2020-01-01' : daysAfter(monday, stated.hired);
   const ended = daysAfter(monday, stated.ended);
   const pay = { pay_frequency: stated.pay_frequency, pay_group: stated.pay_group };
@@ -211,8 +213,5 @@ function learnStep(
     termination: { termination_date: ended },
     'compensation-change': { ...pay, effective_on },
   }[source];
-  return {
-    does: 'learn',
-    report: { employee, employer, passed: 0, fact: { source, ...fact } as Report['fact'] },
-  };
+  return { employee, employer, fact: { source, ...fact } as Report['fact'] };
 }

@@ -1,4 +1,4 @@
-/** Worlds of employees, deductions and runs, written to a real ledger and to the model. */
+/** A world of employees, deductions and runs, written to a real ledger and to the model. */
 import { deepStrictEqual } from 'node:assert/strict';
 import type { COVERAGE_TYPES } from '../../../src/contract/deduction.ts';
 import type { Db } from '../../../src/database/tables.ts';
@@ -9,12 +9,12 @@ import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
-import { type Run, type RunBody, runOf } from '../../../src/payroll/records/body.ts';
+import type { Run, RunBody } from '../../../src/payroll/records/body.ts';
+import { bodyOf } from '../../../src/payroll/records/runs.ts';
 import { acting } from '../../support/audit.ts';
 import {
   daysAfter,
   decide,
-  employment,
   event,
   finalize,
   linesOf,
@@ -24,7 +24,6 @@ import {
   taken,
   voided,
 } from '../../support/payroll.ts';
-import fc from '../../support/seeded.ts';
 import { dollars } from '../calculation/oracle.ts';
 import { every } from '../calendars.ts';
 import {
@@ -39,6 +38,7 @@ import {
   type ModelVersion,
   printed,
   refusalOf,
+  type World,
 } from './model.ts';
 import {
   decisionOf,
@@ -56,16 +56,6 @@ import type { ModelItemDecision, ModelOpening, StandingItem } from './model-item
 import { modelLine } from './model-lines.ts';
 import { modelOf } from './model-run.ts';
 
-export const often = <T>(value: T, ...others: T[]): fc.Arbitrary<T> =>
-  fc.oneof(
-    { arbitrary: fc.constant(value), weight: 4 },
-    { arbitrary: fc.constantFrom(...others), weight: 1 },
-  );
-
-/** A value in one of four cases, otherwise null. */
-export const sometimes = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
-  fc.oneof({ arbitrary: fc.constant(null), weight: 3 }, { arbitrary: value, weight: 1 });
-
 export type Message = Pick<
   IncomingDeduction['deduction'],
   'line_of_coverage' | 'member_contribution' | 'employer_contribution' | 'period' | 'taxability'
@@ -79,54 +69,26 @@ export type Message = Pick<
 };
 
 /** A later message about a deduction: a moved start, or other contents. */
-export const correction = fc.record({
-  which: fc.nat({ max: 99 }),
+export type Correction = {
+  which: number;
   /** The number of days before the start at which it is sent; negative after it. */
-  ahead: fc.integer({ min: -10, max: 30 }),
+  ahead: number;
   /** The number of days by which the start moves. */
-  later: fc.constantFrom(0, 7, 14, 31, 60),
-  changes: fc.constantFrom<Partial<Message>>(
-    {},
-    {},
-    { member_contribution: '60' },
-    { taxability: 'post_tax' },
-    { line_of_coverage: 'vision' },
-    { coverage_type: 'member_family' },
-    { end: '2026-03-31' },
-  ),
-});
-type Correction = typeof correction extends fc.Arbitrary<infer C> ? C : never;
+  later: number;
+  changes: Partial<Message>;
+};
 
 type Fact = FactSource['source'] extends infer S
   ? { source: S } & Omit<NewFact, 'employee_id' | 'employer_id'>
   : never;
 
-export type Report = { employee: string; employer: string; passed: number; fact: Fact };
+export type Report = { employee: string; employer: string; fact: Fact };
 
-export type Step =
-  | { does: 'send'; message: Message }
-  | { does: 'correct'; correction: Correction }
-  | { does: 'learn'; report: Report }
-  | { does: 'decide'; which: number; decision: 'keep' | 'drop' }
-  | { does: 'assign'; which: number; employer: string; from: string | null }
-  | { does: 'run'; body: RunBody; override?: Overriding | null }
-  | Opening
-  | Settling
-  | { does: 'void'; which: number }
-  /** Payroll takes another amount of a line: less, nothing, or too much. */
-  | { does: 'take'; which: number; line: number; part: -1 | 0 | 1 | 2 | 3 }
-  /** The reports that follow are received on the day. */
-  | { does: 'wait'; day: string };
+/** Payroll takes another amount of a line: less, nothing, or too much. */
+export type ShortPay = { line: number; part: -1 | 0 | 1 | 2 | 3 };
 
-export const shortPay = fc.record({
-  does: fc.constant('take' as const),
-  which: fc.nat({ max: 9 }),
-  line: fc.nat({ max: 99 }),
-  part: fc.constantFrom<-1 | 0 | 1 | 2 | 3>(-1, 0, 1, 2, 3),
-});
-
-/** A world with unique ids, so that many share a database. */
-export class SmallWorld {
+/** The employers `acme` and `other` in a database of their own. `which` and `place` choose among what there is. */
+export class RecordedWorld implements World {
   readonly facts: ModelFact[] = [];
   readonly versions: ModelVersion[] = [];
   readonly decisions: ModelDecision[] = [];
@@ -136,23 +98,21 @@ export class SmallWorld {
   readonly openings: ModelOpening[] = [];
   readonly itemDecisions: ModelItemDecision[] = [];
   readonly schedules: number;
+  /** The date of what happens. */
+  today: string;
   readonly #db: Db;
-  readonly #prefix: string;
   readonly #messages: Message[] = [];
   #put = 0;
   #reports = 0;
-  /** The date of receipt of the roster's reports. */
-  #today: string;
 
-  constructor(db: Db, prefix: string, schedules: number, today = '2025-12-01') {
-    this.#today = today;
+  constructor(db: Db, schedules: number, today: string) {
     this.#db = db;
-    this.#prefix = prefix;
     this.schedules = schedules;
+    this.today = today;
   }
 
-  /** Creates three employees and the schedules, whose dates equal the stepped ones. */
-  async begin(): Promise<void> {
+  /** Sets the schedules, whose dates equal the stepped ones. */
+  async setSchedules(): Promise<void> {
     const of = (pay_frequency: 'biweekly' | 'weekly', days: number, count: number) => ({
       pay_frequency,
       pay_group: null,
@@ -164,56 +124,25 @@ export class SmallWorld {
     });
     const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
     for (const employer of this.schedules > 0 ? ['acme', 'other'] : [])
-      await setSchedules(this.#db, both.slice(0, this.schedules), this.id(employer));
-    for (const employee of ['e0', 'e1', 'e2'])
-      await this.learn({
-        employee,
-        employer: 'acme',
-        passed: 0,
-        fact: { source: 'census', ...employment('') },
-      });
+      await setSchedules(this.#db, both.slice(0, this.schedules), employer);
   }
 
-  async take(one: Step): Promise<void> {
-    switch (one.does) {
-      case 'send':
-        return this.send(one.message);
-      case 'correct':
-        return this.#correct(one.correction);
-      case 'learn':
-        return this.learn(one.report);
-      case 'decide':
-        return this.#decide(one.which, one.decision);
-      case 'assign':
-        return this.#assign(one.which, one.employer, one.from);
-      case 'void':
-        return this.#void(one.which);
-      case 'take':
-        return this.#take(one);
-      case 'wait':
-        this.#today = one.day;
-        return;
-      case 'open':
-        return this.#open(one);
-      case 'settle':
-        return this.#settle(one);
-      case 'run':
-        return this.#finalize(one.body, one.override ?? null);
-    }
-  }
-
-  async #void(which: number): Promise<void> {
+  /** Returns a run that is final and not voided. */
+  #final(which: number): ModelRun | undefined {
     const final = this.runs.filter((run) => !run.voided);
-    const run = final[which % Math.max(1, final.length)];
+    return final[which % Math.max(1, final.length)];
+  }
+
+  async void(which: number): Promise<void> {
+    const run = this.#final(which);
     if (run === undefined) return;
     await voided(this.#db, run.id);
     run.voided = true;
   }
 
   /** Reports the amount that payroll took of a line. */
-  async #take({ which, line: place, part }: Step & { does: 'take' }): Promise<void> {
-    const final = this.runs.filter((run) => !run.voided);
-    const run = final[which % Math.max(1, final.length)];
+  async take(which: number, { line: place, part }: ShortPay): Promise<void> {
+    const run = this.#final(which);
     const lines = run?.lines ?? [];
     const line = lines[place % Math.max(1, lines.length)];
     if (run === undefined || line === undefined) return;
@@ -235,7 +164,7 @@ export class SmallWorld {
   }
 
   /** Decides on a moved start. The ledger refuses a decision on any other version. */
-  async #decide(which: number, decided: 'keep' | 'drop'): Promise<void> {
+  async decide(which: number, decided: 'keep' | 'drop'): Promise<void> {
     const open = ambiguousVersions(this);
     const version = open[which % Math.max(1, open.length)];
     if (version === undefined) return;
@@ -245,23 +174,22 @@ export class SmallWorld {
   }
 
   /** Assigns a deduction to an employer. The ledger and the model refuse the same assignments. */
-  async #assign(which: number, employer: string, from: string | null): Promise<void> {
+  async assign(which: number, employer: string, from: string | null): Promise<void> {
     const deductions = [...new Set(this.versions.map(({ deduction }) => deduction))];
     const deduction = deductions[which % Math.max(1, deductions.length)];
     if (deduction === undefined) return;
-    const employerId = this.id(employer);
     // Two equal ones in a row are one.
     const reason = `assignment ${this.assignments.length}`;
-    const assigning = { deductionId: deduction, employerId, effectiveOn: from, reason };
-    const assignment = { deduction, employer: employerId, from: from ?? this.#today };
-    const refused = refusalOf(this, assignment, this.#today);
+    const assigning = { deductionId: deduction, employerId: employer, effectiveOn: from, reason };
+    const assignment = { deduction, employer, from: from ?? this.today };
+    const refused = refusalOf(this, assignment, this.today);
     const assigned = await assignDeduction(this.#db, assigning, this.#acting());
     const outcome = assigned.outcome === 'taken' ? assigned.by.toSorted() : assigned.outcome;
     deepStrictEqual(outcome, refused ?? 'assigned');
     if (refused === null) this.assignments.push({ ...assignment, position: await this.position() });
   }
 
-  async #correct({ which, ahead, later, changes }: Correction): Promise<void> {
+  async correct({ which, ahead, later, changes }: Correction): Promise<void> {
     const before = this.#messages[which % Math.max(1, this.#messages.length)];
     if (before === undefined) return;
     const { start } = before;
@@ -275,17 +203,16 @@ export class SmallWorld {
   }
 
   async send(one: Message): Promise<void> {
-    const { deduction, employee, start, end, sent: time, ...content } = one;
-    const [id, employee_id] = [this.id(deduction), this.id(employee)];
+    const { deduction, employee: employee_id, start, end, sent: time, ...content } = one;
     this.#messages.push(one);
     const dates = {
       ...(start === null ? {} : { effective_start: `${start}T05:31:56Z` }),
       ...(end === null ? {} : { effective_end: `${end}T00:00:00Z` }),
     };
-    await send(this.#db, event(id, time, { ...content, employee_id, ...dates }));
+    await send(this.#db, event(deduction, time, { ...content, employee_id, ...dates }));
     this.versions.push({
       position: await this.position(),
-      deduction: id,
+      ...{ deduction, start, end, sent: time },
       employee: employee_id,
       coverage: one.line_of_coverage,
       coverageType: one.coverage_type,
@@ -293,33 +220,18 @@ export class SmallWorld {
       employer: one.employer_contribution,
       period: one.period,
       taxability: one.taxability,
-      start,
-      end,
-      sent: time,
     });
   }
 
   /** Records a report. The ledger does not store a census row that changes nothing. */
-  async learn({ employee, employer, passed, fact: { source, ...given } }: Report): Promise<void> {
-    this.#today = daysAfter(this.#today, passed);
-    const named = { ...given, employee_id: this.id(employee), employer_id: this.id(employer) };
+  async learn({ employee, employer, fact: { source, ...given } }: Report): Promise<void> {
+    const named = { ...given, employee_id: employee, employer_id: employer };
     const before = await this.position();
-    const from = { source, source_id: `${this.#prefix}-${this.#reports++}` };
-    await transact(this.#db, (trx) => recordFacts(trx, [named], from, `${this.#today}T12:00:00.000Z`));
+    const from = { source, source_id: `report-${this.#reports++}` };
+    await transact(this.#db, (trx) => recordFacts(trx, [named], from, `${this.today}T12:00:00.000Z`));
     const position = await this.position();
     if (position === before) return;
-    this.facts.push({ ...stated(named), source, received: this.#today, position });
-  }
-
-  /** Creates a run and returns its lines from the ledger and from the model. */
-  async put(given: RunBody): Promise<Compared> {
-    const checked = runOf(this.#named(given));
-    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    const run = runUnder(checked.run, []);
-    this.#put += 1;
-    const id = this.id(`run${this.#put}`);
-    await put(this.#db, id, this.#named(given));
-    return this.#compared(id, run, new Map());
+    this.facts.push({ ...stated(named), source, received: this.today, position });
   }
 
   async #compared(id: string, run: Run, overrides: ModelRun['overrides']): Promise<Compared> {
@@ -330,8 +242,11 @@ export class SmallWorld {
     return { ...compared, decisions, is: is.sort(), should: lines.map(printed).sort() };
   }
 
-  async #finalize(given: RunBody, overriding: Overriding | null): Promise<void> {
-    let compared = await this.put(given);
+  /** Finalizes a run. Its lines must be the model's, with and without an override. */
+  async run(given: RunBody, overriding: Overriding | null = null): Promise<void> {
+    this.#put += 1;
+    const stored = await put(this.#db, `run${this.#put}`, given);
+    let compared = await this.#compared(stored.run_id, runUnder(bodyOf(stored), []), new Map());
     assertSame(compared);
     const overrides = await this.#override(compared, overriding);
     if (overrides.size > 0) {
@@ -360,40 +275,28 @@ export class SmallWorld {
     return new Map([[`${employee} ${deduction}`, { member, employer }]]);
   }
 
-  async #open({
-    employee,
-    employer,
-    deduction,
-    amounts,
-    daysAgo,
-    does: _,
-    ...account
-  }: Opening): Promise<void> {
-    const opened: ModelOpening = {
-      ...account,
-      ...{ id: `opening-${this.openings.length}`, employer: this.id(employer), employee: this.id(employee) },
-      deduction: deduction === null ? null : this.id(deduction),
-      ...{ amounts, payDate: daysAfter(this.#today, -daysAgo) },
-    };
+  async open({ daysAgo, ...fields }: Opening): Promise<void> {
+    const id = `opening-${this.openings.length}`;
+    const opened: ModelOpening = { id, ...fields, payDate: daysAfter(this.today, -daysAgo) };
     await storeOpening(this.#db, opened, this.#acting().now);
     this.openings.push(opened);
   }
 
   /** Decides about an outstanding item. The list of its employee's items must agree. */
-  async #settle(settling: Settling): Promise<void> {
+  async settle(settling: Settling): Promise<void> {
     const { action, isPart, which, days } = settling;
-    const employerId = this.id(settling.employer);
+    const employerId = settling.employer;
     const employees = [...new Set(this.facts.map(({ employee_id }) => employee_id))];
     const rotated = employees.map((_, place) => employees[(which + place) % employees.length] as string);
     for (const employee of rotated) {
-      const [is, should] = await this.items(employerId, employee, this.#today);
+      const [is, should] = await this.items(employerId, employee, this.today);
       const place = which % Math.max(1, should.length);
       const standing = should[place];
       if (standing === undefined) continue;
       const isOfEmployee = action === 'hold' && isPart;
       const decision = isOfEmployee
-        ? holdOf(employerId, employee, days === null ? null : daysAfter(this.#today, days))
-        : decisionOf(settling, employerId, standing, this.#today);
+        ? holdOf(employerId, employee, days === null ? null : daysAfter(this.today, days))
+        : decisionOf(settling, employerId, standing, this.today);
       if (decision === null) return;
       const item = isOfEmployee ? null : (is[place] as OpenItem);
       await storeDecision(this.#db, decision, item, this.#acting().now);
@@ -421,29 +324,11 @@ export class SmallWorld {
 
   /** The author and the time of a change. */
   #acting() {
-    return acting(`${this.#today}T12:00:00.000Z`);
+    return acting(`${this.today}T12:00:00.000Z`);
   }
 
   async position(): Promise<number> {
     return (await this.#db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow()).position;
-  }
-
-  id(name: string): string {
-    return `${this.#prefix}-${name}`;
-  }
-
-  #named(given: RunBody): RunBody {
-    const named = { ...given, employer_id: this.id(given.employer_id) };
-    for (const list of ['employee_ids', 'deductions'] as const) {
-      const ids = given[list];
-      if (ids === undefined) delete named[list];
-      else named[list] = ids.map((id) => this.id(id));
-    }
-    if (given.final_checks !== undefined)
-      named.final_checks = given.final_checks.map((entry) =>
-        typeof entry === 'string' ? this.id(entry) : { ...entry, employee_id: this.id(entry.employee_id) },
-      );
-    return named;
   }
 }
 
