@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Test } from 'tap';
 import type { SimulatorOptions } from '../../src/simulator/simulator.ts';
+import { stubService } from '../outbox/stub-service.ts';
 import { start } from './start.ts';
 
 export type Arrival = { headers: IncomingHttpHeaders; text: string };
@@ -14,25 +14,17 @@ type Plan = (nth: number) => { status: number; headers?: Record<string, string> 
 export async function receive(t: Test, plan: Plan = () => ({ status: 204 })) {
   const arrivals: Arrival[] = [];
   const news = new EventEmitter();
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    arrivals.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
+  const { url } = await stubService(t, (response, { headers, body }, nth) => {
+    arrivals.push({ headers, text: body });
     news.emit('arrival');
-    const answer = plan(arrivals.length - 1);
+    const answer = plan(nth);
     if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
   /** Resolves when this many events have arrived. */
   const arrived = async (count: number): Promise<void> => {
     while (arrivals.length < count) await once(news, 'arrival');
   };
-  return { url: `http://127.0.0.1:${port}/webhooks`, arrivals, arrived };
+  return { url: `${url}/webhooks`, arrivals, arrived };
 }
 
 /** A receiver and a simulator that delivers to it. */
