@@ -1,5 +1,5 @@
 /** A database whose commits are counted and can be made to fail as a disk would. */
-import { CompiledQuery, type DatabaseConnection, type Dialect, type Driver, Kysely } from 'kysely';
+import { type DatabaseConnection, type Dialect, type Driver, Kysely } from 'kysely';
 import type { Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { openPostgres } from '../../src/database/postgres.ts';
@@ -23,47 +23,28 @@ export type Commits = {
 export async function countedCommits(t: Test): Promise<Commits> {
   const { db: other, url } = await scratch(t);
   const commits: Commits = { db: other, other, url, count: 0, failure: null, onRolledBack: async () => {} };
-  const dialect = engineOf(t) === 'sqlite' ? failingSqlite(commits) : failingPostgres(commits);
-  commits.db = new Kysely<Tables>({ dialect: counting(dialect, commits) });
+  const dialect = engineOf(t) === 'sqlite' ? openSqlite(sqlitePath(url)).dialect : openPostgres(url);
+  commits.db = new Kysely<Tables>({ dialect: watched(dialect, commits) });
   t.teardown(() => commits.db.destroy());
   return commits;
 }
 
-function failingSqlite(commits: Commits): Dialect {
-  const { dialect, writer } = openSqlite(sqlitePath(commits.url));
-  const prepare = writer.prepare.bind(writer);
-  writer.prepare = ((text: string) => {
-    const statement = prepare(text);
-    if (text !== 'commit') return statement;
-    const run = statement.run.bind(statement);
-    statement.run = (...parameters: unknown[]) => {
-      if (commits.failure !== null)
-        throw Object.assign(new Error('the disk fails'), { code: commits.failure });
-      return run(...parameters);
-    };
-    return statement;
-  }) as typeof writer.prepare;
-  return dialect;
-}
-
 const WRITES = /\b(insert into|update|delete from)\b/i;
 
-/** Fails as the server does: it returns an error and drops the transaction. */
-function failingPostgres(commits: Commits): Dialect {
+function watched(dialect: Dialect, commits: Commits): Dialect {
   const inTransaction = new WeakSet<DatabaseConnection>();
-  const failIfRequested = async (execute: DatabaseConnection['executeQuery']): Promise<void> => {
+  const failIfRequested = (): void => {
     if (commits.failure === null) return;
-    const raise = `do $$ begin raise exception 'the disk fails' using errcode = '${commits.failure}'; end $$`;
-    await execute(CompiledQuery.raw(raise));
+    throw Object.assign(new Error('the disk fails'), { code: commits.failure, severity: 'ERROR' });
   };
-  return overridden(openPostgres(commits.url), (driver) => ({
+  const watch = (driver: Driver): Partial<Driver> => ({
     async acquireConnection() {
       const connection = await driver.acquireConnection();
       const execute = connection.executeQuery.bind(connection);
       connection.executeQuery = async (query) => {
-        // A statement outside a transaction is its own transaction.
+        // On PostgreSQL a statement outside a transaction is its own transaction.
         const commitsItself = WRITES.test(query.sql) && !inTransaction.has(connection);
-        if (commitsItself) await failIfRequested(execute);
+        if (commitsItself) failIfRequested();
         const result = await execute<never>(query);
         if (commitsItself) commits.count += 1;
         return result;
@@ -75,15 +56,7 @@ function failingPostgres(commits: Commits): Dialect {
       await driver.beginTransaction(connection, settings);
     },
     async commitTransaction(connection) {
-      await failIfRequested((query) => connection.executeQuery(query));
-      await driver.commitTransaction(connection);
-    },
-  }));
-}
-
-function counting(dialect: Dialect, commits: Commits): Dialect {
-  return overridden(dialect, (driver) => ({
-    async commitTransaction(connection) {
+      failIfRequested();
       await driver.commitTransaction(connection);
       commits.count += 1;
     },
@@ -91,13 +64,10 @@ function counting(dialect: Dialect, commits: Commits): Dialect {
       await driver.rollbackTransaction(connection);
       await commits.onRolledBack();
     },
-  }));
-}
-
-function overridden(dialect: Dialect, override: (driver: Driver) => Partial<Driver>): Dialect {
+  });
   const createDriver = (): Driver => {
     const driver = dialect.createDriver();
-    const own = override(driver);
+    const own = watch(driver);
     return new Proxy(driver, {
       get(target, name) {
         const member: unknown = Reflect.get(own, name) ?? Reflect.get(target, name, target);
