@@ -102,6 +102,7 @@ export async function auditRun(
   db: Db,
   run: { employerId: string; pages: AsyncIterable<readonly LinesOfEmployee[]> },
   rows: Rows,
+  rowsMax = AUDIT_ROWS_MAX,
 ): Promise<{ ok: true; audit: Audit } | RowsRefused> {
   const problems = createProblems();
   const file: PayrollFile = { amounts: new Map(), names: null, givesEmployer: false };
@@ -112,8 +113,8 @@ export async function auditRun(
       if (problem !== null) problems.add(problem);
     }
     count += some.length;
-    if (count > AUDIT_ROWS_MAX) {
-      problems.add({ path: AUDIT_COLUMNS.list, rule: `must have at most ${AUDIT_ROWS_MAX} elements` });
+    if (count > rowsMax) {
+      problems.add({ path: AUDIT_COLUMNS.list, rule: `must have at most ${rowsMax} elements` });
       break;
     }
   }
