@@ -2,6 +2,9 @@
  * The scenes of the recordings: each shape of response once, if no other test asserts its values. Each scene writes one
  * golden file and builds on the scenes before it.
  */
+import type { Command } from 'commander';
+import { createOutput } from '../../src/cli/output.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { census, codes, deductionEvent, hire, medical, monthlyRun, monthlySchedule, plain } from './data.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -194,32 +197,17 @@ async function commands(r: Recorder): Promise<void> {
   r.record('benefits-sidecar verify', `exit ${verified.code}`, verified.stdout.replace(ofEngine, ''));
 }
 
-/** The arguments and options of every command, one line each. They are the same on both engines. */
+/** The arguments and options of every command, one line each. */
 async function help(r: Recorder): Promise<void> {
-  const lines: string[] = [];
-  let commands: string[][] = [[]];
-  while (commands.length > 0) {
-    const found: string[][] = [];
-    for (const argv of commands) {
-      const [stdout = ''] = (await r.run(...argv, '--help')).stdout.split('\nExamples:\n');
-      const subcommands = subcommandsIn(stdout);
-      found.push(...subcommands.map((subcommand) => [...argv, subcommand]));
-      if (subcommands.length > 0) continue;
-      const [, usage = ''] = /^Usage: benefits-sidecar (.*?)\n\n/s.exec(stdout) ?? [];
-      const options = [...stdout.matchAll(/^ +(?:-\w, )?(--[\w-]+(?: [<[][^>\]]+[>\]])?)/gm)];
-      lines.push([usage.replace(/\s+/g, ' '), ...options.map(([, option]) => option)].join(' '));
-    }
-    commands = found;
-  }
-  r.record('options of the commands', ...lines.sort());
-}
-
-function subcommandsIn(text: string): string[] {
-  if (!text.includes('[command]')) return [];
-  const listed = text.split(/\n(?:Arguments|Options|Examples):\n/)[1] ?? '';
-  return [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
-    .map(([, name]) => name as string)
-    .filter((name) => name !== 'help');
+  const out = createOutput({ stdout: process.stdout, stderr: process.stderr }, {}, () => {});
+  const linesOf = (command: Command, names: readonly string[]): string[] => {
+    const shown = command.createHelp();
+    const subcommands = shown.visibleCommands(command).filter((one) => one.name() !== 'help');
+    if (subcommands.length > 0) return subcommands.flatMap((one) => linesOf(one, [...names, one.name()]));
+    const options = shown.visibleOptions(command).map(({ flags }) => flags.replace(/^-\w, /, ''));
+    return [[...names, command.usage(), ...options].join(' ')];
+  };
+  r.record('options of the commands', ...linesOf(await createProgram(out, () => async () => {}), []).sort());
 }
 
 /** The scenes in order, by the name of their golden file. */
