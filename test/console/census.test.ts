@@ -15,7 +15,7 @@ import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { cells, click } from './runs-stage.ts';
-import { assertGood, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
+import { assertGood, csrfOf, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
 const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * 3_600_000).toISOString();
 const person = (employee_id: string, fields: object = {}) => ({ ...employee, employee_id, ...fields });
@@ -243,12 +243,10 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
 
 t.test('an interrupted upload is not staged, even if the part received is a complete census', async (t) => {
   const stage = await openConsole(t);
-  const page = await stage.opened('/');
-  const [cookie] = await page.context().cookies();
-  const forgery = await page.evaluate(() => document.body.getAttribute('hx-headers:inherited') ?? '{}');
+  const cookie = await stage.cookie();
   const headers = {
-    ...JSON.parse(forgery),
-    cookie: `${cookie?.name}=${cookie?.value}`,
+    ...(await csrfOf(stage.base, cookie)),
+    cookie,
     'content-type': 'multipart/form-data; boundary=edge',
   };
   const { buffer } = jsonFile([person('ann')]);

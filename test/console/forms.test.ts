@@ -11,7 +11,7 @@ import { acting } from '../support/audit.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { eventually } from '../support/eventually.ts';
 import { schedule, setSchedules } from '../support/payroll.ts';
-import { assertFits, openConsole, type Page } from './stage.ts';
+import { assertFits, csrfOf, openConsole, type Page } from './stage.ts';
 
 const CODES = '/v1/employers/acme/payroll-codes';
 /**
@@ -22,9 +22,12 @@ const QUICK_MS = 300 * 3;
 async function opened(t: Test) {
   const stage = await openConsole(t);
   const page = await stage.opened('/');
-  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
-  const csrf = JSON.parse((await page.locator('body').getAttribute('hx-headers:inherited')) ?? '{}');
-  const form = { ...csrf, 'hx-request': 'true', 'content-type': 'application/x-www-form-urlencoded' };
+  const cookie = await stage.cookie();
+  const form = {
+    ...(await csrfOf(stage.base, cookie)),
+    'hx-request': 'true',
+    'content-type': 'application/x-www-form-urlencoded',
+  };
   /** Requests as the signed-in page would, but without the browser. Returns the CPU time of the response. */
   const get = async (path: string, options: RequestInit = { headers: { cookie } }) => {
     const { result, cpuMs } = await cpuTime(async () => {

@@ -163,13 +163,12 @@ t.test('a page reports a lost connection and catches up afterward', async (t) =>
 });
 
 t.test('an open page does not delay the listener’s shutdown', async (t) => {
-  const { signedIn, app, base } = await openConsole(t);
+  const { signedIn, app, base, cookie } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   const listening = page.waitForResponse('**/live');
   await page.goto('/operations');
   await listening;
-  const [cookie] = await page.context().cookies();
-  const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
+  const stream = await fetch(`${base}/live`, { headers: { cookie: await cookie() } });
   await closeListener(app);
   // The listener cuts off a stream that is still open after five seconds, which would be an error here.
   t.match(await stream.text(), /^retry: /, 'the stream ended cleanly');

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import { addConsole } from '../../src/console/console.ts';
-import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
+import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertGood, consolePartsOf, openConsole } from './stage.ts';
+import { assertGood, csrfOf, openConsole } from './stage.ts';
 
 t.test('a user signs in with a token, returns to the requested page, and signs out', async (t) => {
   const { visit, base, db } = await openConsole(t);
@@ -43,19 +42,15 @@ t.test('an unknown token is rejected with a message', async (t) => {
 });
 
 t.test('a session needs the CSRF header to change anything; a token does not', async (t) => {
-  const { opened, base } = await openConsole(t);
-  const page = await opened('/');
-  const [cookie] = await page.context().cookies();
-  const headers = { cookie: `${cookie?.name}=${cookie?.value}`, 'content-type': 'application/json' };
+  const { base, cookie } = await openConsole(t);
+  const session = await cookie();
+  const headers = { cookie: session, 'content-type': 'application/json' };
   const body = JSON.stringify({ state: 'quarantined' });
   const reprocess = (more: object) =>
     fetch(`${base}/v1/events/reprocess`, { method: 'POST', headers: { ...headers, ...more }, body });
   t.equal((await reprocess({})).status, 403);
   t.equal((await reprocess({ 'x-csrf-token': 'A'.repeat(43) })).status, 403);
-  const header = await page.evaluate(
-    () => JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}')['x-csrf-token'],
-  );
-  t.equal((await reprocess({ 'x-csrf-token': header })).status, 200);
+  t.equal((await reprocess(await csrfOf(base, session))).status, 200);
 });
 
 t.test('a sign-in never redirects to another site', async (t) => {
@@ -101,10 +96,8 @@ t.test('sidecars on two ports of one machine have separate sessions', async (t) 
 });
 
 t.test('a token in the header takes precedence over the session', async (t) => {
-  const { signedIn, tokenWith, base } = await openConsole(t);
-  const [cookie] = await (await signedIn()).context().cookies();
-  const authorization = `Bearer ${await tokenWith('events:read')}`;
-  const headers = { authorization, cookie: `${cookie?.name}=${cookie?.value}` };
+  const { cookie, tokenWith, base } = await openConsole(t);
+  const headers = { authorization: `Bearer ${await tokenWith('events:read')}`, cookie: await cookie() };
   const overview = await fetch(`${base}/`, { headers });
   t.equal(overview.status, 200);
   t.notMatch(await overview.text(), /checks passed/);
@@ -196,20 +189,12 @@ t.test('signing in again ends the browser’s earlier session, and the log names
 
 t.test('a background refresh does not extend a session; a page view does', async (t) => {
   let now = NOW;
-  const { app, parts } = await start(t, { now: () => now }, (api, parts) =>
-    addConsole(api, consolePartsOf(parts)),
-  );
-  const begun = await app.inject({
-    method: 'POST',
-    url: '/sign-in',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams({ token: FIRST_TOKEN }).toString(),
-  });
-  const cookie = String(begun.headers['set-cookie']).split(';')[0] as string;
+  const { base, cookie, db } = await openConsole(t, { now: () => now });
+  const session = await cookie();
   const visit = async (headers: Record<string, string> = {}) =>
-    (await app.inject({ url: '/', headers: { cookie, ...headers } })).statusCode;
+    (await fetch(base, { headers: { cookie: session, ...headers }, redirect: 'manual' })).status;
   const lastUse = async () =>
-    (await parts.db.selectFrom('sessions').select('last_used_at').executeTakeFirstOrThrow()).last_used_at;
+    (await db.selectFrom('sessions').select('last_used_at').executeTakeFirstOrThrow()).last_used_at;
   now = new Date(NOW.getTime() + 20 * 60_000);
   t.equal(await visit({ 'x-background': '1' }), 200);
   t.equal(await lastUse(), NOW.toISOString());

@@ -24,6 +24,8 @@ export type Stage = Running & {
   visit(options?: VisitOptions): Promise<Page>;
   /** Opens a page with a session; by default with the first token, which has all scopes. */
   signedIn(options?: SignedInOptions): Promise<Page>;
+  /** Begins a session without a browser, and returns its cookie as a header. */
+  cookie(token?: string): Promise<string>;
   /** Opens a path with a session. */
   opened(path: string, options?: SignedInOptions): Promise<Page>;
 };
@@ -48,7 +50,7 @@ function theBrowser(): Promise<Browser> {
   return browser;
 }
 
-export function consolePartsOf(parts: ApiParts): ConsoleParts {
+function consolePartsOf(parts: ApiParts): ConsoleParts {
   const { provider } = parts.signIn;
   const openId = provider === null ? null : createOpenIdProvider(provider, parts.elapsed, PROVIDER_SECONDS);
   return { ...parts, openId, environment: 'sandbox', readMark: () => readMark(parts.db) };
@@ -71,9 +73,18 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, por
     listen(t, page, options);
     return page;
   };
+  const cookie = async (token = FIRST_TOKEN) => {
+    const body = new URLSearchParams({ token });
+    const { headers } = await fetch(`${base}/sign-in`, { method: 'POST', body, redirect: 'manual' });
+    const [pair = ''] = (headers.get('set-cookie') ?? '').split(';');
+    if (pair === '') throw new Error('no session was created');
+    return pair;
+  };
   const signedIn: Stage['signedIn'] = async ({ token = FIRST_TOKEN, ...options } = {}) => {
     const page = await visit(options);
-    await page.context().addCookies([await session(base, token)]);
+    const [name = '', value = ''] = (await cookie(token)).split('=');
+    const flags = { httpOnly: true, sameSite: 'Strict' } as const;
+    await page.context().addCookies([{ name, value, url: base, ...flags }]);
     return page;
   };
   const opened: Stage['opened'] = async (path, options) => {
@@ -81,16 +92,14 @@ export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, por
     await page.goto(path);
     return page;
   };
-  return { ...running, base, visit, signedIn, opened };
+  return { ...running, base, visit, cookie, signedIn, opened };
 }
 
-/** Creates a session by posting the sign-in form, without a browser. */
-async function session(base: string, token: string) {
-  const body = new URLSearchParams({ token });
-  const { headers } = await fetch(`${base}/sign-in`, { method: 'POST', body, redirect: 'manual' });
-  const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(';')[0]?.split('=') ?? [];
-  if (value === '') throw new Error('no session was created');
-  return { name, value, url: base, httpOnly: true, sameSite: 'Strict' as const };
+/** Returns the header with which the pages of a session prove that they send a request. */
+export async function csrfOf(base: string, cookie: string): Promise<Record<string, string>> {
+  const page = await (await fetch(base, { headers: { cookie } })).text();
+  const [, headers = ''] = /hx-headers:inherited="([^"]*)"/.exec(page) ?? [];
+  return JSON.parse(headers.replaceAll('&quot;', '"'));
 }
 
 /** Clicks once the page's scripts have loaded, and waits until the next page has loaded. */

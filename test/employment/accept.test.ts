@@ -9,7 +9,6 @@ import {
   createGroupCommit,
 } from '../../src/employment/accept.ts';
 import { acceptBatch, type BatchParts } from '../../src/employment/batch.ts';
-import { type Change, checkChange } from '../../src/employment/change.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
 import { rosterOf } from '../../src/ledger/roster.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
@@ -21,7 +20,7 @@ import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
-import { acceptChange } from './stage.ts';
+import { acceptChange, changeOf } from './stage.ts';
 
 const START = new Date('2026-03-01T09:30:00.000Z');
 
@@ -32,13 +31,8 @@ async function begin(t: Parameters<typeof scratch>[0]) {
   return { db, url, now, accepting };
 }
 
-function change(kind: Change['kind'], body: unknown): Change {
-  const checked = checkChange(kind, body);
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return checked.change;
-}
-const hire = (fields: object = {}) => change('new-hire', { ...newHire, ...fields });
-const leave = (fields: object = {}) => change('termination', { ...termination, ...fields });
+const hire = (fields: object = {}) => changeOf('new-hire', { ...newHire, ...fields });
+const leave = (fields: object = {}) => changeOf('termination', { ...termination, ...fields });
 
 const owed = (db: Db) =>
   db
@@ -92,7 +86,7 @@ onEitherEngine('a key returns the same change, even without its body or old data
     t.strictSame(await acceptChange(later, leave({ employee_id: 'emp-2' }), 'key-1'), {
       outcome: 'conflict',
     });
-    t.strictSame(await acceptChange(later, change('demographic', demographic), 'key-1'), {
+    t.strictSame(await acceptChange(later, changeOf('demographic', demographic), 'key-1'), {
       outcome: 'conflict',
     });
   }
@@ -115,7 +109,7 @@ onEitherEngine('changes in one transaction are independent and in order', async 
     { change: leave(), idempotencyKey: 'b' },
     { change: leave(), idempotencyKey: 'a' },
     { change: hire(), idempotencyKey: 'a' },
-    { change: change('compensation-change', compensationChange), idempotencyKey: null },
+    { change: changeOf('compensation-change', compensationChange), idempotencyKey: null },
     { change: leave({ employee_id: 'emp-2' }), idempotencyKey: null },
   ];
   const submitted = submissions.map((submission) => ({ ...submission, actor: SYSTEM }));

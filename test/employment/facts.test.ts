@@ -1,12 +1,12 @@
 import t from 'tap';
 import { keyProblem } from '../../src/employment/accept.ts';
-import { bytesOf, type Change, checkChange } from '../../src/employment/change.ts';
+import { bytesOf, checkChange } from '../../src/employment/change.ts';
 import { factsOf as factsWithNulls } from '../../src/employment/facts.ts';
 import { type Employment, employmentsOf } from '../../src/ledger/employment.ts';
 import { type NewFact, reportOf } from '../../src/ledger/roster.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../src/outbox/manual.ts';
 import { address, demographic, newHire, payRate } from '../contract/samples.ts';
-import { SAMPLES } from './stage.ts';
+import { changeOf, SAMPLES } from './stage.ts';
 
 const TODAY = '2026-06-01';
 
@@ -33,15 +33,10 @@ const known = (...facts: NewFact[]): Employment[] =>
     ),
   );
 
-function checked(kind: Change['kind'], body: unknown): Change {
-  const result = checkChange(kind, body);
-  if (!result.ok) throw new Error(JSON.stringify(result.problems));
-  return result.change;
-}
-const hire = (fields: object) => checked('new-hire', { ...newHire, employer_id: 'a', ...fields });
+const hire = (fields: object) => changeOf('new-hire', { ...newHire, employer_id: 'a', ...fields });
 const leave = (termination_date: string) =>
-  checked('termination', { employee_id: 'emp-1', termination_date });
-const pay = (fields: object) => checked('compensation-change', { employee_id: 'emp-1', ...fields });
+  changeOf('termination', { employee_id: 'emp-1', termination_date });
+const pay = (fields: object) => changeOf('compensation-change', { employee_id: 'emp-1', ...fields });
 const of = (employer_id: string, stated: Partial<NewFact>) => ({
   employee_id: 'emp-1',
   employer_id,
@@ -100,13 +95,13 @@ t.test('a demographic change has no facts, and an unknown employee only facts of
   const changes = [
     leave('2026-07-31'),
     pay({ pay_frequency: 'monthly' }),
-    checked('demographic', demographic),
+    changeOf('demographic', demographic),
   ];
   for (const change of changes) t.strictSame(factsOf(change, [], TODAY), [], change.kind);
-  t.strictSame(factsOf(checked('demographic', demographic), known(at('a')), TODAY), []);
+  t.strictSame(factsOf(changeOf('demographic', demographic), known(at('a')), TODAY), []);
 });
 
-const bytes = (kind: ChangeKind, body: object): string => bytesOf(checked(kind, body)).toString('utf8');
+const bytes = (kind: ChangeKind, body: object): string => bytesOf(changeOf(kind, body)).toString('utf8');
 
 t.test('a body is checked against the contract of its kind only', async (t) => {
   for (const kind of CHANGE_KINDS) {

@@ -23,6 +23,13 @@ export async function acceptChange(accepting: Accepting, change: Change, idempot
   return accepted as Accepted;
 }
 
+/** Returns a valid change. */
+export function changeOf(kind: ChangeKind, body: unknown): Change {
+  const checked = checkChange(kind, body);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return checked.change;
+}
+
 /** Accepts a change with these fields of the kind's sample replaced. Returns its id. */
 export async function report(
   db: Db,
@@ -30,13 +37,8 @@ export async function report(
   employeeId: string,
   { fields = {}, clock = setClock() }: { fields?: object; clock?: () => Date } = {},
 ): Promise<string> {
-  const checked = checkChange(kind, { ...SAMPLES[kind], employee_id: employeeId, ...fields });
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  const accepted = await acceptChange(
-    { db, encryptor, sharedNow: async () => clock() },
-    checked.change,
-    null,
-  );
+  const change = changeOf(kind, { ...SAMPLES[kind], employee_id: employeeId, ...fields });
+  const accepted = await acceptChange({ db, encryptor, sharedNow: async () => clock() }, change, null);
   if (accepted.outcome !== 'accepted') throw new Error(accepted.outcome);
   return accepted.changeId;
 }
