@@ -62,6 +62,11 @@ const CASES: Refused = {
   'a blank reason → 400 reason: must be a reason': dismiss({ reason: ' \n\t' }),
   'a long reason → 400 reason: at most 500': dismiss({ reason: 'x'.repeat(501) }),
   'no reason → 400 reason: is required': dismiss({}),
+  'a forced retry that is not true or false → 400 force: true or false': post(
+    ...[{ force: 'yes' }, {}, 'employee-changes/c1/retry'],
+  ),
+  'a canceled change without a reason → 400 reason: is required': post({}, {}, 'employee-changes/c1/cancel'),
+  'a list of changes of another kind → 400 kind: must be one of': get('employee-changes?kind=census'),
   'another content type → 415 ()': dismiss('reason=x', FORM),
   'a compressed body → 415 ()': dismiss({ reason: 'x' }, GZIP),
   'a census with another content type → 415 ()': put('x', { 'content-type': 'text/plain' }),

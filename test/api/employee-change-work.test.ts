@@ -87,27 +87,13 @@ test('an erased body is null, with the reason', async (t, running) => {
   t.match(await shown(given), { body: null, body_absent: 'Deleted when the change was canceled.' });
 });
 
-test('an unknown change is 404, and a wrong body names its fields', async (t, running) => {
+test('an unknown change is 404', async (t, running) => {
   const census = await oweCensus(running.db);
   for (const id of ['unknown', census, 'a%2Fb']) {
     t.equal((await running.call({ url: `${CHANGES}/${id}` })).status, 404);
     for (const [path, body] of [['retry'], ['cancel', { reason: 'x' }], ['release']] as const)
       t.equal((await post(running, `${id}/${path}`, body)).status, 404, path);
   }
-  for (const [path, body, field] of [
-    ['retry', { force: 'yes' }, 'force'],
-    ['retry', { forced: true }, 'forced'],
-    ['cancel', {}, 'reason'],
-    ['cancel', { reason: ' ' }, 'reason'],
-    ['cancel', { reason: 'x'.repeat(501) }, 'reason'],
-  ] as const) {
-    const refused = await post(running, `unknown/${path}`, body);
-    t.match(refused, { status: 400, json: { errors: [{ path: field }] } });
-    t.equal(refused.json.errors.length, 1);
-  }
-  for (const query of ['state=lost', 'kind=census', 'from=yesterday', 'cursor=x', 'employe=1'])
-    t.equal((await running.call({ url: `${CHANGES}?${query}` })).status, 400, query);
-  t.equal((await running.call({ url: `${CHANGES}/unknown?body=yes` })).status, 400);
 });
 
 onEitherEngine('each read of a census is recorded; a read of an unknown census is not', async (t) => {

@@ -10,8 +10,9 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { eventually } from '../support/eventually.ts';
 import { lastingPort } from '../support/settings.ts';
-import { execute, start } from './executable.ts';
-import { environment, FIXTURES, here, jsonOf, type Variables } from './harness.ts';
+import { serve } from '../support/sidecar.ts';
+import { execute } from './executable.ts';
+import { assertNoSecret, environment, FIXTURES, here, jsonOf, type Variables } from './harness.ts';
 
 /** Uses its own ports and an unreachable service on another machine. */
 function served(t: Parameters<typeof here>[0]): Variables {
@@ -19,34 +20,24 @@ function served(t: Parameters<typeof here>[0]): Variables {
   return { ...environment(t), ...own, BENEFITS_BASE_URL: 'http://192.0.2.1/api' };
 }
 
-/** Returns the port in a log line. */
-const RECEIVING = /"address":"http:\/\/127\.0\.0\.1:(\d+)".*"receiving webhooks"/;
-const READY = /"private listener ready"/;
-
 t.test('serve runs until SIGTERM while commands work, and then exits with 0', async (t) => {
   const env = served(t);
-  const serving = start(t, env, ['serve']);
-  const [, port] = await serving.shows(RECEIVING);
-  await serving.shows(READY);
-  t.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
+  const { receiver, port, output, end } = await serve(t, env);
+  t.equal((await fetch(`${receiver}/readyz`)).status, 200);
 
-  const replayed = await here(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
+  const replayed = await here(t, { ...env, RECEIVER_PORT: String(port) }, ['replay', FIXTURES]);
   t.equal(replayed.code, 0);
   const token = await here(t, env, ['token', 'create', '--name', 'second', '--scope', 'all']);
   t.equal(token.code, 0);
   const reprocessed = await here(t, env, ['events', 'reprocess', '--state', 'applied', '--json']);
   t.equal(reprocessed.code, 0);
-  const listed = await execute(t, env, ['deductions', 'list', '--json']);
+  const listed = await here(t, env, ['deductions', 'list', '--json']);
   t.equal(jsonOf(listed).data.length > 0, true);
 
-  const second = await execute(t, env, ['serve']);
-  t.match(second, { code: 1, stderr: /^benefits-sidecar: another process already serves .*\n$/ });
-
-  serving.child.kill('SIGTERM');
-  const ended = await serving.ended;
-  t.match(ended, { code: 0, signal: null, stderr: '' });
-  t.match(ended.stdout, /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
-  t.match(ended.stdout, /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/, 'plain http in sandbox');
+  t.equal(await end('SIGTERM'), 0);
+  assertNoSecret(t, output());
+  t.match(output(), /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
+  t.match(output(), /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/, 'plain http in sandbox');
   t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is intact');
 });
 
@@ -103,7 +94,7 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const shell = (script: string) =>
     spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME, NODE_COMPILE_CACHE } });
-  const [simulate = '', serve = '', ...rest] = blocks.map(({ language, script }) =>
+  const [simulate = '', serveLine = '', ...rest] = blocks.map(({ language, script }) =>
     language === 'sh' ? adapted(script) : script,
   );
 
@@ -127,7 +118,7 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
     await eventually(String(isUp), () => isUp.test(output), true);
   };
   await start(simulate, /Waiting for/);
-  await start(serve, /private listener ready/);
+  await start(serveLine, /private listener ready/);
 
   const run = async (script: string) => {
     const child = shell(script);
