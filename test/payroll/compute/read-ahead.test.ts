@@ -38,21 +38,6 @@ t.test('pages are returned in order, and some are read ahead', async (t) => {
   t.strictSame(rest, ['page 2', 'page 3', 'page 4', 'page 5']);
 });
 
-t.test('without pages ahead, none is read while another is computed', async (t) => {
-  const { answers, read } = asked();
-  const pages = readAhead(upTo(2), read, 0);
-  const first = pages.next();
-  await turns();
-  answers.get(1)?.resolve('page 1');
-  await first;
-  await turns();
-  t.strictSame([...answers.keys()], [1]);
-  const second = pages.next();
-  await turns();
-  answers.get(2)?.resolve('page 2');
-  t.strictSame(await second, { value: 'page 2', done: false });
-});
-
 t.test('a failed page throws at its place', async (t) => {
   const pages = readAhead(
     upTo(3),
