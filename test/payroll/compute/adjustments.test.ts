@@ -152,20 +152,6 @@ t.test('an amount adjusted by a later finalized run is not adjusted again', asyn
   );
 });
 
-t.test('an adjustment that no run took, or a voided one, is still due', async (t) => {
-  const db = await staged(t, [2]);
-  const due = ['a r2 2.00 0.00 retro_pre_tax'];
-  await send(db, election('2026-01-30', { member_contribution: '12' }));
-  await finalized(db, 'left', body(3));
-  t.strictSame(await adjustments(db, {}, 4), due);
-  await voided(db, 'left');
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
-  await voided(db, 'r3');
-  t.strictSame(await adjustments(db, {}, 4), due);
-  await voided(db, 'r2');
-  t.strictSame(await adjustments(db, {}, 4), [], 'nothing is due for a voided run');
-});
-
 t.test('a void returns what the voided run settled and what later runs settled for it', async (t) => {
   const db = await staged(t, [1]);
   await send(db, election('2026-01-20', { member_contribution: '12' }));
@@ -239,14 +225,6 @@ t.test('what was taken follows the deduction’s dates, whatever employment is r
   t.strictSame(items.map(briefItem), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
 });
 
-t.test('an election that was sent before the pay date is no retroactive change', async (t) => {
-  const db = await staged(t, [1, 2]);
-  await send(db, election('2026-01-15', { member_contribution: '12' }));
-  t.strictSame(await adjustments(db), ['a r1 2.00 0.00', 'a r2 2.00 0.00'], 'received after r2');
-  await send(db, election('2026-01-16', { member_contribution: '13' }));
-  t.strictSame(await adjustments(db), ['a r1 3.00 0.00 retro_pre_tax', 'a r2 3.00 0.00']);
-});
-
 t.test('the direction of a retroactive change is the direction before what later runs settled', async (t) => {
   const db = await staged(t, [2]);
   await send(db, election('2026-01-31', { member_contribution: '15' }));
@@ -306,28 +284,31 @@ test('the net of the pre-tax lines of a coverage decides between increase and re
   ]);
 });
 
-t.test('items of an employee who left are taken by an off-cycle run or a final check only', async (t) => {
-  const db = await staged(t);
-  await learn(db, employment('e', { termination_date: '2026-01-20' }));
-  await send(
-    db,
-    election('2026-01-30', {
-      member_contribution: '12',
-      effective_start: '2026-01-17',
-      effective_end: '2026-01-31',
-    }),
-  );
-  const items = await openItemsOn(db, '2026-02-13');
-  t.strictSame(items.map(briefItem), ['a r2 2.00 0.00 no_further_paycheck retro_pre_tax']);
-  const taken = async (changes: Partial<RunBody>) =>
-    (await lines(db, body(3, { adjustments: 'include', ...changes }), 'adjustment')).map(brief);
-  t.strictSame(await taken({}), []);
-  t.strictSame(await taken({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
-  t.strictSame(await taken({ kind: 'off_cycle', employee_ids: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
-  await learn(db, employment('e', { hire_date: '2026-04-01', termination_date: '2026-01-20' }));
-  const again = await openItemsOn(db, '2026-02-13');
-  t.strictSame(again.map(briefItem), ['a r2 2.00 0.00 retro_pre_tax'], 'a paycheck follows the rehire');
-});
+t.test(
+  'items of an employee who left are taken by a final check, or an off-cycle run of any deductions',
+  async (t) => {
+    const db = await staged(t);
+    await learn(db, employment('e', { termination_date: '2026-01-20' }));
+    await send(
+      db,
+      election('2026-01-30', {
+        member_contribution: '12',
+        effective_start: '2026-01-17',
+        effective_end: '2026-01-31',
+      }),
+    );
+    const items = await openItemsOn(db, '2026-02-13');
+    t.strictSame(items.map(briefItem), ['a r2 2.00 0.00 no_further_paycheck retro_pre_tax']);
+    const taken = async (changes: Partial<RunBody>) =>
+      (await lines(db, body(3, { adjustments: 'include', ...changes }), 'adjustment')).map(brief);
+    t.strictSame(await taken({}), []);
+    t.strictSame(await taken({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
+    t.strictSame(await taken({ kind: 'off_cycle', employee_ids: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
+    await learn(db, employment('e', { hire_date: '2026-04-01', termination_date: '2026-01-20' }));
+    const again = await openItemsOn(db, '2026-02-13');
+    t.strictSame(again.map(briefItem), ['a r2 2.00 0.00 retro_pre_tax'], 'a paycheck follows the rehire');
+  },
+);
 
 t.test('after a move the old employer has the item, and the new one has none', async (t) => {
   const db = await staged(t, [2]);
@@ -375,20 +356,6 @@ t.test('an off-cycle run is adjusted for the deductions that it named', async (t
   t.strictSame(await adjustments(db), ['a off 2.00 0.00 retro_pre_tax', 'c off 10.00 0.00 retro_pre_tax']);
 });
 
-t.test('an off-cycle run adjusts all deductions of its employees, whatever it names', async (t) => {
-  const db = await staged(t, [2]);
-  const ended = election('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b');
-  await send(db, election('2026-01-30', { member_contribution: '12' }), ended);
-  const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
-  for (const changes of [off, { ...off, deductions: ['b'] }])
-    t.strictSame(await adjustments(db, changes), [
-      'a r2 2.00 0.00 retro_pre_tax',
-      'b r2 10.00 0.00 retro_pre_tax',
-    ]);
-  await finalized(db, 'off', body(3, { ...off, adjustments: 'include' }));
-  t.strictSame(await adjustments(db), []);
-});
-
 t.test('employees left out by employee_ids missed the check', async (t) => {
   const db = await staged(t, [2], { employee_ids: ['f'] });
   t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check']);
@@ -426,16 +393,6 @@ t.test('only regular amounts of the same deduction in off-cycle runs count for a
     'a r1 2.00 0.00 retro_pre_tax',
   ]);
   t.strictSame(await adjustments(db), []);
-});
-
-test('a regular run does not adjust a missed check whose pay period it covers', async (t, { db }) => {
-  await send(db, election('2025-12-01'));
-  await learn(db, employment('f'));
-  const week = { period_start: '2026-01-20', period_end: '2026-01-26', pay_date: '2026-01-27' };
-  await finalized(db, 'week', { ...body(2, { pay_frequency: 'weekly' }), ...week });
-  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-01-01' }));
-  await learn(db, employment('e', { effective_on: '2026-01-28' }));
-  t.strictSame(await adjustments(db, {}, 2), []);
 });
 
 t.test('no check is missed if runs of a different frequency cover its period', async (t) => {

@@ -9,7 +9,7 @@ import { RecordedWorld } from './model-world.ts';
 import { FIRST_MONDAY, play, years } from './model-years.ts';
 
 /** Years whose finalized runs are all compared: three seconds of CPU time each. `YEARS=500` in the environment runs more. */
-const YEARS = { numRuns: Number(process.env.YEARS ?? 2) };
+const YEARS = { numRuns: Number(process.env.YEARS ?? 3) };
 
 onEitherEngine('every run of a year has the lines of the model, and can be verified', async (t) => {
   let runs = 0;
