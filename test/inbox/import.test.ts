@@ -7,9 +7,9 @@ import { deduction as sample } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { described, parts } from '../formats/read.ts';
 import { acting } from '../support/audit.ts';
-import { onEachEngine } from '../support/engine.ts';
+import { onEitherEngine } from '../support/engine.ts';
 
-const test = onEachEngine.with(scratch);
+const test = onEitherEngine.with(scratch);
 
 const BEFORE = '2026-03-01T08:00:00.000Z';
 const NOW = '2026-03-01T12:00:00.000Z';

@@ -5,10 +5,10 @@ import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { scratch } from '../database/scratch.ts';
 import { setClock } from '../outbox/parts.ts';
 import { at } from '../support/clocks.ts';
-import { diskFull, onEachEngine, onEitherEngine } from '../support/engine.ts';
+import { diskFull, onEitherEngine } from '../support/engine.ts';
 import { countedCommits } from './commits.ts';
 
-const test = onEachEngine.with(countedCommits);
+const test = onEitherEngine.with(countedCommits);
 
 const START = new Date('2026-03-01T12:00:30.000Z');
 const MINUTE_MS = 60_000;

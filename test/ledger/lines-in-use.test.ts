@@ -1,9 +1,9 @@
 import { linesInUse } from '../../src/ledger/lines-in-use.ts';
 import { scratch } from '../database/scratch.ts';
-import { onEachEngine } from '../support/engine.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { deduct, EMPLOYER, employ } from '../support/payroll.ts';
 
-onEachEngine('the lines of coverage in use are those of an employer that have not ended', async (t) => {
+onEitherEngine('the lines of coverage in use are those of an employer that have not ended', async (t) => {
   const { db } = await scratch(t);
   await employ(db, 'emp-1');
   await employ(db, 'emp-2');
