@@ -102,7 +102,6 @@ t.test('a retry that may undo a newer change needs a confirmation', async (t) =>
   await click(page, 'Retry');
   await page.getByText('Not retried: a newer change of this employee was delivered.').waitFor();
   t.equal(await stateOf(stage, older), 'rejected');
-  await assertGood(t, page, 'a rejected retry');
   await click(page, 'Retry anyway');
   await page.getByText('It is sent automatically').waitFor();
   t.equal(await stateOf(stage, older), 'pending');
@@ -153,7 +152,6 @@ t.test('paused sending is shown with its reason and time to users who may see it
       await page.goto(path);
       texts.push((await page.locator('.paused').allTextContents()).join());
     }
-    if (scopes.length > 0) await assertGood(t, page, 'the notice that sending is paused');
     return texts;
   };
   const why = /responded with 401 <img .*(?:Jan 31, 2026, 9:30:00 AM|2026-01-31.09:30:00)/s;

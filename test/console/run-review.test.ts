@@ -30,7 +30,6 @@ t.test('a run that changed since its review is finalized only with the new total
     ['Reviewed', '$138.46'],
     ['Now', '$149.99'],
   ]);
-  await assertGood(t, page, 'the finalize page');
   await contribute('200.00');
   await click(page, 'Finalize');
   await page.getByText('The run changed since it was reviewed. Nothing was finalized.').waitFor();
@@ -68,9 +67,6 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
     ['medical', 'ded-1', 'new', '$69.23', '$161.53'],
     ['medical', 'ded-9'],
   ]);
-  await assertGood(t, page, 'the lines to override');
-  await follow(page, page.getByRole('link', { name: 'ded-9' }));
-  await page.getByText('$69.23 in the run now.').waitFor();
   await open(page, '/runs/r/finalize');
   await click(page, 'Accept findings and finalize');
   await page
@@ -134,7 +130,6 @@ t.test('what a manager approved, with a failed check, is finalized without runs:
   await follow(specialist, specialist.getByRole('link', { name: /^Review the payroll/ }));
   await specialist.getByRole('link', { name: 'Finalize …' }).click();
   await specialist.getByRole('heading', { name: /^Approved by/ }).waitFor();
-  await assertGood(t, specialist, 'an approved run with a failed check');
   await click(specialist, 'Finalize');
   await specialist.waitForURL('**/runs/r?finalized=true');
   t.match(await run('r'), { accepted_checks: ['overlap'], accept_reason: 'both are right' });
@@ -153,7 +148,6 @@ t.test('a newer amount that is not applied is marked wherever its employee is sh
   const notice = page.getByRole('region', { name: 'Amounts not applied' });
   t.match(await notice.textContent(), `emp-1: ${message}: $150.00 → $175.00 (event evt-3)`);
   await page.getByText('evt-3: emp-1, medical').waitFor();
-  await assertGood(t, page, 'a run with an amount that is not applied');
   await open(page, '/runs/r/finalize');
   await page.getByRole('heading', { name: 'Totals to finalize' }).waitFor();
   t.match(await notice.textContent(), `emp-1: ${message}: $150.00 → $175.00`);
@@ -277,7 +271,10 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.getByRole('link', { name: 'Copy to a new run' }).click();
   await page.waitForURL('**/runs/new?like=r');
   t.equal(await page.getByLabel('Pay date', { exact: true }).inputValue(), '2026-07-17', 'it is free again');
-  await page.goBack();
+  await page.goto('/');
+  const row = page.getByRole('row', { name: /acme/ });
+  t.match(await row.textContent(), /Not started.*Its run was voided/);
+  await follow(page, row.getByRole('link', { name: 'Its run was voided' }));
   await click(page, 'Run this payroll again');
   await page.waitForURL(`**/runs/${EMPLOYER}-biweekly-2026-07-17`);
 });

@@ -99,7 +99,6 @@ t.test('a pay schedule is edited as a table, and the other schedules of the empl
   await page.getByText('Preview of 2026: 26 pay dates. Nothing is saved yet.').waitFor();
   t.equal(await page.getByLabel('Period start, row 3').inputValue(), '2026-01-12');
   t.equal((await scheduleOf(stage)).length, 2, 'generated rows are not saved yet');
-  await assertGood(t, page, 'a generated pay schedule');
   await page.getByLabel('Pay group').fill('generated');
   await page.getByLabel('Pay date, row 3').fill('2/30/2026');
   await click(page, 'Save pay schedule');
@@ -212,7 +211,6 @@ t.test('one person requires a second approval, and two persons stop requiring it
   await click(ann, 'Request to stop requiring it');
   await ann.getByText('Stop requested by').waitFor();
   t.match(await setting(), { required: true, switching_off: { requested_by: { kind: 'token' } } });
-  await assertGood(t, ann, 'settings with a request');
   const program = await opened('/settings?employer_id=acme');
   await program.getByText('your token names none').waitFor();
   const bob = await opened('/settings?employer_id=acme', {
