@@ -273,23 +273,3 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
   t.equal(await send(true), 204, 'a complete upload is staged');
   t.ok(await stagedOf(stage, 'maple'));
 });
-
-t.test('a sync is requested with a button, and its progress appears without a reload', async (t) => {
-  const stage = await openConsole(t);
-  await bring(stage, 'maple', [person('ann')]);
-  const page = await stage.opened('/census');
-  await click(page, 'Sync now: maple');
-  await page.getByText('requested manually').waitFor();
-  t.equal(stage.woken.send, 2);
-  await page.goto('/census/maple');
-  const syncs = stage.db.selectFrom('census_syncs').select('request_id');
-  const upload = String((await syncs.executeTakeFirstOrThrow()).request_id);
-  await transact(stage.db, async (trx) => {
-    await uploadStarted(trx, upload, hoursAgo(0));
-    await uploadDelivered(trx, upload, { began: hoursAgo(0), now: hoursAgo(0) });
-    // This is the event that the pages wait for.
-    const ended = { state: 'canceled', finished_at: hoursAgo(0), is_next: 0 } as const;
-    await trx.updateTable('outbox').set(ended).execute();
-  });
-  await page.locator('.steps .done', { hasText: 'uploaded' }).waitFor();
-});

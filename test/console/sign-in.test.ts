@@ -208,7 +208,7 @@ t.test('a user sees their sessions, ends one, and ends all others', async (t) =>
   const { signedIn, tokenWith } = await openConsole(t);
   const token = await tokenWith('events:read');
   const page = await signedIn({ token });
-  const [phone, laptop, office] = [
+  const ended = [
     await signedIn({ token, refusals: true }),
     await signedIn({ token }),
     await signedIn({ token }),
@@ -229,10 +229,8 @@ t.test('a user sees their sessions, ends one, and ends all others', async (t) =>
   await rows.nth(1).waitFor({ state: 'detached' });
   t.equal(await page.getByText('This browser').count(), 1);
   t.equal(await page.getByRole('button', { name: 'End all other sessions' }).count(), 0);
-  for (const ended of [phone, laptop, office]) {
-    await ended.goto('/');
-    t.match(ended.url(), /\/sign-in/);
+  for (const other of ended) {
+    await other.goto('/');
+    t.match(other.url(), /\/sign-in/);
   }
-  await page.goto('/events');
-  t.equal(await page.title(), 'Events · benefits-sidecar');
 });
