@@ -1,6 +1,5 @@
 /** Every route leaves one record of the action that it declares. */
 import type { Test } from 'tap';
-import { requestSync } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
@@ -9,7 +8,7 @@ import { census, demographic } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, LATELY, NOW } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, LATELY, NOW, sync } from '../support/payroll.ts';
 import { apply, deductionOf, deliver } from './deliver.ts';
 import { OPENING, PAY_DATE, type Payroll, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Request } from './start.ts';
@@ -37,6 +36,7 @@ const OVERRIDE = `${RUN}/overrides/:employee_id/:deduction_id`;
 const CHANGE = '/v1/employee-changes';
 const OF_EMPLOYER = '/v1/employers/:employer_id';
 const REASON = { reason: 'a test' };
+const WAITING = `sync-${EMPLOYER}-waiting-${LATELY}`;
 const IDS = {
   ...{ employer_id: EMPLOYER, run_id: 'r', employee_id: 'emp-1', deduction_id: 'ded-moved' },
   ...{ event_id: 'evt-bad', year: '2027' },
@@ -46,13 +46,7 @@ const IDS = {
 async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Promise<unknown>))[]> {
   const hire = { change_id: await report(db, 'new-hire', 'ann') };
   const move = { change_id: await report(db, 'demographic', 'ann') };
-  const sync = { employerId: EMPLOYER, eventId: 'evt-sync', now: '2026-01-01T00:00:00.000Z' };
-  await transact(db, (trx) => requestSync(trx, sync));
-  const { sync_id } = await db
-    .selectFrom('census_syncs')
-    .select('sync_id')
-    .where('event_id', '=', 'evt-sync')
-    .executeTakeFirstOrThrow();
+  await sync(db, { state: 'waiting' });
   const begin = () => transact(db, (trx) => beginSession(trx, FIRST_TOKEN, NOW));
   const [secret] = [await begin(), await begin()];
   const body = bodyOn(PAY_DATE);
@@ -65,7 +59,9 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   const schedules = [{ pay_frequency: 'monthly', pay_dates: MONTHLY_2027 }];
   const ofZoe = { kind: 'demographic', ...demographic, employee_id: 'zoe' };
   return [
-    step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, { ids: { sync_id } }),
+    step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, {
+      ids: { sync_id: WAITING },
+    }),
     step(`PUT ${OF_EMPLOYER}/payroll-policy`, 'policy.put', POLICY),
     step(`PUT ${RUN}`, 'run.create', body),
     step(`DELETE ${RUN}`, 'run.delete'),

@@ -1,6 +1,6 @@
 import { transact } from '../../src/database/transaction.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
-import { beginSession, forgeryToken, SESSION_IDLE_MS } from '../../src/security/sessions.ts';
+import { beginSession, forgeryToken, SESSION_IDLE_MS, sessionId } from '../../src/security/sessions.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -75,17 +75,30 @@ onEitherEngine('a user never sees or ends sessions that a different token began'
   for (const secret of secrets) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 200);
 });
 
-onEitherEngine('a session ends all others, and a bearer token ends all its sessions', async (t) => {
+onEitherEngine('a session ends one or all others, and a bearer token ends all its sessions', async (t) => {
   const running = await start(t);
   const { call, tokenWith, logged } = running;
   const token = await tokenWith('events:read');
   const current = await begin(running, token);
-  const others = [await begin(running, token), await begin(running, token)];
+  const [ended, ...others] = [
+    await begin(running, token),
+    await begin(running, token),
+    await begin(running, token),
+  ];
+  const url = `/v1/sessions/${sessionId(ended)}`;
+  t.equal((await call(inSession(current, { method: 'DELETE', url }))).status, 204);
+  const statuses = [];
+  for (const secret of [ended, ...others])
+    statuses.push((await call(inSession(secret, { url: '/v1/events' }))).status);
+  t.strictSame(statuses, [401, 200, 200]);
   t.equal((await call(inSession(current, { method: 'DELETE', url: '/v1/sessions' }))).status, 204);
   for (const secret of others) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 401);
   t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 200);
   const info = logged.filter(({ level }) => level === 'info').map(({ fields }) => fields);
-  t.strictSame(info, [{ count: 2, token: 'token 1' }]);
+  t.strictSame(info, [
+    { count: 1, token: 'token 1' },
+    { count: 2, token: 'token 1' },
+  ]);
   t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token })).status, 204);
   t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
 });

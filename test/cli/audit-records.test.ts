@@ -3,7 +3,6 @@ import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import t from 'tap';
-import { requestSync } from '../../src/census/syncs.ts';
 import { Command } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
@@ -15,7 +14,7 @@ import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER } from '../support/payroll.ts';
+import { EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 import { here } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -25,6 +24,8 @@ type Step = { argv: readonly string[]; action: Action; records?: number };
 /** The key of the test's encryptor. */
 const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
 
+const WAITING = `sync-${EMPLOYER}-waiting-${LATELY}`;
+
 /** Commands on a whole database: their own tests look for their records. */
 const TESTED_ELSEWHERE = new Set(['backup', 'copy', 'migrate', 'restore']);
 
@@ -32,13 +33,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const { db, file, deduct } = stage;
   const hire = await report(db, 'new-hire', 'ann');
   const move = await report(db, 'demographic', 'ann');
-  const sync = { employerId: EMPLOYER, eventId: 'evt-sync', now: '2026-01-01T00:00:00.000Z' };
-  await transact(db, (trx) => requestSync(trx, sync));
-  const { sync_id } = await db
-    .selectFrom('census_syncs')
-    .select('sync_id')
-    .where('event_id', '=', 'evt-sync')
-    .executeTakeFirstOrThrow();
+  await sync(db, { state: 'waiting' });
   // The first command below gives a reason.
   const { record_id } = await readHead(db);
   const at = new Date().toISOString();
@@ -63,7 +58,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     ...{ accepted_at: null, accepted_reason: null },
   };
   return [
-    { argv: ['census', 'dismiss', sync_id, ...reason, '--yes'], action: 'census-sync.dismiss' },
+    { argv: ['census', 'dismiss', WAITING, ...reason, '--yes'], action: 'census-sync.dismiss' },
     { argv: ['audit', 'erase-reason', String(record_id + 1), ...reason, '--yes'], action: 'reason.erase' },
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },
     { argv: ['run', 'delete', 'r', '--yes'], action: 'run.delete' },

@@ -61,6 +61,7 @@ const WRONG_USAGE = [
   ...['change termination', 'change termination a.txt', 'change termination a.json --key-prefix é'],
   ...['census sync --employer ..', 'replay', 'replay a.json --url ftp://127.0.0.1'],
   'replay a.json --url http://user:password@127.0.0.1',
+  ...['simulate --fault latency', 'simulate --scenario ties --fault hang'],
 ];
 
 t.test('wrong usage exits with 2, prints nothing on stdout, and names the mistake', async (t) => {

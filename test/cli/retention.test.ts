@@ -30,17 +30,6 @@ test('a dry run counts data to drop and drops nothing', async (t, { cli, json, k
   t.equal(await kept(), 'old,ignored,new');
 });
 
-test('retention drops bodies, and commands that need one report it', async (t, { cli, kept }) => {
-  const stdout = 'Deleted 2 event bodies and the attempts of 0 requests\n';
-  t.match(await cli('retention --yes'), { code: 0, stdout });
-  t.equal(await kept(), 'new');
-  t.match((await cli('events show old')).stdout, /^Deleted .*SHA-256 was [0-9a-f]{64}\.$/m);
-  const again = await cli('events reprocess new old');
-  t.match(again, { code: 1, stderr: /old: The body of this event was deleted after RETENTION_EVENTS/ });
-  const all = await cli('events reprocess --from', OLD);
-  t.match(all, { stdout: /^1 event set to pending/, stderr: /2 events skipped: the body was deleted/ });
-});
-
 onSqlite('retention waits while the sidecar on the file notices a wrong clock', async (t) => {
   const { cli, db, kept } = await filled(t);
   await storeClockWarning(db, 'set forward by 2 hours while the sidecar ran');

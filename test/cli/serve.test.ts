@@ -138,4 +138,7 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   const shown = rest.filter((_, index) => blocks[index + 2]?.language === 'text');
   t.equal(shown.length, 3);
   for (const lines of shown) t.ok(output.includes(lines.trimEnd()), lines);
+  const serving = running[1] as ChildProcess;
+  serving.kill('SIGINT');
+  t.equal((await once(serving, 'exit'))[0], 0, 'Ctrl-C ends it');
 });

@@ -67,8 +67,6 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
   const { cli } = commandsWith(t, {});
   const unknown = { code: 2, stderr: /--scenario must be list or one of quiet-day, / };
   t.match(await cli('simulate --scenario doomsday'), unknown);
-  const both = await cli('simulate --scenario ties --fault hang');
-  t.match(both, { code: 2, stderr: /either --fault or --scenario/ });
 });
 
 t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
@@ -83,7 +81,7 @@ t.test('the simulator plays a scenario for a listener and prints where to look',
   t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
 });
 
-t.test('the simulator injects the faults in --fault and rejects an unknown one', async (t) => {
+t.test('the simulator injects the faults in --fault', async (t) => {
   const { url } = await receive(t);
   const argv = ['--webhook-url', url, '--fault', 'error=503:1', '--fault', 'forbidden@acme'];
   const ran = await simulateUntil(t, environment(t), argv, /Requesting the census/, async (printed) => {
@@ -95,8 +93,6 @@ t.test('the simulator injects the faults in --fault and rejects an unknown one',
   });
   t.match(ran.stdout, /Termination: response 503 \(injected fault error\)/);
   t.match(ran.stdout, /BENEFITS_API_KEY and WEBHOOK_SECRETS: as in this environment/);
-  const stderr = /'--fault <fault>'.*latency needs a value, such as latency=200ms\./;
-  t.match(await here(t, {}, ['simulate', '--fault', 'latency']), { code: 2, stderr });
 });
 
 t.test('fixtures are signed with the first secret and posted in order of file names', async (t) => {
