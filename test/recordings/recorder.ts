@@ -1,21 +1,17 @@
 /** Writes down every request to a sidecar, every command, and their responses as text. */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text as readAll } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
+import { here, type Ran } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
-import { MAIN } from '../support/sidecar.ts';
 import { setStage } from '../support/stage.ts';
 import { normalizer } from './normalize.ts';
 
 const GOLDEN = new URL('./golden/', import.meta.url);
 const RECORDS = process.env.RECORD === '1';
-/** The commands of one batch, which run at the same time. */
-const AT_ONCE = 3;
 /** The maximum number of differing lines that a failing test shows. */
 const DIFFERENCE_LINES = 120;
 
@@ -32,14 +28,12 @@ type Request = {
   show?: (text: string) => string;
 };
 
-type Ran = { code: number; stdout: string; stderr: string };
-
 export type Recorder = {
   http(method: string, path: string, request?: Request): Promise<Response>;
   /** Sends a request without recording it. */
   call(method: string, path: string, request?: Request): Promise<Response>;
-  /** Runs the commands at the same time and records them in this order. A command must not affect another one. */
-  commands(...commands: string[][]): Promise<string[]>;
+  /** Runs the commands one after another and records them. */
+  commands(...commands: string[][]): Promise<void>;
   /** Runs a command without recording it. */
   run(...argv: string[]): Promise<Ran>;
   /** Records these texts under a title. */
@@ -87,17 +81,8 @@ export async function startRecorder(t: Test) {
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     return { status: response.status, headers: response.headers, text, json: isJson && JSON.parse(text) };
   };
-  const run = async (...argv: string[]): Promise<Ran> => {
-    const { PATH, NODE_COMPILE_CACHE } = process.env;
-    const child = spawn(process.execPath, [MAIN, ...argv], {
-      cwd: folder,
-      env: { PATH, NODE_COMPILE_CACHE, ...variables, LOG_LEVEL: 'warn' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const [stdout, stderr] = [readAll(child.stdout), readAll(child.stderr)];
-    const [code] = await once(child, 'close');
-    return { code, stdout: await stdout, stderr: await stderr };
-  };
+  const env = { ...variables, LOG_LEVEL: 'warn' } as Record<string, string>;
+  const run = (...argv: string[]) => here(t, env, argv);
 
   const recorder: Recorder = {
     call,
@@ -116,18 +101,12 @@ export async function startRecorder(t: Test) {
     run,
     record: write,
     async commands(...commands) {
-      const results: Ran[] = [];
-      const rest = commands.entries();
-      const worker = async (): Promise<void> => {
-        for (const [index, argv] of rest) results[index] = await run(...argv);
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, worker));
-      for (const [index, { code, stdout, stderr }] of results.entries()) {
+      for (const argv of commands) {
+        const { code, stdout, stderr } = await run(...argv);
         const parts = [`exit ${code}`, withoutWidths(stdout)];
         if (stderr !== '') parts.push('--- stderr', withoutWidths(stderr));
-        write(`benefits-sidecar ${commands[index]?.join(' ')}`, ...parts);
+        write(`benefits-sidecar ${argv.join(' ')}`, ...parts);
       }
-      return results.map(({ stdout }) => stdout);
     },
     async event(id, event) {
       const { status } = await stage.send({ id, body: JSON.stringify(event) });
