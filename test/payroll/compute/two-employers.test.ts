@@ -153,18 +153,6 @@ test('an assigned deduction stays after the job there ends, and readiness names 
   t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
 });
 
-test('two elections of one line of coverage overlap only at one employer', async (t, db) => {
-  await send(db, election('2025-12-01', {}, 'b'));
-  await assign(db, 'acme', '2026-01-01');
-  await assign(db, OTHER, '2026-01-01', 'b');
-  for (const employer_id of ['acme', OTHER]) {
-    const [line, another] = await lines(db, body(2, { employer_id }));
-    t.match([line?.flags, another], [[], undefined]);
-  }
-  await assign(db, 'acme', '2026-01-01', 'b');
-  t.match(await lines(db, body(2)), [{ flags: ['overlap'] }, { flags: ['overlap'] }]);
-});
-
 test('a run is not made final if a deduction was assigned while it was computed', async (t, db) => {
   await put(db, 'r', body(2));
   const { outcome } = await finalize(db, 'r', {}, async () => {
