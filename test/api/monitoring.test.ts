@@ -138,6 +138,18 @@ test('while the database does not respond, the other metrics are exported', asyn
   t.equal(metrics.of('events_pending'), undefined);
 });
 
+test('a data loss is a metric', async (t, running) => {
+  const loss = async () => (await scraped(running)).of('data_loss');
+  t.equal(await loss(), 0);
+  const lost = {
+    ...{ found_at: '2026-02-01T00:00:00.000Z', position: 1, seq: 1, received_at: null },
+    ...{ saved_position: 2, saved_seq: 2, saved_received_at: null },
+    ...{ accepted_at: null, accepted_reason: null },
+  };
+  await transact(running.db, (trx) => trx.insertInto('data_losses').values(lost).execute());
+  t.equal(await loss(), 1);
+});
+
 const SSN = '123-45-6789';
 
 t.test('an unavailable database is 503 with Retry-After', async (t) => {
