@@ -5,9 +5,12 @@ import {
   completeSyncs,
   dismissSync,
   failSyncs,
+  moveSyncs,
   requestSync,
   requestSyncManually,
   reviveSyncs,
+  uploadDelivered,
+  uploadNotTaken,
   uploadStarted,
   wantedSince,
 } from '../../src/census/syncs.ts';
@@ -220,4 +223,49 @@ test('the service’s completion completes a dismissed sync whose upload it rece
     1,
   );
   t.match((await list(db, clock)).syncs, [{ id, state: 'completed', dismissed_reason: 'left us' }]);
+});
+
+test('nothing that happens to a sync changes those of other employers', async (t, { db }) => {
+  const now = setClock()().toISOString();
+  const at = { now, began: now, receivedAt: now };
+  const syncOf = (db: Db | Trx, employerId: string) =>
+    db.selectFrom('census_syncs').selectAll().where('employer_id', '=', employerId).executeTakeFirstOrThrow();
+  const actions: Record<string, (trx: Trx, uploadId: string, employerId: string) => Promise<unknown>> = {
+    requested: async () => {},
+    ...STALLED,
+    'not taken': uploadNotTaken,
+    started: (trx, uploadId) => uploadStarted(trx, uploadId, now),
+    delivered: (trx, uploadId) => uploadDelivered(trx, uploadId, at),
+    async completed(trx, uploadId, employerId) {
+      await uploadStarted(trx, uploadId, now);
+      await completeSyncs(trx, { employerId, eventId: `done by ${employerId}`, ...at });
+    },
+    revived: (trx, uploadId, employerId) => reviveSyncs(trx, { employerId, uploading: uploadId, now }),
+    async moved(trx, uploadId) {
+      const { request_id } = await syncOf(trx, 'requested');
+      await moveSyncs(trx, String(request_id), uploadId);
+    },
+    async dismissed(trx, _, employerId) {
+      const { sync_id } = await syncOf(trx, employerId);
+      await dismissSync(trx, sync_id, { reason: 'left us', overdueBefore: '9999', ...acting(now) });
+    },
+  };
+  const happens = async (name: string, employerId: string) => {
+    await transact(db, (trx) => requestSync(trx, { employerId, eventId: employerId, now }));
+    const { request_id } = await syncOf(db, employerId);
+    await transact(db, async (trx) => actions[name]?.(trx, String(request_id), employerId));
+  };
+  for (const name of Object.keys(actions)) await happens(name, name);
+  for (const name of Object.keys(actions)) {
+    const others = () =>
+      db
+        .selectFrom('census_syncs')
+        .selectAll()
+        .where('employer_id', '<>', `a: ${name}`)
+        .orderBy('sync_id')
+        .execute();
+    const before = await others();
+    await happens(name, `a: ${name}`);
+    t.strictSame(await others(), before, name);
+  }
 });
