@@ -338,7 +338,7 @@ onEitherEngine('an idempotency key belongs to its limited token', async (t) => {
 });
 
 onEitherEngine('readiness counts what belongs to other employers, without their ids', async (t) => {
-  const { at, as, change, db, hire, move } = await startMoving(t);
+  const { at, as, change, db, hire, move, put } = await startMoving(t);
   await hire(EMPLOYER, '2026-07-01');
   at('2026-08-01');
   await move();
@@ -358,6 +358,12 @@ onEitherEngine('readiness counts what belongs to other employers, without their 
   t.match(checkOf(first, 'requests-rejected'), { count: 1, examples: ['another employer'] });
   t.match(checkOf(second, 'requests-rejected'), { count: 1, examples: [new RegExp(id)] });
   t.match(checkOf(first, 'deductions-unmatched'), { result: 'warn', count: 1, examples: [] });
+  await put('july', bodyOn('2026-07-17'));
+  const { json } = await as(EMPLOYER).get(`${RUNS}/july/findings`);
+  t.match(json.findings, [
+    { check_id: 'requests-rejected', example: 'not visible to this token' },
+    { check_id: 'requests-stuck', example: /^new-hire / },
+  ]);
   const required = { status: 400, json: { errors: [{ path: 'employer_id' }] } };
   t.match(await as(EMPLOYER).get('/v1/readiness'), required);
 });
