@@ -69,6 +69,24 @@ t.test('the receiver thread acknowledges a delivery once the main thread has sto
   t.strictSame(failed, []);
 });
 
+t.test('a stop lets deliveries in flight finish, and is not a failure', async (t) => {
+  const stored = Promise.withResolvers<void>();
+  const seen = Promise.withResolvers<void>();
+  const { thread, port, failed } = await start(t, {
+    accept: () => {
+      seen.resolve();
+      return stored.promise;
+    },
+  });
+  const response = deliver(port, 'msg_1', '{}');
+  await seen.promise;
+  const stopped = Promise.all([thread.stop(), thread.stop()]);
+  stored.resolve();
+  t.equal((await response).status, 204);
+  await stopped;
+  t.strictSame(failed, []);
+});
+
 t.test('the receiver is neither alive nor ready while the main thread does not respond', async (t) => {
   const never = new Promise<boolean>(() => {});
   const { port } = await start(t, { isAlive: () => never, isReady: () => never });
