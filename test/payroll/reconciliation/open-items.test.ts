@@ -259,6 +259,15 @@ test('the items of a pair are taken or held together', async (t, db) => {
   t.match(await decideAbout(first, second), { outcome: 'decided' });
 });
 
+test('an employer that holds an employee holds no item of another employer', async (t, db) => {
+  await learn(db, employment('e', { employer_id: 'other' }));
+  await decide(db, 'opening', { action: 'hold' });
+  const before = await briefs(db);
+  const hold = requestOf({ employee_id: 'e', action: 'hold' });
+  t.match(await decideItems(db, 'other', hold, acting(LATELY)), { outcome: 'decided' });
+  t.strictSame(await briefs(db), before);
+});
+
 test('opening items are stored once, and refused with other content', async (t, db) => {
   const second = { ...OPENING, id: 'o2', employee_id: 'e', member_amount: '-3.00' };
   t.strictSame(await bring(db, OPENING, second), { outcome: 'stored', created: ['o2'], known: 1 });
