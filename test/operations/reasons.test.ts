@@ -14,7 +14,7 @@ import { termination } from '../contract/samples.ts';
 import { contentOfTables } from '../postgres/filled.ts';
 import { ACTING } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
-import { onEachEngine } from '../support/engine.ts';
+import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 
 const TYPED = 'typed by a person';
@@ -87,7 +87,7 @@ async function rowsWith(db: Db, table: string, column: string, text: string): Pr
   return (await found.execute(db)).rows.length;
 }
 
-onEachEngine('an erased reason is in no table, and the chain stays intact', async (t: Test) => {
+onEitherEngine('an erased reason is in no table, and the chain stays intact', async (t: Test) => {
   const { db, call } = await startTyped(t);
   for (const { table, column } of REASON_COLUMNS)
     t.ok((await rowsWith(db, table, column, TYPED)) > 0, `${table}.${column} has a reason`);

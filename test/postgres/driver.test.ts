@@ -8,7 +8,7 @@ import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
-import { open, scratch } from '../database/scratch.ts';
+import { alterable, open, scratch } from '../database/scratch.ts';
 import { owe, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
@@ -79,7 +79,7 @@ t.test('a transaction without a time limit overrides the limits of the server', 
 
 // The sender's statements are planned while the outbox is empty. Without `enable_seqscan = off` they scan it.
 t.test('a new database sends by its indexes before the server has counted its rows', async (t) => {
-  const { db } = await scratch(t);
+  const { db } = await alterable(t);
   await sql`alter table outbox set (autovacuum_enabled = off)`.execute(db);
   const { url } = await stubService(t, (response) => json(response, 200));
   for (let n = 0; n < 300; n += 1) await owe(db, `r-${n}`, `e-${n % 100}`);

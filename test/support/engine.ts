@@ -65,12 +65,14 @@ export function usePostgres(): void {
   t.context = { engine: 'postgres' };
 }
 
-/** Runs all tests of a file on PostgreSQL, on a server of its own that they may stop. */
-export async function useOwnPostgres(): Promise<PostgresServer> {
+let own: Promise<PostgresServer> | undefined;
+
+/** Runs all tests of a file on PostgreSQL, on a server of the process that they may stop and must start again. */
+export function useOwnPostgres(): Promise<PostgresServer> {
   usePostgres();
-  const server = withTemplate();
-  databases = server;
-  return server;
+  own ??= withTemplate();
+  databases = own;
+  return own;
 }
 
 const SHARED = new URL('./shared-postgres.ts', import.meta.url);

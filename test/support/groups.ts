@@ -14,25 +14,28 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Few, so that the last processes end at about the same time. */
 const FILES_PER_GROUP = 8;
 /** A file that moves the tests of its process to PostgreSQL. */
-const ALONE = /use(Own)?Postgres\(/;
+const ON_POSTGRES = /use(Own)?Postgres\(/;
 
 const [text = ''] = process.argv.slice(2);
 const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/faults/**'] })
   .map((file) => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }))
-  .filter(({ source }) => source.includes(text));
-const together = files
-  .filter(({ source }) => !ALONE.test(source))
-  .map(({ file }) => file)
-  .sort();
+  .filter(({ source }) => source.includes(text))
+  .sort((one, other) => (one.file < other.file ? -1 : 1));
+const namesOf = (isOnPostgres: boolean) =>
+  files.filter(({ source }) => ON_POSTGRES.test(source) === isOnPostgres).map(({ file }) => file);
+const together = namesOf(false);
+// The files on PostgreSQL share a server, and begin first because they take longest.
+const groups = [namesOf(true)];
+for (let from = 0; from < together.length; from += FILES_PER_GROUP)
+  groups.push(together.slice(from, from + FILES_PER_GROUP));
 
 const folder = join(TAP_FOLDER, 'groups');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-for (let from = 0; from < together.length; from += FILES_PER_GROUP) {
-  const members = together.slice(from, from + FILES_PER_GROUP);
-  const name = (members[0] as string).replaceAll('/', '-');
-  const imports = members.map((file) => `t.comment('${file}');\nawait import('../../${file}');\n`);
+for (const [first, ...others] of groups) {
+  if (first === undefined) continue;
+  const name = first.replaceAll('/', '-');
+  const imports = [first, ...others].map((file) => `t.comment('${file}');\nawait import('../../${file}');\n`);
   writeFileSync(join(folder, name), `import t from 'tap';\n${imports.join('')}`);
   console.log(relative(ROOT, join(folder, name)));
 }
-for (const { file, source } of files) if (ALONE.test(source)) console.log(file);
