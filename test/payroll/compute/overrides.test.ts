@@ -71,6 +71,8 @@ test('an override replaces both amounts, and the line states what it replaced', 
   t.strictSame(await taken(db), ['a -2.00 0.00 overridden negative new ']);
   await override(db, '0', '-1');
   t.strictSame(await taken(db), ['a 0.00 -1.00 overridden negative new ']);
+  await override(db, '0', '0');
+  t.strictSame(await taken(db), ['a 0.00 0.00 overridden new ']);
   const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
   t.equal(await dropOverride(db, overridden, ACTING), 'removed');
   t.equal(await dropOverride(db, overridden, ACTING), 'none');
@@ -99,6 +101,22 @@ test('a run takes an override where it has no line, and the next run stops it', 
     'a 10.00 4.00 same same',
     'ended 0.00 0.00 ended changed',
   ]);
+});
+
+test('an override has the content of its day, and no flag of a cycle that is partly covered', async (t, db) => {
+  const partly = { period: 'monthly', effective_start: '2026-06-10', line_of_coverage: 'dental' } as const;
+  await send(
+    db,
+    election('2025-12-02', partly, 'm'),
+    election('2025-12-03', { ...partly, line_of_coverage: 'vision', effective_start: '2026-08-01' }, 'm'),
+  );
+  const ofM = async () => {
+    const line = (await linesOf(db, 'r')).find(({ deduction_id }) => deduction_id === 'm');
+    return [line?.line_of_coverage, ...(line?.flags ?? [])].join(' ');
+  };
+  t.equal(await ofM(), 'dental partial_cycle');
+  await override(db, '3', '0', 'm');
+  t.equal(await ofM(), 'dental overridden');
 });
 
 test('an override of a deduction that is another employee’s now has its last content', async (t, db) => {
