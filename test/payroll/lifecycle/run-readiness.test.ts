@@ -441,6 +441,13 @@ test('a finding names a termination until the service has received it', async (t
   t.notMatch(await found(), { advice: undelivered });
 });
 
+test('a final check that takes a line is not named as empty', async (t, db) => {
+  await employ(db, 'emp-1', { termination_date: '2026-07-01' });
+  await employ(db, 'emp-2', { termination_date: '2026-06-10' });
+  const examples = ['emp-2'];
+  t.match(await check(db, 'final-check-empty', { ...RUN, final_checks: ['emp-1', 'emp-2'] }), { examples });
+});
+
 test('employees with two employers are determined on the period end', async (t, db) => {
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
