@@ -32,6 +32,8 @@ async function compared(payroll: Payroll): Promise<void> {
   await finalized('before');
   await employ(db, 'leaver', { termination_date: '2026-07-05' });
   await employ(db, 'newcomer', { hire_date: '2026-07-13' });
+  // In neither run, so that no row names this employee.
+  await employ(db, 'elsewhere', { pay_frequency: 'weekly' });
   await deduct(db, 'evt-new', { id: 'ded-new', employee_id: 'newcomer' });
   const raised = { id: 'ded-1', member_contribution: '200.00', effective_start: '2026-07-20' };
   await deduct(db, 'evt-raised', raised, '2026-07-09T00:00:00Z');

@@ -252,6 +252,7 @@ t.test('adjustments for the previous year are not part of this year’s net', as
   ]);
   const listed = await openItemsOn(db, '2027-01-01');
   t.strictSame(listed.map(briefItem), ['a r1 2.00 0.00 prior_year retro_pre_tax'], 'two years are adjusted');
+  t.strictSame(await openItemsOn(db, '2028-01-01'), []);
 });
 
 test('the net of the pre-tax lines of a coverage decides between increase and refund', async (t, { db }) => {

@@ -79,6 +79,9 @@ test('an excess is returned and offsets no shortfall', async (t, db) => {
   const owed = await itemsOfEmployee(db, 'e', ['acme'], { today: TODAY, limit: 100 });
   const briefly = owed.map((item) => `${item.deduction_id} ${item.outstanding_member_amount}`).join(', ');
   t.equal(briefly, 'a -2.00, b 6.00, c -3.00');
+  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await took(db, 'r2', 'b 2.00');
+  t.strictSame(await arrears(db, {}, 4), ['b r2 2.00 0.00'], 'what c got back settles nothing of b');
 });
 
 test('a new report after its arrears were collected changes what is owed', async (t, db) => {

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import { employeeRow } from '../../../src/payroll/compute/employee-rows.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
@@ -20,6 +21,7 @@ import {
   voided,
 } from '../../support/payroll.ts';
 import { every } from '../calendars.ts';
+import { lineOf } from '../lines.ts';
 
 async function staged(t: Test): Promise<Db> {
   const { db } = await scratch(t);
@@ -223,6 +225,17 @@ test('amounts of one election differ by rounding, by the calendar, or by the pol
   t.strictSame(await amountChange(3, { ...years, scheme: 'month-even' }), [
     ...'same changed 3.85 0.00'.split(' '),
   ]);
+});
+
+t.test('an employee’s reasons name why the amount of an election differs', async (t) => {
+  const reasonsOf = (amount_change: LineRecord['amount_change']) => {
+    const line = lineOf({ change: 'same', amount_change, member_difference: '0.01' });
+    const { reasons } = employeeRow('e', { isIn: true, lines: [line] }, { isIn: true, lines: [line] });
+    return reasons.map(({ reason }) => reason).join();
+  };
+  t.equal(reasonsOf('same'), '');
+  t.equal(reasonsOf('rounding'), 'rounding');
+  t.equal(reasonsOf('changed'), 'policy', 'an option of the run');
 });
 
 test('lines of an employee who may belong to the run do not end', async (t, db) => {

@@ -67,8 +67,12 @@ t.test('a change of frequency that leaves less or more than a year states the sh
 
 t.test('only the first check after a change of frequency states the shares, until its void', async (t) => {
   const db = await moving(t, 'weekly', 'biweekly', '2026-08-10');
-  await finalized(db, 'r18', bodyOf('biweekly', '2026-08-28'));
+  await learn(db, employment('f'));
   const next = bodyOf('biweekly', '2026-09-11');
+  await finalized(db, 'of-f', { ...bodyOf('biweekly', '2026-08-28'), employee_ids: ['f'] });
+  t.match(await stated(db, next), /51\/52 of the year$/, 'a run without the employee');
+  await voided(db, 'of-f');
+  await finalized(db, 'r18', bodyOf('biweekly', '2026-08-28'));
   t.equal(await stated(db, next), null);
   await voided(db, 'r18');
   t.match(await stated(db, next), /51\/52 of the year$/);

@@ -176,6 +176,14 @@ onEitherEngine('the limit follows the last regular amount above zero, without ov
   );
   await finalized(db, 'r2', body(2));
   t.strictSame(await takes(db, limited), capped, 'the deduction took 0.00 in between');
+  const offCycle: Partial<RunBody> = { ...limited, kind: 'off_cycle', employee_ids: ['e'] };
+  const early = await owing(t);
+  await send(early, election('2026-02-20T00:00:00Z', { member_contribution: '30.00' }));
+  await finalized(early, 'later', body(5));
+  t.strictSame(await takes(early, offCycle, 2), capped, 'a later run does not count');
+  const without = await staged(t, { a: { line_of_coverage: 'dental' } });
+  await opening(without, 'o', '7.00');
+  t.strictSame(await takes(without, limited), ['arrears o : 7.00, 0.00 left'], 'no amount, no limit');
   const overridden = await owing(t);
   await put(overridden, 'r2', body(2));
   await override(overridden, 'r2', 'e', 'a', { member: '4.00' });

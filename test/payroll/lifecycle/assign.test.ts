@@ -53,6 +53,8 @@ test('the latest assignment again changes nothing', async (t, db) => {
 
 test('an unknown deduction and an employer without a job are refused', async (t, db) => {
   t.match(await assign(db, 'acme', null, { deductionId: 'b' }), { outcome: 'unknown' });
+  await send(db, election('2025-12-01', { employee_id: 'nobody' }, 'of-nobody'));
+  t.match(await assign(db, 'acme', null, { deductionId: 'of-nobody' }), { outcome: 'not-employed' });
   for (const employer of [OTHER, 'third'])
     t.match(await assign(db, employer, null), { outcome: 'not-employed' }, employer);
   await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-08-01' }));
@@ -69,6 +71,10 @@ test('an assignment that contradicts a finalized run is refused until its void',
   await finalized(db, 'r3', body(3));
   // The periods of the runs end on January 15 and 29, and on February 12.
   t.match(await assign(db, OTHER, '2026-01-15'), { outcome: 'taken', by: ['r1', 'r2'] });
+  const later = { line_of_coverage: 'dental', effective_start: '2026-07-01' } as const;
+  await send(db, election('2026-06-01', later, 'b'));
+  const ofLater = await assign(db, OTHER, '2026-01-15', { deductionId: 'b' });
+  t.match(ofLater, { outcome: 'assigned' }, 'the runs took no part of it');
   t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'taken', by: ['r2'] });
   await voided(db, 'r2');
   t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');

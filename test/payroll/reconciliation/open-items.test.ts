@@ -292,6 +292,7 @@ test('opening items are stored once, and refused with other content', async (t, 
       { deduction_id },
       { path: 'lines[0].deduction_id', rule: 'must be a deduction of the employee' },
     ]),
+    [{ member_amount: undefined as never }, { path: 'lines[0].member_amount', rule: 'is required' }],
     [{ pay_date: '2027-02-30' }, { path: 'lines[0].pay_date', rule: 'must be a real date, YYYY-MM-DD' }],
     [{ pay_date: '2026-07-11' }, { path: 'lines[0].pay_date', rule: 'must not be after today, 2026-07-10' }],
     [
