@@ -3,8 +3,8 @@ import { createApi } from '../../src/api/server.ts';
 import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
+import { rejectedSync } from '../census/parts.ts';
 import { census, employee, organization } from '../contract/samples.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { readsOf } from '../support/audit.ts';
@@ -140,31 +140,10 @@ test('a failed sync lists its problems, at most a thousand per page', async (t, 
   t.strictSame(data[0].problems, problems);
 });
 
-/** A sync whose upload the service rejected, as the send loop records it. */
-async function rejectedSync({ db }: Running, employerId: string, answer: string): Promise<string> {
-  await transact(db, (trx) => requestSync(trx, { employerId, eventId: `evt-${employerId}`, now: HOUR_AGO }));
-  const { sync_id, request_id } = await db
-    .selectFrom('census_syncs')
-    .select(['sync_id', 'request_id'])
-    .where('employer_id', '=', employerId)
-    .executeTakeFirstOrThrow();
-  const requestId = String(request_id);
-  await transact(db, async (trx) => {
-    await trx
-      .updateTable('outbox')
-      .set({ state: 'rejected', is_next: 0, status: 422, finished_at: HOUR_AGO })
-      .set({ response: encryptor.encrypt(Buffer.from(answer), placeOf(requestId, 'response')) })
-      .where('request_id', '=', requestId)
-      .execute();
-    await failSyncs(trx, requestId, 'the service responded with 422');
-  });
-  return sync_id;
-}
-
 onEitherEngine('the response that failed an upload needs pii:read, and its read is recorded', async (t) => {
   const running = await start(t, { encryptor });
   const { db, call, tokenWith, logged } = running;
-  const syncId = await rejectedSync(running, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
+  const syncId = await rejectedSync(db, encryptor, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
   const url = `/v1/census-syncs/${syncId}`;
   const reads = () => readsOf(db);
 

@@ -2,9 +2,12 @@ import type { Test } from 'tap';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, uploadBody } from '../../src/census/staged.ts';
 import { type StagingResult, stageCensus } from '../../src/census/staging.ts';
+import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { placeOf } from '../../src/outbox/queue.ts';
+import type { Encryptor } from '../../src/security/encryption.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { parts } from '../formats/read.ts';
 import { encryptor } from '../outbox/parts.ts';
@@ -57,4 +60,23 @@ export async function uploadText(t: Test, db: Db, employerId = 'a'): Promise<str
   const text = Buffer.concat(all);
   t.equal(text.length, census.body_bytes, 'the announced length is correct');
   return text.toString('utf8');
+}
+
+/** Requests a sync whose upload the service rejects with this response, as the send loop records it. Returns its id. */
+export async function rejectedSync(db: Db, encrypting: Encryptor, employerId: string, answer: string) {
+  const at = '2026-02-01T11:00:00.000Z';
+  await transact(db, (trx) => requestSync(trx, { employerId, eventId: `evt-${employerId}`, now: at }));
+  const { sync_id, request_id } = await db
+    .selectFrom('census_syncs')
+    .select(['sync_id', 'request_id'])
+    .where('employer_id', '=', employerId)
+    .executeTakeFirstOrThrow();
+  const requestId = String(request_id);
+  const response = encrypting.encrypt(Buffer.from(answer), placeOf(requestId, 'response'));
+  await transact(db, async (trx) => {
+    const rejected = { state: 'rejected', is_next: 0, status: 422, finished_at: at, response } as const;
+    await trx.updateTable('outbox').set(rejected).where('request_id', '=', requestId).execute();
+    await failSyncs(trx, requestId, 'the service responded with 422');
+  });
+  return sync_id;
 }

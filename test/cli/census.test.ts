@@ -1,11 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { failSyncs, requestSync } from '../../src/census/syncs.ts';
 import { readDataKeys } from '../../src/config.ts';
-import { transact } from '../../src/database/transaction.ts';
-import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
+import { rejectedSync } from '../census/parts.ts';
 import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { FIXTURES, here, jsonOf, withDatabase } from './harness.ts';
@@ -55,22 +53,9 @@ onEitherEngine('a staged census is shown without personal data', async (t) => {
 onEitherEngine('census show --response shows what failed the latest upload, and is recorded', async (t) => {
   const { env, db } = await withDatabase(t);
   const employer = ['--employer', 'acme'];
-  const at = new Date().toISOString();
-  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: at }));
-  const { sync_id } = await db.selectFrom('census_syncs').select('sync_id').executeTakeFirstOrThrow();
   const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
-  const [row] = await db.selectFrom('outbox').select('request_id').execute();
-  const requestId = String(row?.request_id);
-  const encryptor = createEncryptor(readDataKeys(env));
-  const answer = Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`);
-  const response = encryptor.encrypt(answer, placeOf(requestId, 'response'));
-  await transact(db, async (trx) => {
-    await trx
-      .updateTable('outbox')
-      .set({ state: 'rejected', is_next: 0, finished_at: '2026-01-31T09:30:00.000Z', response })
-      .execute();
-    await failSyncs(trx, requestId, 'the service responded with 422');
-  });
+  const answer = `{"error":"${CANARY}: 987-65-4321"}\u001b`;
+  const sync_id = await rejectedSync(db, createEncryptor(readDataKeys(env)), 'acme', answer);
   const reads = () => readsOf(db);
 
   const people = await show();
