@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { assertSchemaUnaltered, compareSchema } from '../../src/database/schema-check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { engineOf, onEachEngine, onPostgres, onSqlite } from '../support/engine.ts';
+import { engineOf, onEachEngine, onPostgres } from '../support/engine.ts';
 import { alterable, open } from './scratch.ts';
 
 async function alter(db: Db, ...statements: string[]): Promise<void> {
@@ -12,14 +12,14 @@ async function alter(db: Db, ...statements: string[]): Promise<void> {
 }
 
 const INDEX = 'create unique index one_more on deductions (employee_id)';
-const COLUMN = 'alter table sessions add column more text';
+const COLUMN = 'alter table circuit_breaker add column more text';
 
 /** The statements that cause each difference. */
 type Alterations = Record<string, string | string[]>;
 
 const ON_SQLITE: Alterations = {
   'index one_more was added': INDEX,
-  'table sessions is not what the migrations create': COLUMN,
+  'table circuit_breaker is not what the migrations create': COLUMN,
   'trigger spy was added': 'create trigger spy after insert on inbox begin delete from tokens; end',
   'table tokens is missing, view tokens was added': [
     'alter table tokens rename to others',
@@ -29,8 +29,8 @@ const ON_SQLITE: Alterations = {
     'drop view reporting_runs',
     'create view reporting_runs as select * from payroll_runs',
   ],
-  'trigger deduction_versions_are_never_changed is missing':
-    'drop trigger deduction_versions_are_never_changed',
+  'trigger deduction_versions_are_never_removed is missing':
+    'drop trigger deduction_versions_are_never_removed',
   'trigger deduction_versions_are_never_changed is not what the migrations create': [
     'drop trigger deduction_versions_are_never_changed',
     'create trigger deduction_versions_are_never_changed before update on deduction_versions begin select 1; end',
@@ -39,7 +39,7 @@ const ON_SQLITE: Alterations = {
 
 const ON_POSTGRES: Alterations = {
   'index one_more was added': INDEX,
-  'column sessions.more was added': COLUMN,
+  'column circuit_breaker.more was added': COLUMN,
   'trigger inbox.spy was added, function inbox.spy was added': [
     'create function spy() returns trigger language plpgsql as $$ begin return new; end $$',
     'create trigger spy after insert on inbox for each row execute function spy()',
@@ -56,7 +56,7 @@ const ON_POSTGRES: Alterations = {
       || replace(pg_get_viewdef('reporting_runs'), '<> ''open''', '= ''open'''); end $$`,
   'function deduction_versions.refuse_change is not what the migrations create':
     'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
-  'table sessions is not what the migrations create': 'alter table sessions set unlogged',
+  'table refused_signatures is not what the migrations create': 'alter table refused_signatures set unlogged',
   'table inbox is not what the migrations create, policy inbox.hidden was added': [
     'alter table inbox enable row level security',
     'create policy hidden on inbox using (seq > 1)',
@@ -64,18 +64,14 @@ const ON_POSTGRES: Alterations = {
   'child tokens.more was added': 'create table more () inherits (tokens)',
 };
 
-for (const [suite, alterations] of [
-  [onSqlite, ON_SQLITE],
-  [onPostgres, ON_POSTGRES],
-] as const) {
-  for (const [found, statements] of Object.entries(alterations))
-    suite(`an altered schema is detected: ${found}`, async (t) => {
-      const { db } = await alterable(t);
-      await alter(db, ...[statements].flat());
-      const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
-      for (const difference of found.split(', ')) t.ok(differences.includes(difference), `${differences}`);
-    });
-}
+onEachEngine('an altered schema is detected, whatever was altered', async (t, engine) => {
+  const { db } = await alterable(t);
+  const alterations = engine === 'sqlite' ? ON_SQLITE : ON_POSTGRES;
+  await alter(db, ...Object.values(alterations).flat());
+  const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
+  for (const found of Object.keys(alterations).flatMap((names) => names.split(', ')))
+    t.ok(differences.includes(found), `${found}: ${differences}`);
+});
 
 onEachEngine('an altered schema is refused, and the error names the first differences', async (t) => {
   const { db } = await alterable(t);
