@@ -6,7 +6,7 @@ import type { CensusFetcher } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncResponse } from '../../src/census/sync-list.ts';
-import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import { completeSyncs } from '../../src/census/syncs.ts';
 import type { Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
@@ -16,9 +16,8 @@ import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, type Received, stubService } from '../outbox/stub-service.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { censusOf, contentOf, person, stage } from './parts.ts';
+import { askSync, censusOf, contentOf, HOUR_MS, person, stage } from './parts.ts';
 
-const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 /** This many employees need a second chunk. */
 const CHUNKFUL = 1_000;
@@ -53,8 +52,7 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
     received,
     fetches: () => fetched,
     send: () => sendAll(loop),
-    ask: (eventId: string, employerId = 'a') =>
-      transact(db, (trx) => requestSync(trx, { employerId, eventId, now: clock().toISOString() })),
+    ask: (eventId: string, employerId = 'a') => askSync(db, employerId, eventId, clock().toISOString()),
     complete: () =>
       transact(db, (trx) =>
         completeSyncs(trx, {

@@ -2,21 +2,27 @@ import { type CensusChanges, compareCensus, LISTED_MAX } from '../../src/census/
 import { EMPLOYEE_FIELDS, ORGANIZATION_FIELDS } from '../../src/census/fingerprints.ts';
 import { currentCensus, lastUpload, recordUpload } from '../../src/census/staged.ts';
 import { tidyCensuses } from '../../src/census/staging.ts';
-import { systemClock } from '../../src/clock.ts';
 import { Organization } from '../../src/contract/census.ts';
 import { Employee } from '../../src/contract/employee.ts';
-import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { address } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, type SetClock, setClock } from '../outbox/parts.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
-import { age, censusOf, contentOf, type Fields, organization, person, stage } from './parts.ts';
+import {
+  age,
+  censusOf,
+  contentOf,
+  type Fields,
+  HOUR_MS,
+  organization,
+  person,
+  sharedNow,
+  stage,
+} from './parts.ts';
 
 const test = onEitherEngine.with(scratch);
-
-const HOUR_MS = 3_600_000;
 
 /** Stages a census and marks it as accepted by the service. */
 async function upload(db: Db, clock: SetClock, text: string, employerId = 'a'): Promise<string> {
@@ -43,9 +49,6 @@ const count = async (db: Db, censusId: string): Promise<number> =>
       .where('census_id', '=', censusId)
       .execute()
   ).length;
-
-/** Of this machine, as in `age`. */
-const sharedNow = sharedClock(systemClock);
 
 onEitherEngine('every field in the interface is compared', async (t) => {
   t.strictSame(

@@ -3,7 +3,8 @@ import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, uploadBody } from '../../src/census/staged.ts';
 import { type StagingResult, stageCensus } from '../../src/census/staging.ts';
 import { failSyncs, requestSync } from '../../src/census/syncs.ts';
-import type { Clock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
@@ -42,6 +43,17 @@ export function stage(
   });
 }
 
+export const HOUR_MS = 3_600_000;
+
+/** Of this machine, as in `age`. */
+export const sharedNow = sharedClock(systemClock);
+
+/** Records a sync request of the service. Returns its sync. */
+export async function askSync(db: Db, employerId: string, eventId: string, now: string) {
+  await transact(db, (trx) => requestSync(trx, { employerId, eventId, now }));
+  return db.selectFrom('census_syncs').selectAll().where('event_id', '=', eventId).executeTakeFirstOrThrow();
+}
+
 /** Makes censuses that are not current older, because PostgreSQL times them by its own clock. */
 export const age = (db: Db, ms: number): Promise<void> =>
   transact(db, async (trx) => {
@@ -65,12 +77,7 @@ export async function uploadText(t: Test, db: Db, employerId = 'a'): Promise<str
 /** Requests a sync whose upload the service rejects with this response, as the send loop records it. Returns its id. */
 export async function rejectedSync(db: Db, encrypting: Encryptor, employerId: string, answer: string) {
   const at = '2026-02-01T11:00:00.000Z';
-  await transact(db, (trx) => requestSync(trx, { employerId, eventId: `evt-${employerId}`, now: at }));
-  const { sync_id, request_id } = await db
-    .selectFrom('census_syncs')
-    .select(['sync_id', 'request_id'])
-    .where('employer_id', '=', employerId)
-    .executeTakeFirstOrThrow();
+  const { sync_id, request_id } = await askSync(db, employerId, `evt-${employerId}`, at);
   const requestId = String(request_id);
   const response = encrypting.encrypt(Buffer.from(answer), placeOf(requestId, 'response'));
   await transact(db, async (trx) => {

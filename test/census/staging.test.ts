@@ -3,7 +3,6 @@ import { CHUNK_BYTES, currentCensus } from '../../src/census/staged.ts';
 import { stageCensus, tidyCensuses } from '../../src/census/staging.ts';
 import { systemClock } from '../../src/clock.ts';
 import { census } from '../../src/contract/census.ts';
-import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { rosterOf } from '../../src/ledger/roster.ts';
@@ -11,11 +10,9 @@ import { open, scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from '../outbox/parts.ts';
 import { onEachEngine, onEitherEngine, rawBytes } from '../support/engine.ts';
 import { afterReads } from '../support/reads.ts';
-import { age, censusOf, organization, person, stage, uploadText } from './parts.ts';
+import { age, censusOf, HOUR_MS, organization, person, sharedNow, stage, uploadText } from './parts.ts';
 
 const test = onEitherEngine.with(scratch);
-
-const HOUR_MS = 3_600_000;
 
 async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roster_facts'): Promise<number> {
   return (
@@ -27,9 +24,6 @@ async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roste
 }
 
 const roster = async (db: Db, id: string) => (await rosterOf(db, [id])).get(id) ?? [];
-
-/** Of this machine, as in `age`. */
-const sharedNow = sharedClock(systemClock);
 
 test('the upload is the staged census without the pay group', async (t, { db }) => {
   const people = [person('e-1', { pay_group: 'north' }), person('e-2', { first_name: 'Zoë 😀 "]}\n' })];

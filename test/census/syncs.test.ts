@@ -6,7 +6,6 @@ import {
   dismissSync,
   failSyncs,
   moveSyncs,
-  requestSync,
   requestSyncManually,
   reviveSyncs,
   uploadDelivered,
@@ -20,13 +19,12 @@ import { scratch } from '../database/scratch.ts';
 import { type SetClock, setClock } from '../outbox/parts.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { askSync, HOUR_MS } from './parts.ts';
 
 const test = onEitherEngine.with(scratch);
 
-const HOUR_MS = 3_600_000;
-
 const ask = (db: Db, clock: SetClock, employerId: string, eventId: string) =>
-  transact(db, (trx) => requestSync(trx, { employerId, eventId, now: clock().toISOString() }));
+  askSync(db, employerId, eventId, clock().toISOString());
 
 const list = (db: Db, clock: SetClock, filter = {}, page = {}) =>
   listSyncs(db, filter, { limit: 10, ...page }, { now: clock(), overdueMs: HOUR_MS });
@@ -119,8 +117,7 @@ const dismiss = (db: Db, clock: SetClock, syncId: string, reason = 'left us') =>
 
 /** Opens syncs with a shared upload, which `act` then moves. Returns their id. */
 async function openedBy(db: Db, clock: SetClock, act: (trx: Trx, requestId: string) => Promise<void>) {
-  await ask(db, clock, 'a', 'event-1');
-  const sync = await db.selectFrom('census_syncs').selectAll().executeTakeFirstOrThrow();
+  const sync = await ask(db, clock, 'a', 'event-1');
   await transact(db, (trx) => act(trx, String(sync.request_id)));
   return sync.sync_id;
 }
@@ -228,8 +225,12 @@ test('the service’s completion completes a dismissed sync whose upload it rece
 test('nothing that happens to a sync changes those of other employers', async (t, { db }) => {
   const now = setClock()().toISOString();
   const at = { now, began: now, receivedAt: now };
-  const syncOf = (db: Db | Trx, employerId: string) =>
-    db.selectFrom('census_syncs').selectAll().where('employer_id', '=', employerId).executeTakeFirstOrThrow();
+  const syncOf = (trx: Trx, employerId: string) =>
+    trx
+      .selectFrom('census_syncs')
+      .selectAll()
+      .where('employer_id', '=', employerId)
+      .executeTakeFirstOrThrow();
   const actions: Record<string, (trx: Trx, uploadId: string, employerId: string) => Promise<unknown>> = {
     requested: async () => {},
     ...STALLED,
@@ -251,8 +252,7 @@ test('nothing that happens to a sync changes those of other employers', async (t
     },
   };
   const happens = async (name: string, employerId: string) => {
-    await transact(db, (trx) => requestSync(trx, { employerId, eventId: employerId, now }));
-    const { request_id } = await syncOf(db, employerId);
+    const { request_id } = await askSync(db, employerId, employerId, now);
     await transact(db, async (trx) => actions[name]?.(trx, String(request_id), employerId));
   };
   for (const name of Object.keys(actions)) await happens(name, name);

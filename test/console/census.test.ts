@@ -3,22 +3,16 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import t from 'tap';
 import { recordUpload } from '../../src/census/staged.ts';
-import {
-  completeSyncs,
-  failSyncs,
-  requestSync,
-  uploadDelivered,
-  uploadStarted,
-} from '../../src/census/syncs.ts';
+import { completeSyncs, failSyncs, uploadDelivered, uploadStarted } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { NOW } from '../api/start.ts';
+import { askSync, person } from '../census/parts.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { cells, click } from './runs-stage.ts';
 import { assertGood, csrfOf, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
 const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * 3_600_000).toISOString();
-const person = (employee_id: string, fields: object = {}) => ({ ...employee, employee_id, ...fields });
 const jsonFile = (employees: readonly object[]) => ({
   name: 'census.json',
   mimeType: 'application/json',
@@ -32,15 +26,8 @@ async function bring({ call }: Stage, employerId: string, employees: readonly ob
 }
 
 /** Records a sync request from the service and returns the id of the upload. */
-async function asked({ db }: Stage, employerId: string, eventId: string, now: string): Promise<string> {
-  await transact(db, (trx) => requestSync(trx, { employerId, eventId, now }));
-  const { request_id } = await db
-    .selectFrom('census_syncs')
-    .select('request_id')
-    .where('event_id', '=', eventId)
-    .executeTakeFirstOrThrow();
-  return String(request_id);
-}
+const asked = async ({ db }: Stage, employerId: string, eventId: string, now: string) =>
+  String((await askSync(db, employerId, eventId, now)).request_id);
 
 /** Returns the id of the staged census, or null. */
 async function stagedOf({ call }: Stage, employerId: string): Promise<string | null> {

@@ -3,7 +3,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../support/payroll.ts';
 import { put } from './deductions.ts';
-import { openPayroll } from './runs-stage.ts';
+import { cells, openPayroll } from './runs-stage.ts';
 import { assertFits, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
 /** Delivers a version of `ded-1`, sent and recorded on the given days. */
@@ -27,11 +27,8 @@ const picture = (page: Page) => page.getByRole('figure').getByRole('img');
 /** Returns the classes of the bars, from top to bottom. */
 const bars = (page: Page) =>
   page.locator('.timeline-scroll .bar').evaluateAll((all) => all.map((bar) => bar.getAttribute('class')));
-const rows = (page: Page) =>
-  page
-    .getByRole('table', { name: 'Versions' })
-    .locator('tbody tr')
-    .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')));
+const rows = (page: Page) => cells(page, 'Versions, newest first');
+
 t.test('a deduction shows its latest state, a timeline and its versions', async (t) => {
   const { db, opened } = await openConsole(t);
   await threeVersions(db);

@@ -2,9 +2,8 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { deductionOf, deliver, eventOf, quarantine, receive } from '../api/deliver.ts';
 import { cells, click, openPayroll } from './runs-stage.ts';
-import { openConsole, type Page, type Stage } from './stage.ts';
+import { HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
-const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
 const SOON = '2026-01-31T00:00:00.000Z';
 
 /** One event of every state, and a conflict. */

@@ -11,9 +11,7 @@ import { employee, organization } from '../contract/samples.ts';
 import { owe } from '../outbox/parts.ts';
 import { eventually } from '../support/eventually.ts';
 import { onlyReceived } from '../telemetry/still.ts';
-import { assertAccessible, openConsole, type Stage } from './stage.ts';
-
-const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
+import { assertAccessible, HOSTILE, openConsole, type Stage } from './stage.ts';
 
 /** A quarantined event, a conflict, a pending event and two census requests. */
 async function trouble({ db }: Stage): Promise<void> {
