@@ -224,7 +224,7 @@ test('old requests keep only their metadata', async (t, { db, url }) => {
 onEitherEngine('a year of events is dropped day by day, in small transactions', async (t) => {
   const commits = await countedCommits(t);
   const { db } = commits;
-  const perDay = 4;
+  const perDay = 2;
   const days = Array.from({ length: 365 }, (_, index) => 365 - index);
   for (const day of days) {
     const events = Array.from({ length: perDay }, (_, one) => of(`${day}-${one}`));
@@ -244,10 +244,10 @@ onEitherEngine('a year of events is dropped day by day, in small transactions', 
 onEitherEngine('two concurrent runs drop each body once while events are reprocessed', async (t) => {
   const commits = await countedCommits(t);
   const { db } = commits;
-  const ids = Array.from({ length: 600 }, (_, one) => `e${one}`);
+  const ids = Array.from({ length: 300 }, (_, one) => `e${one}`);
   const events = ids.map((id) => of(id));
   await deliver(db, events, OLD);
-  const again = ids.filter((_, one) => one % 50 === 0).reverse();
+  const again = ids.filter((_, one) => one % 25 === 0).reverse();
   const reprocessing = async (): Promise<string[]> => {
     const found: string[] = [];
     for (const id of again) found.push(await transact(db, (trx) => reprocessEvent(trx, id, ACTING)));
