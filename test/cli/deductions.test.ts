@@ -40,7 +40,7 @@ async function importing(t: Test) {
 }
 const onImport = onEitherEngine.with(importing);
 
-onImport('an import leaves applying to a running serve', async (t, { env, add, json }) => {
+onImport('an import is applied by the command, or by a running serve', async (t, { env, add, json }) => {
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
   const pending = async () => (await json('events list --state pending')).data.length;
   const release = holdServeLock(env.DATABASE_URL);
