@@ -57,13 +57,13 @@ test('pages of any size have each line once, even if they end inside an employee
 });
 
 test('the download of a file of a final run is recorded, and the run shows the last one', async (t, payroll) => {
-  const { get, post, put, call, personWith } = payroll;
+  const { get, post, put, call, finalized, personWith } = payroll;
   await put('r');
   const download = (token?: string) =>
     get('/r/lines?download=true', { ...CSV, ...(token !== undefined && { token }) });
   await download();
   t.equal((await get('/r')).json.last_download, null, 'the run is open');
-  await post('/r/finalize');
+  const { audit_head } = (await post('/r/finalize')).json;
   await get('/r/lines', CSV);
   await get('/r/lines?download=true');
   t.equal((await get('/r/outline')).json.last_download, null, 'a page, or a file without a record');
@@ -72,7 +72,10 @@ test('the download of a file of a final run is recorded, and the run shows the l
   const { data } = (await call({ url: '/v1/audit?action=run.download' })).json;
   t.match(data, [{ resource_id: 'r', employer_id: EMPLOYER }, { actor: { id: 'API_TOKEN' } }]);
   t.equal(data.length, 2);
-  t.match((await get('/r')).json.last_download, { by: data[0].actor, at: data[0].recorded_at });
+  await finalized('later', bodyOn('2026-07-31'));
+  await get('/later/lines?download=true', CSV);
+  const last_download = { by: data[0].actor, at: data[0].recorded_at };
+  t.match((await get('/r')).json, { last_download, audit_head }, 'not of another run');
   const { json } = await call({ url: '/v1/payrolls-due' });
   t.match(json.data, [{ state: 'finalized', final: { downloaded_at: data[0].recorded_at } }]);
 });
