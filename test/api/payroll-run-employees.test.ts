@@ -1,6 +1,6 @@
 /** Tests the employees of a run, compared with the previous run. */
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
-import { decide, deduct, employ, setCode, storedRun } from '../support/payroll.ts';
+import { decide, deduct, employ, setCode, setCodes, storedRun } from '../support/payroll.ts';
 import { type Payroll, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
@@ -108,6 +108,8 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   };
   t.equal(await isChangedBy(deduct(db, 'evt-o', { id: 'ded-o', employee_id: 'stranger' })), false);
   t.equal(await isChangedBy(setCode(db, 'medical')), true);
+  t.equal(await isChangedBy(setCodes(db, [], 'other')), false);
+  t.equal(await isChangedBy(get('/r/evidence')), false, 'what is read, is recorded too');
   t.equal(await isChangedBy(employ(db, 'newcomer')), true);
   t.equal(await isChangedBy(moved({ effective_start: '2026-08-01' })), true);
   t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);

@@ -114,6 +114,7 @@ onEitherEngine('a void names the decisions and overrides that concern the run', 
   await putOn(db, '2026-02-13');
   await override(db, '2026-02-13', 'e', 'a');
   await unpaid(db, '2026-02-13');
+  await unpaid(db, '2026-02-27');
   await decide(db, ...(await items(db)).map(take));
   t.match(await concernedByVoid(db, '2026-02-13'), {
     decisions: [{ action: 'take', covers: 'item', item_id: 'arrears:2026-02-13:e:a:medical:pre_tax' }],
