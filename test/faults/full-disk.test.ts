@@ -31,6 +31,11 @@ function fill(file: string): void {
   }
 }
 
+/** Resizes the disk and keeps its files. */
+function resize(folder: string, mib: number): void {
+  execFileSync('mount', ['-o', `remount,size=${mib}m`, folder]);
+}
+
 const skip = process.getuid?.() === 0 ? false : 'only root can mount a small disk';
 
 t.test('on a full disk no unstored event is acknowledged, and storing resumes', { skip }, async (t) => {
@@ -78,4 +83,24 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
 
   t.strictSame(sidecar.logged('fatal'), []);
   t.equal(await sidecar.end('SIGTERM'), 0, 'the same process ran all the time');
+});
+
+t.test('readiness reports a filling disk before it is full', { skip }, async (t) => {
+  const disk = smallDisk(t);
+  resize(disk, 2_048);
+  const stage = await setStage(t, { variables: { DATABASE_URL: `sqlite:${join(disk, 'sidecar.db')}` } });
+  for (const [mib, result] of [
+    [2_048, 'pass'],
+    [900, 'warn'],
+    [100, 'fail'],
+    [2_048, 'pass'],
+  ] as const) {
+    resize(disk, mib);
+    const { ready, checks } = await stage.api.get('/v1/readiness');
+    const check = checks.find(({ id }: { id: string }) => id === 'disk-space');
+    const examples = result === 'pass' ? [] : [/^\d+ MiB free, the database has \d+ MiB$/];
+    t.match(check, { result, examples });
+    if (result === 'fail') t.equal(ready, false);
+  }
+  t.equal(await stage.sidecar.end('SIGTERM'), 0);
 });

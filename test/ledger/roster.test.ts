@@ -166,6 +166,16 @@ test('the set of employees without a census follows new deductions and censuses'
   t.strictSame(await unmatched(), []);
 });
 
+test('the set of employees with two employers follows new censuses', async (t, { db }) => {
+  const { shared } = createEmployeeSets(db);
+  await name(db, 'acme', ['e-1', 'e-2']);
+  t.strictSame(await shared(), []);
+  await name(db, 'birch', ['e-2', 'e-3']);
+  t.strictSame(await shared(), ['e-2']);
+  await name(db, 'cedar', ['e-1', 'e-2']);
+  t.strictSame(await shared(), ['e-1', 'e-2']);
+});
+
 test('a repeated call reads only what was added since', async (t, { db }) => {
   const { unmatched } = createEmployeeSets(db);
   await name(db, 'acme', ['e-1']);
