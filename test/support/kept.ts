@@ -10,15 +10,11 @@ export const TAP_FOLDER = fileURLToPath(new URL('../../.tap/', import.meta.url))
  * Returns the path of a folder that `create` creates if it does not exist. Processes that need it at the same time each
  * create one, and the first complete one is kept: no process ever sees a part of it, even after one was killed.
  */
-export async function keptFolder(
-  name: string,
-  create: (folder: string) => Promise<void> | void,
-  within = TAP_FOLDER,
-): Promise<string> {
-  const kept = join(within, name);
+export async function keptFolder(name: string, create: (folder: string) => Promise<void> | void) {
+  const kept = join(TAP_FOLDER, name);
   if (existsSync(kept)) return kept;
-  mkdirSync(within, { recursive: true });
-  const workplace = temporaryFolder('kept', within);
+  mkdirSync(TAP_FOLDER, { recursive: true });
+  const workplace = temporaryFolder('kept', TAP_FOLDER);
   try {
     const created = join(workplace, name);
     await create(created);
