@@ -77,3 +77,8 @@ export function someEvents(prefix: () => string): fc.Arbitrary<IncomingDeduction
     );
   });
 }
+
+export function cut<E>(list: readonly E[], places: readonly number[]): E[][] {
+  const ends = [...new Set(places.map((place) => place % list.length))].sort((a, b) => a - b);
+  return [...ends, list.length].map((end, index) => list.slice(index === 0 ? 0 : ends[index - 1], end));
+}

@@ -10,11 +10,15 @@ export const TAP_FOLDER = fileURLToPath(new URL('../../.tap/', import.meta.url))
  * Returns the path of a folder that `create` creates if it does not exist. Processes that need it at the same time each
  * create one, and the first complete one is kept: no process ever sees a part of it, even after one was killed.
  */
-export async function keptFolder(name: string, create: (folder: string) => Promise<void> | void) {
-  const kept = join(TAP_FOLDER, name);
+export async function keptFolder(
+  name: string,
+  create: (folder: string) => Promise<void> | void,
+  within = TAP_FOLDER,
+): Promise<string> {
+  const kept = join(within, name);
   if (existsSync(kept)) return kept;
-  mkdirSync(TAP_FOLDER, { recursive: true });
-  const workplace = temporaryFolder('kept', TAP_FOLDER);
+  mkdirSync(within, { recursive: true });
+  const workplace = temporaryFolder('kept', within);
   try {
     const created = join(workplace, name);
     await create(created);

@@ -31,11 +31,10 @@ export function serverUser(): ServerUser {
 }
 
 /**
- * Returns a folder with programs that the user can run: the installed ones, or a copy if the checkout is in a folder that
- * the user cannot enter, such as root's home. The copy is not in memory, where programs often cannot be executed.
+ * Returns a folder with programs that the user can run: `installed`, or a copy if the checkout is in a folder that the
+ * user cannot enter, such as root's home. The copy is not in memory, where programs often cannot be executed.
  */
-export function runnablePrograms(user: ServerUser): string {
-  const installed = installedPrograms();
+export function runnablePrograms(user: ServerUser, installed = installedPrograms()): string {
   if (whyNotRunnable(installed, user) === null) return installed;
   const folder = temporaryFolder('programs');
   execFileSync('cp', ['-R', `${installed}/.`, folder]);

@@ -70,12 +70,12 @@ export function writeWhole(file: string, text: string): void {
  * Removes the folders of runs that ended too early to do so. Process ids are used again: before the first test file, a
  * folder with the id of this run's runner belongs to an earlier one.
  */
-export function removeEndedRuns(): void {
-  for (const entry of readdirSync(TAP_FOLDER)) {
+export function removeEndedRuns(within = TAP_FOLDER): void {
+  for (const entry of readdirSync(within)) {
     const runner = /^run-(\d+)-/.exec(entry)?.[1];
     if (runner === undefined) continue;
     if (runner === String(process.ppid) || !isRunning(Number(runner)))
-      rmSync(join(TAP_FOLDER, entry), { recursive: true, force: true });
+      rmSync(join(within, entry), { recursive: true, force: true });
   }
 }
 

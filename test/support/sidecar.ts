@@ -30,6 +30,7 @@ export type Sidecar = {
   readonly ended: Promise<number | string>;
   /** Sends a signal and waits for the end. */
   end(signal: NodeJS.Signals): Promise<number | string>;
+  signal(signal: NodeJS.Signals): void;
 };
 
 /** A started process that may have ended without serving. */
@@ -73,6 +74,7 @@ export function start(t: Test, variables: Variables): Started {
     logged: (...levels: string[]) =>
       said.lines().filter(({ level }) => levels.length === 0 || levels.includes(level)),
     ended,
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
     end(signal: NodeJS.Signals) {
       child.kill(signal);
       return ended;

@@ -45,6 +45,8 @@ export type StageOptions = {
   start?: boolean;
   /** False: the simulator delivers nothing to it. */
   isSubscribed?: boolean;
+  /** Starts a proxy between the sidecar and the service, and returns its address. */
+  before?: (serviceUrl: string) => Promise<string>;
 };
 
 /** Creates everything and starts it. It ends with the test. */
@@ -57,7 +59,8 @@ export async function setStage(t: Test, options: StageOptions = {}): Promise<Sta
     ...options.simulator,
   });
   t.teardown(simulator.close);
-  const shared = variablesFor(await newDatabaseUrl(t), simulator.url, keys);
+  const serviceUrl = (await options.before?.(simulator.url)) ?? simulator.url;
+  const shared = variablesFor(await newDatabaseUrl(t), serviceUrl, keys);
   const another = async (variables: Variables = {}): Promise<Instance> =>
     instanceOf(t, simulator, keys, {
       ...shared,
