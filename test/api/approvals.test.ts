@@ -26,16 +26,17 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
     call({ method: 'PUT', url: SETTING, body: { required, ...REASON }, token: tokens[who] });
   await put('r');
   await set('ann', true);
-  const readiness = async () => (await call({ url: `${RUNS}/r/readiness` })).headers.etag as string;
+  const readiness = async (run = 'r') =>
+    (await call({ url: `${RUNS}/${run}/readiness` })).headers.etag as string;
   return {
     ...payroll,
     set,
     readiness,
     /** Approves the current lines and findings. */
-    approve: async (who: Who, fields: object = {}, etag?: string) => {
+    approve: async (who: Who, fields: object = {}, etag?: string, run = 'r') => {
       const body = { action: 'finalize', ...REASON, ...fields };
-      const headers = { 'if-match': etag ?? (await readiness()) };
-      return call({ method: 'POST', url: `${RUNS}/r/approval`, body, token: tokens[who], headers });
+      const headers = { 'if-match': etag ?? (await readiness(run)) };
+      return call({ method: 'POST', url: `${RUNS}/${run}/approval`, body, token: tokens[who], headers });
     },
     finalize: (who: Who, body: object = {}) =>
       call({ method: 'POST', url: `${RUNS}/r/finalize`, body, token: tokens[who] }),
@@ -54,8 +55,11 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
 const MISSING = { status: 409, json: { type: `${PROBLEM}approval-missing` } };
 
 onEitherEngine('a run is finalized by a person after another person approved its lines', async (t) => {
-  const { approve, finalize, get, call, personWith } = await startApproving(t);
+  const { approve, finalize, get, call, personWith, put } = await startApproving(t);
   t.match(await finalize('ann'), MISSING, 'nobody approved');
+  await put('other', { kind: 'off_cycle', employee_ids: ['emp-1'] });
+  t.equal((await approve('bob', {}, undefined, 'other')).status, 201);
+  t.match(await finalize('ann'), MISSING, 'another run is approved');
   const { json: approval } = await approve('bob');
   t.match(approval, { run_id: 'r', action: 'finalize', approved_by: { kind: 'token' }, accepted_checks: [] });
   t.match(await finalize('bob'), MISSING, 'the same person');
