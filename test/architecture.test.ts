@@ -126,3 +126,9 @@ t.test('a use in the query builder and a use in text are both found', async (t) 
   const built = "db.selectFrom('inbox'); await insertMany(trx, 'outbox', columns, rows)";
   t.strictSame(tablesOf(`${built}; sql'select 1\n  from roster'`), ['inbox', 'outbox', 'roster']);
 });
+
+t.test('a list with more entries than its pattern does not match', async (t) => {
+  t.notMatch({ findings: [{ id: 'a' }, { id: 'b' }] }, { findings: [{ id: 'a' }] });
+  t.notMatch(['a'], []);
+  t.match([{ id: 'a', more: 1 }], [{ id: 'a' }]);
+});

@@ -71,6 +71,17 @@ function requestsIn(block: string): string[] {
   return block.split(/^(?=curl)/m).filter((command) => command.startsWith('curl'));
 }
 
+/** Cuts each list to the length that a page shows of it. */
+function beginning(json: unknown, shown: unknown): unknown {
+  if (typeof json !== 'object' || typeof shown !== 'object' || json === null || shown === null) return json;
+  if (Array.isArray(json) && Array.isArray(shown))
+    return shown.map((entry, index) => beginning(json[index], entry));
+  const fields = shown as Record<string, unknown>;
+  return Object.fromEntries(
+    Object.entries(json).map(([name, value]) => [name, beginning(value, fields[name])]),
+  );
+}
+
 /** Follows the blocks of the pages in their order, except blocks that `isLeftOut`. */
 async function follow(t: Test, pages: readonly string[], isLeftOut: (text: string) => boolean = () => false) {
   const clock = setClock(new Date(DAY));
@@ -114,7 +125,7 @@ async function follow(t: Test, pages: readonly string[], isLeftOut: (text: strin
         if (typeof json?.next_cursor === 'string') variables.CURSOR = json.next_cursor;
         if (shown.status === undefined) t.ok(status < 300, `${request.method} ${request.url}: ${status}`);
         if (next?.language !== 'json') continue;
-        t.match(json, shown, next.text);
+        t.match(beginning(json, shown), shown, next.text);
         compared += 1;
       }
       await settle();

@@ -156,9 +156,8 @@ t.test('a long gap is drawn as a break, and the years around it keep their space
   t.ok((until as number) - (from as number) > 800, 'most of the space is drawn to scale');
   t.strictSame([first, last], [0, 1_000]);
   const labels = labelled(days);
-  t.equal(labels[0], '0001');
+  t.strictSame(labels.slice(0, 3), ['0001', '2026', 'Feb']);
   t.equal(labels.at(-1), 'Dec 9999');
-  t.match(labels, ['0001', '2026', 'Feb']);
 });
 
 t.test('a bar covers its first through last day; open ends reach the edge', async (t) => {

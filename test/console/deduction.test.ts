@@ -46,8 +46,18 @@ t.test('a deduction shows its latest state, a timeline and its versions', async 
       ...['$160.00monthly', '$350.00', 'from Feb 1, 2026to Feb 28, 2026'],
       'Jan 10, 2026, 12:00:00 AM sentrecorded Jan 25, 2026, 12:00:00 AM, position 4',
     ],
-    ['2 latest', 'evt-2', 'employee contribution: $150.00 → $175.00start date: Jan 1, 2026 → Mar 1, 2026'],
-    ['1', 'evt-1', 'first version'],
+    [
+      ...[
+        '2 latest',
+        'evt-2',
+        'employee contribution: $150.00 → $175.00start date: Jan 1, 2026 → Mar 1, 2026',
+      ],
+      ...['$175.00monthly', '$350.00', 'from Mar 1, 2026no end date', String],
+    ],
+    [
+      ...['1', 'evt-1', 'first version'],
+      ...['$150.00monthly', '$350.00', 'from Jan 1, 2026no end date', String],
+    ],
   ]);
   const event = page.getByRole('table', { name: 'Versions' }).getByRole('link', { name: 'evt-2' });
   t.equal(await event.getAttribute('href'), '/events/evt-2');

@@ -165,7 +165,7 @@ t.test('an employee page shows employment, deductions, changes, open items and t
   ]);
   const history = await cells(page, 'Roster reports, newest first');
   const reported = ['4', 'acme', 'Jan 15, 2026', 'termination date: Feb 28, 2026'];
-  t.match(history[0], [...reported, `termination ${change}`]);
+  t.match(history[0], [...reported, `termination ${change}`, String]);
   t.match(history[2]?.[3], `pay group: ${HOSTILE}`);
   t.equal(await page.getByRole('link', { name: 'Termination' }).getAttribute('href'), `/changes/${change}`);
   t.match(await page.getByRole('main').textContent(), 'No open items');

@@ -27,8 +27,8 @@ t.test('a run that changed since its review is finalized only with the new total
   await page.goto(reviewed);
   await page.getByText('The run changed since you opened it.').waitFor();
   t.match(await cells(page, 'Totals'), [
-    ['Reviewed', '$138.46'],
-    ['Now', '$149.99'],
+    ['Reviewed', '$138.46', '$323.06', '2', '2'],
+    ['Now', '$149.99', '$323.06', '2', '2'],
   ]);
   await contribute('200.00');
   await click(page, 'Finalize');
@@ -65,7 +65,7 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
   const choices = await cells(page, 'Choose the line to override');
   t.match(choices, [
     ['medical', 'ded-1', 'new', '$69.23', '$161.53'],
-    ['medical', 'ded-9'],
+    ['medical', 'ded-9', 'new', '$69.23', '$161.53'],
   ]);
   await open(page, '/runs/r/finalize');
   await click(page, 'Accept findings and finalize');

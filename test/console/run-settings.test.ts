@@ -193,7 +193,7 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
     [
       ...['Jul 1, 2026', 'Evenly within each month', 'Last paycheck', 'Deduct as usual', 'The pay date'],
-      ...['After a decision', 'After a decision', 'No limit'],
+      ...['After a decision', 'After a decision', 'No limit', String],
     ],
   ]);
 });

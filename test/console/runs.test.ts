@@ -22,7 +22,11 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
     ['dental', '1', '1', '$69.23', '$161.54'],
     ['medical', '1', '1', '$69.23', '$161.54'],
   ]);
-  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'with the labels of the lines');
+  t.match(
+    await cells(page, 'By taxability'),
+    [['pre-tax', '2', '2', '$138.46', '$323.08']],
+    'with the labels of the lines',
+  );
   t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview saves nothing');
   await page.getByText('Off-cycle runs and selected employees').click();
   await page.getByLabel('Only these employees').fill('emp-1\n\n');

@@ -112,7 +112,7 @@ t.test('a batch that times out is applied in smaller and smaller halves', async 
   const all = [...syncs, 'a'].map((name) => `${name}: applied`);
   t.strictSame(await states(), all);
   t.strictSame(await ledger(), ['a']);
-  t.match(logged, [/^events could not be applied: trying again .*57014/]);
+  t.match(logged[0], /^events could not be applied: trying again .*57014/);
 });
 
 t.test('an event that times out alone is quarantined, and later ones are applied', async (t) => {

@@ -16,10 +16,22 @@ process.env.NODE_COMPILE_CACHE = cache;
 
 // Databases are synced after each commit, which takes milliseconds on a disk. Fault tests need the disk.
 const file = process.argv[1] ?? '';
+if (isMainThread && file.endsWith('.test.ts')) await compareLengths();
 if (isMainThread && file.endsWith('.test.ts') && !file.includes('/faults/')) {
   process.env.TEST_MEMORY = 'yes';
   const folder = memoryFolder('files');
   if (folder !== null) await useFixturesIn(folder);
+}
+
+/** Makes `t.match` refuse a list longer than its pattern. It would accept more entries, and every list for `[]`. */
+async function compareLengths(): Promise<void> {
+  const { Match } = await import('tcompare');
+  const { test: matches } = Match.prototype;
+  Match.prototype.test = function (this: InstanceType<typeof Match>) {
+    const { object, expect } = this;
+    const differ = Array.isArray(object) && Array.isArray(expect) && object.length !== expect.length;
+    return differ ? false : matches.call(this);
+  };
 }
 
 /** Links the fixtures into the project, because tap changes its folder if they are outside. */

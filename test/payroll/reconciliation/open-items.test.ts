@@ -255,7 +255,8 @@ test('the items of a pair are taken or held together', async (t, db) => {
   const rule = `must be decided together with ${second.item_id}: a run takes both or none`;
   const alone = { outcome: 'refused', problems: [{ path: 'decisions[0].item_id', rule }] };
   t.strictSame(await decideAbout(first), alone);
-  t.match(await decideAbout(first, { ...second, action: 'hold' }), alone, 'or in another way');
+  const both = { ...alone, problems: [...alone.problems, { path: 'decisions[1].item_id' }] };
+  t.match(await decideAbout(first, { ...second, action: 'hold' }), both, 'or in another way');
   t.match(await decideAbout(first, second), { outcome: 'decided' });
 });
 
