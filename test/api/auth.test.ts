@@ -3,10 +3,14 @@ import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import t from 'tap';
 import { createRefusedCaller } from '../../src/api/refusal-log.ts';
 import { createApi } from '../../src/api/server.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
 import { allows, SCOPES, type Scope } from '../../src/security/scopes.ts';
+import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { type Running, start } from './start.ts';
+import { NOW, type Running, start } from './start.ts';
 
 /** Returns a URL of a route, with unknown ids and an existing file of the reference page. */
 const addressOf = (url: string) => url.replace(/:[a-z_]+/g, 'unknown').replace('*', 'index.css');
@@ -36,8 +40,18 @@ onEitherEngine('a token gets 403 on every route without its scope, also for unkn
 onEitherEngine('without a valid token only the public routes respond', async (t) => {
   let ms = 0;
   const elapsed = { now: () => ms, idle: () => 0 };
-  const { app, call } = await start(t, { elapsed });
-  const given = { none: null, 'an unknown one': `bsc_${'A'.repeat(43)}` };
+  const { app, call, db, tokenWith } = await start(t, { elapsed });
+  const expired = await transact(db, (trx) =>
+    createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0), actor: SYSTEM }),
+  );
+  const revoked = await tokenWith('all');
+  await transact(db, (trx) => revokeToken(trx, 'token 1', acting(NOW)));
+  const given = {
+    none: null,
+    'an unknown one': `bsc_${'A'.repeat(43)}`,
+    'an expired one': expired.token,
+    'a revoked one': revoked,
+  };
   const open = app.routeTable.routes.filter(({ scope }) => scope === 'public').map(({ url }) => url);
   t.strictSame(open.sort(), ['/livez', '/readyz']);
   for (const { methods, url, scope } of app.routeTable.routes) {
@@ -114,6 +128,15 @@ onEitherEngine('a rejected request is logged immediately, with token name and so
   const second = await start(t);
   await second.call({ url: '/v1/deductions/d1', token: `${token}x` });
   t.strictSame(logsOf(second.logged), [{ level: 'warn', fields: { route, status: 401, address, count: 1 } }]);
+});
+
+onEitherEngine('a HEAD request needs the same scope as GET', async (t) => {
+  const { call, tokenWith } = await start(t);
+  const token = await tokenWith('events:read');
+  t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token: null })).status, 401);
+  t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token })).status, 200);
+  const head = await call({ method: 'HEAD', url: '/v1/deductions', token });
+  t.equal(head.status, 405, 'other routes have no HEAD');
 });
 
 onEitherEngine('too many failed attempts are 429, and a valid token is still served', async (t) => {

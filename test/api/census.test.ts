@@ -190,3 +190,28 @@ onEitherEngine('a sync of an employer that no source can have is refused', async
   await put(running, census);
   t.equal((await sync(encodeURIComponent(EMPLOYER))).status, 202);
 });
+
+test('staged censuses are listed by employer with the last upload', async (t, { call, db, tokenWith }) => {
+  const bring = async (employer: string) =>
+    (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.id;
+  const first = await bring('b');
+  const now = NOW.toISOString();
+  await transact(db, (trx) => recordUpload(trx, 'b', first, now));
+  const [second] = [await bring('b'), await bring('c')];
+  const token = await tokenWith('census:read');
+  const page = (await call({ url: '/v1/censuses?limit=1', token })).json;
+  const last_upload = { census_id: first, employees: 1, uploaded_at: now };
+  t.strictSame(page.data, [{ employer_id: 'b', id: second, employees: 1, staged_at: now, last_upload }]);
+  const rest = (await call({ url: `/v1/censuses?limit=1&cursor=${page.next_cursor}`, token })).json;
+  t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null, source: 'push' });
+  t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
+});
+
+test('a manually requested sync is created and wakes the send loop', async (t, { call, woken }) => {
+  const { status, json } = await call({ method: 'POST', url: `${URL_OF_CENSUS}/sync` });
+  t.equal(status, 202);
+  t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
+  t.equal(woken.send, 1);
+  const page = { data: [json], has_more: false, next_cursor: null };
+  t.strictSame((await call({ url: '/v1/census-syncs' })).json, page);
+});

@@ -1,10 +1,65 @@
 import type { Test } from 'tap';
+import { deduction } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import * as payroll from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { start } from './start.ts';
 
 const test = onEitherEngine.with(start);
+
+const FULL = {
+  ...deduction,
+  id: 'ded-full',
+  member_contribution: '150.0',
+  employer_contribution: '+350',
+  coverage_type: 'member_family',
+  description: 'Gold <plan>',
+  effective_start: '2026-01-01T05:31:56Z',
+  effective_end: '2026-12-31',
+};
+
+test('a deduction has the fields as sent and the fields of the ledger', async (t, { call, db }) => {
+  await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
+  t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
+    ...FULL,
+    employer_id: null,
+    matched: false,
+    version: 1,
+    position: 1,
+    event_time: '2026-01-10T00:00:00.000000000Z',
+    recorded_at: '2026-01-15T00:00:00.000Z',
+  });
+  await deliver(db, [deductionOf('e2', { id: 'd', description: null, effective_end: null })]);
+  const { json } = await call({ url: '/v1/deductions/d' });
+  for (const name of ['coverage_type', 'description', 'effective_end']) t.notOk(name in json, name);
+});
+
+test('an unknown deduction and its versions are 404', async (t, { call }) => {
+  for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
+    const { status, json } = await call({ url });
+    t.equal(status, 404);
+    t.equal(json.detail, 'There is no deduction with this ID.');
+  }
+});
+
+test('versions are listed in order of recording, with the reason for their order', async (t, world) => {
+  const { call, db } = world;
+  await deliver(db, [
+    deductionOf('e1', { id: 'd', member_contribution: '1' }, '2026-01-10T00:00:00Z'),
+    deductionOf('e2', { id: 'd', member_contribution: '2' }, '2026-01-05T00:00:00Z'),
+    deductionOf('e3', { id: 'd', member_contribution: '3' }, '2026-01-10T00:00:00Z'),
+    deductionOf('e4', { id: 'd', member_contribution: '4' }, ''),
+  ]);
+  const { json } = await call({ url: '/v1/deductions/d/versions' });
+  t.match(json.data, [
+    { version: 1, event_id: 'e1', ordered_by: 'created_at', late: false, member_contribution: '1' },
+    { version: 2, event_id: 'e2', ordered_by: 'created_at', late: true },
+    { version: 3, event_id: 'e3', ordered_by: 'tie', late: false },
+    { version: 4, event_id: 'e4', ordered_by: 'receipt', late: false },
+  ]);
+  t.equal(json.next_cursor, null);
+  t.match((await call({ url: '/v1/deductions/d' })).json, { version: 4, member_contribution: '4' });
+});
 
 /** A listener whose ledger has a deduction of two versions, the second one known ten days later. */
 async function startWithTwoVersions(t: Test) {
@@ -85,11 +140,17 @@ test('a deduction is assigned to one of the employers of its employee', async (t
   const url = '/v1/deductions/d/employer';
   const assign = (employer_id: string, fields: object = {}, path = url) =>
     call({ method: 'PUT', url: path, body: { employer_id, reason: 'elected in this job', ...fields } });
+  const employerOf = async (query = '') => (await call({ url: `/v1/deductions/d${query}` })).json.employer_id;
+  t.equal(await employerOf(), null);
   const july = { effective_on: '2026-07-06' };
   const first = { deduction_id: 'd', employer_id: 'globex', position: 4, assigned_by: { name: 'API_TOKEN' } };
   t.match(await assign('globex', july), { status: 201, json: { ...first, ...july } });
   t.match(await assign('globex', july), { status: 200, json: { ...first, ...july } }, 'again');
   t.match((await call({ url })).json.assignments, [first]);
+  t.equal(await employerOf('?on=2026-07-06'), 'globex');
+  t.equal(await employerOf('?on=2026-07-05'), null);
+  const list = await call({ url: '/v1/deductions?employer_id=globex&on=2026-07-06' });
+  t.match(list.json.data, [{ id: 'd' }]);
   t.match(await assign('nobody'), { status: 422, json: { errors: [{ path: 'employer_id' }] } });
   t.equal((await assign('globex', {}, '/v1/deductions/none/employer')).status, 404);
   t.equal((await call({ url: '/v1/deductions/none/employer' })).status, 404);

@@ -1,11 +1,19 @@
 import { onEitherEngine } from '../support/engine.ts';
-import { type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
+import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { type Running, start } from './start.ts';
 
 const test = onEitherEngine.with(start);
 
 const list = async ({ call }: Running, query: string) =>
   (await call({ url: `/v1/events?${query}` })).json.data.map((event: { id: string }) => event.id);
+
+/** One event of each state: a1 is applied, i1 ignored, q1 quarantined, p1 pending. */
+async function oneOfEach({ db }: Running): Promise<void> {
+  await deliver(db, [deductionOf('a1', { id: 'd1' })], '2026-01-10T00:00:00.000Z');
+  await deliver(db, [eventOf('i1', 'moon.landed', {})], '2026-01-11T00:00:00.000Z');
+  await deliver(db, [deductionOf('q1', { member_contribution: 12.5 })], '2026-01-12T00:00:00.000Z');
+  await receive(db, [deductionOf('p1', { id: 'd2' })], '2026-01-13T00:00:00.000Z');
+}
 
 test('one event has its exact body, and other bodies received under its id', async (t, { call, db }) => {
   const first: Delivery = {
@@ -32,6 +40,29 @@ test('one event has its exact body, and other bodies received under its id', asy
     t.equal((await call({ url })).status, 404, url);
 });
 
+test('an event shows the version it added, or the census sync it requested', async (t, { call, db }) => {
+  const sync = eventOf('sync', 'employee-census.sync-request', { employer_id: 'acme' });
+  await deliver(db, [
+    deductionOf('new', { id: 'd1' }, '2026-01-12T00:00:00Z'),
+    deductionOf('old', { id: 'd1' }, '2026-01-11T00:00:00Z'),
+    deductionOf('tie', { id: 'd1', member_contribution: '9.99' }, '2026-01-12T00:00:00Z'),
+    deductionOf('soon', { id: 'd2' }, '2027-01-12T00:00:00Z'),
+    sync,
+  ]);
+  const effects = async (id: string) => (await call({ url: `/v1/events/${id}` })).json.effects;
+  const [d1, flags] = [{ deduction_id: 'd1' }, { late: false, tie_changed: false, future_dated: false }];
+  for (const [id, shown] of [
+    ['new', { ...d1, id: '1', version: 1, position: 1, ...flags }],
+    ['old', { ...d1, id: '2', version: 2, position: 2, ...flags, late: true }],
+    ['tie', { ...d1, id: '3', version: 3, position: 3, ...flags, tie_changed: true }],
+    ['soon', { deduction_id: 'd2', id: '4', version: 1, position: 4, ...flags, future_dated: true }],
+  ] as const)
+    t.strictSame(await effects(id), { deduction_version: shown, census_sync: null });
+  const [{ id }] = (await call({ url: '/v1/census-syncs' })).json.data;
+  const requested = { deduction_version: null, census_sync: { id, employer_id: 'acme' } };
+  t.strictSame(await effects('sync'), requested);
+});
+
 test('events are found by time, also if a clock is slightly behind', async (t, running) => {
   const begin = Date.parse('2026-01-10T00:00:00Z');
   // Every fourth arrives at a receiver whose clock is half a minute behind.
@@ -52,12 +83,15 @@ test('events are found by time, also if a clock is slightly behind', async (t, r
   t.equal((await all('until=0001-01-01T00:00:00Z')).length, 0);
 });
 
-test('a reprocessed event is pending and wakes the apply loop', async (t, { call, db, woken, logged }) => {
-  await deliver(db, [deductionOf('a1', { id: 'd1' })], '2026-01-10T00:00:00.000Z');
+test('a reprocessed event wakes the apply loop, and has no second effect', async (t, running) => {
+  const { call, db, woken, logged } = running;
+  await oneOfEach(running);
   const { status, json } = await call({ method: 'POST', url: '/v1/events/a1/reprocess' });
   t.equal(status, 202);
   t.match(json, { id: 'a1', state: 'pending', finished_at: null });
   t.equal(woken.apply, 1);
   t.match(logged, [{ level: 'info', fields: { event_id: 'a1', token: 'API_TOKEN' } }]);
+  await apply(db);
+  t.equal((await call({ url: '/v1/deductions/d1/versions' })).json.data.length, 1);
   t.equal((await call({ method: 'POST', url: '/v1/events/none/reprocess' })).status, 404);
 });

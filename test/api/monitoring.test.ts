@@ -3,9 +3,11 @@ import { RUN_ROUTES } from '../../src/api/server.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
+import { acceptLosses } from '../../src/inbox/data-loss.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { enqueue } from '../../src/outbox/queue.ts';
+import { record } from '../../src/security/audit.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -138,16 +140,19 @@ test('while the database does not respond, the other metrics are exported', asyn
   t.equal(metrics.of('events_pending'), undefined);
 });
 
-test('a data loss is a metric', async (t, running) => {
-  const loss = async () => (await scraped(running)).of('data_loss');
-  t.equal(await loss(), 0);
+test('a data loss is reported until it is accepted', async (t, running) => {
+  const open = async () => (await scraped(running)).of('data_loss');
+  t.equal(await open(), 0);
+  const found_at = '2026-02-01T00:00:00.000Z';
   const lost = {
-    ...{ found_at: '2026-02-01T00:00:00.000Z', position: 1, seq: 1, received_at: null },
+    ...{ found_at, position: 1, seq: 1, received_at: null },
     ...{ saved_position: 2, saved_seq: 2, saved_received_at: null },
     ...{ accepted_at: null, accepted_reason: null },
   };
   await transact(running.db, (trx) => trx.insertInto('data_losses').values(lost).execute());
-  t.equal(await loss(), 1);
+  t.equal(await open(), 1);
+  await transact(running.db, (trx) => acceptLosses(trx, 'replayed', acting(found_at)));
+  t.equal(await open(), 0);
 });
 
 const SSN = '123-45-6789';
@@ -199,4 +204,18 @@ t.test('not ready is 503, and logged once for each cause', async (t) => {
   t.equal(await ready(), 200);
   t.equal(await ready(), 200);
   t.equal(logged.map(({ level }) => level).join(), 'warn,warn,info');
+});
+
+t.test('damaged stored JSON is 500; the log names its place, never its content', async (t) => {
+  const { call, db, logged } = await start(t);
+  await transact(db, async (trx) => {
+    const record_id = await record(trx, acting(NOW), { action: 'schedule.put', resource: 'acme' });
+    const damaged = { employer_id: 'acme', version: 1, schedules: `[{"pay_group":"${SSN}"}]`, record_id };
+    await trx.insertInto('pay_schedules').values(damaged).execute();
+  });
+  const { status, text } = await call({ url: '/v1/employers/acme/pay-schedules' });
+  t.equal(status, 500);
+  const reason = /^pay_schedules\.schedules of acme is damaged/;
+  t.match(logged, [{ fields: { code: 'STORED_JSON_DAMAGED', reason } }]);
+  t.notMatch(text + JSON.stringify(logged), SSN);
 });

@@ -17,28 +17,49 @@ test('without If-Match, or with *, the current lines are finalized', async (t, {
   t.equal((await post('/two/finalize', {}, { 'if-match': '*' })).status, 200);
 });
 
-test('a finalize is repeated only with its ETag or its key', async (t, { put, post }) => {
-  await put('r');
-  const key = { 'idempotency-key': 'k-1' };
-  const { status, json } = await post('/r/finalize', {}, key);
-  t.equal(status, 200);
-  for (const same of [key, quoted(json.etag)]) {
-    const repeated = await post('/r/finalize', {}, same);
-    t.strictSame([repeated.status, repeated.json], [200, json]);
-  }
-  t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
-  t.equal((await post('/r/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
-  t.equal((await post('/r/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
+test('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t, world) => {
+  const { put, post, get, db } = world;
+  const { etag } = (await put('r')).json;
+  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
+  const { status, json, headers } = await post('/r/finalize', {}, quoted(etag));
+  t.equal(status, 412);
+  t.equal(json.type, `${PROBLEM}precondition-failed`);
+  const now = (await get('/r')).json;
+  t.equal(headers.etag, `"${now.etag}"`);
+  t.not(now.etag, etag);
+  t.equal(now.state, 'open');
+  t.strictSame(await db.selectFrom('run_employees').selectAll().execute(), []);
+  t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
 });
 
 test('an ETag matches with or without quotes, and a weak one never matches', async (t, { put, post }) => {
   const { etag } = (await put('r')).json;
-  const stale = await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` });
-  t.match(stale, { status: 412, headers: { etag: `"${etag}"` } }, 'with the current ETag');
+  t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
   const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
   t.equal(two.status, 400);
   t.match(two.json.errors, [{ path: 'if-match' }]);
   t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
+});
+
+test('a finalize is repeated only with its ETag or its key', async (t, payroll) => {
+  const { finalized, post, get } = payroll;
+  const { json } = await finalized('r');
+  const repeated = await post('/r/finalize', {}, quoted(json.etag));
+  t.strictSame([repeated.status, repeated.json], [200, json]);
+  t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
+  const again = await post('/r/finalize', {});
+  t.equal(again.status, 409);
+  t.equal(again.json.type, `${PROBLEM}conflict`);
+  t.match(again.json.detail, /no longer open/);
+  t.strictSame((await get('/r')).json, json);
+  const { put } = payroll;
+  await put('s', bodyOn('2026-07-31'));
+  const key = { 'idempotency-key': 'k-1' };
+  const first = await post('/s/finalize', {}, key);
+  t.equal(first.status, 200);
+  t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
 });
 
 test('an empty list of checks accepts none', async (t, { put, post, get, db }) => {
@@ -74,6 +95,18 @@ test('each finding is listed before it is accepted and afterward', async (t, wor
   t.equal(limited.json.findings[0].example, null, 'it may name another employer');
 });
 
+test('an acceptance of a check that does not exist is rejected by name', async (t, { put, post }) => {
+  await put('r');
+  const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
+  t.equal(status, 400);
+  t.match(json.errors, [
+    { path: 'accept', rule: /unknown: bogus$/ },
+    { path: 'reason', rule: 'is required to accept findings' },
+  ]);
+  const unnamed = await post('/r/finalize', { accept: [''], reason: 'the bank waits' });
+  t.equal(unnamed.status, 400, 'an empty name is of no check either');
+});
+
 test('a 412 on an acceptance has the ETag that the next attempt can use', async (t, { put, post, db }) => {
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
@@ -96,6 +129,17 @@ test('accepting a finding needs runs:approve, and finalizing does not', async (t
   const refused = await finalize('r', { accept: ['overlap'], reason: 'both are confirmed' });
   t.match(refused, { status: 403, json: { detail: /scope runs:approve/ } });
   t.equal((await finalize('next', { accept: [] })).status, 200);
+});
+
+test('open runs have readiness, other runs have verification', async (t, { put, post, get }) => {
+  await put('r');
+  const early = await get('/r/verify');
+  t.equal(early.status, 409);
+  t.match(early.json.detail, /is open/);
+  await post('/r/finalize');
+  const late = await get('/r/readiness');
+  t.equal(late.status, 409);
+  t.match(late.json.detail, /is finalized/);
 });
 
 test('a run finalized by rules that this release lacks cannot be verified', async (t, world) => {

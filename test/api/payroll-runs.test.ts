@@ -6,10 +6,28 @@ import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
 
-test('the same body again is 200', async (t, { put, logged }) => {
+test('the request and state of a run are returned without computing it', async (t, { put, get, post }) => {
+  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
+  const open = (await get('/r/outline')).json;
+  const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...rest } = put1;
+  const { comparison, not_in_run, not_in_run_count, on_other_schedules, open_items, ...kept } = rest;
+  t.strictSame(open, { ...kept, etag: null, totals: null });
+  const { etag, totals } = (await post('/r/finalize')).json;
+  t.match((await get('/r/outline')).json, { state: 'finalized', etag, totals });
+  t.equal((await get('/nobody/outline')).status, 404);
+});
+
+test('the same body again is 200, and another is 409', async (t, { put, post, get, logged }) => {
   t.equal((await put('r', { employee_ids: ['emp-2', 'emp-1'] })).status, 201);
-  t.equal((await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] })).status, 200);
+  const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
+  t.equal(again.status, 200);
+  t.strictSame((await get('/r')).json, again.json);
   t.equal(logged.length, 1, 'nothing was changed');
+  const other = await put('r', { remainder: 'none' });
+  t.match(other, { status: 409, json: { detail: /A run with this ID and a different body exists/ } });
+  await post('/r/finalize');
+  const late = await put('r', { employee_ids: ['emp-1', 'emp-2'] });
+  t.match(late, { status: 200, json: { state: 'finalized' } });
 });
 
 test('an employee or deduction of a different employer is rejected by field', async (t, { put, db }) => {
@@ -27,14 +45,16 @@ test('an employee or deduction of a different employer is rejected by field', as
 });
 
 test('the run of a pay date is opened by what it pays, and a second open one is 409', async (t, world) => {
-  const { post, put } = world;
+  const { post, put, logged } = world;
   const payroll = { employer_id: 'acme', pay_frequency: 'biweekly', pay_date: PAY_DATE };
   const created = await post('', payroll);
   t.match(created, { status: 201, json: { id: 'acme-biweekly-2026-07-17', state: 'open' } });
   t.match(await post('', { ...payroll, pay_group: null }), { status: 200, json: created.json });
+  t.equal(logged.map(({ message }) => message).join(), 'a payroll run was created');
   const second = await put('r');
   t.match(second, { status: 409, json: { detail: /acme-biweekly-2026-07-17 is already open/ } });
-  const refused = { status: 422, json: { errors: [{ path: 'pay_date' }] } };
+  const rule = 'must be a date of the pay schedule, such as 2026-07-17 or 2026-07-31';
+  const refused = { status: 422, json: { errors: [{ path: 'pay_date', rule }] } };
   t.match(await post('', { ...payroll, pay_date: '2026-07-18' }), refused);
 });
 
@@ -88,7 +108,7 @@ const TAKEN = {
 } as const;
 
 test('deductions taken are reported as JSON, CSV or NDJSON, and each report is kept', async (t, world) => {
-  const { finalized, post, get } = world;
+  const { finalized, post, get, logged } = world;
   await finalized('r');
   const differing = { employee_id: 'emp-1', member_amount: '69.23', taken: '60.00', owed: '9.23' };
   for (const [type, [body, headers]] of Object.entries(TAKEN)) {
@@ -96,9 +116,16 @@ test('deductions taken are reported as JSON, CSV or NDJSON, and each report is k
     t.equal(status, 200, type);
     t.match(json, { lines: 1, owed: '9.23', difference_count: 1, differences: [differing] }, type);
   }
-  t.match((await get('/r')).json.taken_reports, [{ id: '1' }, { id: '2' }, { id: '3' }]);
+  t.match(logged.at(-1), {
+    fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
+    message: 'deductions taken were recorded',
+  });
+  const again = await post('/r/taken', '\uFEFFemployee_id,amount\nemp-1,69.23', CSV);
+  t.strictSame(again.json, { id: '4', lines: 1, owed: '0.00', difference_count: 0, differences: [] });
+  t.match((await get('/r')).json.taken_reports, [{ id: '1' }, { id: '2' }, { id: '3' }, { id: '4' }]);
   const { data } = (await get('/r/taken')).json;
-  t.match(data[1], { report_id: '2', taken: '60.00', owed: '9.23', replaced_by: '3' });
+  t.match(data[2], { report_id: '3', taken: '60.00', owed: '9.23', replaced_by: '4' });
+  t.match(data[3], { report_id: '4', taken: '69.23', owed: '0.00', replaced_by: null });
 });
 
 onEachEngine('a report of deductions taken with a known idempotency key changes nothing', async (t) => {
@@ -133,17 +160,41 @@ test('the first 1,000 wrong rows are named and all are counted', async (t, { fin
   t.match(json.detail, /and 1497 more$/);
 });
 
-test('a payroll file is compared by category', async (t, { put, post }) => {
+/** An audit of three rows: one equal, one with another amount, one unknown. */
+const AUDITED = [
+  ['emp-1', 'ded-1', '69.23'],
+  ['emp-2', 'ded-2', '70.00'],
+  ['emp-9', 'ded-9', '5.00'],
+].map(([employee_id, deduction_id, member_amount]) => ({ employee_id, deduction_id, member_amount }));
+const AUDIT = [
+  [{ lines: AUDITED }, {}],
+  [['employee_id,deduction_id,member_amount', ...AUDITED.map((row) => Object.values(row))].join('\n'), CSV],
+  [AUDITED.map((row) => JSON.stringify(row)).join('\n'), NDJSON],
+] as const;
+
+test('a payroll file is compared by category in every type', async (t, { put, post, logged }) => {
   await put('r');
-  const file = 'employee_id,deduction_id,member_amount\nemp-1,ded-1,69.23\nemp-9,ded-9,5.00';
-  t.match(await post('/r/audit', file, CSV), {
-    status: 200,
-    json: {
-      compared_by: ['deduction_id'],
-      matched: { count: 1, member_amount: '69.23', payroll_member_amount: '69.23' },
-      only_here: { count: 1, rows: [{ employee_id: 'emp-2' }] },
-      ...{ only_in_payroll: { count: 0 }, amount_differs: { count: 0 } },
-      employee_unknown: { count: 1, payroll_member_amount: '5.00', rows: [{ employee_id: 'emp-9' }] },
-    },
-  });
+  for (const [body, headers] of AUDIT) {
+    t.match(await post('/r/audit', body, headers), {
+      status: 200,
+      json: {
+        compared_by: ['deduction_id'],
+        matched: { count: 1, member_amount: '69.23', payroll_member_amount: '69.23' },
+        only_here: { count: 0, rows: [] },
+        only_in_payroll: { count: 0 },
+        amount_differs: { count: 1, rows: [{ employee_id: 'emp-2', payroll_member_amount: '70.00' }] },
+        employee_unknown: { count: 1, payroll_member_amount: '5.00', rows: [{ employee_id: 'emp-9' }] },
+      },
+    });
+  }
+  t.notMatch(JSON.stringify(logged), /audit/);
+});
+
+test('another content type is 415, and an empty body is 400', async (t, { finalized, post }) => {
+  await finalized('r');
+  for (const path of ['/r/taken', '/r/audit']) {
+    t.equal((await post(path, 'x', { 'content-type': 'text/plain' })).status, 415);
+    const none = await post(path);
+    t.match(none, { status: 400, json: { errors: [{ path: 'body', rule: 'is required' }] } });
+  }
 });

@@ -4,7 +4,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/route.ts';
+import { createApi } from '../../src/api/server.ts';
+import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { rawSocket, statusOf } from '../inbox/raw-socket.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
@@ -38,6 +41,11 @@ async function answerTo(put: ClientRequest): Promise<[status: number | undefined
   put.destroy();
   return [response.statusCode, answered];
 }
+
+test('a census with too large a content length is rejected before it is read', async (t, { port }) => {
+  const answer = await answerTo(putCensus(port, CENSUS_BYTES_MAX + 1, '{'));
+  t.match(answer, [413, /256 MiB/]);
+});
 
 test('a census rejected while it is being sent gets the problem', async (t, { port }) => {
   const answer = await answerTo(putCensus(port, 10_000_000, 'this is not JSON'));
@@ -127,4 +135,14 @@ test('headers, bodies, idle time and the number of connections are limited', asy
   const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
   const limits = [headersTimeout, requestTimeout, timeout, maxConnections];
   t.strictSame(limits, [5_000, 600_000, 300_000, 256]);
+});
+
+onEitherEngine('the listener is ready within a second', async (t) => {
+  const { parts } = await start(t);
+  const { cpuMs } = await cpuTime(async () => {
+    const app = createApi(parts);
+    t.teardown(() => app.close());
+    await app.ready();
+  });
+  t.ok(cpuMs < 1_000, `${cpuMs} ms of CPU time`);
 });
