@@ -93,7 +93,7 @@ test('a kept computation is not used after a fact or a setting has changed', asy
 });
 
 onEachEngine('a run may be outdated after a change of its employer, and of no other', async (t) => {
-  const { db, get, put } = await startPayroll(t);
+  const { accept, db, get, put } = await startPayroll(t);
   await put('r');
   await employ(db, 'stranger', { employer_id: 'other' });
   const freshness = async (since?: string) =>
@@ -109,12 +109,15 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   t.equal(await isChangedBy(deduct(db, 'evt-o', { id: 'ded-o', employee_id: 'stranger' })), false);
   t.equal(await isChangedBy(setCode(db, 'medical')), true);
   t.equal(await isChangedBy(setCodes(db, [], 'other')), false);
-  t.equal(await isChangedBy(get('/r/evidence')), false, 'what is read, is recorded too');
   t.equal(await isChangedBy(employ(db, 'newcomer')), true);
   t.equal(await isChangedBy(moved({ effective_start: '2026-08-01' })), true);
   t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);
   t.equal(await isChangedBy(decide(db, 'ded-1', 1, 'keep').catch(() => {})), false);
   t.equal(await isChangedBy(Promise.resolve()), false);
+  t.equal(await isChangedBy(accept('r')), true);
+  const evidence = get('/r/evidence');
+  t.equal(await isChangedBy(evidence), false, 'reading is recorded too');
+  t.equal((await evidence).status, 200);
 });
 
 test('the lines of a final run are read once for its pages', async (t, { db, finalized, parts }) => {
