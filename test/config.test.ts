@@ -50,7 +50,7 @@ t.test('every variable can be set', async (t) => {
     OIDC_ROLE_CLAIM: 'https://login.example/roles',
     OIDC_ROLES: 'Payroll Leads = payroll-manager; CN=Audit,OU=Groups=auditor;Payroll Leads=operator',
     OIDC_EMPLOYER_CLAIM: 'employers',
-    CENSUS_SOURCE: 'http://127.0.0.1:1/?of={employer_id}',
+    CENSUS_SOURCE: 'dir:/srv/census',
     CENSUS_SOURCE_TOKEN: 'source-token',
     CENSUS_MAX_AGE: '7d',
     CENSUS_OVERDUE: '90m',
@@ -84,7 +84,7 @@ t.test('every variable can be set', async (t) => {
       },
     },
     census: {
-      source: { kind: 'http', url: 'http://127.0.0.1:1/?of={employer_id}' },
+      source: { kind: 'dir', path: '/srv/census' },
       token: 'source-token',
       maxAgeMs: 7 * 86_400_000,
       overdueMs: 90 * 60_000,
@@ -212,6 +212,7 @@ t.test('the listeners cannot share a port on the same address', async (t) => {
   });
   for (const [receiver, api] of [
     ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
     ['10.0.0.1', '0.0.0.0'],
     ['::', '0.0.0.0'],
     ['::', '127.0.0.1'],
@@ -231,6 +232,15 @@ t.test('the listeners cannot share a port on the same address', async (t) => {
     t.ok(readConfig({ ...REQUIRED, ...both('8080', receiver, api) }), `${receiver} ${api}`);
   }
   refused(t, { RECEIVER_PORT: '8081' }, 'API_PORT', /both 8081/, 'the default port');
+});
+
+t.test('a census source over HTTP needs a placeholder for the employer id', async (t) => {
+  for (const url of [
+    'https://payroll.example/{employer_id}/census',
+    'http://127.0.0.1:1/?of={employer_id}',
+  ]) {
+    t.strictSame(readConfig({ ...REQUIRED, CENSUS_SOURCE: url }).census.source, { kind: 'http', url });
+  }
 });
 
 /** Hosts in all spellings. The URL parser normalizes the last ones of this machine to 127.0.0.1. */

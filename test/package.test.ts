@@ -1,12 +1,15 @@
 /** The published package: its contents, its entry points, and the examples of the docs. */
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { loadFixtures } from '../src/testing.ts';
+import { loadFixtures, startSimulator } from '../src/testing.ts';
 import { deliver } from './api/deliver.ts';
 import { FIRST_TOKEN, NOW, start } from './api/start.ts';
+import { newDatabaseUrl } from './support/engine.ts';
+import { eventually } from './support/eventually.ts';
 import { compile, installPackage, node } from './support/package.ts';
+import { makeKeys, variablesFor } from './support/settings.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CENSUSES = join(ROOT, 'fixtures/census/json');
@@ -48,6 +51,22 @@ t.test('the package', async (t) => {
     t.strictSame(packed.toSorted(), expected.toSorted());
   });
 
+  await t.test('each entry point can be imported and exports its functions', async (t) => {
+    const entries = {
+      'benefits-sidecar': ['createLog', 'createSidecar', 'readConfig'],
+      'benefits-sidecar/client': ['createClient'],
+      'benefits-sidecar/testing': ['loadFixtures', 'signEvent', 'startSimulator'],
+    };
+    const imports = Object.keys(entries).map(
+      (entry) => `Object.keys(await import('${entry}')).sort().join()`,
+    );
+    const count = `(await import('benefits-sidecar/testing')).loadFixtures().length`;
+    const print = `for (const line of [${[...imports, count]}]) console.log(line)`;
+    const { ended, said } = node(folder, ['--input-type=module', '--eval', print]);
+    t.equal(await ended, 0, said());
+    t.strictSame(said().trim().split('\n'), [...Object.values(entries).map((names) => names.join()), '16']);
+  });
+
   await t.test('the examples compile, and a call to a missing route does not', async (t) => {
     save('client.ts', example('docs/javascript.md', 'ts', 'The typed client'));
     save('embedding.ts', example('docs/javascript.md', 'ts', 'Embed the sidecar'));
@@ -80,7 +99,25 @@ t.test('the package', async (t) => {
     t.equal(said(), example('docs/javascript.md', 'text'));
   });
 
-  await t.test('the example test passes, with every entry point', async (t) => {
+  await t.test('the embedding example uploads the census on request', async (t) => {
+    const keys = makeKeys();
+    const simulator = await startSimulator({ apiKey: keys.apiKey, secrets: [keys.webhookSecret] });
+    t.teardown(simulator.close);
+    cpSync(CENSUSES, join(folder, 'censuses'), { recursive: true });
+    const variables = variablesFor(await newDatabaseUrl(t), simulator.url, keys);
+    const { end, ended, said } = node(folder, ['embedding.ts'], variables);
+    t.teardown(() => end('SIGKILL'));
+    const started = /^\{.*"address":"([^"]+)".*"receiving webhooks".*\}$/m;
+    await eventually('it receives', said, (text) => started.test(text));
+    simulator.subscribe(`${started.exec(said())?.[1]}/webhooks`);
+    await simulator.requestCensus('maple-bakery');
+    const [upload] = await eventually('it uploads', simulator.requests, ({ length }) => length > 0);
+    t.match(upload, { path: '/employer/maple-bakery/census', status: 200 });
+    end('SIGTERM');
+    t.equal(await ended, 0, said());
+  });
+
+  await t.test('the example test passes', async (t) => {
     const { ended, said } = node(folder, ['--test', 'testing.test.ts']);
     t.equal(await ended, 0, said());
     t.match(said(), /pass 2\n.*fail 0\n/s);

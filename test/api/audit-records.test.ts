@@ -219,3 +219,23 @@ onEitherEngine('a request that changes nothing leaves no record', async (t: Test
   const before = await repeat();
   t.equal(await repeat(), before);
 });
+
+onEitherEngine('a run shows who finalized, accepted and voided it, and its records', async (t: Test) => {
+  const { put, accept, call, db, tokenWith } = await startPayroll(t);
+  await put('r');
+  await deliver(db, [deductionOf('evt-9', { id: 'ded-9', employee_id: 'emp-1' })], LATELY);
+  const finalized = await accept('r', 'both are right');
+  const by = { kind: 'token', id: 'API_TOKEN', name: 'API_TOKEN', acting_user: null, issuer: null };
+  t.match(finalized.json, { finalized_by: by, accepted_by: by, voided_by: null });
+  const token = await tokenWith('runs:approve');
+  const voided = await call({ method: 'POST', url: '/v1/payroll-runs/r/void', body: { reason: 'x' }, token });
+  t.match(voided.json, { finalized_by: by, voided_by: { kind: 'token', name: 'token 1' } });
+  const { json } = await call({ url: '/v1/audit?resource_type=run&resource_id=r&order=oldest_first' });
+  const accepted = { accepted_checks: ['overlap'] };
+  t.match(json.data, [
+    { action: 'run.create', resource_id: 'r', employer_id: EMPLOYER, details: { pay_date: PAY_DATE } },
+    { action: 'run.finalize', actor: by, reason: 'both are right', details: accepted },
+    { action: 'run.void', reason: 'x', actor: { name: 'token 1' } },
+  ]);
+  t.equal(json.data.length, 3);
+});

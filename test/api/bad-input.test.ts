@@ -66,7 +66,7 @@ const CASES: Refused = {
     ...[{ force: 'yes' }, {}, 'employee-changes/c1/retry'],
   ),
   'a canceled change without a reason → 400 reason: is required': post({}, {}, 'employee-changes/c1/cancel'),
-  'a list of changes of another kind → 400 kind: must be one of': get('employee-changes?kind=census'),
+  'changes of an unknown kind → 400 kind: must be one of': get('employee-changes?kind=census'),
   'another content type → 415 ()': dismiss('reason=x', FORM),
   'a compressed body → 415 ()': dismiss({ reason: 'x' }, GZIP),
   'a census with another content type → 415 ()': put('x', { 'content-type': 'text/plain' }),

@@ -7,6 +7,7 @@ import { cursorOf } from '../../src/formats/cursor.ts';
 import { RunBody } from '../../src/payroll/records/body.ts';
 import { referenceDocument } from '../../tools/client-types/reference.ts';
 import { onSqlite } from '../support/engine.ts';
+import { deductionOf, deliver } from './deliver.ts';
 import { type Reference, start } from './start.ts';
 
 const test = onSqlite.with(start);
@@ -254,4 +255,14 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
   };
   for (const [name, given] of Object.entries(foreign))
     t.throws(() => cursor.decode(given), { code: 'INVALID_REQUEST', message: /^cursor: / }, name);
+});
+
+test('a list rejects a cursor from a different list', async (t, { call, db }) => {
+  await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
+  const { next_cursor } = (await call({ url: '/v1/deductions?limit=1' })).json;
+  t.equal((await call({ url: `/v1/deductions?cursor=${next_cursor}` })).status, 200);
+  for (const url of ['/v1/events', '/v1/census-syncs']) {
+    const errors = [{ path: 'cursor', rule: /next_cursor/ }];
+    t.match(await call({ url: `${url}?cursor=${next_cursor}` }), { status: 400, json: { errors } }, url);
+  }
 });

@@ -118,7 +118,7 @@ const CASES: Refused = {
   'a file with too large a content length → 413 (larger than 64 MiB)': rows('x', {
     ...{ ...CSV, 'content-length': String(ROWS_BODY_BYTES_MAX + 1) },
   }),
-  'a file of another type → 415 ()': rows('x', { 'content-type': 'text/plain' }),
+  'a plain text file → 415 ()': rows('x', { 'content-type': 'text/plain' }),
   'no file → 400 body: is required': rows(undefined, {}),
   'a compressed file → 415 (without a content encoding)': rows('x', { ...CSV, 'content-encoding': 'gzip' }),
   'invalid JSON → 422 lines[0]:': rows('{"lines":[', {}),

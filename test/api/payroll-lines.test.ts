@@ -6,7 +6,7 @@ import type { Db } from '../../src/database/tables.ts';
 import type { LineRecord } from '../../src/payroll/calculation/line.ts';
 import type { PayDate } from '../../src/payroll/settings/schedules.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { BIWEEKLY, bodyOn, daysAfter, deduct, EMPLOYER, hireMany } from '../support/payroll.ts';
+import { BIWEEKLY, bodyOn, daysAfter, deduct, EMPLOYER, employ, hireMany } from '../support/payroll.ts';
 import { settled } from '../support/settled.ts';
 import { listenerObserving, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Logged } from './start.ts';
@@ -113,6 +113,14 @@ test('the same lines are available as CSV and as newline-delimited JSON', async 
   }
   const { etag } = (await get('/r')).json;
   for (const more of [{}, CSV, NDJSON]) t.equal((await get('/r/lines', more)).headers.etag, `"${etag}"`);
+});
+
+test('a run without lines has an empty page, a CSV header, or an empty text', async (t, { put, get, db }) => {
+  await employ(db, 'emp-3');
+  await put('r', { employee_ids: ['emp-3'] });
+  t.strictSame((await get('/r/lines')).json, { data: [], has_more: false, next_cursor: null });
+  t.match((await get('/r/lines', CSV)).text, /^run_id,[a-z_,]+\r\n$/);
+  t.equal((await get('/r/lines', NDJSON)).text, '');
 });
 
 test('an unavailable type is 406, and files have no pages', async (t, { put, get }) => {

@@ -1,6 +1,9 @@
 import t from 'tap';
 import { checkCensus } from '../../src/census/check.ts';
+import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
+import { slices } from '../../src/formats/bytes.ts';
 import { parts } from '../formats/read.ts';
+import fc from '../support/seeded.ts';
 import { censusOf, contentOf, organization, person } from './parts.ts';
 
 async function read(...all: (string | Uint8Array)[]) {
@@ -12,6 +15,20 @@ async function read(...all: (string | Uint8Array)[]) {
 }
 
 const good = censusOf([person('e-1', { first_name: 'Zoë 😀' }), person('e-2')]);
+
+t.test('a census is read however its bytes are split', async () => {
+  const bytes = Buffer.from(good);
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 12 }), async (cuts) => {
+      const at = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+      const { ids, problems } = await read(
+        ...at.slice(1).map((end, index) => bytes.subarray(at[index], end)),
+      );
+      return problems.length === 0 && ids.join() === 'e-1,e-2';
+    }),
+    { numRuns: 50 },
+  );
+});
 
 t.test('a census is read byte by byte, with a byte order mark, and with the organization last', async (t) => {
   const text = JSON.stringify({ employees: [person('e-1'), person('e-2')], organization }, null, 2);
@@ -130,4 +147,36 @@ t.test('a pay group must be a text', async (t) => {
     const { problems } = await checkCensus(contentOf(censusOf([person('e-1', { pay_group })])));
     t.match(problems, [{ path: 'employees[0].pay_group', rule: 'must be a text of 1 to 255 characters' }]);
   }
+});
+
+t.test('an endless field is rejected in bounded memory', async (t) => {
+  let sent = 0;
+  async function* endless(begin: string): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(begin);
+    for (;;) {
+      sent += 1;
+      yield Buffer.alloc(64 * 1024, 'x');
+    }
+  }
+  for (const begin of ['{"employees":["', '{"organization":"', '{"', '{"employees":[{"a":"']) {
+    sent = 0;
+    const report = await checkCensus({ format: 'json', content: endless(begin) });
+    t.match(report.problems, [{ rule: 'must be at most 1 MiB' }]);
+    t.ok(sent <= 18, `${sent} parts were read`);
+  }
+});
+
+t.test('a census beyond 256 MiB is rejected without reading further', async (t) => {
+  const part = Buffer.alloc(1024 * 1024, ' ');
+  let parts = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (; ; parts += 1) yield part;
+  }
+  let bytes = 0;
+  const read = async () => {
+    for await (const slice of slices(endless(), CENSUS_BYTES_MAX)) bytes += slice.length;
+  };
+  await t.rejects(read(), { code: 'UNREADABLE', message: 'must be at most 256 MiB' });
+  t.equal(bytes, CENSUS_BYTES_MAX);
+  t.equal(parts, 256);
 });

@@ -29,7 +29,7 @@ const ask = (db: Db, clock: SetClock, employerId: string, eventId: string) =>
 const list = (db: Db, clock: SetClock, filter = {}, page = {}) =>
   listSyncs(db, filter, { limit: 10, ...page }, { now: clock(), overdueMs: HOUR_MS });
 
-test('a request opens a sync, and those of one employer share its pending upload', async (t, { db }) => {
+test('a request opens a sync, and requests of one employer share its pending upload', async (t, { db }) => {
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
   await ask(db, clock, 'a', 'event-2');

@@ -5,7 +5,10 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { calendarOf } from '../../src/cli/demo/pay-dates.ts';
+import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
+import type { DeductionView } from '../../src/ledger/deduction-views.ts';
+import { dollars } from '../../src/money.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
@@ -35,6 +38,17 @@ async function exitCodeOf({ child }: Running): Promise<number | null> {
   return code;
 }
 
+/** Returns the API's list as rows of the table. */
+function rowsOf(states: readonly DeductionView[]): string[] {
+  return states
+    .map((state) => {
+      const amounts = [dollars(state.member_contribution), dollars(state.employer_contribution)];
+      const terms = [...amounts, state.period, state.effective_end?.slice(0, 10) ?? '-'];
+      return [state.employee_id, state.line_of_coverage, ...terms].join(' ');
+    })
+    .sort();
+}
+
 t.test('the demo plays every step, its commands work, and Ctrl-C ends it without a trace', async (t) => {
   const scratch = t.testdir();
   const running = start(t, scratch);
@@ -44,7 +58,22 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   const text = stdout();
   const steps = text.match(/^\d\. /gm) ?? [];
   t.equal(steps.join(''), '1. 2. 3. 4. 5. 6. 7. 8. 9. ');
-  t.match(text, `All ${STEPS} steps succeeded`, 'each step compares its own amounts');
+  t.match(text, `All ${STEPS} steps succeeded`);
+  const head =
+    /^Maple Bakery Inc \(maple-bakery\)\nemployee +coverage +employee pays +employer pays +period +ends$/m;
+  t.match(text, head);
+  t.match(text, /^maple-bakery-001 +medical +\$171\.00 +\$\d+\.\d\d +monthly +-$/m);
+  t.match(text, /^harbor-clinic-001 +dental +\$\d+\.\d\d +\$\d+\.\d\d +monthly +\d{4}-\d\d-\d\d$/m);
+
+  // Each step compares the amounts with its own: here is what only the text shows.
+  for (const shown of [
+    /employees pay \$1,193\.27, the employer \$2,609\.91\./,
+    /medical +\$6\.00 \+ +\$0\.00 {2}adjustment\n +Paycheck of /,
+    'Not in the run: maple-bakery-005 (other_frequency).',
+    'Payroll accepts employees-not-scheduled by name',
+    'ok  Every employee of harbor-clinic with a deduction is in a run.',
+  ])
+    t.match(text, shown);
 
   const ours = text.replaceAll(scratch, '');
   const [, api, token = ''] = /^ {2}export API=(\S+) TOKEN=(\S+)$/m.exec(text) ?? [];
@@ -65,6 +94,10 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   for (const [, path] of curls) {
     const answer = await fetch(`${api}${path}`, { headers: { authorization: `Bearer ${token}` } });
     t.equal(answer.status, 200, String(path));
+    if (!path?.startsWith('/v1/deductions?')) continue;
+    const { data } = (await answer.json()) as { data: DeductionView[] };
+    const printed = [...text.matchAll(/^maple-bakery-\d{3} .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
+    t.strictSame(printed.sort(), rowsOf(data), 'the table equals the API response');
   }
   const docs = /In a browser: (\S+)/.exec(text)?.[1] ?? '';
   const authorization = `Basic ${Buffer.from(`anyone:${token}`).toString('base64')}`;
@@ -74,6 +107,12 @@ t.test('the demo plays every step, its commands work, and Ctrl-C ends it without
   t.equal(await exitCodeOf(running), 0);
   t.equal(running.stderr(), '');
   t.strictSame(readdirSync(scratch), []);
+});
+
+t.test("the demo fails with the reason when it can't create its scratch folder", async (t) => {
+  const running = start(t, '/nonexistent', '--once');
+  t.equal(await exitCodeOf(running), 1);
+  t.match(running.stderr(), /cannot create a scratch folder in \/nonexistent \(ENOENT\): set TMPDIR/);
 });
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
@@ -90,4 +129,25 @@ t.test('whenever the demo is played, its calendars cover a year with two runs', 
     t.ok(first.period_end >= `${today.toISOString().slice(0, 8)}01`);
   });
   fc.assert(property, { numRuns: 400 });
+});
+
+t.test('the first difference is named by its path', async (t) => {
+  const value = { a: [{ b: 1 }, { b: 2, c: null }], d: 'x' };
+  t.equal(firstDifference(structuredClone(value), value), null);
+  const cases: [found: unknown, path: string][] = [
+    [{ ...value, d: 'y' }, 'd'],
+    [{ ...value, e: 1 }, 'e'],
+    [{ d: 'x' }, 'a'],
+    [{ ...value, a: [{ b: 1 }] }, 'a[1]'],
+    [{ ...value, a: [{ b: 1 }, { b: 2, c: undefined }] }, 'a[1].c'],
+    [{ ...value, a: { 0: { b: 1 }, 1: { b: 2, c: null } } }, 'a'],
+    [null, 'all of it'],
+  ];
+  for (const [found, path] of cases) t.equal(firstDifference(found, value), path);
+});
+
+t.test('a wait that times out names what was expected and found', async (t) => {
+  const isCompleted = (seen: string[]) => seen.includes('completed');
+  const waiting = waitFor('a sync, completed', () => ['requested'], isCompleted, 1);
+  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
 });

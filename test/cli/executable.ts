@@ -5,7 +5,12 @@ import type { Test } from 'tap';
 import { MAIN } from '../support/sidecar.ts';
 import { assertNoSecret, type Ran, type Variables } from './harness.ts';
 
-type Started = { child: ChildProcess; ended: Promise<Ran & { signal: string | null }> };
+type Started = {
+  child: ChildProcess;
+  /** Resolves when stdout matches; rejects if the process ends first. */
+  shows: (pattern: RegExp) => Promise<RegExpExecArray>;
+  ended: Promise<Ran & { signal: string | null }>;
+};
 
 /** Starts it with these variables and no others, except the path of the compile cache. */
 export function start(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []): Started {
@@ -27,7 +32,16 @@ export function start(t: Test, env: Variables, argv: string[], nodeOptions: stri
     child.kill('SIGKILL');
     await ended;
   });
-  return { child, ended };
+  const shows = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const found = pattern.exec(texts.stdout);
+      if (found !== null) return found;
+      const more = once(child.stdout!, 'data').then(() => false);
+      if (await Promise.race([more, ended.then(() => true)]))
+        throw new Error(`it ended without showing ${pattern}: ${texts.stderr}`);
+    }
+  };
+  return { child, shows, ended };
 }
 
 /** Runs it until it exits. */

@@ -1,11 +1,13 @@
 /** Tables are printed in full, except on a terminal that is too narrow. Ids are never cut. */
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { parse } from 'csv-parse/sync';
 import t, { type Test } from 'tap';
-import { type Column, createOutput, printTable, wrapped } from '../../src/cli/output.ts';
+import { type Column, createOutput, printTable, WIDTH, wrapped } from '../../src/cli/output.ts';
 import { receive } from '../api/deliver.ts';
-import { employ } from '../support/payroll.ts';
-import { here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
+import { EMPLOYER, employ } from '../support/payroll.ts';
+import fc from '../support/seeded.ts';
+import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 
 type Terminal = { columns?: number; isTTY?: boolean; env?: Record<string, string>; wide?: boolean };
@@ -92,6 +94,29 @@ t.test('a quoted command is never broken', async (t) => {
   ]);
 });
 
+t.test('a table is wider than the terminal only by columns that are always shown', async (t) => {
+  const fit = fc.constantFrom(undefined, 1, 2, 3, 'cut' as const);
+  const column = fc.record({ fit, width: fc.nat(120) });
+  const property = fc.asyncProperty(fc.array(column, { minLength: 1, maxLength: 12 }), async (given) => {
+    const columns = given.map(
+      ({ width, fit }, index): Column<null> =>
+        fit === undefined
+          ? [`h${index}`, () => 'v'.repeat(width)]
+          : [`h${index}`, () => 'v'.repeat(width), fit],
+    );
+    const { lines } = await printed(columns, [null]);
+    const least = given.map(({ width, fit }, index) =>
+      typeof fit === 'number'
+        ? 0
+        : 2 + Math.max(`h${index}`.length, fit === 'cut' ? Math.min(width, 16) : width),
+    );
+    const most = Math.max(WIDTH, least.reduce((sum, width) => sum + width, 0) - 2);
+    return lines.every((line) => line.length <= most);
+  });
+  await fc.assert(property);
+  t.pass();
+});
+
 const LONG = `long-${'x'.repeat(90)}`;
 
 t.test('no table of the commands cuts an id on a terminal', async (t) => {
@@ -106,13 +131,23 @@ t.test('no table of the commands cuts an id on a terminal', async (t) => {
   await deduct('evt-bad', { id: 'ded-bad', member_contribution: 5, employee_id: LONG });
   const changes = `employee_id,termination_date\n${LONG},2026-12-31\n`;
   const reported = await succeed('change', 'termination', file('leavers.csv', changes), '--json');
+  const policy = { effective_from: '2026-01-01', scheme: 'first-checks', arrears: 'include' };
+  const line_of_coverage = 'voluntary_short_term_disability';
+  const codes = [{ line_of_coverage, side: 'employee', code: 'x'.repeat(60) }];
+  const ofEmployer = ['--employer', EMPLOYER];
+  await succeed('policy', 'put', file('policy.json', JSON.stringify(policy)), ...ofEmployer);
+  await succeed('codes', 'put', file('codes.json', JSON.stringify({ codes })), ...ofEmployer);
+  await succeed('token', 'create', '--name', 'n'.repeat(64), '--scope', 'ledger:read', 'runs:read');
   await run('create', LONG, ...optionsOn('2026-07-31'));
   await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   const audited = file('audit.csv', `employee_id,line_of_coverage,member_amount\n${LONG},dental,1.00\n`);
+  await succeed('census', 'sync', ...ofEmployer);
 
   const tables = [
-    ...['events list', 'deductions list', `deductions versions ${LONG}`, 'change list'],
-    ...['run list', 'run show r1', `run audit r1 ${audited}`],
+    ...['events list', 'deductions list', `deductions versions ${LONG}`, 'change list', 'token list'],
+    ...['run list', 'run show r1', `run audit r1 ${audited}`, 'retention --dry-run', 'keys rotate'],
+    ...['schedule', 'policy', 'codes', 'census'].map((noun) => `${noun} show ${ofEmployer.join(' ')}`),
+    'simulate --scenario list',
   ].map((command) => command.split(' '));
   t.equal(jsonOf(reported).accepted, 1);
   for (const argv of tables) {
@@ -154,18 +189,33 @@ t.test('arguments are quoted without their control characters', async (t) => {
     ['events', HOSTILE],
     ['events', 'list', `--${HOSTILE}`],
     ['events', 'list', '--limit', HOSTILE],
+    ['events', 'list', '--state', HOSTILE],
     ['events', 'show', HOSTILE],
+    ['events', 'dismiss', HOSTILE, '--reason', HOSTILE, '--yes'],
+    ['run', 'show', HOSTILE],
     ['run', 'taken', 'r', `${ONE_LINE}.csv`],
+    ['change', 'show', HOSTILE],
+    ['deductions', 'versions', HOSTILE],
     ['census', 'validate', `${ONE_LINE}.json`],
     ['census', 'stage', `${ONE_LINE}.csv`, '--employer', HOSTILE],
+    ['token', 'revoke', HOSTILE, '--yes'],
     ['replay', HOSTILE],
     ['restore', HOSTILE],
+    ['simulate', '--fault', HOSTILE],
     ['copy', '--from', `sqlite:${HOSTILE}`, '--to', 'postgres://127.0.0.1:9/x'],
+    ['migrate', HOSTILE],
   ]) {
     const ran = await harmless(t, env, argv);
     t.not(ran.code, 0);
     t.match(ran.stderr, '\\u001b[2J\\u009b2J\\u007f', `${argv.join(' ')}: it is shown escaped`);
   }
+});
+
+t.test('the stack of an error is printed without control characters', async (t) => {
+  const debug = { ...environment(t), LOG_LEVEL: 'debug' };
+  const ran = await here(t, debug, ['census', 'validate', `${ONE_LINE}.json`], { isTTY: true });
+  t.match(ran.stderr, /\n\s+at /);
+  t.notMatch(ran.stderr, /[^\P{Cc}\n]/u);
 });
 
 t.test('stored text is shown escaped, and JSON keeps its exact value', async (t) => {
@@ -175,5 +225,24 @@ t.test('stored text is shown escaped, and JSON keeps its exact value', async (t)
   for (const isTTY of [true, false]) {
     const ran = await harmless(t, env, ['events', 'show', 'msg_evil', '--json'], isTTY);
     t.equal(jsonOf(ran).body, ONE_LINE);
+  }
+});
+
+t.test('programs receive exact CSV and JSON, terminals no control characters', async (t) => {
+  const { run, deduct, env, db } = await payrollStage(t);
+  // A payroll line shows the employee's id as the service wrote it.
+  const employee = 'emp\u007f\u009b2J\u202e-1';
+  await employ(db, employee);
+  await deduct('evt-3', { id: 'ded-3', employee_id: employee });
+  t.equal((await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', employee)).code, 0);
+  const lines = ['run', 'lines', 'r1'];
+  const csv = await here(t, env, [...lines, '--csv']);
+  const [{ employee_id } = {}] = parse(csv.stdout, { columns: true }) as Record<string, string>[];
+  t.equal(employee_id, employee);
+  t.match((await harmless(t, env, [...lines, '--csv'])).stdout, /^r1,.*,emp\\u007f\\u009b2J\\u202e-1,/m);
+  for (const isTTY of [true, false]) {
+    const ran = await harmless(t, env, [...lines, '--json'], isTTY);
+    t.equal(jsonOf(ran).employee_id, employee);
+    t.match((await harmless(t, env, lines, isTTY)).stdout, 'emp\\u007f\\u009b2J\\u202e-1');
   }
 });

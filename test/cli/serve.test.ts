@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { signEvent } from '../../src/simulator/sign.ts';
 import { eventually } from '../support/eventually.ts';
 import { lastingPort } from '../support/settings.ts';
-import { serve } from '../support/sidecar.ts';
-import { execute } from './executable.ts';
-import { assertNoSecret, environment, FIXTURES, here, jsonOf, type Variables } from './harness.ts';
+import { execute, start } from './executable.ts';
+import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
 
 /** Uses its own ports and an unreachable service on another machine. */
 function served(t: Parameters<typeof here>[0]): Variables {
@@ -20,25 +20,61 @@ function served(t: Parameters<typeof here>[0]): Variables {
   return { ...environment(t), ...own, BENEFITS_BASE_URL: 'http://192.0.2.1/api' };
 }
 
+/** Returns the port in a log line. */
+const RECEIVING = /"address":"http:\/\/127\.0\.0\.1:(\d+)".*"receiving webhooks"/;
+const READY = /"private listener ready"/;
+
 t.test('serve runs until SIGTERM while commands work, and then exits with 0', async (t) => {
   const env = served(t);
-  const { receiver, port, output, end } = await serve(t, env);
-  t.equal((await fetch(`${receiver}/readyz`)).status, 200);
+  const serving = start(t, env, ['serve']);
+  const [, port] = await serving.shows(RECEIVING);
+  await serving.shows(READY);
+  t.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
 
-  const replayed = await here(t, { ...env, RECEIVER_PORT: String(port) }, ['replay', FIXTURES]);
+  const replayed = await here(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
   t.equal(replayed.code, 0);
   const token = await here(t, env, ['token', 'create', '--name', 'second', '--scope', 'all']);
   t.equal(token.code, 0);
   const reprocessed = await here(t, env, ['events', 'reprocess', '--state', 'applied', '--json']);
   t.equal(reprocessed.code, 0);
-  const listed = await here(t, env, ['deductions', 'list', '--json']);
+  const listed = await execute(t, env, ['deductions', 'list', '--json']);
   t.equal(jsonOf(listed).data.length > 0, true);
 
-  t.equal(await end('SIGTERM'), 0);
-  assertNoSecret(t, output());
-  t.match(output(), /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
-  t.match(output(), /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/, 'plain http in sandbox');
+  const second = await execute(t, env, ['serve']);
+  t.match(second, { code: 1, stderr: /^benefits-sidecar: another process already serves .*\n$/ });
+
+  serving.child.kill('SIGTERM');
+  const ended = await serving.ended;
+  t.match(ended, { code: 0, signal: null, stderr: '' });
+  t.match(ended.stdout, /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
+  t.match(ended.stdout, /"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/, 'plain http in sandbox');
   t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is intact');
+});
+
+t.test('SIGINT ends serve with 0 after requests in flight are stored and acknowledged', async (t) => {
+  const env = served(t);
+  const serving = start(t, env, ['serve']);
+  const [, port] = await serving.shows(RECEIVING);
+  await serving.shows(READY);
+
+  const body = '{"id":"evt_1","event_type":"of.no.interest","data":{}}';
+  const delivery = request(`http://127.0.0.1:${port}/webhooks`, {
+    method: 'POST',
+    headers: {
+      ...signEvent(WEBHOOK_SECRET, 'msg_in_flight', new Date(), body),
+      'content-length': body.length,
+      expect: '100-continue',
+    },
+  });
+  delivery.flushHeaders();
+  await once(delivery, 'continue');
+  serving.child.kill('SIGINT');
+  await serving.shows(/"stopping"/);
+  delivery.end(body);
+  const [answer] = (await once(delivery, 'response')) as [IncomingMessage];
+  t.equal(answer.statusCode, 204);
+  t.match(await serving.ended, { code: 0, signal: null });
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ id: 'msg_in_flight' }]);
 });
 
 t.test('a port in use prevents the start with one line', async (t) => {
@@ -94,7 +130,7 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const shell = (script: string) =>
     spawn('bash', ['-eu', '-c', script], { cwd: ROOT, env: { PATH, HOME, NODE_COMPILE_CACHE } });
-  const [simulate = '', serveLine = '', ...rest] = blocks.map(({ language, script }) =>
+  const [simulate = '', serve = '', ...rest] = blocks.map(({ language, script }) =>
     language === 'sh' ? adapted(script) : script,
   );
 
@@ -118,7 +154,7 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
     await eventually(String(isUp), () => isUp.test(output), true);
   };
   await start(simulate, /Waiting for/);
-  await start(serveLine, /private listener ready/);
+  await start(serve, /private listener ready/);
 
   const run = async (script: string) => {
     const child = shell(script);
@@ -138,7 +174,4 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   const shown = rest.filter((_, index) => blocks[index + 2]?.language === 'text');
   t.equal(shown.length, 3);
   for (const lines of shown) t.ok(output.includes(lines.trimEnd()), lines);
-  const serving = running[1] as ChildProcess;
-  serving.kill('SIGINT');
-  t.equal((await once(serving, 'exit'))[0], 0, 'Ctrl-C ends it');
 });

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { census } from '../../src/contract/census.ts';
+import { createVerify } from '../../src/inbox/signature.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import { SECRET, startReceiver } from '../inbox/deliver.ts';
 import { receive } from '../simulator/receiver.ts';
-import { API_KEY, commandsWith, environment, FIXTURES, here, jsonOf } from './harness.ts';
+import { API_KEY, commandsWith, environment, FIXTURES, here, jsonOf, WEBHOOK_SECRET } from './harness.ts';
 
 /** Runs the command, calls `act` once when stdout matches, and stops when `act` is done. */
 async function simulateUntil(
@@ -60,6 +61,26 @@ t.test('the simulator prints the settings, requests each census and enrolls its 
   }
 });
 
+t.test('secrets from the environment are used and not printed', async (t) => {
+  const { url } = await receive(t);
+  const argv = ['--webhook-url', url];
+  const ran = await simulateUntil(t, environment(t), argv, /Requesting the census/, async (printed) => {
+    const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+    const address = `${baseUrlOf(printed)}/employee-changes/termination`;
+    t.equal((await fetch(address, { method: 'POST', headers, body: '{}' })).status, 422);
+  });
+  t.match(ran.stdout, /BENEFITS_API_KEY and WEBHOOK_SECRETS: as in this environment/);
+  t.match(ran.stdout, /Termination: rejected, because it violates the contract \(422\)\n/);
+  t.notMatch(ran.stdout, WEBHOOK_SECRET);
+});
+
+t.test('the simulator waits for a listener until Ctrl-C', async (t) => {
+  const argv = ['--webhook-url', 'http://127.0.0.1:9/webhooks'];
+  const ran = await simulateUntil(t, {}, argv, /Waiting for a sidecar at/);
+  t.equal(ran.code, 0);
+  t.notMatch(ran.stdout, /Requesting the census/);
+});
+
 t.test('the simulator lists its scenarios and rejects an unknown one', async (t) => {
   const listed = await here(t, {}, ['simulate', '--scenario', 'list']);
   t.equal(listed.code, 0);
@@ -67,6 +88,8 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
   const { cli } = commandsWith(t, {});
   const unknown = { code: 2, stderr: /--scenario must be list or one of quiet-day, / };
   t.match(await cli('simulate --scenario doomsday'), unknown);
+  const both = await cli('simulate --scenario ties --fault hang');
+  t.match(both, { code: 2, stderr: /either --fault or --scenario/ });
 });
 
 t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
@@ -81,18 +104,20 @@ t.test('the simulator plays a scenario for a listener and prints where to look',
   t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
 });
 
-t.test('the simulator injects the faults in --fault', async (t) => {
+t.test('the simulator injects the faults in --fault and rejects an unknown one', async (t) => {
   const { url } = await receive(t);
   const argv = ['--webhook-url', url, '--fault', 'error=503:1', '--fault', 'forbidden@acme'];
-  const ran = await simulateUntil(t, environment(t), argv, /Requesting the census/, async (printed) => {
-    const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+  const ran = await simulateUntil(t, {}, argv, /Requesting the census/, async (printed) => {
+    const authorization = `Bearer ${/BENEFITS_API_KEY=(\S+)/.exec(printed)?.[1]}`;
+    const headers = { authorization, 'content-type': 'application/json' };
     const address = `${baseUrlOf(printed)}/employee-changes/termination`;
     const post = async (body: object) =>
       (await fetch(address, { method: 'POST', headers, body: JSON.stringify(body) })).status;
     t.same([await post({}), await post({ employer_id: 'acme' }), await post({})], [503, 403, 422]);
   });
   t.match(ran.stdout, /Termination: response 503 \(injected fault error\)/);
-  t.match(ran.stdout, /BENEFITS_API_KEY and WEBHOOK_SECRETS: as in this environment/);
+  const stderr = /'--fault <fault>'.*latency needs a value, such as latency=200ms\./;
+  t.match(await here(t, {}, ['simulate', '--fault', 'latency']), { code: 2, stderr });
 });
 
 t.test('fixtures are signed with the first secret and posted in order of file names', async (t) => {
@@ -108,6 +133,17 @@ t.test('fixtures are signed with the first secret and posted in order of file na
   t.equal(accepted.length, 16);
 });
 
+t.test('a replay takes several paths, posts concurrently, and shows progress on a terminal', async (t) => {
+  const { port, accepted } = await startReceiver(t, { verify: createVerify([SECRET], () => new Date()) });
+  const env = { WEBHOOK_SECRETS: SECRET };
+  const paths = ['01-sync-request', '03-medical-new'].map((name) => join(FIXTURES, `events/${name}.json`));
+  const to = ['--url', `http://127.0.0.1:${port}/webhooks`, '--concurrency', '8'];
+  const ran = await here(t, env, ['replay', FIXTURES, ...paths, ...to, '--json'], { isTTY: true });
+  t.match(jsonOf(ran), { events: 18, delivered: 18, refused: {} });
+  t.match(ran.stderr, /#+.*18\/18/);
+  t.equal(accepted.length, 18);
+});
+
 t.test('rejected events are counted by status with advice, and the exit code is 1', async (t) => {
   const { port } = await startReceiver(t);
   const env = { ...environment(t), RECEIVER_PORT: String(port) };
@@ -117,4 +153,25 @@ t.test('rejected events are counted by status with advice, and the exit code is 
   t.match(ran.stderr, /Compare WEBHOOK_SECRETS/);
   const one = join(FIXTURES, 'events/01-sync-request.json');
   t.same(jsonOf(await here(t, env, ['replay', one, '--json'])).refused, { 401: 1 });
+});
+
+t.test('without a receiver the replay explains how to start one', async (t) => {
+  const { url } = await receive(t);
+  const nobody = new URL(url);
+  nobody.port = '9';
+  const one = join(FIXTURES, 'events/01-sync-request.json');
+  const ran = await here(t, { WEBHOOK_SECRETS: SECRET }, ['replay', one, '--url', nobody.href]);
+  t.match(ran, { code: 1, stdout: /0 of 1 event delivered/, stderr: /Nothing listens at the URL\. Start/ });
+});
+
+t.test('Ctrl-C stops the replay, which reports how many events were not posted', async (t) => {
+  const stopping = new AbortController();
+  const { url } = await receive(t, (nth) => {
+    if (nth === 2) stopping.abort();
+    return { status: 204 };
+  });
+  const options = { signal: stopping.signal };
+  const ran = await here(t, { WEBHOOK_SECRETS: SECRET }, ['replay', FIXTURES, '--url', url], options);
+  t.equal(ran.code, 1);
+  t.match(ran.stderr, /Stopped: 13 events not sent/);
 });

@@ -79,6 +79,18 @@ test('removed, truncated and moved rows are reported', async (t, { env }) => {
   t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
 });
 
+test('the employer of an applied completion is compared with the recorded one', async (t, { env }) => {
+  const by = await altering(t, env.DATABASE_URL as string);
+  const row = await by.row('inbox', "event_type = 'employee-census.sync-complete'");
+  const to = Buffer.from(String(row.body).replace('maple-bakery', 'oak-bakery'));
+  const change = { table: 'inbox', row, column: 'body', to };
+  t.ok(await by.alter(change));
+  const findings = async () => jsonOf(await here(t, env, ['verify', '--json'])).differences.by_field;
+  t.strictSame(await findings(), { 'census_completions.employer_id': 1 });
+  await by.undo(change);
+  t.strictSame(await findings(), {});
+});
+
 onSqlite('a reference to a missing row is reported by table and row', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
@@ -89,4 +101,22 @@ onSqlite('a reference to a missing row is reported by table and row', async (t) 
   t.match(ran, { code: 1 });
   t.match(ran.stdout, /^census_syncs row \d+: request_id: refers to a row of outbox that does not exist$/m);
   t.match(ran.stdout, /^integrity_check +fail: census_syncs: request_id refers to a\s+row\s+of\s+outbox/m);
+});
+
+test('an open run with an impossible body is reported', async (t, { env }) => {
+  const by = await altering(t, env.DATABASE_URL as string);
+  const row = await by.row('payroll_runs', "run_id = '2026-07-17'");
+  const body = String(row.body);
+  for (const [from, to] of [
+    ['"applies_on"', '"applaes_on"'],
+    ['"scheme":null', '"scheme":"yearly"'],
+    ['"employee_ids":null', '"employee_hds":null'],
+  ] as const) {
+    const change = { table: 'payroll_runs', row, column: 'body', to: body.replace(from, to) };
+    t.ok(await by.alter(change), `${to} instead of ${from}`);
+    const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
+    t.strictSame(differences.by_field, { 'payroll_runs.body': 1 });
+    await by.undo(change);
+  }
+  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'after it is restored');
 });

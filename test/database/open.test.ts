@@ -126,7 +126,7 @@ const LOCK_WAIT_MS = 3_000;
 /** The event loop turns about 300 times during the wait, and hardly at all if the wait blocks it. */
 const TURNS_MIN = 10;
 
-test('while another process holds the write lock, reads go on and writers give up after 3 s', async (t, {
+test('while another process holds the write lock, reads continue and writes fail after 3 s', async (t, {
   db,
   url,
 }) => {

@@ -6,6 +6,7 @@ import { BODY_LIMIT_BYTES } from '../../src/inbox/receiver.ts';
 import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { cpuTime } from '../support/cpu-time.ts';
+import fc from '../support/seeded.ts';
 import { post, SECRET, type Started, secretOf, startReceiver } from './deliver.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
@@ -232,4 +233,69 @@ t.test('if forged headers come with signed ones, the signed id is used', async (
     t.equal((await post(port, { ...renamed(good), ...forgery }, BODY)).status, 204, `svix-* ${name}`);
     t.equal(accepted.pop()?.eventId, ID, `svix-* ${name}`);
   }
+});
+
+/** Verifies by the provider's documentation, without its library. */
+function hasValidHmac(headers: Record<string, string>, body: string): boolean {
+  const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64');
+  const content = `${headers['svix-id']}.${Number(headers['svix-timestamp'])}.${body}`;
+  const digest = createHmac('sha256', key).update(content).digest('base64');
+  return (headers['svix-signature'] ?? '').split(' ').includes(`v1,${digest}`);
+}
+
+t.test('a signature is accepted if and only if an independent HMAC matches', async (t) => {
+  const verify = frozenVerify(t);
+  let passed = 0;
+  const agrees = (headers: Record<string, string>, body: string): void => {
+    const expected = hasValidHmac(headers, body);
+    const verdict = verify(headers, Buffer.from(body));
+    if (expected) passed += 1;
+    t.strictSame(verdict, expected ? { eventId: headers['svix-id'] } : { refused: 'signature' }, {
+      headers,
+      body,
+    });
+  };
+  const anyCase = fc.record({
+    // Header values are bytes, one per character.
+    id: fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 40 }),
+    body: fc.oneof(fc.string({ unit: 'grapheme' }), fc.json(), fc.constant(''), fc.constant('\ufeff{}')),
+    timestamp: fc.constantFrom(String(SECONDS), `0${SECONDS}`, `00${SECONDS}`),
+    signatures: fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant('right') },
+        fc.constantFrom(
+          'v1',
+          'v1,',
+          'v1,,',
+          ',',
+          '',
+          'v1a,right',
+          'V1,right',
+          'v2,right',
+          'v1,right,more',
+          'v1, right',
+        ),
+        fc.constantFrom('v1,right=', 'v1,=right', 'v1,RIGHT'),
+        fc.string({ unit: 'binary-ascii' }),
+      ),
+      { minLength: 1, maxLength: 4 },
+    ),
+    secret: fc.constantFrom(SECRET, SECRET, secretOf('z')),
+  });
+  fc.assert(
+    fc.property(anyCase, ({ id, body, timestamp, signatures, secret }) => {
+      const right = new Webhook(secret).sign(id, NOW, body).slice('v1,'.length);
+      const signature = signatures
+        .map((text) =>
+          text === 'right'
+            ? `v1,${right}`
+            : text.replace('right', right).replace('RIGHT', right.toLowerCase()),
+        )
+        .join(' ');
+      if (signature === '') return;
+      agrees({ 'svix-id': id, 'svix-timestamp': timestamp, 'svix-signature': signature }, body);
+    }),
+    { numRuns: 1_000, seed: 20_261_122 },
+  );
+  t.ok(passed > 200, `${passed} of them were accepted`);
 });

@@ -8,6 +8,7 @@ import {
   type Limit,
   limitAfter,
   PAUSE_MAX_MS,
+  PAUSE_MIN_MS,
   reducedToOne,
 } from '../../src/outbox/concurrency-limiter.ts';
 import {
@@ -23,6 +24,7 @@ import {
   type Verdict,
 } from '../../src/outbox/retry.ts';
 import type { Ended } from '../../src/outbox/sender.ts';
+import fc from '../support/seeded.ts';
 
 const responded = (status: number, content: BodyKind = 'empty'): AttemptOutcome => ({
   ...{ responded: true, status, content, retryAfterMs: null, response: Buffer.alloc(0) },
@@ -59,6 +61,22 @@ t.test('the backoff grows from one second to fifteen minutes, with full jitter',
   t.strictSame(waits, [2_000, 4_000, 8_000, 16_000, 512_000, 900_000, 900_000, 900_000]);
   const jitter = [backoffMs(50, () => 0), backoffMs(10, () => 0.5)];
   t.strictSame(jitter, [RETRY_MIN_MS, (RETRY_MIN_MS + RETRY_MAX_MS) / 2]);
+});
+
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+t.test('the backoff is always within its bounds', async () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1e9 }),
+      random,
+      fc.option(fc.integer({ min: 0, max: 1e12 })),
+      (attempt, random, retryAfter) => {
+        const ms = backoffMs(attempt, () => random, retryAfter);
+        return Number.isInteger(ms) && ms >= RETRY_MIN_MS && ms <= RETRY_AFTER_MAX_MS;
+      },
+    ),
+  );
 });
 
 t.test('a Retry-After is honored if it is later than the backoff, up to an hour', async (t) => {
@@ -115,6 +133,21 @@ t.test('half of a pause is random, so that several senders do not send together'
   const failed = { allowed: 1, failed: 1_000, pausedUntil: null };
   const pauses = [0, 0.5].map((random) => after(failed, 'retry', 0, random).pausedUntil);
   t.strictSame(pauses, [PAUSE_MAX_MS / 2, PAUSE_MAX_MS * 0.75]);
+});
+
+t.test('the limit stays between one and the maximum, and no pause exceeds 60 s', async () => {
+  const signs = fc.array(fc.constantFrom<Ended>('delivered', 'retry'), { maxLength: 100 });
+  fc.assert(
+    fc.property(signs, random, (all, random) => {
+      let limit = fullLimit(MOST);
+      for (const sign of all) {
+        limit = after(limit, sign, 0, random);
+        const pause = limit.pausedUntil ?? PAUSE_MIN_MS;
+        if (limit.allowed < 1 || limit.allowed > MOST || pause < PAUSE_MIN_MS / 2 || pause > PAUSE_MAX_MS)
+          throw new Error(JSON.stringify(limit));
+      }
+    }),
+  );
 });
 
 t.test('an attempt counts against the limit for 30 s', async (t) => {

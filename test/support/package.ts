@@ -84,5 +84,5 @@ export function node(folder: string, args: readonly string[], variables: Variabl
     });
   }
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
-  return { ended, said: () => said };
+  return { ended, said: () => said, end: (signal: NodeJS.Signals) => void child.kill(signal) };
 }

@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts';
 import { eventOf } from './load.ts';
 import type { PostgresServer } from './postgres.ts';
 import type { Instance } from './stage.ts';
-import type { Three } from './three.ts';
+import { nothingPending, type Three } from './three.ts';
 import type { Cut } from './wire.ts';
 
 /** While the database is down, each of storing, applying and sending reports it once a second at most. */
@@ -23,13 +23,14 @@ export async function restartRound(
   t: Test,
   three: Three,
   server: PostgresServer,
+  how: 'stop' | 'crash',
   series: string,
 ): Promise<void> {
   const { stage, all } = three;
   const pids = pidsOf(all);
   const loads = three.load(series);
   await Promise.all(loads.map((load) => load.reached(100)));
-  await server.stop();
+  await server[how]();
   await Promise.all(loads.map(({ ended }) => ended));
   for (const load of loads) t.strictSame([...load.refusals.keys()], [503], 'rejected with 503 only');
 
@@ -89,5 +90,30 @@ export async function cutRound(t: Test, three: Three, how: Cut, series: string, 
   if (how === 'after') t.ok(stored.length > 0, `${stored.length} were stored and not acknowledged`);
   else t.equal(stored.length, 0, 'rejected events are not stored');
   await three.settle(loads, third);
+  t.strictSame(await three.judge(), []);
+}
+
+/** Kills one sidecar under load. The others continue and apply the events that it stored. */
+export async function killRound(t: Test, three: Three, victim: Instance, series: string) {
+  const others = three.all.filter((one) => one !== victim);
+  const loads = three.load(series);
+  await Promise.all(loads.map((load) => load.reached(100)));
+  t.equal(await victim.sidecar.end('SIGKILL'), 'SIGKILL');
+  const killed = performance.now();
+  const counts = loads.map(({ acknowledged }) => acknowledged.size);
+  await Promise.all(
+    others.map((one) => {
+      const index = three.all.indexOf(one);
+      return (loads[index] as (typeof loads)[number]).reached((counts[index] as number) + 100);
+    }),
+  );
+  await Promise.all(loads.map((load) => load.stop()));
+  await nothingPending(three.db);
+  t.comment(`all events applied ${Math.round(performance.now() - killed)} ms after the kill`);
+  for (const one of others) {
+    const { refusals } = loads[three.all.indexOf(one)] as (typeof loads)[number];
+    t.strictSame([...refusals], [], 'the others rejected nothing');
+  }
+  await three.settle(loads, others[0] as Instance);
   t.strictSame(await three.judge(), []);
 }

@@ -26,6 +26,8 @@ export type Databases = {
 export type PostgresServer = Databases & {
   /** Ends every connection immediately and stops, like a fast shutdown. */
   stop(): Promise<void>;
+  /** Ends immediately, as in a crash. The next start recovers from its log. */
+  crash(): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;
 };
@@ -68,6 +70,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     ...databasesAt(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`),
     start,
     stop: () => end('SIGINT'),
+    crash: () => end('SIGQUIT'),
     async remove() {
       // Files about to be removed need no sync, which takes seconds on a busy disk.
       await end('SIGQUIT');

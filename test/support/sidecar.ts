@@ -39,9 +39,14 @@ type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
   readonly serving: Promise<Sidecar>;
 };
 
+export type StartOptions = {
+  /** A module that is loaded before the executable, in each of its threads. */
+  preload?: string;
+};
+
 /** Starts `serve` and waits until it serves. */
-export function serve(t: Test, variables: Variables): Promise<Sidecar> {
-  return start(t, variables).serving;
+export function serve(t: Test, variables: Variables, options: StartOptions = {}): Promise<Sidecar> {
+  return start(t, variables, options).serving;
 }
 
 /** Running processes. A test process that is ended early kills them. */
@@ -51,9 +56,10 @@ process.on('exit', () => {
 });
 
 /** Starts `serve`. It inherits only PATH from this process's environment. */
-export function start(t: Test, variables: Variables): Started {
+export function start(t: Test, variables: Variables, { preload }: StartOptions = {}): Started {
   const [command = '', ...before] = AS_USERS_START_IT;
-  const rest = [...before, MAIN, 'serve'];
+  const preloading = preload === undefined ? [] : ['--import', preload];
+  const rest = [...before, ...preloading, MAIN, 'serve'];
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const env = { PATH, NODE_COMPILE_CACHE, ...variables };
   const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });

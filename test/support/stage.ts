@@ -9,7 +9,7 @@ import { newDatabaseUrl } from './engine.ts';
 import { eventually } from './eventually.ts';
 import { deliver, type Event, type Load, type LoadOptions, startLoad } from './load.ts';
 import { type Keys, lastingPort, makeKeys, type Variables, variablesFor } from './settings.ts';
-import { type Sidecar, serve } from './sidecar.ts';
+import { type Sidecar, type StartOptions, serve } from './sidecar.ts';
 
 /** One sidecar, across its restarts. */
 export type Instance = {
@@ -19,7 +19,7 @@ export type Instance = {
   readonly api: Api;
   readonly sidecar: Sidecar;
   /** Starts the executable (again) on the same ports and database. */
-  start(): Promise<Sidecar>;
+  start(options?: StartOptions): Promise<Sidecar>;
   /** Resolves when the simulator has no work in flight and the database has no pending event. */
   settled(): Promise<void>;
   /** Starts delivering events to it. */
@@ -103,8 +103,8 @@ function instanceOf(t: Test, simulator: Simulator, keys: Keys, variables: Variab
     get sidecar() {
       return current();
     },
-    async start() {
-      sidecar = await serve(t, variables);
+    async start(how) {
+      sidecar = await serve(t, variables, how);
       return sidecar;
     },
     async settled() {

@@ -28,13 +28,18 @@ export type Three = {
   judge(): Promise<string[]>;
 };
 
+/** Returns the name of the database sessions of the nth sidecar, from 0. */
+export function nameOf(index: number): string {
+  return `sidecar-${index}`;
+}
+
 /** Creates them. The test starts them. */
 export async function setThree(t: Test, options: StageOptions = {}): Promise<Three> {
   const stage = await setStage(t, { ...options, start: false });
   const { databaseUrl } = stage;
   const wire = await startWire(t, databaseUrl);
   const named = (url: string, index: number) => ({
-    DATABASE_URL: `${url}?application_name=sidecar-${index}`,
+    DATABASE_URL: `${url}?application_name=${nameOf(index)}`,
   });
   Object.assign(stage.variables, named(databaseUrl, 0));
   const second = await stage.another(named(databaseUrl, 1));

@@ -98,7 +98,7 @@ export class RecordedWorld implements World {
   readonly openings: ModelOpening[] = [];
   readonly itemDecisions: ModelItemDecision[] = [];
   readonly schedules: number;
-  /** The date of what happens. */
+  /** The day of the next event. */
   today: string;
   readonly #db: Db;
   readonly #messages: Message[] = [];

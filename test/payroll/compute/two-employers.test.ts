@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
+import { EMPLOYED_TWICE } from '../../../src/ledger/checks.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
-import { readinessOfRun } from '../../../src/readiness/run-report.ts';
+import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
+import { SYSTEM } from '../../../src/security/audit.ts';
 import { scratch } from '../../database/scratch.ts';
 import { acting } from '../../support/audit.ts';
 import { onSqlite } from '../../support/engine.ts';
@@ -151,6 +153,43 @@ test('an assigned deduction stays after the job there ends, and readiness names 
   await assign(db, 'acme', '2026-01-21');
   t.strictSame(await unassigned(db, 2), []);
   t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
+});
+
+test('two elections of one line of coverage overlap only at one employer', async (t, db) => {
+  await send(db, election('2025-12-01', {}, 'b'));
+  await assign(db, 'acme', '2026-01-01');
+  await assign(db, OTHER, '2026-01-01', 'b');
+  for (const employer_id of ['acme', OTHER]) {
+    const [line, another] = await lines(db, body(2, { employer_id }));
+    t.match([line?.flags, another], [[], undefined]);
+  }
+  await assign(db, 'acme', '2026-01-01', 'b');
+  t.match(await lines(db, body(2)), [{ flags: ['overlap'] }, { flags: ['overlap'] }]);
+});
+
+test('an accepted finding is remembered until the employee has another unassigned deduction', async (t, db) => {
+  const { id: CHECK } = EMPLOYED_TWICE;
+  const found = async (index: number) => {
+    const { checks } = await readinessOfRun(db, run(index), null, QUESTION);
+    return checks.find(({ id }) => id === CHECK);
+  };
+  await put(db, 'r1', body(1));
+  const { etag, acceptable } = await readinessOfRun(db, run(1), 'r1', QUESTION);
+  const accept = {
+    checks: acceptable.filter(({ result }) => result === 'fail').map(({ checkId }) => checkId),
+    reason: 'asked the employee',
+  };
+  const finalizing = {
+    ifMatch: etag,
+    accept,
+    actor: SYSTEM,
+    sharedNow: async () => new Date(LATELY),
+    question: QUESTION,
+  };
+  t.match(await finalizeChecked(db, 'r1', finalizing), { outcome: 'finalized' });
+  t.match(await found(2), { result: 'accepted' });
+  await send(db, election('2026-01-02', { line_of_coverage: 'dental' }, 'b'));
+  t.match(await found(2), { result: 'fail', examples: ['e: deduction b'] });
 });
 
 test('a run is not made final if a deduction was assigned while it was computed', async (t, db) => {

@@ -89,12 +89,18 @@ onEitherEngine('pay dates increase, periods end after they start, and do not ove
 
 onEitherEngine('a schedule covers its year and has no date outside it', async (t) => {
   const at = 'schedules[0].pay_dates';
+  t.strictSame(wrongSchedules(schedule({ pay_dates: BIWEEKLY.slice(0, 13) })), [
+    `${at}: must cover 2026: 25 to 27 biweekly pay dates, not 13`,
+  ]);
   const gap = BIWEEKLY.filter(({ pay_date }) => pay_date !== '2026-05-08');
   t.strictSame(wrongSchedules(schedule({ pay_dates: gap })), [
     `${at}: must cover 2026: there is no biweekly pay date between 2026-04-24 and 2026-05-22`,
   ]);
   t.strictSame(wrongSchedules(schedule({ pay_dates: [...BIWEEKLY, dateOf('2027-01-01')] })), [
     `${at}[26].pay_date: must be in 2026`,
+  ]);
+  t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'weekly' }), [
+    `${at}: must cover 2026: 51 to 53 weekly pay dates, not 26`,
   ]);
 });
 
@@ -142,6 +148,21 @@ onEitherEngine('a code must be printable and not a formula', async (t) => {
       return isTaken(code) === (isPrintable && isCell);
     }),
   );
+});
+
+test('schedules and codes are returned as set and replaced as a whole', async (t, { db }) => {
+  t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
+  const codes = [
+    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'H', treatment: 'memo' },
+  ] as const;
+  await transact(db, async (trx) => {
+    await putSchedules(trx, EMPLOYER, [schedule(), schedule({ pay_group: 'x' })], acting(LATELY));
+    await putCodes(trx, EMPLOYER, codes, acting(LATELY));
+  });
+  t.strictSame(await readSchedules(db, EMPLOYER), [schedule(), schedule({ pay_group: 'x' })]);
+  t.strictSame(await readCodes(db, EMPLOYER), codes);
+  await setSchedules(db, [schedule()]);
+  t.strictSame(await readSchedules(db, EMPLOYER), [schedule()]);
 });
 
 test('settings are read as they were set by a time', async (t, { db }) => {
