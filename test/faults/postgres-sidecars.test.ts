@@ -1,27 +1,35 @@
 /** Several sidecars on one PostgreSQL behave like one, even if a sidecar or the database fails. */
+import { sql } from 'kysely';
 import t from 'tap';
 import { type LoopName, listenForWakes } from '../../src/database/notifier.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Event, eventOf } from '../support/load.ts';
-import { cutRound, readyz, restartRound } from '../support/postgres-rounds.ts';
+import { eventOf } from '../support/load.ts';
+import { cutRound, killRound, readyz, restartRound } from '../support/postgres-rounds.ts';
+import { start } from '../support/sidecar.ts';
 import type { Instance } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
-import { deadlocks, nothingPending, setThree } from '../support/three.ts';
+import { deadlocks, nameOf, nothingPending, setThree } from '../support/three.ts';
 
 const server = await useOwnPostgres();
 t.setTimeout(600_000);
 
-/** A query without a response is canceled after 12 s, and a connection attempt after 3 s. */
-const SILENT_MS = 17_000;
 const STOPS_WITHIN_MS = 10_000;
 
 t.test('three sidecars on one database', async (t) => {
   const three = await setThree(t);
-  const { stage, all, db, wire } = three;
-  const [, , third] = all;
+  const { stage, all, db } = three;
 
-  await Promise.all(all.map((one) => one.start()));
+  await t.test('migrate an empty database once when they start together', async (t) => {
+    await Promise.all(all.map((one) => one.start()));
+    const migrated = all.flatMap(({ sidecar }) =>
+      sidecar.logged().filter(({ msg }) => msg === 'migrated the database'),
+    );
+    const rows = await db.selectFrom('migrations').select('number').orderBy('number').execute();
+    t.match(migrated, [{ count: rows.length }]);
+    for (const [index, { number }] of rows.entries()) t.equal(number, index + 1);
+  });
 
   await t.test('receive concurrently, and each shows the same feed without gaps', async (t) => {
     const loads = three.load('concurrent', all, { connections: 8, events: 400 });
@@ -57,6 +65,20 @@ t.test('three sidecars on one database', async (t) => {
     for (const { sidecar } of all) t.strictSame(sidecar.logged('error', 'fatal'), []);
   });
 
+  await t.test('an older sidecar rejects a newer schema, and the newer one continues', async (t) => {
+    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').execute();
+    const newer = { ...last!, number: last!.number + 1, name: 'of_a_newer_release' };
+    await transact(db, (trx) => trx.insertInto('migrations').values(newer).execute());
+    const older = start(t, (await stage.another()).variables);
+    t.equal(await older.ended, 1);
+    t.match(older.output(), /of_a_newer_release.*start the newer release/);
+    for (const one of all) {
+      t.equal((await one.send(eventOf('newer', 0))).status, 204);
+      t.equal(await readyz(one), 200);
+    }
+    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', newer.number).execute());
+  });
+
   for (const how of ['before', 'after'] as const) {
     await t.test(`acknowledge only stored events when connections are cut ${how} commits`, (t) =>
       cutRound(t, three, how, `cut-${how}`),
@@ -64,38 +86,58 @@ t.test('three sidecars on one database', async (t) => {
   }
 
   await t.test('respond 503 while PostgreSQL is away, and recover when it is back', async (t) =>
-    restartRound(t, three, server, 'restart'),
+    restartRound(t, three, server, 'stop', 'restart'),
   );
 
-  await t.test('respond 503 in bounded time while the network is silent, and recover', async (t) => {
-    const sent: Event[] = [];
-    wire.silent = true;
-    const began = performance.now();
-    for (let index = 0; performance.now() - began < SILENT_MS; index += 1) {
-      const event = eventOf('silent', index);
-      sent.push(event);
-      const asked = performance.now();
-      const { status } = await third.send(event);
-      t.equal(status, 503);
-      const tookMs = Math.round(performance.now() - asked);
-      t.ok(tookMs < stretched(SILENT_MS), `rejected after ${tookMs} ms`);
-      t.equal((await fetch(`${third.sidecar.receiver}/livez`)).status, 200);
-    }
-    t.equal(await readyz(third), 503);
-    wire.silent = false;
-    await eventually('it is ready again', () => readyz(third), 200, stretched(SILENT_MS));
-    for (const event of sent) t.equal((await third.send(event)).status, 204);
+  await t.test('keep applying while one is stopped during a batch', async (t) => {
+    const [, second, third] = all;
+    const others = [stage, third];
+    const loads = three.load('paused', all, { connections: 4 });
+    await Promise.all(loads.map((load) => load.reached(50)));
+    await stopWhileApplying(second, nameOf(1));
+    const stopped = performance.now();
+    const acknowledged = loads.map((load) => load.acknowledged.size);
+    await Promise.all([0, 2].map((index) => loads[index]?.reached((acknowledged[index] as number) + 100)));
+    await Promise.all([0, 2].map((index) => loads[index]?.stop()));
+    const ids = [0, 2].flatMap((index) => [...(loads[index]?.acknowledged.keys() ?? [])]);
+    const pending = db.selectFrom('inbox').select('event_id').where('state', '=', 'pending');
+    const left = () => pending.where('event_id', 'in', ids).limit(1).execute();
+    await eventually('the others have applied what they stored', left, { length: 0 });
+    const tookMs = Math.round(performance.now() - stopped);
+    t.ok(tookMs > 3_000 && tookMs < stretched(10_000), `applied ${tookMs} ms after the applier was stopped`);
+
+    second.sidecar.signal('SIGCONT');
+    await loads[1]?.stop();
+    t.equal((await second.send(eventOf('continued', 0))).status, 204);
+    await three.settle(loads, others[0] as Instance);
     t.strictSame(await three.judge(), []);
+    t.equal(await readyz(second), 200);
   });
+
+  await t.test('continue when one is killed under load', (t) => killRound(t, three, all[1], 'killed'));
 
   await t.test('stop in time, even while PostgreSQL is down', async (t) => {
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
     await server.stop();
     const began = performance.now();
-    t.equal(await third.sidecar.end('SIGTERM'), 0);
+    t.equal(await all[2].sidecar.end('SIGTERM'), 0);
     const tookMs = Math.round(performance.now() - began);
     t.ok(tookMs < stretched(STOPS_WITHIN_MS), `it ended in ${tookMs} ms`);
   });
+
+  /** Stops it while it has the lock on the ledger and waits for nothing, so in the middle of its own work. */
+  async function stopWhileApplying({ sidecar }: Instance, name: string): Promise<void> {
+    const isApplying = async (): Promise<boolean> => {
+      sidecar.signal('SIGSTOP');
+      const { rows } = await sql`
+        select 1 from pg_stat_activity join pg_locks using (pid)
+        where application_name = ${name} and state = 'idle in transaction'
+          and relation = 'ledger_head'::regclass and mode = 'RowShareLock' and granted`.execute(db);
+      if (rows.length === 0) sidecar.signal('SIGCONT');
+      return rows.length > 0;
+    };
+    await eventually('it is stopped during a batch', isApplying, true);
+  }
 });
 
 /** Returns the whole feed, read like a payroll client: each page starts after the last position. */

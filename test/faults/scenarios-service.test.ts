@@ -22,7 +22,7 @@ const world = makeWorld(DEFAULT_SEED);
 const employeesOf = (employerId: string) =>
   world.get(employerId)?.employees.map(({ employee_id }) => employee_id) ?? [];
 
-type Playing = Stage & { keyFile: string; said: string[] };
+type Playing = Stage & { keyFile: string; said: string[]; reported: Reported[] };
 type Played = Playing & {
   /** The requests received from the start of the scenario until every request was settled. */
   came: ReceivedRequest[];
@@ -61,8 +61,8 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
     },
   },
   outage: { seen: (t, { came }) => void t.same(faultsOf(came), Array(4).fill('error')) },
-  'lost-responses': { seen: appliedAlthoughNotAnswered('lost-response') },
-  'half-responses': { seen: appliedAlthoughNotAnswered('half-response') },
+  'lost-responses': { seen: sentAgainAndNotAppliedTwice('lost-response') },
+  'half-responses': { seen: sentAgainAndNotAppliedTwice('half-response') },
   'wrong-key': {
     during: async ({ api, keyFile, said }) => {
       await eventually('sending is paused', () => api.check('circuit-breaker-paused'), { result: 'fail' });
@@ -102,7 +102,7 @@ onEachEngine('the service scenarios end as documented', async (t) => {
     await t.test(`${name}: ${SERVICE_SCENARIOS[name].about}`, async (t) => {
       const before = simulator.requests().length;
       const said: string[] = [];
-      const playing = Object.assign(Object.create(stage) as Stage, { keyFile, said });
+      const playing = Object.assign(Object.create(stage) as Stage, { keyFile, said, reported });
       const [, moves] = await Promise.all([
         simulator.playScenario(name, (line) => said.push(line)),
         reportMoves(api, movers),
@@ -116,16 +116,47 @@ onEachEngine('the service scenarios end as documented', async (t) => {
       t.same(await breaches({ databaseUrl, acknowledged: [] }), []);
     });
   }
+
+  await t.test('the comparison reports every planted difference', async (t) => {
+    const [employeeId = ''] = employeesOf(HARBOR);
+    simulator.setFaults(['ignore-keys', 'lost-response:1']);
+    reported.push(...(await reportMoves(api, [employeeId])));
+    await allSent(api);
+    simulator.setFaults([]);
+    const [older, newer] = reported.slice(-2) as [Reported, Reported];
+    // A service that ignores the key applies a repeated request again, which a sender cannot detect.
+    const twice = `applied there .*${older.changeId}, ${older.changeId}`;
+    t.match(await disagreements(stage, reported), [
+      `${older.changeId} was applied twice`,
+      new RegExp(`^employee:${employeeId}: accepted .*, ${twice}`),
+    ]);
+    const swapped = [...reported.slice(0, -2), newer, older];
+    t.ok((await disagreements(stage, swapped)).some((text) => text.startsWith(`employee:${employeeId}:`)));
+    const unknown = { changeId: older.changeId, employeeId: 'somebody-else' };
+    t.match((await disagreements(stage, [unknown])).at(-1), /^employee:/);
+    simulator.enrol(employeeId, ['dental']);
+    t.match((await disagreements(stage, reported)).at(-1), /^deduction ded_\w+: not in the ledger/);
+  });
 });
 
 function faultsOf(came: readonly ReceivedRequest[]): (string | null)[] {
   return came.map(({ fault }) => fault).filter((fault) => fault !== null);
 }
 
-/** The service applied these requests. The comparison after each scenario finds what was applied twice. */
-function appliedAlthoughNotAnswered(fault: RequestFault): Part['seen'] {
-  return (t, { came }) => {
+/** A change is sent again under its key. A census is not, if the service reports that it has it. */
+function sentAgainAndNotAppliedTwice(fault: RequestFault): Part['seen'] {
+  return async (t, { came, simulator, api, reported }) => {
     t.same(faultsOf(came), [fault, fault]);
     t.ok(came.filter((request) => request.fault !== null).every(({ applied }) => applied));
+    simulator.setFaults([`${fault}:1`]);
+    const [older, newer] = (await reportMoves(api, employeesOf(HARBOR).slice(0, 1))) as [Reported, Reported];
+    await allSent(api);
+    simulator.setFaults([]);
+    reported.push(older, newer);
+    t.match(simulator.requests().slice(-3), [
+      { idempotencyKey: older.changeId, applied: true, status: null, fault },
+      { idempotencyKey: older.changeId, applied: false, status: 200, repeated: true },
+      { idempotencyKey: newer.changeId, applied: true, status: 200, repeated: false },
+    ]);
   };
 }
