@@ -52,7 +52,7 @@ function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Ru
   `;
 }
 
-/** Names the employee of a finding, and what was found, unless that names the employee. */
+/** Shows what was found, after its employee unless the text already names the employee. */
 function textWith(what: Content, { employee_id, example, ids }: Finding, runId: string): Html {
   if (employee_id === null || (example !== null && example !== employee_id))
     return html`<span>${what}</span>`;
