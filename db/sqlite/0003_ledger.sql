@@ -43,6 +43,9 @@ CREATE TABLE deduction_versions (
 
 CREATE INDEX deduction_versions_tied ON deduction_versions (position) WHERE tie_changed = 1;
 CREATE INDEX deduction_versions_future_dated ON deduction_versions (position) WHERE future_dated = 1;
+-- Dates that people may not have meant: no day is in effect, or the first one may be more than two years ahead.
+CREATE INDEX deduction_versions_odd_dates ON deduction_versions (position) WHERE ends_on < starts_on OR ends_on < '2000'
+  OR CAST(substr(starts_on, 1, 4) AS INTEGER) >= CAST(substr(recorded_at, 1, 4) AS INTEGER) + 2;
 
 -- Finds what a late event ties with: the versions of its deduction at its own event time. The time comes first because
 -- events arrive roughly in that order, so entries are appended near the end of the index; with the random deduction id

@@ -64,9 +64,10 @@ export function addEventCommands(program: Command): void {
       const stored = await foundEvent(db, eventId);
       const view = await viewWholeEvent(db, stored, true);
       printResult(out, view, () => {
-        const { body, body_absent, conflicts, effects, unapplied, subject, in_effect, ...fields } = view;
+        const { body, body_absent, conflicts, effects, unapplied, subject, in_effect, flags, ...fields } =
+          view;
         const days = { in_effect_from: in_effect?.from, in_effect_until: in_effect?.until };
-        printPairs(out, { ...fields, ...days, ...subject });
+        printPairs(out, { ...fields, flags: flags.join(', '), ...days, ...subject });
         out.print(`\n${bodyInLines(stored.event)}`);
         if (stored.conflicts === null) return;
         const { stored_count, unstored_count, last_unstored_at } = stored.conflicts;
@@ -179,7 +180,10 @@ const COLUMNS: readonly Column<EventView>[] = [
   ['received', (event) => event.received_at],
   ['event', (event) => event.id],
   ['type', (event) => event.event_type, 1],
-  ['state', (event) => (event.dismissed_at === null ? event.state : `${event.state}, dismissed`)],
+  [
+    'state',
+    ({ state, dismissed_at, flags }) => [state, ...(dismissed_at ? ['dismissed'] : []), ...flags].join(', '),
+  ],
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
 ];
 

@@ -38,6 +38,14 @@ export function dayOf(text: string): string | null {
   return isDay(day) ? day : null;
 }
 
+/**
+ * Returns whether a date, or UTC text of `toInstant`, is one that somebody set. Programs write an unset time as year 1 (Go,
+ * .NET), as 1970 (a zero) or as 1900 (a spreadsheet).
+ */
+export function isSet(time: string): boolean {
+  return time >= '2000';
+}
+
 /** Returns the UTC date of a time or of UTC text, such as the text of `toInstant`. */
 export function utcDay(time: Date | string): string {
   return (typeof time === 'string' ? time : time.toISOString()).slice(0, 'YYYY-MM-DD'.length);

@@ -6,8 +6,9 @@ import { PAY_FREQUENCIES } from '../contract/employee.ts';
 import { CENSUS_SYNC_COMPLETE, CENSUS_SYNC_REQUEST } from '../contract/events.ts';
 import { component, nullable, nullableText, oneOfDescribed } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { isTimeIgnored } from '../ledger/fold.ts';
 import { versionsOfEvents } from '../ledger/record.ts';
-import type { Days } from '../ledger/state.ts';
+import { type Days, isNeverInEffect } from '../ledger/state.ts';
 import { daysOfVersions } from '../ledger/timeline.ts';
 import type { StoredEvent } from './events.ts';
 import { CHANGE_BYTES_MAX, namedIn } from './named-in-event.ts';
@@ -24,6 +25,10 @@ export const EFFECTS = [
   'ignored',
 ] as const;
 export type Effect = (typeof EFFECTS)[number];
+
+/** `time-ignored`: `created_at` is before 2000, so the event is ordered by its receipt. */
+export const EVENT_FLAGS = ['time-ignored'] as const;
+type EventFlag = (typeof EVENT_FLAGS)[number];
 
 export const EventSubject = component(
   'EventSubject',
@@ -43,7 +48,11 @@ export type EventSubject = Static<typeof EventSubject>;
 /** `days`: the days on which the version of a deduction event is in effect. Null without one, and for other events. */
 type Meaning = { effect: Effect; subject: EventSubject; days: Days | null };
 /** Its effect, the version that it added to the ledger, and the census sync that it requested. */
-export type EventEffect = Meaning & { version: AddedVersion | null; sync: RequestedSync | null };
+export type EventEffect = Meaning & {
+  flags: EventFlag[];
+  version: AddedVersion | null;
+  sync: RequestedSync | null;
+};
 
 /** Returns the effects of events by event id. The histories of deductions are read only where a newer version exists. */
 export async function effectsOfEvents(
@@ -67,7 +76,8 @@ export async function effectsOfEvents(
         version === null
           ? { effect: effectOf(event), subject: namedBy(event, employers.get(event_id)), days: null }
           : effectOfVersion(version, days);
-      return [event_id, { ...meaning, version, sync: syncs.get(event_id) ?? null }];
+      const flags: EventFlag[] = version !== null && isTimeIgnored(version) ? ['time-ignored'] : [];
+      return [event_id, { ...meaning, flags, version, sync: syncs.get(event_id) ?? null }];
     }),
   );
 }
@@ -77,8 +87,7 @@ type RequestedSync = Awaited<ReturnType<typeof syncsOfEvents>>[number];
 
 function effectOfVersion(version: AddedVersion, daysOfReplaced: ReadonlyMap<number, Days>): Meaning {
   const { starts_on, ends_on, is_latest, late } = version;
-  const isNever = starts_on !== null && ends_on !== null && ends_on < starts_on;
-  const statedDays = isNever ? null : { from: starts_on, until: ends_on };
+  const statedDays = isNeverInEffect(version) ? null : { from: starts_on, until: ends_on };
   const days = is_latest ? statedDays : (daysOfReplaced.get(version.position) ?? null);
   const subject = {
     employee_id: version.employee_id,

@@ -16,7 +16,7 @@ export async function viewEvents(db: Db | Trx, events: readonly StoredEvent[], s
   return events.map((event) => viewEvent(event, effects.get(event.event_id) as EventEffect, seesSubject));
 }
 
-function viewEvent(event: StoredEvent, { effect, subject, days }: EventEffect, seesSubject: boolean) {
+function viewEvent(event: StoredEvent, { effect, subject, days, flags }: EventEffect, seesSubject: boolean) {
   return {
     id: event.event_id,
     envelope_id: event.envelope_id,
@@ -24,6 +24,7 @@ function viewEvent(event: StoredEvent, { effect, subject, days }: EventEffect, s
     state: event.state,
     effect,
     in_effect: days,
+    flags,
     subject: seesSubject ? subject : null,
     reason: event.reason,
     source: event.source,

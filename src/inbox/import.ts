@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
-import { toInstant } from '../contract/instant.ts';
+import { isSet, toInstant } from '../contract/instant.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, type Problem } from '../errors.ts';
@@ -102,8 +102,10 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
   const event = { event_type: DEDUCTION_UPDATED, data, ...(createdAt !== null && { created_at: createdAt }) };
   const isValid = deduction.accepts(data) && envelope.accepts(event);
   const wrong = isValid ? [] : [...deduction.problems(data), ...envelope.problems(event)];
-  if (wrong.length === 0 && createdAt !== null && toInstant(createdAt)! > toInstant(now)!) {
-    wrong.push({ path: 'created_at', rule: 'must not be later than now' });
+  if (wrong.length === 0 && createdAt !== null) {
+    const time = toInstant(createdAt) as string;
+    if (time > toInstant(now)!) wrong.push({ path: 'created_at', rule: 'must not be later than now' });
+    if (!isSet(time)) wrong.push({ path: 'created_at', rule: 'must be in 2000 or later' });
   }
   problems.add(...wrong.map((problem) => ({ path: `${path}.${problem.path}`, rule: problem.rule })));
   if (wrong.length > 0) return null;

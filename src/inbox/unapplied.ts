@@ -4,6 +4,7 @@ import type { UnappliedChange as Change } from '../checks.ts';
 import { component, nullableText, text } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 import type { Db } from '../database/tables.ts';
+import { eventTime } from '../ledger/fold.ts';
 import { type RunVersion, versionsOfEmployees } from '../ledger/history.ts';
 import { rosterOf } from '../ledger/roster.ts';
 import { latestOf } from '../ledger/state.ts';
@@ -129,7 +130,9 @@ function describedBy(
   latest: readonly RunVersion[],
 ): Described {
   const { change } = named;
-  const time = toInstant(change?.createdAt ?? '') ?? (toInstant(receivedAt) as string);
+  const sent = change?.createdAt ?? null;
+  const createdAt = sent !== null && toInstant(sent) !== null ? sent : null;
+  const { time } = eventTime({ createdAt, receivedAt });
   const known = latest.find(({ deduction_id }) => deduction_id === change?.deductionId) ?? null;
   const lineOfCoverage = change?.lineOfCoverage ?? known?.line_of_coverage ?? null;
   const described = { employeeId, lineOfCoverage, time, isOutdated: false };

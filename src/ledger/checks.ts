@@ -1,15 +1,22 @@
 /** The readiness checks of the roster and of its deductions. */
-import { type Check, type EmployerQuestion, FOUND_AT_MOST, fail, type Question } from '../checks.ts';
+import {
+  type Check,
+  type EmployerQuestion,
+  FOUND_AT_MOST,
+  type Found,
+  fail,
+  type Question,
+} from '../checks.ts';
 import { utcDay } from '../contract/instant.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { assignedEmployer, assignmentsOf, isAnyAssignedAfter } from './assignments.ts';
 import { createEmployeeSets, type EmployeeSets, KEPT_MAX } from './employee-sets.ts';
 import { type Employment, employmentsOf, isActive } from './employment.ts';
-import { versionsOfEmployees } from './history.ts';
+import { oddlyDatedDeductions, versionsOfEmployees } from './history.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 import { startDecisionsOf } from './start-decisions.ts';
-import { appliesOn, stateOn, timelineOf } from './state.ts';
+import { appliesOn, isNeverInEffect, stateOn, timelineOf } from './state.ts';
 import { sightsOf } from './visibility.ts';
 
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
@@ -57,6 +64,63 @@ export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   advice: 'These employees are in no census, so their deductions belong to no employer. Stage the census.',
   passed: 'Every deduction belongs to an employee in the roster.',
 };
+
+/** How far ahead the service plans: coverage starts within two plan years. */
+const YEARS_AHEAD = 2;
+
+/** Finds deductions whose latest state has dates that may not be meant. `isFound` receives the state and today. */
+function oddDates(
+  isFound: (state: OddState, today: string) => boolean,
+  describe: (state: OddState) => string,
+) {
+  return async (db: Db, { now, employerId, employees, viewer }: LedgerQuestion): Promise<Found[]> => {
+    const today = utcDay(now);
+    const states = (await oddlyDatedDeductions(db, employerId).execute()).filter(
+      (state) => employees?.has(state.employee_id) !== false && isFound(state, today),
+    );
+    const found = states.slice(0, FOUND_AT_MOST);
+    const ids = found.map(({ employee_id }) => employee_id);
+    const sights = viewer == null ? null : await sightsOf(db, ids, viewer);
+    return found.map((state) => ({
+      example: `${state.employee_id}: deduction ${state.deduction_id}, ${describe(state)}`,
+      // A warning: a service may cancel an election by such dates.
+      result: 'warn',
+      employeeId: state.employee_id,
+      ids: [state.event_id],
+      isHidden: sights !== null && sights.get(state.employee_id)?.isCurrent !== true,
+    }));
+  };
+}
+
+type OddState = Awaited<ReturnType<ReturnType<typeof oddlyDatedDeductions>['execute']>>[number];
+
+export const DATE_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
+  {
+    id: 'never-in-effect',
+    title: 'Deductions are in effect on no day',
+    ask: oddDates(isNeverInEffect, ({ starts_on, ends_on }) =>
+      starts_on === null ? `until ${ends_on}` : `${starts_on} to ${ends_on}`,
+    ),
+    advice:
+      'The latest state of these deductions ends before it starts, or before 2000, so no run takes it. If that is not meant, ask the service to send correct dates.',
+    passed: 'The latest state of every deduction is in effect on some day.',
+  },
+  {
+    id: 'starts-far-ahead',
+    title: 'Deductions start more than two years from now',
+    ask: oddDates(
+      ({ starts_on }, today) => starts_on !== null && starts_on > inYears(today, YEARS_AHEAD),
+      ({ starts_on }) => `from ${starts_on}`,
+    ),
+    advice:
+      'No run takes the latest state of these deductions before it starts. If the date is not meant, ask the service to send the correct one.',
+    passed: 'No deduction starts more than two years from now.',
+  },
+];
+
+function inYears(day: string, years: number): string {
+  return `${Number(day.slice(0, 4)) + years}${day.slice(4)}`;
+}
 
 export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
   id: 'ledger-empty',

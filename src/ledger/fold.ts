@@ -1,7 +1,7 @@
 /** The rules for a deduction's versions: which one is the latest, late, a tie or future-dated. Pure. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Deduction } from '../contract/deduction.ts';
-import { dayOf, toInstant } from '../contract/instant.ts';
+import { dayOf, isSet, toInstant } from '../contract/instant.ts';
 import type { Tables, VersionTable } from '../database/tables.ts';
 
 /** How far a sender's clock may be ahead of ours (docs/provider.md). A later event would hide real ones. */
@@ -21,11 +21,28 @@ export type IncomingDeduction = {
 /** The part of a version that the sender chose. */
 export type VersionContent = Pick<Version, keyof ReturnType<typeof contentOf>>;
 
-/** Returns the event time as text that sorts: `created_at`, else the time of receipt (docs/provider.md). */
-export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
-  const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
-  if (instant === null) throw new Error('an event without an instant reached the ledger');
-  return instant;
+/**
+ * Returns the event time as text that sorts, and whether the service sent it: `created_at`, else the time of receipt
+ * (docs/provider.md). A `created_at` that was never set counts as absent.
+ */
+export function eventTime({ createdAt, receivedAt }: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): {
+  time: string;
+  isSent: boolean;
+} {
+  const created = createdAt === null ? null : toInstant(createdAt);
+  const isSent = created !== null && isSet(created);
+  const time = isSent ? created : toInstant(receivedAt);
+  if (time === null || (createdAt !== null && created === null))
+    throw new Error('an event without an instant reached the ledger');
+  return { time, isSent };
+}
+
+/** Returns whether a version is ordered by its receipt although its event has a time. */
+export function isTimeIgnored({
+  created_at,
+  ordered_by,
+}: Pick<Version, 'created_at' | 'ordered_by'>): boolean {
+  return created_at !== null && ordered_by === 'receipt';
 }
 
 function isAhead(time: string, receivedAt: string): boolean {
@@ -56,7 +73,7 @@ export function foldVersions(
   const seen = new Map(tied);
   const versions = incoming.map((event, index): Insertable<VersionTable> => {
     const content = contentOf(event.deduction);
-    const time = eventTime(event);
+    const { time, isSent } = eventTime(event);
     const key = tieKey(content.deduction_id, time);
     const rival = seen.get(key);
     seen.set(key, content);
@@ -67,7 +84,7 @@ export function foldVersions(
     const { deduction_id, employee_id } = content;
     const state = late ? latest : { deduction_id, position: at, event_time: time, employee_id };
     changed.set(deduction_id, { ...state, version_count: version, last_received_position: at });
-    const tie = event.createdAt !== null && rival !== undefined;
+    const tie = isSent && rival !== undefined;
     return {
       ...content,
       position: at,
@@ -76,10 +93,10 @@ export function foldVersions(
       event_id: event.eventId,
       created_at: event.createdAt,
       event_time: time,
-      ordered_by: event.createdAt === null ? 'receipt' : tie ? 'tie' : 'created_at',
+      ordered_by: !isSent ? 'receipt' : tie ? 'tie' : 'created_at',
       late: late ? 1 : 0,
       tie_changed: tie && !sameContent(content, rival) ? 1 : 0,
-      future_dated: event.createdAt !== null && isAhead(time, event.receivedAt) ? 1 : 0,
+      future_dated: isSent && isAhead(time, event.receivedAt) ? 1 : 0,
       recorded_at: recordedAt,
     };
   });

@@ -41,6 +41,38 @@ export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated
     .where(`deduction_versions.${mark}`, '=', sql.lit(1 as const));
 }
 
+/** The condition of the index `deduction_versions_odd_dates`. SQLite uses the index only for the same text. */
+const HAS_ODD_DATES = sql<SqlBool>`(ends_on < starts_on OR ends_on < '2000'
+  OR CAST(substr(starts_on, 1, 4) AS INTEGER) >= CAST(substr(recorded_at, 1, 4) AS INTEGER) + 2)`;
+
+/** Selects the latest states with dates that may not be meant, of an employer's employees or of all. */
+export function oddlyDatedDeductions(db: Db, employerId: string | undefined) {
+  return db
+    .selectFrom('deduction_versions')
+    .innerJoin('deductions', (join) =>
+      join
+        .onRef('deductions.deduction_id', '=', 'deduction_versions.deduction_id')
+        .onRef('deductions.position', '=', 'deduction_versions.position'),
+    )
+    .select([
+      'deduction_versions.deduction_id',
+      'deduction_versions.employee_id',
+      'deduction_versions.event_id',
+      'starts_on',
+      'ends_on',
+    ])
+    .where(HAS_ODD_DATES)
+    .$if(employerId !== undefined, (query) =>
+      query.where('deduction_versions.employee_id', 'in', (eb) =>
+        eb
+          .selectFrom('roster')
+          .select('roster.employee_id')
+          .where('employer_id', '=', employerId as string),
+      ),
+    )
+    .orderBy('deduction_versions.position');
+}
+
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
 /** Returns `limit` versions of a deduction after a position, or from the start. Follows links no further than needed. */

@@ -108,7 +108,7 @@ async function contentsTied(
   for (const event of incoming) {
     const { id } = event.deduction;
     const latest = states.get(id);
-    const time = eventTime(event);
+    const { time } = eventTime(event);
     if (latest === undefined || time > latest.event_time) continue;
     times.set(tieKey(id, time), { deductionId: id, eventTime: time, until: latest.last_received_position });
   }

@@ -1,5 +1,5 @@
 /** Decides which versions of a deduction count, and which one is in effect on a date (docs/concepts.md). Pure. */
-import { utcDay } from '../contract/instant.ts';
+import { isSet, utcDay } from '../contract/instant.ts';
 import type { StartDecisionTable } from '../database/tables.ts';
 import { isSameNumber } from '../money.ts';
 import type { Version } from './fold.ts';
@@ -45,6 +45,11 @@ export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: s
 /** Returns whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
 export function appliesOn({ starts_on, ends_on }: Span, day: string): boolean {
   return (starts_on === null || starts_on <= day) && (ends_on === null || day <= ends_on);
+}
+
+/** Returns whether a state is in effect on no day: it ends before it starts, or its end was never set. */
+export function isNeverInEffect({ starts_on, ends_on }: Span): boolean {
+  return ends_on !== null && (!isSet(ends_on) || (starts_on !== null && ends_on < starts_on));
 }
 
 export function knownAt<Recorded extends { recorded_at: string }>(

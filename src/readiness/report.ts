@@ -16,7 +16,7 @@ import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { withoutAmounts } from '../inbox/unapplied.ts';
-import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
+import { DATE_CHECKS, DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
 import { EMPLOYER_UNKNOWN } from '../payroll/lifecycle/checks.ts';
 import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
@@ -60,6 +60,7 @@ export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
   ...SENDING_CHECKS,
   CENSUS_SYNCS,
   DEDUCTIONS_UNMATCHED,
+  ...DATE_CHECKS,
   EMPLOYER_UNKNOWN,
   DISK_SPACE,
   CLOCK,

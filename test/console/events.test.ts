@@ -60,6 +60,7 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
   const events = [
     deductionOf('evt_late', late, '2025-01-01T00:00:00Z'),
     eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'acme' }),
+    deductionOf('evt_unset', { id: 'd9', employee_id: 'emp-4' }, '0001-01-01T00:00:00Z'),
     deductionOf('evt_number', { employee_id: 'emp-2', member_contribution: 12.5 }),
   ];
   await deliver(stage.db, events, SOON);
@@ -70,6 +71,7 @@ t.test('a row shows employee, line of coverage, amount and effect', async (t) =>
   t.match(rows, [
     ['evt_waits', 'not read yet', 'emp-3', 'medical', '$150.00monthly', 'pending: not applied yet'],
     ['evt_number', 'deduction', 'emp-2', 'medical', '$12.50monthly', rejected],
+    ['evt_unset', 'deduction', 'emp-4', 'medical', '$150.00monthly', /^applied +time ignored$/],
     ['evt_asks', 'census request', 'employer acme', '', '', 'applied: census requested'],
     ['evt_late', 'deduction', 'emp-1', 'medical', '$99.00monthly', 'late: no effect'],
     ['evt_pending', 'deduction', 'emp-1', 'medical', '$150.00monthly', 'applied'],

@@ -48,6 +48,14 @@ onEitherEngine('the days of an event depend on all events of its deduction', asy
   }
 });
 
+onEitherEngine('an event whose time was never set counts from its receipt, and says so', async (t) => {
+  const db = await readyEmployer(t);
+  await deliver(db, [version('evt-set', '2026-06-01', '2026-07-01', '150.00')], LATELY);
+  await deliver(db, [version('evt-unset', '0001-01-01', '2026-07-01', '175.00')], LATELY);
+  t.match(await viewed(db, 'evt-set'), { effect: 'replaced', flags: [] });
+  t.match(await viewed(db, 'evt-unset'), { effect: 'applied', flags: ['time-ignored'] });
+});
+
 onEitherEngine('a decision on a moved start decides the days of an event', async (t) => {
   const db = await readyEmployer(t);
   await deliver(

@@ -127,6 +127,7 @@ test('a field that breaks the contract is named and rejects the whole file', asy
     row('ded-3', { member_contribution: '1,5', line_of_coverage: 'Medical', effective_start: '2026-02-30' }),
     row('ded-4', { created_at: 'yesterday' }),
     row('ded-5', { created_at: '2026-03-01T12:00:01Z' }),
+    row('ded-7', { created_at: '1970-01-01T00:00:00Z' }),
     row('x'.repeat(300)),
     { ...row('ded-6'), nickname: 'x' },
   );
@@ -137,8 +138,9 @@ test('a field that breaks the contract is named and rejects the whole file', asy
     'deductions[2].effective_start: must be a date or an ISO 8601 timestamp, of a real day',
     'deductions[3].created_at: must be an ISO 8601 date and time',
     'deductions[4].created_at: must not be later than now',
-    'deductions[5].id: must be at most 255 characters',
-    'deductions[6].nickname: is not a field of this file',
+    'deductions[5].created_at: must be in 2000 or later',
+    'deductions[6].id: must be at most 255 characters',
+    'deductions[7].nickname: is not a field of this file',
   ]);
   t.strictSame(await problemsOf(db), ['deductions: must have at least 1 element']);
   t.strictSame(await inbox(db), [], 'nothing is half-done');

@@ -101,6 +101,26 @@ t.test('an event more than five minutes after its receipt is marked future-dated
     t.equal(isMarked(createdAt), 0, String(createdAt));
 });
 
+t.test('a created_at before 2000 counts as absent', async (t) => {
+  const orderOf = (createdAt: string) => {
+    const { ordered_by, event_time, created_at, future_dated } = fold(incoming('e1', createdAt)).versions[0]!;
+    t.equal(created_at, createdAt, 'the text is kept');
+    return [ordered_by, event_time.slice(0, 19), future_dated];
+  };
+  const receipt = ['receipt', RECEIVED.slice(0, 19), 0];
+  for (const createdAt of [
+    '0001-01-01T00:00:00Z',
+    '0001-01-01T00:00:00+14:00',
+    '1900-01-01 00:00',
+    '1970-01-01T00:00:00.000Z',
+    '1999-12-31T23:59:59.999999999Z',
+    '2000-01-01T00:59:59+01:00',
+  ])
+    t.strictSame(orderOf(createdAt), receipt, createdAt);
+  for (const createdAt of ['2000-01-01T00:00:00Z', '1999-12-31T23:00:00-01:00'])
+    t.strictSame(orderOf(createdAt), ['created_at', '2000-01-01T00:00:00', 0], createdAt);
+});
+
 t.test('an event without a valid time throws', async (t) => {
   t.throws(() => fold(incoming('e1', 'yesterday')), { message: /without an instant/ });
 });

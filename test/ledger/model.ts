@@ -12,8 +12,10 @@ type Expected = Pick<Version, 'event_id' | 'version' | 'ordered_by' | 'late' | '
   previous_position: number | null;
 };
 
-function timeOf({ createdAt, receivedAt }: IncomingDeduction): string {
-  return toInstant(createdAt ?? receivedAt) as string;
+const isTimed = ({ createdAt }: IncomingDeduction) => createdAt !== null && createdAt >= '2000';
+
+function timeOf(event: IncomingDeduction): string {
+  return toInstant((isTimed(event) ? event.createdAt : event.receivedAt) as string) as string;
 }
 
 /** Returns the expected version of each event, in order. */
@@ -22,13 +24,13 @@ export function expectedVersions(events: readonly IncomingDeduction[]): Expected
     const same = (other: IncomingDeduction) => other.deduction.id === event.deduction.id;
     const before = events.slice(0, index).filter(same);
     const rival = before.findLast((other) => timeOf(other) === timeOf(event));
-    const isTie = event.createdAt !== null && rival !== undefined;
+    const isTie = isTimed(event) && rival !== undefined;
     return {
       event_id: event.eventId,
       version: before.length + 1,
       previous_position:
         before.length === 0 ? null : events.findLastIndex((other, at) => at < index && same(other)),
-      ordered_by: event.createdAt === null ? 'receipt' : isTie ? 'tie' : 'created_at',
+      ordered_by: !isTimed(event) ? 'receipt' : isTie ? 'tie' : 'created_at',
       late: before.some((other) => timeOf(other) > timeOf(event)) ? 1 : 0,
       tie_changed: isTie && JSON.stringify(rival.deduction) !== JSON.stringify(event.deduction) ? 1 : 0,
     };
@@ -52,6 +54,7 @@ export function expectedLatest(events: readonly IncomingDeduction[]): Map<string
  */
 const createdAt = fc.constantFrom(
   null,
+  '0001-01-01T00:00:00Z',
   '2026-03-01T12:00:00Z',
   '2026-03-01T12:00:00.000Z',
   '2026-03-01T07:00:00-05:00',

@@ -110,6 +110,6 @@ function tableOf(columns: readonly Column[], keys: readonly Key[], checks: reado
 function conditionOf({ condition }: Key): string {
   const [, of] = /\bwhere\b(.*)/is.exec(condition ?? '') ?? [];
   if (of === undefined) return '';
-  const plain = of.toLowerCase().replace(/::\w+|[()]/g, '');
+  const plain = of.toLowerCase().replace(/::\w+|\bcast(?=\()| as integer|[()]/g, '');
   return ` where ${plain.replace(/\s+/g, ' ').trim()}`;
 }

@@ -41,7 +41,7 @@ const VersionOfDeduction = field.component(
     event_id: field.text('The event that recorded the version.'),
     ordered_by: Type.Enum(['created_at', 'tie', 'receipt'], {
       description:
-        'What determined the order: the event time, the order of receipt of a tie, or the time of receipt.',
+        'What determined the order: the event time, the order of receipt of a tie, or the time of receipt if `created_at` is absent or before 2000.',
     }),
     late: field.boolean('A newer state was already known when the event arrived.'),
     start_decision: field.nullable({

@@ -5,7 +5,7 @@ import * as field from '../../contract/fields.ts';
 import type { Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
-import { EFFECTS, EventSubject } from '../../inbox/event-effects.ts';
+import { EFFECTS, EVENT_FLAGS, EventSubject } from '../../inbox/event-effects.ts';
 import {
   conflictCursor,
   type EventView,
@@ -46,13 +46,17 @@ const SUMMARY = {
   effect: field.oneOfDescribed(
     EFFECTS,
     '`pending`: not applied yet. `applied`: the deduction has its contents. `replaced`: a newer event replaced its contents. ' +
-      '`late`: an older event that arrived after a newer one and is in effect on no date. `no_effect`: it ends before it starts. ' +
+      '`late`: an older event that arrived after a newer one and is in effect on no date. `no_effect`: it ends before it starts, or before 2000. ' +
       '`sync_requested`, `sync_completed`: a census sync was requested or completed. `not_applied`: quarantined. `ignored`: the type is not handled.',
   ),
   in_effect: field.nullable({
     ...DaysInEffect,
     description:
       'The dates on which the contents are in effect. Null if they never are, or for another kind of event.',
+  }),
+  flags: Type.Array(Type.Enum([...EVENT_FLAGS]), {
+    description:
+      '`time-ignored`: `created_at` is before 2000 and was never set, so the time of receipt decides the order.',
   }),
   subject: field.nullable({
     ...EventSubject,

@@ -63,28 +63,6 @@ function unassigned(example: string): Html {
   return html`<span>${links.employeeLink(example.slice(0, at))}${': deduction '}${link}</span>`;
 }
 
-/** The checks of the ledger whose findings are fixed on a page of the console. */
-const LEDGER_FIXES: Fixes = {
-  'events-pending': events('/events?state=pending'),
-  'events-quarantined': { ...events(QUARANTINED), example: quarantined },
-  'events-in-conflict': events('/events?conflict=true'),
-  'ties-changed-content': events(),
-  'events-future-dated': events(),
-  'events-unattributed': allEmployers,
-  'events-stale': { scope: 'events:read', ofAllEmployers: true, all: '/events', label: 'Events' },
-  'requests-rejected': changes('/changes?state=rejected'),
-  'requests-stuck': changes('/changes?state=pending'),
-  'census-syncs': census('/census'),
-  'deductions-unmatched': { ...employees, all: '/ledger?matched=false' },
-  'employer-unknown': census('/census'),
-  'employees-with-two-employers': { scope: 'ledger:read', example: unassigned },
-};
-
-/** Renders an example such as `vision pre_tax employee` as `vision, pre-tax, employee`. */
-function uncoded(example: string): Html {
-  return html`<span>${example.split(' ').map(plain).join(', ')}</span>`;
-}
-
 type LinkTo = (id: string) => Html;
 
 /**
@@ -99,6 +77,30 @@ const withText =
     const id = example.slice(0, at);
     return html`<span>${link(id)}${sentence(example.slice(at))}${action !== false && html` ${action(id)}`}</span>`;
   };
+
+/** The checks of the ledger whose findings are fixed on a page of the console. */
+const LEDGER_FIXES: Fixes = {
+  'events-pending': events('/events?state=pending'),
+  'events-quarantined': { ...events(QUARANTINED), example: quarantined },
+  'events-in-conflict': events('/events?conflict=true'),
+  'ties-changed-content': events(),
+  'events-future-dated': events(),
+  'events-unattributed': allEmployers,
+  'events-stale': { scope: 'events:read', ofAllEmployers: true, all: '/events', label: 'Events' },
+  'requests-rejected': changes('/changes?state=rejected'),
+  'requests-stuck': changes('/changes?state=pending'),
+  'census-syncs': census('/census'),
+  'deductions-unmatched': { ...employees, all: '/ledger?matched=false' },
+  'never-in-effect': { scope: 'ledger:read', example: withText(links.employeeLink) },
+  'starts-far-ahead': { scope: 'ledger:read', example: withText(links.employeeLink) },
+  'employer-unknown': census('/census'),
+  'employees-with-two-employers': { scope: 'ledger:read', example: unassigned },
+};
+
+/** Renders an example such as `vision pre_tax employee` as `vision, pre-tax, employee`. */
+function uncoded(example: string): Html {
+  return html`<span>${example.split(' ').map(plain).join(', ')}</span>`;
+}
 
 /** Links an example such as `emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01` to the decision. */
 function startDecision(example: string): Html {

@@ -128,6 +128,10 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   [`fail census-syncs: acme: waiting, requested ${LATELY}`]: (db) => sync(db, { state: 'waiting' }),
   'warn deductions-unmatched: 1 of no known employer': (db) =>
     elect(db, { id: 'ded-3', employee_id: 'emp-9' }),
+  'warn never-in-effect: emp-1: deduction ded-3, until 0001-01-01': (db) =>
+    elect(db, { id: 'ded-3', employee_id: 'emp-1', effective_start: null, effective_end: '0001-01-01' }),
+  'warn starts-far-ahead: emp-1: deduction ded-3, from 3026-07-01': (db) =>
+    elect(db, { id: 'ded-3', employee_id: 'emp-1', effective_start: '3026-07-01', effective_end: null }),
   'warn events-unattributed: 1 event': (db) => elect(db, { period: 'daily', employee_id: 'emp-9' }),
   'warn employer-unknown: nobody': () => {},
   'fail employees-with-two-employers: emp-2: deduction ded-2': (db) =>

@@ -169,6 +169,11 @@ function contentsOf(event: Event, may: Visit['may']): Html | null {
         'Another event with the same time has different contents. The one received later applies.',
     ],
     [
+      'Time ignored',
+      event.flags.includes('time-ignored') &&
+        'The time that the service sent is before 2000, so it was never set. The time of receipt counts.',
+    ],
+    [
       'Time in the future',
       version?.future_dated && 'Until then, events with an earlier time are recorded but do not apply.',
     ],

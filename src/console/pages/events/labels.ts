@@ -55,7 +55,7 @@ export function consequence(event: Event, today: string): string {
     case 'late':
       return 'No paycheck changes: a newer event of the same deduction had arrived before.';
     case 'no_effect':
-      return 'No paycheck changes: the deduction ends before it starts.';
+      return 'No paycheck changes: the deduction ends before it starts, or before 2000.';
     case 'ignored':
       return `No paycheck changes: ${reason ?? `events of type ${event_type} are not handled`}.`;
     case 'sync_requested':

@@ -146,11 +146,12 @@ function subjectColumns(events: readonly Summary[]): readonly Column<Summary>[] 
 }
 
 function effectOf(event: Summary): Html {
-  const { reason, dismissed_at, dismissed_reason } = event;
+  const { reason, flags, dismissed_at, dismissed_reason } = event;
   return html`
     <span>
       ${state(...effectLabel(event))}
       ${dismissed_at && [' ', state('dismissed')]}
+      ${flags.includes('time-ignored') && [' ', state('time ignored')]}
       <span class="soft under">${shortened(dismissed_reason ?? reason)}</span>
     </span>
   `;

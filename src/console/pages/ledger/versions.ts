@@ -86,7 +86,7 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
     <section class="versions">
       <h2>Versions</h2>
       ${list}
-      <p class="hint">The version with the latest event time applies. Of two versions with the same time (a tie), the one received later applies. If the service sent no time, the time of receipt counts.</p>
+      <p class="hint">The version with the latest event time applies. Of two versions with the same time (a tie), the one received later applies. If the service sent no time, or one before 2000, the time of receipt counts.</p>
     </section>
   `;
 }
