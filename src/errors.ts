@@ -3,8 +3,16 @@
  * the command line extend `CodedError` with codes of their own (`api/problem.ts`, `cli/failure.ts`).
  */
 
-/** A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value. */
-export type Problem = { path: string; rule: string };
+/**
+ * A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value. Only `hint` may
+ * hold a value: it is for the caller who sent it, so a problem is stored and logged without it.
+ */
+export type Problem = { path: string; rule: string; hint?: string };
+
+/** Returns a problem as it may be stored. */
+export function withoutHint({ path, rule }: Problem): Problem {
+  return { path, rule };
+}
 
 /** Returns the first `most` ids for an error, and how many more there are. */
 export function firstIds(ids: readonly string[], most: number): string {

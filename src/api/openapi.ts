@@ -160,11 +160,11 @@ function hoisted(value: unknown, schemas: Record<string, object>): unknown {
   return { ...reference, ...(description === first ? {} : words) };
 }
 
-/** Replaces `rule` and the format `instant`, which are our own, with standard keywords. */
+/** Replaces `rule`, `meant` and the format `instant`, which are our own, with standard keywords. */
 function standard(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(standard);
   if (typeof value !== 'object' || value === null) return value;
-  const { rule, ...rest } = value as Record<string, unknown>;
+  const { rule, meant: _, ...rest } = value as Record<string, unknown>;
   const words = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
   const format = rest.format === 'instant' ? { format: 'date-time' } : {};
   const kept = rule === undefined || typeof rule === 'string' ? {} : { rule };

@@ -11,6 +11,7 @@ import {
   type ErrorDetails,
   isAppError,
   type Problem,
+  withoutHint,
 } from '../errors.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -116,7 +117,10 @@ export function broken(
   problemCount: number = problems.length,
 ): Refusal {
   const named = problems.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem));
-  const first = named.slice(0, NAMED_IN_DETAIL).map(describe).join('; ');
+  const first = named
+    .slice(0, NAMED_IN_DETAIL)
+    .map((problem) => describe(withoutHint(problem)))
+    .join('; ');
   const left = problemCount - NAMED_IN_DETAIL;
   return new Refusal(code, left > 0 ? `${first}; and ${left} more` : first, {
     problems: named,
@@ -142,7 +146,7 @@ export const ProblemDetails = component(
     detail: Type.Optional(text('What happened and what to do about it.')),
     errors: Type.Optional(
       Type.Array(FieldProblem, {
-        description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Never contains a value.`,
+        description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Only a \`hint\` may contain a value.`,
       }),
     ),
     error_count: Type.Optional(integer('The total number of problems, if `errors` lists only the first.')),

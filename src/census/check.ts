@@ -2,7 +2,6 @@ import { type Organization, organization as organizationChecker } from '../contr
 import { PROBLEMS_MAX } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
-import type { ParsedJson } from '../contract/json.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadable } from '../formats/bytes.ts';
 import { type ForPayroll, splitPayrollFields } from '../ledger/payroll-fields.ts';
@@ -11,6 +10,7 @@ import {
   type CensusContent,
   csvPieces,
   EMPLOYEES_MAX,
+  type EmployeePiece,
   employeePath,
   jsonPieces,
 } from './reading.ts';
@@ -56,15 +56,19 @@ export async function checkCensus(
   const takeOrganization = (value: unknown): void => {
     organizationSeen = true;
     if (organizationChecker.accepts(value)) report.organization = value;
-    else add(below('organization', organizationChecker.problems(value)));
+    else add(below('organization', organizationChecker.problems(value, PROBLEMS_MAX, 'hints')));
   };
 
-  const takeEmployee = (parsed: ParsedJson): CensusRow | null => {
+  const takeEmployee = ({ parsed, broken }: EmployeePiece): CensusRow | null => {
     if (report.employees === EMPLOYEES_MAX) {
       throw unreadable('employees', `must have at most ${EMPLOYEES_MAX} elements`);
     }
     const path = employeePath(report.employees);
     report.employees += 1;
+    if (broken !== undefined) {
+      add([broken]);
+      return null;
+    }
     if (!parsed.ok) {
       add([{ path, rule: parsed.reason }]);
       return null;
@@ -72,7 +76,7 @@ export async function checkCensus(
     const { rest, forPayroll, problems } = splitPayrollFields(parsed.value, ['pay_group', 'effective_on']);
     add(below(path, problems));
     if (!employeeChecker.accepts(rest)) {
-      add(below(path, employeeChecker.problems(rest)));
+      add(below(path, employeeChecker.problems(rest, PROBLEMS_MAX, 'hints')));
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
@@ -97,7 +101,7 @@ export async function checkCensus(
     for await (const some of pieces) {
       for (const piece of some) {
         if (piece.kind === 'employee') {
-          const row = takeEmployee(piece.parsed);
+          const row = takeEmployee(piece);
           if (row !== null && report.problemCount === 0) await onRow(row);
         } else if (piece.kind === 'organization') takeOrganization(piece.value);
         else {
@@ -120,7 +124,7 @@ export async function checkCensus(
 
 function below(path: string, problems: readonly Problem[]): Problem[] {
   return problems.map((problem) => ({
+    ...problem,
     path: problem.path === '' ? path : `${path}${problem.path.startsWith('[') ? '' : '.'}${problem.path}`,
-    rule: problem.rule,
   }));
 }

@@ -1,9 +1,10 @@
 /** Reads a census in CSV or JSON piece by piece. */
-import { givenFieldPath } from '../contract/check.ts';
+import { fieldPath, givenFieldPath } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
 import type { Problem } from '../errors.ts';
-import { csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
+import { unreadableFor } from '../formats/bytes.ts';
+import { columnsOf, csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
 
 /** Bytes of one census: over 400,000 employees at 600 bytes each, checked and uploaded in seconds. */
@@ -22,10 +23,15 @@ export type CensusContent = {
   readonly organizationFrom?: string;
 };
 
+export type EmployeePiece =
+  | { readonly kind: 'employee'; readonly parsed: ParsedJson; readonly broken?: undefined }
+  /** A row whose cells have no meaning. */
+  | { readonly kind: 'employee'; readonly parsed?: undefined; readonly broken: Problem };
+
 type Piece =
   | { readonly kind: 'organization'; readonly value: unknown }
   /** In the order of the rows. Reading continues after one that is not `ok`. */
-  | { readonly kind: 'employee'; readonly parsed: ParsedJson }
+  | EmployeePiece
   | { readonly kind: 'problem'; readonly problem: Problem };
 
 export function employeePath(index: number): string {
@@ -45,26 +51,26 @@ export async function* csvPieces(
 ): AsyncGenerator<Piece[]> {
   if (organization !== null) yield [organizationPiece(organization)];
   let header: Header | null = null;
-  let columns = 0;
   let employees = 0;
   const here = (): string => (header === null ? '' : employeePath(employees));
-  for await (const { cells } of csvRecords(content, here)) {
+  const { names } = columnsOf(CENSUS_ROWS);
+  for await (const { cells, broken, spacedIds } of csvRecords(content, here, names)) {
     if (header === null) {
       header = readHeader(cells, CENSUS_ROWS);
-      columns = cells.length;
+      if (!header.isReadable) throw unreadableFor(header.problems);
       yield header.problems.map((problem): Piece => ({ kind: 'problem', problem }));
-    } else {
-      employees += 1;
-      yield [{ kind: 'employee', parsed: parsedRow(header, columns, cells) }];
+      continue;
     }
+    const path = employeePath(employees);
+    const problems = spacedIds.map((problem): Piece => ({ kind: 'problem', problem: below(path, problem) }));
+    employees += 1;
+    if (broken !== null) yield [{ kind: 'employee', broken: below(path, broken) }];
+    else yield [...problems, { kind: 'employee', parsed: { ok: true, value: header.rowOf(cells) } }];
   }
 }
 
-function parsedRow(header: Header, columns: number, cells: string[]): ParsedJson {
-  if (cells.length !== columns) return { ok: false, reason: 'must have as many cells as the header' };
-  if (cells.some((cell) => cell.includes('\0')))
-    return { ok: false, reason: 'must not contain a NUL character' };
-  return { ok: true, value: header.rowOf(cells) };
+function below(path: string, problem: Problem): Problem {
+  return { ...problem, path: fieldPath(path, problem.path) };
 }
 
 function organizationPiece(bytes: Uint8Array): Piece {

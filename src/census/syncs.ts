@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { sql, type Updateable } from 'kysely';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
-import type { Problem } from '../errors.ts';
+import { type Problem, withoutHint } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { type Acting, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
@@ -178,7 +178,7 @@ export function failSyncs(
   reason: string,
   findings: { problemCount: number; problems: readonly Problem[] } | null = null,
 ): Promise<void> {
-  const problems = findings === null ? null : JSON.stringify(findings.problems);
+  const problems = findings === null ? null : JSON.stringify(findings.problems.map(withoutHint));
   const to = { state: 'failed', reason, problem_count: findings?.problemCount ?? 0, problems } as const;
   return move(trx, requestId, UNFINISHED, to);
 }

@@ -5,13 +5,17 @@ import { Compile, type Validator } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 import type { Problem } from '../errors.ts';
 import { dayOf, toInstant } from './instant.ts';
+import { meantFor } from './meant.ts';
 
 export type Checker<T> = {
   schema: TSchema;
   /** Returns whether the value is valid. Compiled and fast: it runs for every event. */
   accepts(value: unknown): value is T;
-  /** Returns at most `limit` problems, one per field; empty exactly when `accepts` returns true. */
-  problems(value: unknown, limit?: number): Problem[];
+  /**
+   * Returns at most `limit` problems, one per field; empty exactly when `accepts` returns true. With `hints`, for the caller
+   * who sent the value, they name what a refused text means.
+   */
+  problems(value: unknown, limit?: number, hints?: 'hints'): Problem[];
 };
 
 /** The default limit: more than anyone reads, and small enough to send. */
@@ -31,8 +35,11 @@ export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> 
   return {
     schema,
     accepts: (value): value is Static<S> => validator().Check(value),
-    problems(value, limit = PROBLEMS_MAX) {
-      const problems = errorsOf(validator(), value, limit).flatMap((error) => problemsIn(schema, error));
+    problems(value, limit = PROBLEMS_MAX, hints) {
+      const hinted = hints === undefined ? undefined : { value };
+      const problems = errorsOf(validator(), value, limit).flatMap((error) => {
+        return problemsIn(schema, error, hinted);
+      });
       const byPath = Map.groupBy(problems, ({ path }) => path);
       return [...byPath.values()].slice(0, limit).map(([first]) => first as Problem);
     },
@@ -40,7 +47,13 @@ export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> 
 }
 
 export function describe(problem: Problem): string {
-  return problem.path === '' ? problem.rule : `${problem.path}: ${problem.rule}`;
+  const { path, rule, hint } = problem;
+  return `${path === '' ? '' : `${path}: `}${rule}${hint === undefined ? '' : `; ${hint}`}`;
+}
+
+/** Returns the hint of a value that was probably meant. */
+export function didYouMean(meant: string | null): { hint?: string } {
+  return meant === null ? {} : { hint: `did you mean ${meant}?` };
 }
 
 /** TypeBox limits the errors it collects by a global setting, which is changed for this call only. */
@@ -54,7 +67,11 @@ function errorsOf(validator: Validator, value: unknown, limit: number): TLocaliz
   }
 }
 
-function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[] {
+function problemsIn(
+  schema: TSchema,
+  error: TLocalizedValidationError,
+  hinted: { value: unknown } | undefined,
+): Problem[] {
   const { keyword, instancePath, schemaPath } = error;
   // A choice has its own error, so the errors of its branches are omitted.
   if (schemaPath.includes('/anyOf/')) return [];
@@ -72,7 +89,13 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
     return missing.map((name) => ({ path: fieldPath(path, name), rule: 'is required' }));
   }
   const broken = segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, schema);
-  return [{ path, rule: ruleOf(broken, error) }];
+  const text = hinted && valueAt(hinted.value, instancePath);
+  const hint = typeof text === 'string' ? didYouMean(meantFor(broken, text)) : {};
+  return [{ path, rule: ruleOf(broken, error), ...hint }];
+}
+
+function valueAt(root: unknown, pointer: string): unknown {
+  return segmentsOf(pointer).reduce((at, name) => (at as Record<string, unknown>)[name], root);
 }
 
 /** Returns the text of a broken rule. It depends on the schema only, so it contains no value. */
@@ -127,7 +150,7 @@ export function givenFieldPath(path: string, name: string): string {
 }
 
 export function fieldPath(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`;
+  return path === '' || name === '' ? path || name : `${path}.${name}`;
 }
 
 /** Returns the unescaped segments of a JSON pointer (RFC 6901). */

@@ -3,6 +3,7 @@ import { compile } from './check.ts';
 import { PAY_FREQUENCIES } from './employee.ts';
 import { identifier, nullable, oneOf } from './fields.ts';
 import { TIME_MAX_CHARACTERS } from './instant.ts';
+import type { Meaning } from './meant.ts';
 
 export const LINES_OF_COVERAGE = [
   'accident',
@@ -46,6 +47,7 @@ export const CONTRIBUTION_DIGITS_MAX = 40;
 const contribution = Type.String({
   pattern: `^[+-]?[0-9]{1,${CONTRIBUTION_DIGITS_MAX}}(\\.[0-9]{1,${CONTRIBUTION_DIGITS_MAX}})?$`,
   rule: `must be a plain decimal number as a string, at most ${CONTRIBUTION_DIGITS_MAX} digits on each side of the point`,
+  meant: 'amount' satisfies Meaning,
 });
 
 /** The contract sets no limit, but responses with 1,000 rows must fit in memory: at most 16 MB. */

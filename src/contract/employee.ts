@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { component, day, email, identifier, oneOf } from './fields.ts';
+import type { Meaning } from './meant.ts';
 
 /** The 50 states and the District of Columbia, in the contract's order. */
 export const US_STATES = [
@@ -29,6 +30,7 @@ export const PayRate = component('PayRate', {
   amount: Type.String({
     pattern: `^[0-9]{1,${AMOUNT_DIGITS_MAX}}(\\.[0-9]{1,2})?$`,
     rule: 'must be an amount of 0 or more with at most 2 decimals, as a string',
+    meant: 'amount' satisfies Meaning,
   }),
   period: oneOf(['annually', 'hourly']),
   effective_start: day,
@@ -53,7 +55,7 @@ export const Employee = component('CensusEmployee', {
   pay_rate: Type.Array(PayRate),
   employment_status: oneOf(['full_time', 'part_time']),
   ssn: Type.Optional(Type.String()),
-  phone_number: Type.Optional(Type.String({ maxLength: 10 })),
+  phone_number: Type.Optional(Type.String({ maxLength: 10, meant: 'phone' satisfies Meaning })),
   termination_date: Type.Optional(day),
   biological_sex: Type.Optional(oneOf(['male', 'female'])),
   pay_frequency: Type.Optional(oneOf(PAY_FREQUENCIES)),

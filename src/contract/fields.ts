@@ -65,6 +65,12 @@ export const component = <P extends TProperties>(name: string, properties: P, de
 export const FieldProblem = component('FieldProblem', {
   path: Type.String({ description: 'The path of the field.' }),
   rule: Type.String({ description: 'The rule that it breaks.' }),
+  hint: Type.Optional(
+    Type.String({
+      description:
+        'What was probably meant: `did you mean 1980-04-05?`. Only in the response to the caller who sent the file; never stored.',
+    }),
+  ),
 });
 
 export const REASON_MAX_CHARACTERS = 500;

@@ -60,7 +60,7 @@ export function checkChange(kind: ChangeKind, value: unknown, limit = PROBLEMS_M
   const checker: Checker<unknown> = CHECKERS[kind];
   const isGood = checker.accepts(body);
   if (isGood && problems.length === 0) return { ok: true, change: { kind, body, ...forPayroll } as Change };
-  const broken = isGood ? [] : checker.problems(body, limit);
+  const broken = isGood ? [] : checker.problems(body, limit, 'hints');
   return { ok: false, problems: [...problems, ...broken].slice(0, limit) };
 }
 

@@ -68,14 +68,14 @@ export async function* withHead(
   if (head !== null) yield convert(head);
 }
 
-/** Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which becomes U+FFFD elsewhere. */
-export async function* validUtf8(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which becomes U+FFFD elsewhere. `then` is what to do. */
+export async function* validUtf8(content: AsyncIterable<Uint8Array>, then = ''): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (part: Uint8Array | undefined, stream: boolean): void => {
     try {
       decoder.decode(part, { stream });
     } catch {
-      throw unreadable('', 'must be valid UTF-8');
+      throw unreadable('', `must be valid UTF-8${then}`);
     }
   };
   for await (const part of content) {

@@ -2,17 +2,77 @@ import { pipeline, Readable } from 'node:stream';
 import { type CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
+import { didYouMean } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8, withHead } from './bytes.ts';
+import { columnFinder, headerProblems, type NamedColumns } from './csv-header.ts';
 
-/** One record: its cells, and the line of the file on which it ends, counting from 1. */
-export type CsvRecord = { readonly cells: string[]; readonly line: number };
+/** How to make a CSV that can be read. */
+const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
 
-/** Yields the records of a CSV (RFC 4180, UTF-8), the header first. Errors have the path of `here`. */
+/**
+ * One row that has data: its cells, and the line of the file on which it ends, counting from 1. `broken` is a problem of the
+ * whole row, which then has no use. Their paths are '' or a column.
+ */
+export type CsvRecord = {
+  readonly cells: string[];
+  readonly line: number;
+  readonly broken: Problem | null;
+  readonly spacedIds: readonly Problem[];
+};
+
+/**
+ * Yields the records of a CSV (RFC 4180, UTF-8), first the header without blanks. Blank rows, columns after the header's
+ * last name, and cells of blanks are no data. `names` are columns, by which a header below a title is found. Errors have the
+ * path of `here`.
+ */
 export async function* csvRecords(
   content: AsyncIterable<Uint8Array>,
   here: () => string,
+  names: readonly string[],
 ): AsyncGenerator<CsvRecord> {
+  const isColumn = columnFinder(names);
+  let header = null as readonly string[] | null;
+  let ids: readonly number[] = [];
+  let before: Parsed[] = [];
+  const begin = ({ record, info }: Parsed): CsvRecord => {
+    header = record.map((name) => name.trim());
+    ids = header.flatMap((name, index) => (ID_COLUMN.test(name) ? [index] : []));
+    return { cells: [...header], line: info.lines, broken: null, spacedIds: [] };
+  };
+  const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as string[], ids));
+  for await (const row of parsedRows(content, here)) {
+    if (!withoutBlanks(row.record, header?.length ?? 0)) continue;
+    if (header !== null) {
+      yield recordOf(row, header, ids);
+      continue;
+    }
+    before.push(row);
+    const columns = row.record.filter(isColumn).length;
+    if (before.length > 1 && columns > 1) {
+      throw unreadable('', `has its header at line ${row.info.lines}: delete the rows above it`);
+    }
+    if (columns === 0 && before.length < ROWS_ABOVE_HEADER) continue;
+    yield begin(before[0] as Parsed);
+    yield* later();
+    before = [];
+  }
+  const [first] = before;
+  if (header === null && first === undefined) throw unreadable('', 'is empty: a CSV begins with a header');
+  if (first === undefined) return;
+  yield begin(first);
+  yield* later();
+}
+
+/** Rows in which a header is sought: reports have a few lines of titles above it. */
+const ROWS_ABOVE_HEADER = 20;
+
+/** Columns whose cells are ids, which are compared by byte. */
+const ID_COLUMN = /(?:^|_)id$/;
+
+type Parsed = { record: string[]; info: { lines: number } };
+
+async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => string): AsyncGenerator<Parsed> {
   const parser = parse({
     relax_column_count: true,
     skip_empty_lines: true,
@@ -22,16 +82,10 @@ export async function* csvRecords(
     info: true,
   });
   // Its errors reach the loop below as errors of the parser.
-  pipeline(Readable.from(validUtf8(withinColumns(byCommas(content)))), parser, () => {});
-  let isEmpty = true;
+  const bytes = validUtf8(withinColumns(byCommas(content)), `: ${SAVE_AS}`);
+  pipeline(Readable.from(bytes), parser, () => {});
   try {
-    for await (const { record, info } of parser as AsyncIterable<{
-      record: string[];
-      info: { lines: number };
-    }>) {
-      isEmpty = false;
-      yield { cells: record, line: info.lines };
-    }
+    yield* parser as AsyncIterable<Parsed>;
   } catch (error) {
     // The parser's messages quote cells, so only its code and the line are kept.
     const { code, lines } = error as Partial<CsvError> & { lines?: number };
@@ -39,7 +93,60 @@ export async function* csvRecords(
     if (typeof code !== 'string' || lines === undefined) throw error;
     throw unreadable(here(), `is not valid CSV at line ${lines} (${code})`);
   }
-  if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
+}
+
+/** Empties cells of blanks, and removes empty ones after the columns of the header. Returns whether the row has data. */
+function withoutBlanks(cells: string[], columns: number): boolean {
+  let end = 0;
+  for (let at = 0; at < cells.length; at += 1) {
+    const cell = cells[at] as string;
+    if (cell === '') continue;
+    const first = cell.charCodeAt(0);
+    if ((first <= 0x20 || first >= 0xa0) && cell.trim() === '') cells[at] = '';
+    else end = at + 1;
+  }
+  if (cells.length > columns) cells.length = Math.max(end, Math.min(cells.length, columns));
+  return end > 0;
+}
+
+function recordOf(
+  { record: cells, info }: Parsed,
+  header: readonly string[],
+  ids: readonly number[],
+): CsvRecord {
+  const line = info.lines;
+  return { cells, line, broken: brokenRow(cells, header, line), spacedIds: spacedIds(cells, header, ids) };
+}
+
+function brokenRow(cells: readonly string[], header: readonly string[], line: number): Problem | null {
+  if (cells.length !== header.length) {
+    const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}, at line ${line}`;
+    const quoted = cells.length > header.length ? '. A value with a comma must be in quotes' : '';
+    return { path: '', rule: rule + quoted };
+  }
+  const at = cells.findIndex((cell) => cell.includes('\0'));
+  if (at === -1) return null;
+  return { path: header[at] as string, rule: `has a NUL character, at line ${line}: ${SAVE_AS}` };
+}
+
+const NONE: readonly Problem[] = [];
+
+/** An id with blanks at its ends matches no other file. */
+function spacedIds(
+  cells: readonly string[],
+  header: readonly string[],
+  ids: readonly number[],
+): readonly Problem[] {
+  let problems: Problem[] | null = null;
+  for (const index of ids) {
+    const cell = cells[index];
+    const id = cell?.trim();
+    if (cell === id || id === undefined) continue;
+    problems ??= [];
+    const rule = 'must not begin or end with a blank';
+    problems.push({ path: header[index] as string, rule, ...didYouMean(id) });
+  }
+  return problems ?? NONE;
 }
 
 /** There are fewer than 200 columns; each costs time for every row. */
@@ -64,13 +171,35 @@ async function* withinColumns(content: AsyncIterable<Uint8Array>): AsyncGenerato
   }
 }
 
-/** Throws UNREADABLE, before any other error, for a header with semicolons, which spreadsheets of many countries write. */
+/** The first bytes of files that are no CSV. */
+const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
+  [Buffer.from([0xff, 0xfe]), 'is UTF-16'],
+  [Buffer.from([0xfe, 0xff]), 'is UTF-16'],
+  [Buffer.from('PK\x03\x04', 'latin1'), 'is a workbook'],
+  [Buffer.from([0xd0, 0xcf, 0x11, 0xe0]), 'is a workbook'],
+];
+
+const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };
+
+/** Throws UNREADABLE, before any other error, for other files and separators, which spreadsheets write too. */
 function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const isWhole = (head: Buffer) => lineOf(head) !== null || head.length > ELEMENT_BYTES_MAX;
   return withHead(content, isWhole, (head) => {
+    const what = OTHER_FILES.find(([first]) => head.indexOf(first) === 0)?.[1];
+    if (what !== undefined) throw unreadable('', `${what}: ${SAVE_AS}`);
+    // Without a mark, every other byte of letters in UTF-16 is 0.
+    if (head[0] === 0 || head[1] === 0) throw unreadable('', `is UTF-16: ${SAVE_AS}`);
     const line = lineOf(head) ?? head;
-    if (!line.includes(';') || line.includes(',')) return head;
-    throw unreadable('', 'has semicolons between its columns: separate them with commas');
+    if (/^"?sep=/i.test(line.toString('latin1', 0, 5))) {
+      throw unreadable(
+        '',
+        `begins with a line "sep=", which is for spreadsheets only: delete it, or ${SAVE_AS}`,
+      );
+    }
+    if (line.includes(',')) return head;
+    const separator = Object.entries(SEPARATORS).find(([character]) => line.includes(character));
+    if (separator === undefined) return head;
+    throw unreadable('', `has ${separator[1]} between its columns: separate them with commas`);
   });
 }
 
@@ -90,28 +219,49 @@ export type RowKind = { readonly schema: TSchema; readonly more: readonly string
 const ARRAY_COLUMNS_MAX = 50;
 
 type Segment = string | number;
-type FieldSchema = { type?: string; properties?: Record<string, FieldSchema>; items?: FieldSchema };
+type FieldSchema = {
+  type?: string;
+  properties?: Record<string, FieldSchema>;
+  items?: FieldSchema;
+  required?: string[];
+};
 
 export type Header = ReturnType<typeof readHeader>;
 
-/** Checks a header and converts its rows. */
-export function readHeader(names: readonly string[], kind: RowKind) {
-  const columns = names.map((name) => name.trim());
-  const problems: Problem[] = [];
-  const paths = columns.map((column, index) => {
-    const path = segmentsOf(column, kind);
-    if (path === null)
-      problems.push({ path: `column ${index + 1}`, rule: `is not a column of ${kind.what}` });
-    else if (columns.indexOf(column) < index) problems.push({ path: column, rule: 'is given twice' });
-    return path ?? [];
-  });
+/** Returns the columns of a kind of rows; of an array, those of its first element. */
+export function columnsOf({ schema, more, what }: RowKind): NamedColumns {
+  const names: string[] = [];
+  const required: string[] = [];
+  const add = (path: string, field: FieldSchema, isRequired: boolean): void => {
+    const { properties, items } = field;
+    if (items !== undefined) add(`${path}[0]`, items, isRequired);
+    else if (properties !== undefined) {
+      for (const [name, property] of Object.entries(properties)) {
+        const isAlso = isRequired && (field.required ?? []).includes(name);
+        add(path === '' ? name : `${path}.${name}`, property, isAlso);
+      }
+    } else {
+      names.push(path);
+      if (isRequired) required.push(path);
+    }
+  };
+  add('', schema as FieldSchema, true);
+  return { names: [...names, ...more], required, what };
+}
+
+/** Checks a header and converts its rows. `isReadable`: its rows may be read for their problems. */
+export function readHeader(columns: readonly string[], kind: RowKind) {
+  const known = columnsOf(kind);
+  const parsed = columns.map((column) => segmentsOf(column, kind));
+  const problems = headerProblems(columns, known, (index) => parsed[index] !== null);
+  const paths = parsed.map((path) => path ?? []);
   /** Returns the object of a row. An empty cell is an absent field. */
   const rowOf = (cells: readonly string[]): Record<string, unknown> => {
     const row: Record<string, unknown> = {};
     for (const [index, path] of paths.entries()) if (cells[index]) put(row, path, cells[index]);
     return row;
   };
-  return { problems, rowOf };
+  return { problems, isReadable: known.required.every((name) => columns.includes(name)), rowOf };
 }
 
 /** Elements of an array before the first filled one are created empty. */

@@ -1,9 +1,12 @@
 /** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
-import { givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
+import { didYouMean, fieldPath, givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
+import { meantAmount } from '../contract/meant.ts';
 import { isAppError, type Problem } from '../errors.ts';
+import { AMOUNT_RULE, parseAmount } from '../money.ts';
 import { slices, unreadableFor } from './bytes.ts';
-import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
+import { asWritten, csvRecords } from './csv.ts';
+import { headerProblems } from './csv-header.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';
 
 /** A million rows of the widest kind: more than any employer's payroll has. */
@@ -46,60 +49,34 @@ export async function* readRows(content: AsyncIterable<Uint8Array>, format: RowF
 }
 
 async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<RowResult> {
+  const { required, optional } = columns;
+  const named = { names: [...required, ...optional], required, what: 'this file' };
   let header: readonly string[] | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(columns, rows));
-  for await (const record of csvRecords(bytes, here)) {
+  for await (const { cells, broken, spacedIds } of csvRecords(bytes, here, named.names)) {
     if (header === null) {
-      header = record.cells.map((cell) => cell.trim());
-      const problems = headerProblems(header, columns);
+      header = cells;
+      const problems = headerProblems(header, named);
       if (problems.length > 0) throw unreadableFor(problems);
-    } else {
-      yield csvRow(record, header, pathOf(columns, rows));
-      rows += 1;
+      continue;
     }
+    const path = pathOf(columns, rows);
+    rows += 1;
+    const problem = broken ?? spacedIds[0];
+    if (problem !== undefined) yield { problem: { ...problem, path: fieldPath(path, problem.path) } };
+    else yield { path, fields: fieldsOf(cells, header) };
   }
 }
 
-/** Wrong columns that are named one by one. With more, it is probably another table. */
-const NAMED_COLUMNS = 5;
-
-/** Without a header the first row is read as one, so its names are repeated only if one of them is known. */
-function headerProblems(header: readonly string[], { required, optional }: Columns): Problem[] {
-  const known = new Set([...required, ...optional]);
-  const isHeader = header.some((name) => known.has(name));
-  const problems = header.flatMap((name, index): Problem[] => {
-    if (known.has(name)) {
-      return header.indexOf(name) < index ? [{ path: name, rule: 'is a duplicate column' }] : [];
-    }
-    const isRepeated = isHeader && name !== '' && givenFieldPath('', name) === name;
-    const path = `column ${index + 1}${isRepeated ? `, ${name}` : ''}`;
-    return [{ path, rule: 'is not a column of this file' }];
-  });
-  if (problems.length > NAMED_COLUMNS) {
-    const takes = [...required, ...optional].join(', ');
-    return [
-      { path: 'the header', rule: `has ${problems.length} unknown columns. The columns are: ${takes}` },
-    ];
-  }
-  const missing = required.filter((name) => !header.includes(name));
-  return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
-}
-
-function csvRow({ cells, line }: CsvRecord, header: readonly string[], path: string): RowResult {
-  if (cells.length !== header.length) {
-    const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}, at line ${line}`;
-    return { problem: { path, rule } };
-  }
+/** An empty cell is an absent field. */
+function fieldsOf(cells: readonly string[], header: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [index, name] of header.entries()) {
     const cell = cells[index] as string;
-    if (cell.includes('\0')) {
-      return { problem: { path: `${path}.${name}`, rule: `has a NUL character, at line ${line}` } };
-    }
     if (cell !== '') fields[name] = asWritten(cell);
   }
-  return { path, fields };
+  return fields;
 }
 
 async function* jsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): AsyncGenerator<RowResult> {
@@ -143,6 +120,16 @@ function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: stri
     if (field !== null && field !== '') fields[name] = field;
   }
   return { path, fields };
+}
+
+/** Returns the problem of an amount that `parseAmount` refuses. */
+export function amountProblem(path: string, text: string): Problem {
+  const meant = meantAmount(text);
+  return {
+    path,
+    rule: AMOUNT_RULE,
+    ...didYouMean(meant !== null && parseAmount(meant) !== null ? meant : null),
+  };
 }
 
 function pathOf({ list }: Columns, index: number): string {

@@ -1,5 +1,6 @@
 /** Imports the deductions that the service sent before the sidecar existed, from a file, as events. */
 import { createHash } from 'node:crypto';
+import { PROBLEMS_MAX } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { isSet, toInstant } from '../contract/instant.ts';
@@ -101,13 +102,15 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
   const createdAt = fields.created_at ?? null;
   const event = { event_type: DEDUCTION_UPDATED, data, ...(createdAt !== null && { created_at: createdAt }) };
   const isValid = deduction.accepts(data) && envelope.accepts(event);
-  const wrong = isValid ? [] : [...deduction.problems(data), ...envelope.problems(event)];
+  const wrong = isValid
+    ? []
+    : [...deduction.problems(data, PROBLEMS_MAX, 'hints'), ...envelope.problems(event)];
   if (wrong.length === 0 && createdAt !== null) {
     const time = toInstant(createdAt) as string;
     if (time > toInstant(now)!) wrong.push({ path: 'created_at', rule: 'must not be later than now' });
     if (!isSet(time)) wrong.push({ path: 'created_at', rule: 'must be in 2000 or later' });
   }
-  problems.add(...wrong.map((problem) => ({ path: `${path}.${problem.path}`, rule: problem.rule })));
+  problems.add(...wrong.map((problem) => ({ ...problem, path: `${path}.${problem.path}` })));
   if (wrong.length > 0) return null;
   const body = Buffer.from(JSON.stringify(event));
   const eventId = importId(sha256(body));

@@ -1,7 +1,9 @@
 /** The fields that payroll adds to a change or census row. They are kept here and never sent. Pure. */
 import Type from 'typebox';
+import { didYouMean } from '../contract/check.ts';
 import { day, ID_MAX_CHARACTERS, identifier } from '../contract/fields.ts';
 import { isDay } from '../contract/instant.ts';
+import { meantDate } from '../contract/meant.ts';
 import type { Problem } from '../errors.ts';
 
 export const PAYROLL_FIELDS = {
@@ -44,7 +46,8 @@ export function splitPayrollFields(value: unknown, fields: readonly PayrollField
     delete rest[path];
     const { accepts, rule } = RULES[path];
     if (typeof stated === 'string' && accepts(stated)) return stated;
-    problems.push({ path, rule });
+    const meant = path === 'effective_on' && typeof stated === 'string' ? meantDate(stated) : null;
+    problems.push({ path, rule, ...didYouMean(meant) });
     return null;
   };
   const forPayroll: ForPayroll = { payGroup: take('pay_group'), effectiveOn: take('effective_on') };

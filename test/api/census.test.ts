@@ -51,6 +51,19 @@ test('a census can be CSV, with the organization in a header', async (t, running
   t.strictSame((await running.call({ url: URL_OF_CENSUS })).json, { organization: utf8, employees });
 });
 
+test('what a refused value means is shown to the caller who sent it, and is nowhere else', async (t, running) => {
+  const body = { organization, employees: [{ ...employee, dob: '4/5/1971' }] };
+  const { status, json } = await put(running, body);
+  t.equal(status, 422);
+  t.strictSame(json.errors, [
+    { path: 'employees[0].dob', rule: 'must be a real date, YYYY-MM-DD', hint: 'did you mean 1971-04-05?' },
+  ]);
+  const { json: report } = await running.call({ method: 'POST', url: `${URL_OF_CENSUS}/validate`, body });
+  t.strictSame(report.problems, json.errors);
+  const audit = await running.db.selectFrom('audit_records').selectAll().execute();
+  t.notMatch(JSON.stringify([json.detail, running.logged, audit]), /1971/);
+});
+
 test('without pii:read, validating does not confirm a guessed value', async (t, running) => {
   const { call, db, tokenWith } = running;
   const leaving = { ...employee, employee_id: 'emp-2' };

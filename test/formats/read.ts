@@ -1,5 +1,6 @@
 /** Parses complete tables from text and bytes. */
 
+import { describe } from '../../src/contract/check.ts';
 import { isAppError, type Problem } from '../../src/errors.ts';
 import { type Columns, type GivenRow, type RowFormat, readRows } from '../../src/formats/rows.ts';
 
@@ -38,5 +39,5 @@ export async function readAll(
 
 /** The problems as printed. */
 export function described(problems: readonly Problem[]): string[] {
-  return problems.map(({ path, rule }) => (path === '' ? rule : `${path}: ${rule}`));
+  return problems.map(describe);
 }

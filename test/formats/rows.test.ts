@@ -13,6 +13,8 @@ const TEXTS: Record<RowFormat, string> = {
   json: JSON.stringify(ROWS),
   ndjson: ROWS.map((row) => `${JSON.stringify(row)}\n`).join(''),
 };
+/** What a refused CSV says to do. */
+const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
 const FORMATS = Object.keys(TEXTS) as RowFormat[];
 
 t.test('a table has the same rows in every format, however its bytes are split', async () => {
@@ -119,52 +121,14 @@ t.test('an invalid line of NDJSON is one problem, and empty lines are skipped', 
   ]);
 });
 
-t.test('semicolons between columns are reported as such, quoted or not', async (t) => {
-  const problem = 'has semicolons between its columns: separate them with commas';
-  for (const text of ['employee_id;amount\nemp-1;12,34\n', '"employee_id";"amount"\r"emp-1";"1"\r', 'a;b']) {
-    t.strictSame(described((await readAll(text, 'csv')).problems), [problem]);
-    t.strictSame(described((await readAll(byteByByte(text), 'csv')).problems), [problem]);
-  }
-  const inCell = await readAll('employee_id,amount\n"a;b",1\n', 'csv');
-  t.strictSame(inCell.rows, [{ employee_id: 'a;b', amount: '1' }]);
-});
-
-t.test('unknown, duplicate and missing columns are named', async (t) => {
-  const { problems, rows } = await readAll('employee_id,nickname,,employee_id,Net Pay\n1,2,3,4,5\n', 'csv');
-  t.strictSame(rows, []);
-  t.strictSame(described(problems), [
-    'column 2, nickname: is not a column of this file',
-    'column 3: is not a column of this file',
-    'employee_id: is a duplicate column',
-    'column 5: is not a column of this file',
-    'amount: is a missing column',
-  ]);
-});
-
-t.test('a header of a different table is one problem, with the right columns', async (t) => {
-  const { problems, rows } = await readAll('a,b,c,d,e,f\n1,2,3,4,5,6\n', 'csv');
-  t.strictSame(rows, []);
-  t.match(described(problems), [/^the header: has 6 unknown columns\. The columns are: employee_id, amount/]);
-});
-
-t.test('problems of a file without a header do not quote its first row', async (t) => {
-  const { problems } = await readAll('Murray,12.34\nByron,5\n', 'csv');
-  t.strictSame(described(problems), [
-    'column 1: is not a column of this file',
-    'column 2: is not a column of this file',
-    'employee_id: is a missing column',
-    'amount: is a missing column',
-  ]);
-});
-
 t.test('a row with too many or too few cells is named by its line, and later rows are read', async (t) => {
-  const text = 'employee_id,amount,note\ne-0,1,"two\nlines"\n\ne-1,1\ne-2,1,,\ne-3,1,\0\ne-4,1,\n';
+  const text = 'employee_id,amount,note\ne-0,1,"two\nlines"\n\ne-1,1\ne-2,1,,x\ne-3,1,\0\ne-4,1,\n';
   const { rows, problems } = await readAll(text, 'csv');
   t.equal(rows.map((row) => row.employee_id).join(), 'e-0,e-4');
   t.strictSame(described(problems), [
     'lines[1]: must have as many cells as the header, 3: it has 2, at line 5',
-    'lines[2]: must have as many cells as the header, 3: it has 4, at line 6',
-    'lines[3].note: has a NUL character, at line 7',
+    'lines[2]: must have as many cells as the header, 3: it has 4, at line 6. A value with a comma must be in quotes',
+    `lines[3].note: has a NUL character, at line 7: ${SAVE_AS}`,
   ]);
 });
 
@@ -180,11 +144,15 @@ const broken: [string, RowFormat, string | Uint8Array, string][] = [
   ['an empty CSV', 'csv', '', EMPTY],
   ['empty lines alone', 'csv', '\n\r\n', EMPTY],
   ['a quote that does not close', 'csv', `${CSV}"x`, 'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED)'],
-  ['Latin-1 in a CSV', 'csv', Buffer.from(`${CSV}e,1,Zo\xeb\n`, 'latin1'), 'must be valid UTF-8'],
-  ['a cut character at the end', 'csv', Buffer.from(`${CSV}e,1,ë`).subarray(0, -1), 'must be valid UTF-8'],
+  ['Latin-1 in a CSV', 'csv', Buffer.from(`${CSV}e,1,Zo\xeb\n`, 'latin1'), `must be valid UTF-8: ${SAVE_AS}`],
+  [
+    'a cut character at the end',
+    'csv',
+    Buffer.from(`${CSV}e,1,ë`).subarray(0, -1),
+    `must be valid UTF-8: ${SAVE_AS}`,
+  ],
   ['Latin-1 in JSON', 'json', Buffer.from('[{"note":"\xeb"}]', 'latin1'), 'is not valid JSON near byte 8'],
   ['Latin-1 in NDJSON', 'ndjson', Buffer.from('{"note":"\xeb"}\n', 'latin1'), 'must be valid UTF-8'],
-  ['UTF-16', 'csv', Buffer.from(`\uFEFF${CSV}`, 'utf16le'), 'must be valid UTF-8'],
 ];
 for (const [name, format, text, rule] of broken) {
   t.test(`${name} ends the table with a problem that quotes nothing`, async (t) => {
@@ -222,7 +190,7 @@ t.test('a record of more than 1,000 columns is rejected in bounded memory', asyn
     const header = Array.from({ length: count }, (_, n) => `c_${n}`).join();
     return (await readAll(parts(`${header}\n`), 'csv')).problems.at(-1)?.rule;
   };
-  t.match(await columns(1_000), /has 1000 unknown columns/);
+  t.match(await columns(1_000), /must name the columns/);
   t.equal(await columns(1_001), 'must have at most 1000 columns');
   for (const begin of ['', 'employee_id,amount\n1,"2,\n3"\n', 'employee_id,amount\n"\n",']) {
     const { source, sent } = endless(begin, ',');

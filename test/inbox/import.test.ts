@@ -133,7 +133,7 @@ test('a field that breaks the contract is named and rejects the whole file', asy
   );
   t.strictSame(problems, [
     'deductions[1].employee_id: is required',
-    'deductions[2].line_of_coverage: must be one of accident, accidental_death, cancer, commuter_transit, dental, dependent_care_fsa, healthcare_fsa, hospital_indemnity, hsa, life, limited_purpose_fsa, long_term_disability, medical, short_term_disability, supplemental, vision, voluntary_critical_illness, voluntary_life, voluntary_accidental_death, voluntary_short_term_disability',
+    'deductions[2].line_of_coverage: must be one of accident, accidental_death, cancer, commuter_transit, dental, dependent_care_fsa, healthcare_fsa, hospital_indemnity, hsa, life, limited_purpose_fsa, long_term_disability, medical, short_term_disability, supplemental, vision, voluntary_critical_illness, voluntary_life, voluntary_accidental_death, voluntary_short_term_disability; did you mean medical?',
     'deductions[2].member_contribution: must be a plain decimal number as a string, at most 40 digits on each side of the point',
     'deductions[2].effective_start: must be a date or an ISO 8601 timestamp, of a real day',
     'deductions[3].created_at: must be an ISO 8601 date and time',

@@ -15,7 +15,7 @@ import {
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { isAppError, type Problem } from '../../errors.ts';
 import { slices, unreadableFor } from '../../formats/bytes.ts';
-import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
+import { columnsOf, csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
 import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
 import type { ChangeKind } from '../../outbox/manual.ts';
@@ -182,24 +182,19 @@ function changeRows(
 async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): AsyncGenerator<GivenChange> {
   const rowKind = { schema: CHANGE_SCHEMAS[kind], more: [], what: `a ${kind}` };
   let header: Header | null = null;
-  let columns = 0;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(rows));
-  for await (const { cells, line } of csvRecords(bytes, here)) {
+  for await (const { cells, broken, spacedIds } of csvRecords(bytes, here, columnsOf(rowKind).names)) {
     if (header === null) {
       header = readHeader(cells, rowKind);
-      columns = cells.length;
       if (header.problems.length > 0) throw unreadableFor(header.problems);
       continue;
     }
     const path = pathOf(rows);
     rows += 1;
-    if (cells.length !== columns) {
-      const rule = `must have as many cells as the header, ${columns}: it has ${cells.length}, at line ${line}`;
-      yield { problem: { path, rule } };
-    } else if (cells.some((cell) => cell.includes('\0'))) {
-      yield { problem: { path, rule: `must not contain a NUL character, at line ${line}` } };
-    } else yield { path, value: header.rowOf(cells) };
+    const problem = broken ?? spacedIds[0];
+    if (problem !== undefined) yield { problem: within(path, problem) };
+    else yield { path, value: header.rowOf(cells) };
   }
 }
 

@@ -114,7 +114,9 @@ function hintOf({ name, hint }: Field): Content {
 
 function problemsOf({ name, problems = [] }: Field): Content {
   if (problems.length === 0) return null;
-  const texts = problems.map(({ path, rule }) => ruleText(path === name ? rule : `${path} ${rule}`));
+  const texts = problems.map(({ path, rule, hint }) =>
+    [ruleText(path === name ? rule : `${path} ${rule}`), ...(hint === undefined ? [] : [hint])].join('; '),
+  );
   return html`<p class="field-problem" id=${`${name}-problem`}>${texts.join('; ')}</p>`;
 }
 

@@ -116,12 +116,12 @@ export function numberedPages(list: {
   `;
 }
 
-/** Lists the problems of a file by row and field, never with values. */
+/** Lists the problems of a file by row and field. */
 export function rowProblems(problems: readonly Problem[]): Html {
   return table(problems, { caption: 'Problems by row and field', captionHidden: true }, [
     ['Row', ({ path }) => placeOf(path)[0], 'name'],
     ['Field', ({ path }) => html`<code>${placeOf(path)[1]}</code>`],
-    ['Problem', ({ rule }) => rule],
+    ['Problem', ({ rule, hint }) => (hint === undefined ? rule : `${rule}; ${hint}`)],
   ]);
 }
 

@@ -1,8 +1,8 @@
 /** The rows of a report of amounts taken, and the lines that they name. */
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
-import type { Columns, GivenRow, Problems } from '../../formats/rows.ts';
-import { AMOUNT_RULE, type Cents, parseAmount } from '../../money.ts';
+import { amountProblem, type Columns, type GivenRow, type Problems } from '../../formats/rows.ts';
+import { type Cents, parseAmount } from '../../money.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 
@@ -52,7 +52,7 @@ function findLine(
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
   const taken = parseAmount(amount);
-  if (taken === null) return { path: `${path}.amount`, rule: AMOUNT_RULE };
+  if (taken === null) return amountProblem(`${path}.amount`, amount);
   if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
     return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
   }

@@ -5,6 +5,7 @@ import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import {
+  amountProblem,
   type Columns,
   createProblems,
   type GivenRow,
@@ -13,7 +14,7 @@ import {
   readableRows,
 } from '../../formats/rows.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { AMOUNT_RULE, amountOf, type Cents, parseAmount } from '../../money.ts';
+import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 
 const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
@@ -169,10 +170,10 @@ function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (member_amount === undefined) return { path: `${path}.member_amount`, rule: 'is required' };
   const member = parseAmount(member_amount);
-  if (member === null) return { path: `${path}.member_amount`, rule: AMOUNT_RULE };
+  if (member === null) return amountProblem(`${path}.member_amount`, member_amount);
   const employer = employer_amount === undefined ? null : parseAmount(employer_amount);
   if (employer_amount !== undefined && employer === null) {
-    return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
+    return amountProblem(`${path}.employer_amount`, employer_amount);
   }
   const naming = NAMING.filter((name) => fields[name] !== undefined);
   if (naming.length === 0) return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };

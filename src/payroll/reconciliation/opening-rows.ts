@@ -1,8 +1,10 @@
 /** Reads rows of opening items from a body or a file, and stores all of them or none. */
 import Type, { type Static } from 'typebox';
+import { didYouMean } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { component, text } from '../../contract/fields.ts';
 import { isDay, utcDay } from '../../contract/instant.ts';
+import { meantAmount, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { firstIds } from '../../errors.ts';
@@ -97,7 +99,8 @@ export async function bringOpeningItems(
 }
 
 function itemOf({ path, fields }: GivenRow, today: string, problems: Problems): OpeningItem | null {
-  const wrong = (name: string, rule: string) => problems.add({ path: `${path}.${name}`, rule });
+  const wrong = (name: string, rule: string, meant: string | null = null) =>
+    problems.add({ path: `${path}.${name}`, rule, ...didYouMean(meant) });
   const missing = OPENING_COLUMNS.required.filter((name) => fields[name] === undefined);
   for (const name of missing) wrong(name, 'is required');
   const { id = '', employee_id = '', deduction_id = null, line_of_coverage = '', taxability = '' } = fields;
@@ -105,27 +108,29 @@ function itemOf({ path, fields }: GivenRow, today: string, problems: Problems): 
   const [member, employer] = [fields.member_amount, fields.employer_amount].map((amount) =>
     amount === undefined ? null : parseAmount(amount),
   );
-  const rules: [name: string, isRight: boolean, rule: string][] = [
+  const rules: [name: string, isRight: boolean, rule: string, meant?: string | null][] = [
     ['id', id.length <= ID_MAX_CHARACTERS, `must have at most ${ID_MAX_CHARACTERS} characters`],
     [
       'line_of_coverage',
       LINES_OF_COVERAGE.some((known) => known === line_of_coverage),
       `must be one of ${LINES_OF_COVERAGE.join(', ')}`,
+      meantChoice(LINES_OF_COVERAGE, line_of_coverage),
     ],
     [
       'taxability',
       TAXABILITIES.some((known) => known === taxability),
       `must be one of ${TAXABILITIES.join(', ')}`,
+      meantChoice(TAXABILITIES, taxability),
     ],
-    ['member_amount', member != null, AMOUNT_RULE],
-    ['employer_amount', employer != null, AMOUNT_RULE],
+    ['member_amount', member != null, AMOUNT_RULE, meantAmount(fields.member_amount ?? '')],
+    ['employer_amount', employer != null, AMOUNT_RULE, meantAmount(fields.employer_amount ?? '')],
     ['member_amount', member !== 0n || employer !== 0n, 'must not be zero on both sides'],
-    ['pay_date', isDay(pay_date), 'must be a real date, YYYY-MM-DD'],
+    ['pay_date', isDay(pay_date), 'must be a real date, YYYY-MM-DD', meantDate(pay_date)],
     // No later paycheck can have left out what was owed before the first run.
     ['pay_date', !isDay(pay_date) || pay_date <= today, `must not be after today, ${today}`],
   ];
   const broken = rules.filter(([name, isRight]) => !missing.includes(name) && !isRight);
-  for (const [name, , rule] of broken) wrong(name, rule);
+  for (const [name, , rule, meant] of broken) wrong(name, rule, meant);
   if (missing.length + broken.length > 0 || member == null || employer == null) return null;
   return {
     openingId: id,

@@ -146,7 +146,10 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
   const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
   t.strictSame(
     await problemsOf(db, FIRST, ...amounts.map((amount) => ({ employee_id: 'emp-1', amount }))),
-    amounts.map((_, index) => `lines[${index}].amount: ${rule}`),
+    amounts.map((amount, index) => {
+      const meant = { '+1': '1', '.5': '0.5', '1.': '1', ' 1': '1' }[amount];
+      return `lines[${index}].amount: ${rule}${meant === undefined ? '' : `; did you mean ${meant}?`}`;
+    }),
   );
   t.strictSame(
     await problemsOf(

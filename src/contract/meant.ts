@@ -1,0 +1,170 @@
+/**
+ * Reads values as people and spreadsheets write them: `4/5/1980`, `$52,000`, `Bi-Weekly`. Each function returns the value in
+ * the contract's form, or null for a text that has no such meaning or several. Pure.
+ */
+import { isDay } from './instant.ts';
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+
+/** Spreadsheets read the two digits 00 to 29 as 2000 to 2029, and 30 to 99 as 1930 to 1999. */
+const LAST_SHORT_YEAR_OF_2000 = 29;
+
+/** A date's number in a spreadsheet counts the days since this day; five digits are 1927 to 2173. */
+const SERIAL_DAY_0 = Date.UTC(1899, 11, 30);
+const DAY_MS = 86_400_000;
+
+/** A date-time at midnight, as exports write a date. */
+const MIDNIGHT = /[T ](?:0{1,2}:00(?::00(?:\.0+)?)?|12:00(?::00)? ?AM)(?: ?Z|[+-]\d\d:?\d\d)?$/i;
+
+const NUMERIC = /^(\d{1,2}|\d{4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})$/;
+const COMPACT = /^(\d\d)(\d\d)(\d\d)(\d\d)$/;
+const DAY_FIRST_WORDS = /^(\d{1,2})(?:st|nd|rd|th)?[ -]+([a-z]{3,9})\.?,?[ -]+(\d{4}|\d\d)$/i;
+const MONTH_FIRST_WORDS = /^([a-z]{3,9})\.?[ -]+(\d{1,2})(?:st|nd|rd|th)?(?:,? +|-)(\d{4}|\d\d)$/i;
+
+/** Returns a date as `YYYY-MM-DD`. A date of two meanings is month first: `4/5/1980` is April 5. */
+export function meantDate(written: string): string | null {
+  const text = written.trim().replace(MIDNIGHT, '');
+  if (isDay(text)) return text;
+  const numeric = NUMERIC.exec(text);
+  if (numeric !== null) {
+    const [, first = '', , second = '', last = ''] = numeric;
+    if (first.length === 4) return last.length === 4 ? null : dayOf(first, second, last);
+    if (last.length === 1) return null;
+    return dayOf(last, first, second) ?? dayOf(last, second, first);
+  }
+  const compact = COMPACT.exec(text);
+  if (compact !== null) {
+    const [, a = '', b = '', c = '', d = ''] = compact;
+    return isCentury(a) ? dayOf(a + b, c, d) : isCentury(c) ? dayOf(c + d, a, b) : null;
+  }
+  const [, day = '', month = '', year] = DAY_FIRST_WORDS.exec(text) ?? [];
+  if (year !== undefined) return dayOf(year, monthOf(month), day);
+  const [, name = '', dayOfMonth = '', itsYear] = MONTH_FIRST_WORDS.exec(text) ?? [];
+  if (itsYear !== undefined) return dayOf(itsYear, monthOf(name), dayOfMonth);
+  if (!/^[1-9]\d{4}$/.test(text)) return null;
+  return new Date(SERIAL_DAY_0 + Number(text) * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}
+
+const isCentury = (digits: string): boolean => digits === '19' || digits === '20';
+
+function monthOf(name: string): string {
+  const known = MONTHS.indexOf(name.slice(0, 3).toLowerCase());
+  const full = new Date(Date.UTC(2000, known, 1)).toLocaleString('en-US', { month: 'long', timeZone: 'UTC' });
+  const isName = known !== -1 && full.toLowerCase().startsWith(name.toLowerCase().replace(/^sept$/, 'sep'));
+  return isName ? String(known + 1) : '';
+}
+
+function dayOf(year: string, month: string, day: string): string | null {
+  const whole = year.length === 4 ? year : `${Number(year) > LAST_SHORT_YEAR_OF_2000 ? '19' : '20'}${year}`;
+  const date = `${whole}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  return isDay(date) ? date : null;
+}
+
+const AMOUNT = /^(\()?([+-]?)(?:USD|\$)? ?(-?)(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?(?: ?USD)?(-?)(\))?$/i;
+
+/** Returns an amount as a plain decimal: `$1,350.00` is 1350.00, and `(25.00)` and `25.00-` are -25.00. */
+export function meantAmount(written: string): string | null {
+  const [, open = '', sign = '', inner, whole = '', decimals = '', after, close = ''] =
+    AMOUNT.exec(written.trim()) ?? [];
+  if (whole + decimals === '') return null;
+  const signs = [sign, inner, after, open + close].filter((one) => one !== '');
+  if (open.length !== close.length || signs.length > 1) return null;
+  // Zeros after the cents are no cents.
+  const cents = decimals.replace(/(?<=^..\d*?)0+$/, '');
+  const amount = `${whole.replaceAll(',', '') || '0'}${cents && `.${cents}`}`;
+  const isNegative = signs.length === 1 && sign !== '+' && /[1-9]/.test(amount);
+  return isNegative ? `-${amount}` : amount;
+}
+
+/** Returns the ten digits of a phone number in the United States, without an extension. */
+export function meantPhone(written: string): string | null {
+  const text = written.trim().replace(/[ ,;]*(?:x|ext\.?|extension)[ .:]*\d{1,6}$/i, '');
+  if (!/^\+?[\d ().\-/]+$/.test(text)) return null;
+  const digits = text.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
+  return digits.length === 10 ? digits : null;
+}
+
+/** Returns an SSN as `012-34-5678`. Spreadsheets remove the zeros at its front. */
+export function meantSsn(written: string): string | null {
+  const text = written.trim();
+  const digits = text.replace(/[ -]/g, '').padStart(9, '0');
+  const isSsn = /^(?:\d{7,9}|\d{3}([ -])\d\d\1\d{4})$/.test(text) && !/^0+$/.test(digits);
+  return isSsn ? `${digits.slice(0, 3)}-${digits.slice(3, 5)}-${digits.slice(5)}` : null;
+}
+
+/** Returns a ZIP code as `02108` or `02108-1234`. Spreadsheets remove the zeros at its front. */
+export function meantZip(written: string): string | null {
+  const text = written.trim();
+  const [, zip, plus4] = /^(\d{3,5})(?:[- ](\d{4}))?$/.exec(text) ?? /^(\d{4,5})(\d{4})$/.exec(text) ?? [];
+  if (zip === undefined) return null;
+  return `${zip.padStart(5, '0')}${plus4 === undefined ? '' : `-${plus4}`}`;
+}
+
+/** Other words for the contract's values, without blanks and punctuation. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  full_time: ['f', 'ft', 'full', 'regularfulltime', 'fulltimeregular'],
+  part_time: ['p', 'pt', 'part', 'regularparttime', 'parttimeregular'],
+  variable_hours: ['v', 'vh', 'variable', 'variablehour'],
+  weekly: ['w', 'wk', 'week', 'everyweek', '52'],
+  biweekly: ['b', 'bw', 'everytwoweeks', 'every2weeks', 'everyotherweek', 'fortnightly', '26'],
+  semimonthly: ['s', 'sm', 'twiceamonth', 'twicemonthly', 'twicepermonth', '24'],
+  monthly: ['m', 'mo', 'month', 'everymonth', '12'],
+  annually: ['a', 'y', 'annual', 'peryear', 'perannum', 'year', 'yearly', 'yr', 'salary', 'salaried'],
+  hourly: ['h', 'hr', 'hour', 'perhour'],
+  male: ['m', 'man'],
+  female: ['f', 'woman'],
+  pre_tax: ['pre', 'beforetax', 'section125', 'sec125', '125'],
+  post_tax: ['post', 'aftertax'],
+  medical: ['med', 'health'],
+  hsa: ['healthsavingsaccount'],
+  commuter_transit: ['commuter', 'transit'],
+  short_term_disability: ['std'],
+  long_term_disability: ['ltd'],
+  ...{ AL: ['alabama'], AK: ['alaska'], AZ: ['arizona'], AR: ['arkansas'], CA: ['california'] },
+  ...{ CO: ['colorado'], CT: ['connecticut'], DE: ['delaware'], FL: ['florida'], GA: ['georgia'] },
+  DC: ['districtofcolumbia', 'washingtondc'],
+  ...{ HI: ['hawaii'], ID: ['idaho'], IL: ['illinois'], IN: ['indiana'], IA: ['iowa'], KS: ['kansas'] },
+  ...{ KY: ['kentucky'], LA: ['louisiana'], ME: ['maine'], MD: ['maryland'], MA: ['massachusetts'] },
+  ...{ MI: ['michigan'], MN: ['minnesota'], MS: ['mississippi'], MO: ['missouri'], MT: ['montana'] },
+  ...{ NE: ['nebraska'], NV: ['nevada'], NH: ['newhampshire'], NJ: ['newjersey'], NM: ['newmexico'] },
+  ...{ NY: ['newyork'], NC: ['northcarolina'], ND: ['northdakota'], OH: ['ohio'], OK: ['oklahoma'] },
+  ...{ OR: ['oregon'], PA: ['pennsylvania'], RI: ['rhodeisland'], SC: ['southcarolina'] },
+  ...{ SD: ['southdakota'], TN: ['tennessee'], TX: ['texas'], UT: ['utah'], VT: ['vermont'] },
+  ...{ VA: ['virginia'], WA: ['washington'], WV: ['westvirginia'], WI: ['wisconsin'], WY: ['wyoming'] },
+};
+
+/** Returns the one of `values` that a text means: `Full Time`, `FT` and `F` are full_time, and `Texas` and `tx` are TX. */
+export function meantChoice(values: readonly unknown[], written: string): string | null {
+  const word = folded(written);
+  if (word === '') return null;
+  const isMeant = (value: unknown): value is string =>
+    typeof value === 'string' && (folded(value) === word || (SYNONYMS[value]?.includes(word) ?? false));
+  return values.find(isMeant) ?? null;
+}
+
+/** Returns the letters and digits of a text in lower case. */
+export function folded(text: string): string {
+  return text.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+/** How a text without a format is read. A schema has it as its keyword `meant`. */
+const READINGS = { amount: meantAmount, phone: meantPhone } as const;
+export type Meaning = keyof typeof READINGS;
+
+type Meant = { enum?: unknown[]; format?: string; pattern?: string; meant?: Meaning };
+
+/** Returns the value that a text means where `schema` refuses it, or null. */
+export function meantFor(schema: object, written: string): string | null {
+  const { enum: values, format, pattern, meant } = schema as Meant;
+  const value = read();
+  return value === written || (pattern !== undefined && value !== null && !RegExp(pattern, 'u').test(value))
+    ? null
+    : value;
+
+  function read(): string | null {
+    if (values !== undefined) return meantChoice(values, written);
+    if (format === 'date' || format === 'day-or-date-time') return meantDate(written);
+    if (format === 'email') return written.trim();
+    return meant === undefined ? null : READINGS[meant](written);
+  }
+}

@@ -1,0 +1,84 @@
+/** The names of a CSV's columns. Pure. */
+import { folded } from '../contract/meant.ts';
+import type { Problem } from '../errors.ts';
+
+/** `what` appears in messages: "a census". */
+export type NamedColumns = {
+  readonly names: readonly string[];
+  readonly required: readonly string[];
+  readonly what: string;
+};
+
+/** Returns a function that reports whether a cell is the name of a column, perhaps written in other ways: `First Name`. */
+export function columnFinder(names: readonly string[]): (cell: string) => boolean {
+  const words = new Set(names.flatMap(wordsOf));
+  return (cell) => cell.length <= NAME_CHARACTERS_MAX && words.has(folded(cell));
+}
+
+/** Longer cells are no names, and are not repeated in a hint. */
+const NAME_CHARACTERS_MAX = 64;
+
+/** A name and its last part: `address.zip_code` is also written `ZIP Code`. */
+function wordsOf(name: string): string[] {
+  return [folded(name), folded(name.slice(name.lastIndexOf('.') + 1))];
+}
+
+/**
+ * Returns the problems of a header. Names of unknown columns are in hints only: without a header, they are values of the
+ * first row. `isKnown` reports whether the column at an index has the name of one.
+ */
+export function headerProblems(
+  header: readonly string[],
+  { names, required, what }: NamedColumns,
+  isKnown: (index: number) => boolean = (index) => names.includes(header[index] as string),
+): Problem[] {
+  const isColumn = columnFinder(names);
+  if (!header.some((name, index) => isKnown(index) || isColumn(name))) {
+    const rule = `must name the columns of ${what}, and names none. They are: ${names.join(', ')}`;
+    return [{ path: 'the header', rule }];
+  }
+  const problems = header.flatMap((name, index): Problem[] => {
+    if (isKnown(index)) {
+      return header.indexOf(name) < index ? [{ path: name, rule: 'is a duplicate column' }] : [];
+    }
+    const path = `column ${index + 1}`;
+    if (name === '') return [{ path, rule: 'has no name' }];
+    const missing = names.filter((known) => !header.includes(known));
+    return [{ path, rule: `is not a column of ${what}`, ...hintOf(name, missing) }];
+  });
+  const missing = required.filter((name) => !header.includes(name));
+  return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
+}
+
+function hintOf(name: string, names: readonly string[]): { hint?: string } {
+  if (name.length > NAME_CHARACTERS_MAX) return {};
+  const nearest = nearestName(name, names);
+  return { hint: `its name is "${name}"${nearest === null ? '' : `: did you mean ${nearest}?`}` };
+}
+
+/** Returns the name that needs the fewest changes, at most a third of its characters. */
+function nearestName(name: string, names: readonly string[]): string | null {
+  const word = folded(name);
+  const ranked = names.flatMap((known) =>
+    wordsOf(known).map((candidate) => {
+      const changes = changesBetween(word, candidate);
+      return { known, changes, isNear: changes * 3 <= Math.max(word.length, candidate.length) };
+    }),
+  );
+  const near = ranked.filter(({ isNear }) => isNear).toSorted((a, b) => a.changes - b.changes);
+  return near[0]?.known ?? null;
+}
+
+/** Returns how many letters to add, remove or replace (Levenshtein). */
+function changesBetween(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= from.length; at += 1) {
+    const next = [at];
+    for (let index = 1; index <= to.length; index += 1) {
+      const replaced = (row[index - 1] as number) + (from[at - 1] === to[index - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[index] as number) + 1, (next[index - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] as number;
+}

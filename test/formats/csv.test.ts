@@ -1,0 +1,113 @@
+import t from 'tap';
+import { byteByByte, described, readAll } from './read.ts';
+
+const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
+const ROW = { employee_id: 'e-1', amount: '5', note: 'a b' };
+
+t.test('blank rows, columns after the last name and cells of blanks are no data', async (t) => {
+  const texts = {
+    'rows of commas': 'employee_id,amount,note\n,,\ne-1,5,a b\n , ,\u00a0\n,,,,\n',
+    'columns without a name': 'employee_id,amount,note,,\ne-1,5,a b,,\n',
+    'a comma after each row': 'employee_id,amount,note\ne-1,5,a b,\n',
+    'columns without a name that rows lack': 'employee_id,amount,note, \ne-1,5,a b\n',
+    'rows above the header': ',,\n\nemployee_id,amount,note\ne-1,5,a b\n',
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    for (const content of [text, byteByByte(text)])
+      t.strictSame(await readAll(content, 'csv'), { rows: [ROW], problems: [] }, name);
+  }
+  const { rows } = await readAll('employee_id,amount,note\ne-1,5, \t\n', 'csv');
+  t.strictSame(rows, [{ employee_id: 'e-1', amount: '5' }]);
+});
+
+t.test('a value outside the columns is not dropped', async (t) => {
+  const { rows, problems } = await readAll('employee_id,amount,,note\ne-1,5,x,a b\n', 'csv');
+  t.strictSame([rows, described(problems)], [[], ['column 3: has no name']]);
+  const after = await readAll('employee_id,amount,\ne-1,5,9\n', 'csv');
+  t.match(described(after.problems), [/^lines\[0\]: must have as many cells as the header, 2: it has 3/]);
+});
+
+t.test('an id with a blank at an end is refused, and the caller is shown the id', async (t) => {
+  const { rows, problems } = await readAll('employee_id,amount,note\n"e-1 ",5, spaced \ne-2,5,\n', 'csv');
+  t.strictSame(rows, [{ employee_id: 'e-2', amount: '5' }]);
+  t.strictSame(problems, [
+    { path: 'lines[0].employee_id', rule: 'must not begin or end with a blank', hint: 'did you mean e-1?' },
+  ]);
+});
+
+t.test('a file that is no CSV in UTF-8 with commas is refused with what to do', async (t) => {
+  const csv = 'employee_id,amount,note\ne-1,5,a b\n';
+  const semicolons = 'has semicolons between its columns: separate them with commas';
+  const files: [name: string, content: string | Uint8Array, problem: string][] = [
+    ['UTF-16 of a spreadsheet', Buffer.from(`\uFEFF${csv}`, 'utf16le'), `is UTF-16: ${SAVE_AS}`],
+    ['UTF-16, the other order', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), `is UTF-16: ${SAVE_AS}`],
+    ['UTF-16 without a mark', Buffer.from(csv, 'utf16le'), `is UTF-16: ${SAVE_AS}`],
+    ['a workbook', Buffer.from('PK\x03\x04\x14\x00', 'latin1'), `is a workbook: ${SAVE_AS}`],
+    [
+      'Windows-1252',
+      Buffer.from(`${csv}e-2,5,Pe\xf1a\n`, 'latin1'),
+      `lines[1]: must be valid UTF-8: ${SAVE_AS}`,
+    ],
+    [
+      'a line for spreadsheets',
+      `sep=,\n${csv}`,
+      `begins with a line "sep=", which is for spreadsheets only: delete it, or ${SAVE_AS}`,
+    ],
+    [
+      'the same in quotes',
+      `"sep=;"\n${csv.replaceAll(',', ';')}`,
+      `begins with a line "sep=", which is for spreadsheets only: delete it, or ${SAVE_AS}`,
+    ],
+    ['semicolons', 'employee_id;amount\ne-1;12,34\n', semicolons],
+    ['semicolons in quotes', '"employee_id";"amount"\r"e-1";"1"\r', semicolons],
+    ['semicolons without an end of line', 'a;b', semicolons],
+    ['tabs', csv.replaceAll(',', '\t'), 'has tabs between its columns: separate them with commas'],
+    ['bars', csv.replaceAll(',', '|'), 'has vertical bars between its columns: separate them with commas'],
+    [
+      'a title',
+      `Acme payroll as of 1/31/2026,,\n,,\n${csv}`,
+      'has its header at line 3: delete the rows above it',
+    ],
+  ];
+  for (const [name, content, problem] of files) {
+    for (const each of [content, byteByByte(content)]) {
+      const { problems } = await readAll(each, 'csv');
+      t.strictSame(
+        described(problems).map((text) => text.replace('lines[1]: ', '')),
+        [problem.replace('lines[1]: ', '')],
+        name,
+      );
+    }
+  }
+  const inCell = await readAll('employee_id,amount\n"a;b",1\n', 'csv');
+  t.strictSame(inCell.rows, [{ employee_id: 'a;b', amount: '1' }]);
+});
+
+t.test(
+  'unknown, duplicate and missing columns are named, with the nearest column that is missing',
+  async (t) => {
+    const text = 'Employee ID,Department,,note,note,Ammount\n1,2,3,4,5,6\n';
+    const { problems, rows } = await readAll(text, 'csv');
+    t.strictSame(rows, []);
+    t.strictSame(described(problems), [
+      'column 1: is not a column of this file; its name is "Employee ID": did you mean employee_id?',
+      'column 2: is not a column of this file; its name is "Department"',
+      'column 3: has no name',
+      'note: is a duplicate column',
+      'column 6: is not a column of this file; its name is "Ammount": did you mean amount?',
+      'employee_id: is a missing column',
+      'amount: is a missing column',
+    ]);
+  },
+);
+
+t.test(
+  'a file without a header is one problem with the columns, and does not quote its first row',
+  async (t) => {
+    const { problems, rows } = await readAll('Murray,12.34\nByron,5\n', 'csv');
+    t.strictSame(rows, []);
+    t.strictSame(described(problems), [
+      'the header: must name the columns of this file, and names none. They are: employee_id, amount, note',
+    ]);
+  },
+);
