@@ -2,6 +2,7 @@
 -- database's clock. An employer's newest one is 'current' and replaces the previous one. Only an abandoned census is
 -- removed: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the census that the
 -- service accepted last; its fingerprints, made with the hash key `fingerprint_key`, show what a newer census would change.
+-- `released_at` marks a census that a person released from being held.
 CREATE TABLE staged_censuses (
   census_id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   employer_id       TEXT COLLATE "C" NOT NULL,
@@ -12,6 +13,7 @@ CREATE TABLE staged_censuses (
   roster_updated_at TEXT COLLATE "C",
   replaced_at       TEXT COLLATE "C",
   uploaded_at       TEXT COLLATE "C",
+  released_at       TEXT COLLATE "C",
   fingerprint_key   TEXT COLLATE "C" NOT NULL,
   CHECK (state <> 'replaced' OR replaced_at IS NOT NULL)
 );
@@ -43,11 +45,12 @@ CREATE TABLE census_fingerprints (
 );
 
 -- One round: the service requests a census, the sidecar uploads it, the service reports completion. `event_id` has no
--- foreign key: applying an event writes it.
+-- foreign key: applying an event writes it. `held_for` lists as JSON why the census `held_census_id` was held, and which
+-- employees it is about.
 CREATE TABLE census_syncs (
   sync_id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   employer_id       TEXT COLLATE "C" NOT NULL,
-  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed' OR state = 'dismissed'),
+  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'held' OR state = 'uploaded' OR state = 'completed' OR state = 'failed' OR state = 'dismissed'),
   event_id          TEXT COLLATE "C" UNIQUE,
   request_id        TEXT COLLATE "C" REFERENCES outbox (request_id),
   requested_at      TEXT COLLATE "C" NOT NULL,
@@ -59,7 +62,10 @@ CREATE TABLE census_syncs (
   reason            TEXT COLLATE "C",
   problem_count     INTEGER NOT NULL DEFAULT 0,
   problems          TEXT COLLATE "C",
+  held_census_id    TEXT COLLATE "C",
+  held_for          TEXT COLLATE "C",
   CHECK (state <> 'failed' OR reason IS NOT NULL),
+  CHECK (state <> 'held' OR (held_census_id IS NOT NULL AND held_for IS NOT NULL)),
   CHECK (state <> 'dismissed' OR dismissed_at IS NOT NULL),
   CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL))
 );

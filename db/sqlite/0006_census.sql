@@ -2,6 +2,7 @@
 -- database's clock. An employer's newest one is 'current' and replaces the previous one. Only an abandoned census is
 -- removed: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the census that the
 -- service accepted last; its fingerprints, made with the hash key `fingerprint_key`, show what a newer census would change.
+-- `released_at` marks a census that a person released from being held.
 CREATE TABLE staged_censuses (
   census_id         TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
@@ -12,6 +13,7 @@ CREATE TABLE staged_censuses (
   roster_updated_at TEXT,
   replaced_at       TEXT,
   uploaded_at       TEXT,
+  released_at       TEXT,
   fingerprint_key   TEXT NOT NULL,
   CHECK (state <> 'replaced' OR replaced_at IS NOT NULL)
 ) STRICT;
@@ -41,11 +43,12 @@ CREATE TABLE census_fingerprints (
 ) STRICT, WITHOUT ROWID;
 
 -- One round: the service requests a census, the sidecar uploads it, the service reports completion. `event_id` has no
--- foreign key: applying an event writes it.
+-- foreign key: applying an event writes it. `held_for` lists as JSON why the census `held_census_id` was held, and which
+-- employees it is about.
 CREATE TABLE census_syncs (
   sync_id           TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
-  state             TEXT NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed' OR state = 'dismissed'),
+  state             TEXT NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'held' OR state = 'uploaded' OR state = 'completed' OR state = 'failed' OR state = 'dismissed'),
   event_id          TEXT UNIQUE,
   request_id        TEXT REFERENCES outbox (request_id),
   requested_at      TEXT NOT NULL,
@@ -57,7 +60,10 @@ CREATE TABLE census_syncs (
   reason            TEXT,
   problem_count     INTEGER NOT NULL DEFAULT 0,
   problems          TEXT,
+  held_census_id    TEXT,
+  held_for          TEXT,
   CHECK (state <> 'failed' OR reason IS NOT NULL),
+  CHECK (state <> 'held' OR (held_census_id IS NOT NULL AND held_for IS NOT NULL)),
   CHECK (state <> 'dismissed' OR dismissed_at IS NOT NULL),
   CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL))
 ) STRICT;

@@ -25,6 +25,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'listCensusSyncs',
       'getCensusSync',
       'dismissCensusSync',
+      'releaseCensusSync',
       'syncCensus',
     ],
   },

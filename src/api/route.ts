@@ -58,6 +58,8 @@ export type ApiParts = ReadinessLimits & {
   /** The addresses and networks of the proxies in front of this listener. */
   readonly proxies: readonly string[];
   readonly censusFrom: CensusFrom;
+  /** CENSUS_MAX_AGE: an older staged census is not uploaded. */
+  readonly censusMaxAgeMs: number;
   /** Returns whether the census source may have a census of an employer. */
   readonly mayFetch: (employerId: string) => Promise<boolean>;
   readonly version: string;

@@ -4,6 +4,7 @@ import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
+import { describeHold, holdsOf } from './holds.ts';
 import type { CensusFetcher } from './source.ts';
 import {
   currentCensus,
@@ -55,7 +56,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       const census = await freshCensus(db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
       if (census !== null && (source === null || census.staged_at >= wanted)) {
-        return upload(claim, census, wanted);
+        return holdOrUpload(claim, census, wanted);
       }
       return source === null ? waitForPush(claim) : fetchAndStage(claim, source, wanted, signal);
     },
@@ -176,7 +177,25 @@ export function createCensusSender(sending: CensusSending): Sender {
     const census = await currentCensus(db, employerId);
     return census === null
       ? cancel('the census was removed before the upload')
-      : upload(claim, census, wanted);
+      : holdOrUpload(claim, census, wanted);
+  }
+
+  async function holdOrUpload(claim: Claim, census: StagedCensus, wanted: string): Promise<Post | Decision> {
+    const holds = await holdsOf(db, census);
+    if (holds.length === 0) return upload(claim, census, wanted);
+    const { census_id: censusId, employer_id } = census;
+    return decision(async (trx) => {
+      const current = await currentCensus(trx, employer_id);
+      if (current?.census_id !== censusId || current.released_at !== null)
+        return {
+          outcome: 'later',
+          reason: 'another census was staged, or this one was released',
+          delayMs: 0,
+        };
+      const reason = `${holds.map(describeHold).join('; ')}: release the census, or stage another one`;
+      await syncs.holdSyncs(trx, claim.requestId, { censusId, reason, holds });
+      return { outcome: 'canceled', reason };
+    });
   }
 }
 

@@ -2,7 +2,9 @@
 import { type Selectable, sql } from 'kysely';
 import { ago, type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../checks.ts';
 import type { CensusSyncTable, Db } from '../database/tables.ts';
+import { describeHold } from './holds.ts';
 import { currentCensus } from './staged.ts';
+import { heldCensuses } from './sync-list.ts';
 
 /** Payrolls run at least once a month, so an older census lacks the hires of the last pay period. */
 const CENSUS_OLD_DAYS = 31;
@@ -14,6 +16,7 @@ type Stalled = Pick<Selectable<CensusSyncTable>, 'employer_id' | 'state' | 'requ
 /** Returns what to do about a sync that waits, failed or is overdue. */
 function adviceFor({ state, problem_count }: Omit<Stalled, 'requested_at'>): string {
   if (state === 'waiting') return 'Waiting: stage a fresh census.';
+  if (state === 'held') return `Held: ${CENSUS_HELD.advice}`;
   if (state === 'failed') {
     return problem_count > 0
       ? 'Failed: correct the rows that the sync names, and stage the census again.'
@@ -33,7 +36,7 @@ export const CENSUS_SYNCS: Check<Db> = {
       .selectFrom('census_syncs')
       .select(['employer_id', 'state', 'requested_at', 'problem_count'])
       .where('state', '<>', sql.lit('completed'))
-      .where('state', '<>', sql.lit('dismissed'))
+      .where('state', 'not in', ['dismissed', 'held'])
       .where((where) =>
         where.or([where('state', 'in', ['waiting', 'failed']), where('requested_at', '<', due)]),
       );
@@ -47,6 +50,29 @@ export const CENSUS_SYNCS: Check<Db> = {
   },
   advice: 'Resolve each sync, or dismiss one that needs no upload anymore.',
   passed: 'No census sync is waiting, failed or overdue.',
+};
+
+/** Employees named in the example of one employer. The sync lists more. */
+const NAMED = 50;
+
+export const CENSUS_HELD: Check<Db> = {
+  id: 'census-held',
+  title: 'A census is held',
+  command: 'census show --employer ID',
+  ask: async (db, { employerId }) => {
+    const held = await heldCensuses(db, employerId);
+    return held.flatMap(({ employer_id, held_for }) =>
+      held_for.map((hold) => {
+        const { employee_ids, count } = hold;
+        const rest = count - Math.min(NAMED, employee_ids.length);
+        const named = [...employee_ids.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])];
+        return fail(`${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`);
+      }),
+    );
+  },
+  advice:
+    'The service may treat employees whom a census lacks as terminated. Check the census: release it if it is right, else stage the right one.',
+  passed: 'No census is held.',
 };
 
 /** Returns what completes a census of the employer: the newest sync that is not completed, or a new one. */

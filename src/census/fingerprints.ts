@@ -52,6 +52,11 @@ export function changedFields(before: Buffer, now: Buffer, fields: readonly stri
   return fields.filter((_, index) => !slot(before, index).equals(slot(now, index)));
 }
 
+/** Returns whether the employee with these fingerprints had the field. */
+export function hasField(fingerprints: Buffer, field: (typeof EMPLOYEE_FIELDS)[number]): boolean {
+  return !slot(fingerprints, EMPLOYEE_FIELDS.indexOf(field)).equals(ABSENT);
+}
+
 function slot(fingerprints: Buffer, index: number): Buffer {
   const from = index * FINGERPRINT_BYTES;
   return fingerprints.length >= from + FINGERPRINT_BYTES

@@ -7,7 +7,7 @@ import { type NotNull, sql } from 'kysely';
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
 import { isOneOfOrAny } from '../database/bulk.ts';
-import type { SharedNow } from '../database/engine.ts';
+import { forUpdate, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
@@ -72,6 +72,7 @@ export async function currentCensus(db: Db | Trx, employerId: string) {
   const census = await db
     .selectFrom('staged_censuses')
     .select(['census_id', 'employer_id', 'staged_at', 'employee_count as employees', 'body_bytes'])
+    .select('released_at')
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state = 'current'`)
     .executeTakeFirst();
@@ -113,18 +114,23 @@ export async function* openChunks(db: Db, encryptor: Encryptor, censusId: string
 
 /** Records that the service accepted this census. The caller has locked the employer's name. */
 export async function recordUpload(trx: Trx, employerId: string, censusId: string, now: string) {
+  const row = trx.selectFrom('staged_censuses').select('state').where('census_id', '=', censusId);
+  const uploaded = await forUpdate(trx, row).executeTakeFirst();
+  // One that is being removed loses its fingerprints: the previous upload stays, so that the next census is compared.
+  if (uploaded === undefined || uploaded.state === 'abandoned') return;
   const censuses = trx.updateTable('staged_censuses');
   await censuses
     .set({ uploaded_at: null })
     .where('employer_id', '=', employerId)
     .where('uploaded_at', 'is not', null)
     .execute();
-  await censuses
-    .set({ uploaded_at: now })
-    .where('census_id', '=', censusId)
-    // One that is being removed loses its fingerprints.
-    .where(sql<boolean>`state <> 'abandoned'`)
-    .execute();
+  await censuses.set({ uploaded_at: now }).where('census_id', '=', censusId).execute();
+}
+
+/** Records that a person released this census from being held. */
+export async function markReleased(trx: Trx, censusId: string, now: string): Promise<void> {
+  const update = trx.updateTable('staged_censuses').set({ released_at: now });
+  await update.where('census_id', '=', censusId).execute();
 }
 
 export type LastUpload = NonNullable<Awaited<ReturnType<typeof lastUpload>>>;

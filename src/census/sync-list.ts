@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import Type from 'typebox';
-import { ago } from '../checks.ts';
+import { ago, FOUND_AT_MOST } from '../checks.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
 import { FieldProblem } from '../contract/fields.ts';
 import { isOneOf } from '../database/bulk.ts';
@@ -8,6 +8,7 @@ import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import { jsonColumn } from '../formats/json-column.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
+import { CensusHold } from './holds.ts';
 
 /** A census sync as the API and the CLI show it, without its request in the outbox. */
 export type CensusSync = ReturnType<typeof syncOf>;
@@ -69,6 +70,19 @@ export async function findSync(
   return row === undefined ? null : syncOf(row, ago(now, overdueMs));
 }
 
+/** Returns the newest held sync of each employer whose census is held. `employerId`: only of this one. */
+export async function heldCensuses(db: Db, employerId: string | undefined) {
+  let query = db
+    .selectFrom('census_syncs')
+    .select(['sync_id', 'employer_id', 'held_for'])
+    // The first condition lets a partial index be used.
+    .where(sql<boolean>`state <> 'completed' and state = 'held'`);
+  if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
+  const rows = await query.orderBy('requested_at', 'desc').orderBy('sync_id').limit(FOUND_AT_MOST).execute();
+  const newest = new Map(rows.toReversed().map((row) => [row.employer_id, row]));
+  return [...newest.values()].map((row) => ({ ...row, held_for: readHolds(row.held_for, row.sync_id) }));
+}
+
 export async function employerOfSync(db: Db, syncId: string): Promise<string | null> {
   const sync = db.selectFrom('census_syncs').select('employer_id').where('sync_id', '=', syncId);
   return (await sync.executeTakeFirst())?.employer_id ?? null;
@@ -109,6 +123,13 @@ export function isOverdue(
 
 const readProblems = jsonColumn('census_syncs', 'problems', Type.Array(FieldProblem));
 
+const readHolds = jsonColumn('census_syncs', 'held_for', Type.Array(CensusHold));
+
+/** Returns how many employees each cause is about, for an audit record. */
+export function holdCounts(heldFor: string | null, syncId: string) {
+  return readHolds(heldFor, syncId).map(({ cause, count }) => ({ cause, count }));
+}
+
 function syncOf(sync: Selectable<CensusSyncTable>, overdueBefore: string) {
   const { sync_id, request_id: _, ...row } = sync;
   return {
@@ -116,6 +137,8 @@ function syncOf(sync: Selectable<CensusSyncTable>, overdueBefore: string) {
     ...row,
     /** The first problems, if the census broke the contract. */
     problems: row.problems === null ? [] : readProblems(row.problems, sync_id),
+    /** Why the census is held, and whom it is about. */
+    held_for: row.held_for === null ? [] : readHolds(row.held_for, sync_id),
     /** Whether it is neither completed within CENSUS_OVERDUE nor dismissed. */
     overdue: isOverdue(row, overdueBefore),
   };

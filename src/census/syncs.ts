@@ -7,7 +7,9 @@ import { type Problem, withoutHint } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { type Acting, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
-import { isOverdue } from './sync-list.ts';
+import type { CensusHold } from './holds.ts';
+import { currentCensus, markReleased } from './staged.ts';
+import { holdCounts, isOverdue } from './sync-list.ts';
 
 type SyncRequest = { employerId: string; now: string };
 
@@ -53,7 +55,10 @@ async function owedUpload(trx: Trx, { employerId, now }: SyncRequest): Promise<s
   return requestId;
 }
 
-const NO_REASON = { reason: null, problem_count: 0, problems: null } as const;
+const NO_REASON = {
+  ...{ reason: null, problem_count: 0, problems: null },
+  ...{ held_census_id: null, held_for: null },
+} as const;
 
 /** Completes the employer's syncs, also dismissed ones, whose upload had started when the service reported completion. */
 export async function completeSyncs(
@@ -79,13 +84,17 @@ export async function completeSyncs(
   return Number(completed.numUpdatedRows);
 }
 
-/** Requests the syncs again that waited or failed, with the upload under way or a pending or new one. */
+/** The states of a sync that needs another census, or a decision of a person. */
+const STALLED = ['waiting', 'held', 'failed'] as const;
+
+/** Requests the employer's syncs in these states again, with the upload under way or a pending or new one. */
 export async function reviveSyncs(
   trx: Trx,
   { employerId, uploading, now }: { employerId: string; uploading: string | null; now: string },
+  states: readonly SyncState[] = STALLED,
 ): Promise<void> {
   // The first condition lets a partial index be used.
-  const isStalled = sql<boolean>`state <> 'completed' and state in ('waiting', 'failed')`;
+  const isStalled = sql<boolean>`state <> 'completed' and state in (${sql.join(states)})`;
   const stalled = trx.selectFrom('census_syncs').select('sync_id').where('employer_id', '=', employerId);
   if ((await stalled.where(isStalled).limit(1).execute()).length === 0) return;
   const requestId = uploading ?? (await owedUpload(trx, { employerId, now }));
@@ -126,8 +135,8 @@ export async function dismissSync(
   await lockSubject(trx, employerSubject(known.employer_id));
   const sync = await named.executeTakeFirstOrThrow();
   if (sync.state === 'dismissed') return 'dismissed';
-  const isStalled = sync.state === 'waiting' || sync.state === 'failed';
-  if (!isStalled && !isOverdue(sync, overdueBefore)) return 'nothing to dismiss';
+  if (!STALLED.some((state) => state === sync.state) && !isOverdue(sync, overdueBefore))
+    return 'nothing to dismiss';
   await trx
     .updateTable('census_syncs')
     .set({ state: 'dismissed', dismissed_at: now, dismissed_reason: reason })
@@ -138,6 +147,41 @@ export async function dismissSync(
   const employer = sync.employer_id;
   await record(trx, dismissal, { action: 'census-sync.dismiss', resource: syncId, employer, reason });
   return 'dismissed';
+}
+
+/** `reviewed`: the census that the person saw, if the caller knows it. `freshSince`: an older census is not uploaded. */
+type Release = { reason: string; reviewed?: string | undefined; freshSince: string } & Acting;
+
+export const NOT_RELEASED = {
+  'not held': 'The census sync is not held',
+  'another census': 'Another census is held now. Review it, and release that one',
+  'too old':
+    'The held census is older than CENSUS_MAX_AGE. Stage a new one, or request a sync that fetches it again',
+} as const;
+
+/** Releases the census of a held sync for all syncs that are held because of it, and requests them again. */
+export async function releaseSync(
+  trx: Trx,
+  syncId: string,
+  release: Release,
+): Promise<'released' | 'unknown' | keyof typeof NOT_RELEASED> {
+  const { reason, reviewed, freshSince, now } = release;
+  const named = trx.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
+  const known = await named.executeTakeFirst();
+  if (known === undefined) return 'unknown';
+  const { employer_id: employer } = known;
+  await lockSubject(trx, employerSubject(employer));
+  const { state, held_census_id, held_for } = await named.executeTakeFirstOrThrow();
+  if (state !== 'held' || held_census_id === null) return 'not held';
+  const census = await currentCensus(trx, employer);
+  if (census?.census_id !== held_census_id || (reviewed !== undefined && reviewed !== held_census_id))
+    return 'another census';
+  if (census.staged_at < freshSince) return 'too old';
+  await markReleased(trx, held_census_id, now);
+  await reviveSyncs(trx, { employerId: employer, uploading: null, now }, ['held']);
+  const details = { census_id: held_census_id, held_for: holdCounts(held_for, syncId) };
+  await record(trx, release, { action: 'census-sync.release', resource: syncId, employer, details, reason });
+  return 'released';
 }
 
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {
@@ -169,6 +213,17 @@ export async function wantedSince(db: Db, requestId: string): Promise<string | n
 /** No fresh census exists; payroll must provide one. */
 export function awaitCensus(trx: Trx, requestId: string, reason: string): Promise<void> {
   return move(trx, requestId, ['requested', 'failed'], { state: 'waiting', reason });
+}
+
+/** A person must release the census, or stage another one. */
+export function holdSyncs(
+  trx: Trx,
+  requestId: string,
+  held: { censusId: string; reason: string; holds: readonly CensusHold[] },
+): Promise<void> {
+  const { censusId: held_census_id, reason, holds } = held;
+  const to = { state: 'held', reason, held_census_id, held_for: JSON.stringify(holds) } as const;
+  return move(trx, requestId, UNFINISHED, { ...to, problem_count: 0, problems: null });
 }
 
 /** The census cannot be sent as it is. */

@@ -3,12 +3,13 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
+import { describeHold } from '../census/holds.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { mayFetch } from '../census/source-dir.ts';
 import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
-import { dismissSync, requestSyncManually } from '../census/syncs.ts';
+import { dismissSync, NOT_RELEASED, releaseSync, requestSyncManually } from '../census/syncs.ts';
 import { ago, FOUND_AT_MOST } from '../checks.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
@@ -155,7 +156,7 @@ export function addCensusCommands(program: Command): void {
       );
     });
   census
-    .subcommand('dismiss', 'Mark a sync that is waiting, failed or overdue as reviewed.')
+    .subcommand('dismiss', 'Mark a sync that is waiting, held, failed or overdue as reviewed.')
     .records('census-sync.dismiss')
     .examples(`census dismiss ${SYNC_ID} --reason "the employer left"`)
     .argument('<sync-id>', 'The id of the sync, which "census show" prints')
@@ -179,6 +180,42 @@ export function addCensusCommands(program: Command): void {
       if (outcome === 'nothing to dismiss')
         throw failed(`${syncId} cannot be dismissed: it is ${sync.state}, and not overdue`);
       printResult(out, await findSync(db, syncId, { now, overdueMs }), `Dismissed ${syncId}`);
+    });
+  census
+    .subcommand('release', 'Upload a held census as it is, for all syncs that are held because of it.')
+    .records('census-sync.release')
+    .examples(`census release ${SYNC_ID} --reason "the Dayton branch was sold"`)
+    .argument('<sync-id>', 'The id of the sync, which "census show" prints')
+    .reason('Why the census is right; stored in the audit record')
+    .confirmed()
+    .json()
+    .doesOnDatabase(async (context, syncId: string, { reason }: { reason: string }) => {
+      const { db, out, env } = context;
+      const { maxAgeMs, overdueMs } = readCensus(env);
+      const now = await databaseNow(db, context.now);
+      const sync = await findSync(db, syncId, { now, overdueMs });
+      if (sync === null) throw unknownSync(syncId);
+      const { employer_id, held_census_id, held_for } = sync;
+      if (sync.state === 'held') {
+        await confirm(
+          context,
+          [
+            `${syncId}: ${employer_id}, ${stateOf(sync)}, requested ${sync.requested_at}.`,
+            ...heldLines(held_for),
+          ],
+          'Release its census? It is uploaded as it is, and the service may treat missing employees as terminated.',
+        );
+      }
+      const reviewed = held_census_id ?? undefined;
+      const release = { reason, reviewed, freshSince: ago(now, maxAgeMs), ...actingIn(context, now) };
+      const outcome = await transact(db, (trx) => releaseSync(trx, syncId, release));
+      if (outcome === 'unknown') throw unknownSync(syncId);
+      if (outcome !== 'released') throw failed(`${syncId} is not released. ${NOT_RELEASED[outcome]}`);
+      printResult(
+        out,
+        await findSync(db, syncId, { now, overdueMs }),
+        `Released the census of ${employer_id}`,
+      );
     });
 }
 
@@ -281,6 +318,14 @@ function printResponse(out: Output, response: string | null): void {
   else for (const line of response.split('\n')) out.print(printable(line));
 }
 
+function heldLines(holds: CensusSync['held_for']): string[] {
+  return holds.flatMap((hold) => [
+    `${describeHold(hold)}:`,
+    ...hold.employee_ids.slice(0, LISTED).map((id) => `  ${id}`),
+    ...(hold.count > LISTED ? [`  … and ${hold.count - LISTED} more`] : []),
+  ]);
+}
+
 const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
   ['sync', (sync) => sync.id],
   ['requested', (sync) => sync.requested_at],
@@ -306,6 +351,7 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   out.print('');
   printTable(out, SYNC_COLUMNS, syncs);
   if (newest.reason) printWrapped(out, 'Reason of the newest sync: ', printable(newest.reason));
+  for (const line of heldLines(newest.held_for)) out.print(printable(line));
   if (newest.dismissed_reason) printWrapped(out, 'Dismissed: ', printable(newest.dismissed_reason));
   // `--json` has all.
   for (const problem of newest.problems.slice(0, 20)) out.print(`  ${printable(describe(problem))}`);

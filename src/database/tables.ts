@@ -58,6 +58,7 @@ export interface Tables {
     roster_updated_at: string | null;
     replaced_at: string | null;
     uploaded_at: string | null;
+    released_at: string | null;
     fingerprint_key: string;
   };
   census_chunks: { census_id: string; chunk: number; ciphertext: Buffer };
@@ -202,7 +203,7 @@ export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' 
 /** An employer, for census uploads, or an employee, for employment changes. */
 export type Subject = { subject_type: 'employer' | 'employee'; subject_id: string };
 export type RunState = 'open' | 'finalized' | 'voided';
-export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed' | 'dismissed';
+export type SyncState = 'requested' | 'waiting' | 'held' | 'uploaded' | 'completed' | 'failed' | 'dismissed';
 
 export interface AuditRecordTable {
   record_id: number;
@@ -376,6 +377,9 @@ export interface CensusSyncTable {
   reason: string | null;
   problem_count: Generated<number>;
   problems: string | null;
+  held_census_id: string | null;
+  /** A JSON list of causes. */
+  held_for: string | null;
 }
 
 export interface PayrollRunTable {

@@ -228,6 +228,32 @@ export async function employeesKnownAt(db: Db | Trx, employerId: string, ids: re
   return new Set(rows.map(({ employee_id }) => employee_id));
 }
 
+/** Returns the reports that ended the employment of these employees with an employer, unless a later hire began it again. */
+export async function reportedTerminations(db: Db, employerId: string, ids: readonly string[]) {
+  if (ids.length === 0) return [];
+  return db
+    .selectFrom('roster_facts')
+    .select(['employee_id', 'source_id'])
+    .where('employer_id', '=', employerId)
+    .where(isOneOf(db, 'employee_id', ids))
+    .where('source', 'in', ['termination', 'new-hire'])
+    .where('termination_date', 'is not', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('roster_facts as later')
+            .select('later.position')
+            .whereRef('later.employee_id', '=', 'roster_facts.employee_id')
+            .whereRef('later.employer_id', '=', 'roster_facts.employer_id')
+            .whereRef('later.position', '>', 'roster_facts.position')
+            .where('later.source', '=', 'new-hire')
+            .where('later.termination_date', 'is', null),
+        ),
+      ),
+    )
+    .execute();
+}
+
 /** Returns the deductions that have ever named an employee of an employer, each with these employees. */
 export async function deductionsKnownAt(
   db: Db | Trx,

@@ -99,6 +99,18 @@ export async function fingerprintsOf(
   return new Map(rows.map(({ request_id, ...row }) => [request_id, row]));
 }
 
+/** Returns which of these requests an operator canceled. */
+export async function canceledAmong(db: Db, requestIds: readonly string[]): Promise<Set<string>> {
+  if (requestIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('outbox')
+    .select('request_id')
+    .where(isOneOf(db, 'request_id', requestIds))
+    .where('state', '=', 'canceled')
+    .execute();
+  return new Set(rows.map(({ request_id }) => request_id));
+}
+
 /**
  * Counts the requests that are under way or wait for an operator. Delivered and canceled ones accumulate and are not
  * counted. Conditions are literals, so that a partial index can be used.

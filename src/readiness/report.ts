@@ -1,6 +1,6 @@
 /** Gathers the checks of the domain modules and reports whether a payroll run can trust the ledger now. */
 import { createHash } from 'node:crypto';
-import { CENSUS_SYNCS } from '../census/checks.ts';
+import { CENSUS_HELD, CENSUS_SYNCS } from '../census/checks.ts';
 import {
   type AcceptableFinding,
   type AcceptedFinding,
@@ -59,6 +59,7 @@ export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
   ...EVENT_CHECKS,
   ...SENDING_CHECKS,
   CENSUS_SYNCS,
+  CENSUS_HELD,
   DEDUCTIONS_UNMATCHED,
   ...DATE_CHECKS,
   EMPLOYER_UNKNOWN,

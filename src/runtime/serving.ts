@@ -122,6 +122,7 @@ export function createServing(config: Config, parts: ServingParts) {
     runReviews: createRunReviews(db),
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
+    censusMaxAgeMs: maxAgeMs,
     censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
     mayFetch: async (employerId) => hasCensusFunction || mayFetch(config.census.source, employerId),
     version: VERSION,

@@ -16,6 +16,7 @@ export const ACTIONS = [
   'census.stage',
   'census-sync.request',
   'census-sync.dismiss',
+  'census-sync.release',
   'census-sync.read',
   'change.report',
   'change.retry',

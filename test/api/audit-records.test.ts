@@ -4,6 +4,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { beginSession, sessionId } from '../../src/security/sessions.ts';
+import { heldSync } from '../census/parts.ts';
 import { census, demographic } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
@@ -47,12 +48,13 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   const hire = { change_id: await report(db, 'new-hire', 'ann') };
   const move = { change_id: await report(db, 'demographic', 'ann') };
   await sync(db, { state: 'waiting' });
+  const held = { sync_id: await heldSync(db, () => NOW, 'held-co') };
   const begin = () => transact(db, (trx) => beginSession(trx, FIRST_TOKEN, NOW));
   const [secret] = [await begin(), await begin()];
   const body = bodyOn(PAY_DATE);
   const ofOverride = { ids: { deduction_id: 'ded-1' } };
   const payroll = { employer_id: EMPLOYER, pay_frequency: 'biweekly', pay_date: PAY_DATE };
-  const held = { decisions: [{ employee_id: 'emp-1', action: 'hold' }], ...REASON };
+  const onHold = { decisions: [{ employee_id: 'emp-1', action: 'hold' }], ...REASON };
   const assigned = { employer_id: EMPLOYER, effective_on: '2027-01-01', ...REASON };
   const approving = { token: await personWith('ann@example.com', 'runs:approve') };
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'MED' }];
@@ -62,6 +64,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step('POST /v1/census-syncs/:sync_id/dismiss', 'census-sync.dismiss', REASON, {
       ids: { sync_id: WAITING },
     }),
+    step('POST /v1/census-syncs/:sync_id/release', 'census-sync.release', REASON, { ids: held }),
     step(`PUT ${OF_EMPLOYER}/payroll-policy`, 'policy.put', POLICY),
     step(`PUT ${RUN}`, 'run.create', body),
     step(`DELETE ${RUN}`, 'run.delete'),
@@ -75,7 +78,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`PUT ${OF_EMPLOYER}/second-approval`, 'approval-setting.put', { required: true, ...REASON }),
     step('POST /v1/payroll-runs', 'run.create', payroll),
     step(`POST ${OF_EMPLOYER}/opening-items`, 'item.open', { items: [OPENING] }),
-    step(`POST ${OF_EMPLOYER}/open-items/decisions`, 'item.decide', held),
+    step(`POST ${OF_EMPLOYER}/open-items/decisions`, 'item.decide', onHold),
     step(`PUT ${OF_EMPLOYER}/payroll-codes`, 'codes.put', { codes }),
     () => deliver(db, moved(), LATELY),
     step('POST /v1/deductions/:deduction_id/start-decision', 'deduction.decide-start', {

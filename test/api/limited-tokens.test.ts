@@ -75,6 +75,7 @@ const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>>
   'PUT /v1/deductions/:deduction_id/employer': (id) => ({ employer_id: id('employer_id'), ...REASON }),
   'POST /v1/employee-changes/:change_id/cancel': () => REASON,
   'POST /v1/census-syncs/:sync_id/dismiss': () => REASON,
+  'POST /v1/census-syncs/:sync_id/release': () => REASON,
   'POST /v1/employee-changes/new-hire': (id) => ({ ...newHire, employer_id: id('employer_id') }),
   'POST /v1/employee-changes/termination': (id) => ({
     employee_id: id('employee_id'),

@@ -72,6 +72,7 @@ export async function start(
     firstToken: FIRST_TOKEN,
     signIn: { withToken: true, provider: null },
     overdueMs: 3_600_000,
+    censusMaxAgeMs: 86_400_000,
     silentAfterMs: null,
     proxies: [],
     censusFrom: 'push',

@@ -1,80 +1,29 @@
-import type { ServerResponse } from 'node:http';
-import type { Test } from 'tap';
-import { createCensusSender } from '../../src/census/census-sender.ts';
-import type { CensusContent } from '../../src/census/reading.ts';
-import type { CensusFetcher } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncResponse } from '../../src/census/sync-list.ts';
-import { completeSyncs } from '../../src/census/syncs.ts';
 import type { Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
-import { scratch } from '../database/scratch.ts';
-import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
-import { json, type Received, stubService } from '../outbox/stub-service.ts';
+import { encryptor } from '../outbox/parts.ts';
+import { json } from '../outbox/stub-service.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { askSync, censusOf, contentOf, HOUR_MS, person, stage } from './parts.ts';
+import { censusOf, contentOf, HOUR_MS, person, stage } from './parts.ts';
+import { sendingCensuses } from './sending.ts';
 
 const MINUTE_MS = 60_000;
 /** This many employees need a second chunk. */
 const CHUNKFUL = 1_000;
-
-type Options = {
-  /** The source's result by number of fetch; absent for push. */
-  fetch?: (n: number) => CensusContent;
-  answer?: (response: ServerResponse, request: Received, index: number) => unknown;
-};
-
-/** The sending part of a sidecar: a stub service, a census source, a send loop. */
-async function setUp(t: Test, { fetch, answer }: Options = {}) {
-  const { db } = await scratch(t);
-  const clock = setClock();
-  const { url, received } = await stubService(t, (response, request, index) =>
-    answer ? answer(response, request, index) : json(response, 200),
-  );
-  let fetched = 0;
-  const source: CensusFetcher | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
-  const census = createCensusSender({
-    db,
-    encryptor,
-    sharedNow: async () => clock(),
-    source,
-    maxAgeMs: 24 * HOUR_MS,
-  });
-  const loop = sendLoop(t, db, url, clock, { senders: { census } });
-  return {
-    db,
-    clock,
-    census,
-    received,
-    fetches: () => fetched,
-    send: () => sendAll(loop),
-    ask: (eventId: string, employerId = 'a') => askSync(db, employerId, eventId, clock().toISOString()),
-    complete: () =>
-      transact(db, (trx) =>
-        completeSyncs(trx, {
-          employerId: 'a',
-          eventId: 'done',
-          receivedAt: clock().toISOString(),
-          now: clock().toISOString(),
-        }),
-      ),
-    syncs: () =>
-      db.selectFrom('census_syncs').selectAll().orderBy('requested_at').orderBy('event_id').execute(),
-    requests: () => db.selectFrom('outbox').selectAll().orderBy('seq').execute(),
-    put: (text: string) => stage(db, clock, text),
-  };
-}
 
 const good = censusOf([person('e-1'), person('e-2')]);
 const bad = censusOf([person('e-1', { dob: '7/9/1961' }), person('e-2')]);
 
 onEitherEngine('only a census that the service accepted counts as the last upload', async (t) => {
   let status = 500;
-  const { db, put, ask, send, clock } = await setUp(t, { answer: (response) => json(response, status) });
+  const { db, put, ask, send, clock } = await sendingCensuses(t, {
+    answer: (response) => json(response, status),
+  });
   await put(good);
   await ask('event-1');
   await send();
@@ -94,7 +43,7 @@ onEitherEngine('only a census that the service accepted counts as the last uploa
 });
 
 onEitherEngine('push: without a fresh census the sync waits, with its reason', async (t) => {
-  const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
+  const { put, ask, send, syncs, requests, received, clock } = await sendingCensuses(t);
   await put(good);
   clock.advance(25 * HOUR_MS);
   await ask('event-1');
@@ -110,14 +59,14 @@ onEitherEngine('push: without a fresh census the sync waits, with its reason', a
 });
 
 onEitherEngine('push: a census without a sync is not uploaded', async (t) => {
-  const { put, send, requests } = await setUp(t);
+  const { put, send, requests } = await sendingCensuses(t);
   await put(good);
   await send();
   t.strictSame(await requests(), []);
 });
 
 onEitherEngine('push: a census staged while the send loop looks for one is not missed', async (t) => {
-  const { db, clock, census, ask } = await setUp(t);
+  const { db, clock, census, ask } = await sendingCensuses(t);
   await ask('event-1');
   const [request] = await db.selectFrom('outbox').selectAll().execute();
   const { request_id: requestId, kind, subject_type, subject_id } = request!;
@@ -130,7 +79,7 @@ onEitherEngine('push: a census staged while the send loop looks for one is not m
 });
 
 onEitherEngine('a request that arrives during an upload creates a new one', async (t) => {
-  const { put, ask, send, syncs, received } = await setUp(t, {
+  const { put, ask, send, syncs, received } = await sendingCensuses(t, {
     answer: async (response, _, index) => {
       if (index === 0) {
         await ask('event-2');
@@ -150,7 +99,7 @@ onEitherEngine('a request that arrives during an upload creates a new one', asyn
 });
 
 onEitherEngine('the idempotency key changes only with the content or a new sync', async (t) => {
-  const { put, ask, send, received, clock } = await setUp(t, {
+  const { put, ask, send, received, clock } = await sendingCensuses(t, {
     answer: (response, _, index) => (index < 3 ? response.socket?.resetAndDestroy() : json(response, 200)),
   });
   await put(good);
@@ -171,7 +120,7 @@ onEitherEngine('the idempotency key changes only with the content or a new sync'
 });
 
 onEitherEngine('a completion after a lost response ends the sync without another request', async (t) => {
-  const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
+  const { put, ask, send, complete, syncs, requests, received, clock } = await sendingCensuses(t, {
     answer: (response) => response.socket?.resetAndDestroy(),
   });
   await put(good);
@@ -189,7 +138,7 @@ onEitherEngine('a completion after a lost response ends the sync without another
 });
 
 onEitherEngine('a response does not undo a completion that arrived before it', async (t) => {
-  const { put, ask, send, complete, syncs, clock } = await setUp(t, {
+  const { put, ask, send, complete, syncs, clock } = await sendingCensuses(t, {
     answer: async (response) => {
       await complete();
       json(response, 200);
@@ -202,7 +151,7 @@ onEitherEngine('a response does not undo a completion that arrived before it', a
 });
 
 onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
-  const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t, {
+  const { db, put, ask, send, complete, syncs, requests, received } = await sendingCensuses(t, {
     answer: (response, _, index) => json(response, index === 0 ? 422 : 200, { error: 'SECRET-VALUE' }),
   });
   await put(good);
@@ -222,7 +171,7 @@ onEitherEngine('a rejection fails the syncs with its status; a new census is upl
 });
 
 onEitherEngine('a census whose data key is missing is not sent, and the reason names the key', async (t) => {
-  const { db, clock, ask, send, syncs, requests, received } = await setUp(t);
+  const { db, clock, ask, send, syncs, requests, received } = await sendingCensuses(t);
   const old = createEncryptor([{ id: 'old', key: Buffer.alloc(32, 9) }]);
   await stageCensus({ db, encryptor: old, sharedNow: async () => clock() }, 'a', contentOf(good));
   await ask('event-1');
@@ -254,7 +203,7 @@ for (const { damage, spoil, reason, code } of [
   },
 ])
   onEitherEngine(`a census ${damage} is not sent, and the reason names it`, async (t) => {
-    const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t);
+    const { db, put, ask, send, complete, syncs, requests, received } = await sendingCensuses(t);
     await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
     await pastTriggers(db, (trx) => spoil(trx).execute() as Promise<unknown>);
     await ask('event-1');
@@ -268,7 +217,7 @@ for (const { damage, spoil, reason, code } of [
 
 onEitherEngine('pull: a request fetches the census once for its attempts, until it is stale', async (t) => {
   let status = 503;
-  const { ask, send, syncs, received, fetches, clock } = await setUp(t, {
+  const { ask, send, syncs, received, fetches, clock } = await sendingCensuses(t, {
     fetch: () => contentOf(good),
     answer: (response) => json(response, status),
   });
@@ -291,7 +240,7 @@ onEitherEngine('pull: a request fetches the census once for its attempts, until 
 });
 
 onEitherEngine('pull: a source that cannot be reached is retried, and the reason is shown', async (t) => {
-  const { ask, send, syncs, requests, received, clock } = await setUp(t, {
+  const { ask, send, syncs, requests, received, clock } = await sendingCensuses(t, {
     fetch: (n) => {
       if (n < 2) throw new AppError('CENSUS_SOURCE_FAILED', 'the census source responded with 500');
       return contentOf(good);
@@ -312,7 +261,7 @@ onEitherEngine('pull: a source that cannot be reached is retried, and the reason
 });
 
 onEitherEngine('pull: an invalid census fails the syncs, is not sent and is fetched again', async (t) => {
-  const { ask, send, syncs, requests, received, clock } = await setUp(t, {
+  const { ask, send, syncs, requests, received, clock } = await sendingCensuses(t, {
     fetch: (n) => contentOf(n === 0 ? bad : good),
   });
   await ask('event-1');
@@ -331,7 +280,7 @@ onEitherEngine('pull: an invalid census fails the syncs, is not sent and is fetc
 });
 
 onEitherEngine('an employer id that does not fit into a URL fails its sync without retries', async (t) => {
-  const { ask, send, syncs, requests, received } = await setUp(t, { fetch: () => contentOf(good) });
+  const { ask, send, syncs, requests, received } = await sendingCensuses(t, { fetch: () => contentOf(good) });
   await ask('event-1', '..');
   await send();
   t.match(await syncs(), [{ state: 'failed', reason: /part of a URL/ }]);
@@ -340,7 +289,7 @@ onEitherEngine('an employer id that does not fit into a URL fails its sync witho
 });
 
 onEitherEngine('a census dated further ahead than clocks may differ is not fresh', async (t) => {
-  const { put, ask, send, syncs, clock } = await setUp(t);
+  const { put, ask, send, syncs, clock } = await sendingCensuses(t);
   await put(good);
   clock.advance(-48 * HOUR_MS);
   await ask('event-1');

@@ -1,8 +1,9 @@
 import type { Test } from 'tap';
+import type { CensusHold } from '../../src/census/holds.ts';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
-import { currentCensus, uploadBody } from '../../src/census/staged.ts';
+import { currentCensus, type StagedCensus, uploadBody } from '../../src/census/staged.ts';
 import { type StagingResult, stageCensus } from '../../src/census/staging.ts';
-import { failSyncs, requestSync } from '../../src/census/syncs.ts';
+import { failSyncs, holdSyncs, requestSync } from '../../src/census/syncs.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { sharedClock } from '../../src/database/engine.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -52,6 +53,17 @@ export const sharedNow = sharedClock(systemClock);
 export async function askSync(db: Db, employerId: string, eventId: string, now: string) {
   await transact(db, (trx) => requestSync(trx, { employerId, eventId, now }));
   return db.selectFrom('census_syncs').selectAll().where('event_id', '=', eventId).executeTakeFirstOrThrow();
+}
+
+/** Stages a census of `emp-stays`, and holds a sync of it because `emp-gone` is missing. Returns the sync's id. */
+export async function heldSync(db: Db, clock: Clock, employerId: string): Promise<string> {
+  await stage(db, clock, censusOf([person('emp-stays')]), { employerId });
+  const { sync_id, request_id } = await askSync(db, employerId, `evt-${employerId}`, clock().toISOString());
+  const { census_id: censusId } = (await currentCensus(db, employerId)) as StagedCensus;
+  const holds: CensusHold[] = [{ cause: 'employees-missing', count: 1, employee_ids: ['emp-gone'] }];
+  const held = { censusId, reason: '1 employee of the last upload is missing', holds };
+  await transact(db, (trx) => holdSyncs(trx, String(request_id), held));
+  return sync_id;
 }
 
 /** Makes censuses that are not current older, because PostgreSQL times them by its own clock. */

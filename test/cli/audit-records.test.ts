@@ -11,6 +11,7 @@ import type { Action } from '../../src/security/audit.ts';
 import { readHead } from '../../src/security/audit-chain.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
+import { heldSync } from '../census/parts.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -34,6 +35,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   const hire = await report(db, 'new-hire', 'ann');
   const move = await report(db, 'demographic', 'ann');
   await sync(db, { state: 'waiting' });
+  const held = await heldSync(db, () => new Date(), 'held-co');
   // The first command below gives a reason.
   const { record_id } = await readHead(db);
   const at = new Date().toISOString();
@@ -59,6 +61,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
   };
   return [
     { argv: ['census', 'dismiss', WAITING, ...reason, '--yes'], action: 'census-sync.dismiss' },
+    { argv: ['census', 'release', held, ...reason, '--yes'], action: 'census-sync.release' },
     { argv: ['audit', 'erase-reason', String(record_id + 1), ...reason, '--yes'], action: 'reason.erase' },
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },
     { argv: ['run', 'delete', 'r', '--yes'], action: 'run.delete' },

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
+import { CensusHold } from '../../census/holds.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../../census/sync-list.ts';
-import { dismissSync, requestSyncManually } from '../../census/syncs.ts';
+import { dismissSync, NOT_RELEASED, releaseSync, requestSyncManually } from '../../census/syncs.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
@@ -15,7 +16,7 @@ import { EmployerId } from './censuses.ts';
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
-const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'dismissed'] as const;
+const STATES = ['requested', 'waiting', 'held', 'uploaded', 'completed', 'failed', 'dismissed'] as const;
 
 const Sync = field.component(
   'CensusSync',
@@ -24,7 +25,7 @@ const Sync = field.component(
     employer_id: field.text('The employer.'),
     state: Type.Enum([...STATES], {
       description:
-        '`waiting`: payroll must stage a fresh census. `failed`: see `reason`. `dismissed`: readiness no longer fails because of it.',
+        '`waiting`: payroll must stage a fresh census. `held`: see `held_for`; a person must release the census, or another one be staged. `failed`: see `reason`. `dismissed`: readiness no longer fails because of it.',
     }),
     overdue: field.boolean('The sync was neither completed within `CENSUS_OVERDUE` nor dismissed.'),
     event_id: field.nullableText('The event that requested the sync. Null if a person did.'),
@@ -36,11 +37,15 @@ const Sync = field.component(
     completed_at: field.nullableText('The time the benefits service finished processing it.'),
     dismissed_at: field.nullableText('The time it was dismissed.'),
     dismissed_reason: field.nullableText('Why it was dismissed.'),
-    reason: field.nullableText('Why the sync is waiting, failed or delayed, and what to do.'),
+    reason: field.nullableText('Why the sync is waiting, held, failed or delayed, and what to do.'),
     problem_count: field.integer('The number of problems in the census.'),
     problems: Type.Array(field.FieldProblem, {
       description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, of its newest syncs.`,
     }),
+    held_census_id: field.nullableText(
+      'The census that is held. Null if the sync was never held, or its census was released or replaced.',
+    ),
+    held_for: Type.Array(CensusHold, { description: 'Why that census is held.' }),
     response: Type.Optional(
       field.nullableText(
         'With `response=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
@@ -54,10 +59,19 @@ type Sync = Static<typeof Sync>;
 
 const SyncId = field.closed({ sync_id: ownId });
 
+const Release = field.component('CensusReleaseRequest', {
+  reason: field.reasonField('Why the census is right. It is stored in the audit record.'),
+  census_id: Type.Optional(
+    field.text(
+      'The `held_census_id` that was reviewed. The release is refused if another census is held now.',
+    ),
+  ),
+});
+
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
 export function censusSyncRoutes(app: Api, parts: ApiParts): void {
-  const { db, encryptor, sharedNow, log, overdueMs, mayFetch, wakeSend } = parts;
+  const { db, encryptor, sharedNow, log, overdueMs, censusMaxAgeMs, mayFetch, wakeSend } = parts;
 
   app.get(
     '/v1/census-syncs',
@@ -125,7 +139,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       action: 'census-sync.dismiss',
       summary: 'Dismiss a census sync',
       description:
-        'Dismisses a sync that is waiting, failed or overdue. It stays in the lists, but readiness no longer fails because of it, and staging a census does not request it again. The next request for the employer starts a new sync.',
+        'Dismisses a sync that is waiting, held, failed or overdue. It stays in the lists, but readiness no longer fails because of it, and staging a census does not request it again. The next request for the employer starts a new sync.',
       params: SyncId,
       body: Dismissal,
       response: { 200: Sync },
@@ -138,12 +152,41 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       const outcome = await transact(db, (trx) => dismissSync(trx, sync_id, dismissal));
       if (outcome === 'unknown') throw notFound('census sync');
       if (outcome === 'nothing to dismiss') {
-        throw conflict('The census sync is not waiting, failed or overdue.');
+        throw conflict('The census sync is not waiting, held, failed or overdue.');
       }
       log.info({ sync_id, ...by(request) }, 'a census sync was dismissed');
       wakeSend();
       const dismissed = (await findSync(db, sync_id, { now: at, overdueMs })) as CensusSync;
       return shown([dismissed])[0] as Sync;
+    },
+  );
+
+  app.post(
+    '/v1/census-syncs/:sync_id/release',
+    operation('Census', 'runs:approve', {
+      operationId: 'releaseCensusSync',
+      employers: 'sync',
+      action: 'census-sync.release',
+      summary: 'Release a held census',
+      description:
+        'Releases the census because of which this sync is held, for all its syncs: it is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it.',
+      params: SyncId,
+      body: Release,
+      response: { 200: Sync },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
+    async (request) => {
+      const { sync_id } = request.params;
+      const { reason, census_id: reviewed } = request.body;
+      const at = await sharedNow(db);
+      const release = { reason, reviewed, freshSince: ago(at, censusMaxAgeMs), ...actingIn(request, at) };
+      const outcome = await transact(db, (trx) => releaseSync(trx, sync_id, release));
+      if (outcome === 'unknown') throw notFound('census sync');
+      if (outcome !== 'released') throw conflict(`${NOT_RELEASED[outcome]}.`);
+      log.info({ sync_id, ...by(request) }, 'a held census was released');
+      wakeSend();
+      const released = (await findSync(db, sync_id, { now: at, overdueMs })) as CensusSync;
+      return shown([released])[0] as Sync;
     },
   );
 

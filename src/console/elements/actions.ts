@@ -7,6 +7,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'census.stage': 'Census staged',
   'census-sync.request': 'Census sync requested',
   'census-sync.dismiss': 'Census sync dismissed',
+  'census-sync.release': 'Census released',
   'census-sync.read': 'Response to a census read',
   'change.report': 'Employment change reported',
   'change.retry': 'Employment change retried',

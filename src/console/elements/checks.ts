@@ -90,6 +90,7 @@ const LEDGER_FIXES: Fixes = {
   'requests-rejected': changes('/changes?state=rejected'),
   'requests-stuck': changes('/changes?state=pending'),
   'census-syncs': census('/census'),
+  'census-held': census('/census?state=held'),
   'deductions-unmatched': { ...employees, all: '/ledger?matched=false' },
   'never-in-effect': { scope: 'ledger:read', example: withText(links.employeeLink) },
   'starts-far-ahead': { scope: 'ledger:read', example: withText(links.employeeLink) },
@@ -138,6 +139,7 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
   const ofEmployer = census(links.censusPath(employer_id));
   return {
     ...LEDGER_FIXES,
+    'census-held': ofEmployer,
     'census-completed': { ...ofEmployer, example: withInstants },
     'ledger-empty': ofEmployer,
     'employees-without-frequency': { ...ofEmployer, example },

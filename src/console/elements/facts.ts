@@ -10,7 +10,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
 const STATES: Readonly<Partial<Record<Tone, readonly string[]>>> = {
   good: ['applied', 'delivered', 'completed', 'finalized', 'pass', 'active', 'identical', 'accepted'],
-  warn: ['waiting', 'warn'],
+  warn: ['waiting', 'held', 'warn'],
   bad: ['quarantined', 'rejected', 'failed', 'overdue', 'conflict', 'fail', 'paused', 'different'],
 };
 const TONES = new Map(Object.entries(STATES).flatMap(([tone, words]) => words.map((word) => [word, tone])));

@@ -120,13 +120,17 @@ function problemsOf({ name, problems = [] }: Field): Content {
   return html`<p class="field-problem" id=${`${name}-problem`}>${texts.join('; ')}</p>`;
 }
 
+/** `hidden`: what the user saw, so that the decision is about that. */
+type Decision = { button: string; look?: string; hint: string; reason?: string; hidden?: Query };
+
 /** Renders a button that decides something, with an explanation; and a field for the reason if it has a label. */
 export function decision(
   post: string,
-  { button, look = 'quiet', hint, reason }: { button: string; look?: string; hint: string; reason?: string },
+  { button, look = 'quiet', hint, reason, hidden = {} }: Decision,
 ): Html {
   return html`
     <form class="decision" hx-post=${post}>
+      ${hiddenFields(hidden)}
       ${reason !== undefined && reasonField(reason)}
       <button type="submit" class=${look || undefined}>${button}</button>
       <p class="hint">${hint}</p>

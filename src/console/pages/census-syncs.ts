@@ -1,17 +1,19 @@
 /** The syncs of censuses, each with its steps, its problems and its response. */
 import type { Schemas } from '../../client.ts';
 import { recordedRead, responseOfService, state } from '../elements/facts.ts';
-import { age, counted, instant, resultText } from '../elements/format.ts';
-import { address, censusPath, fitsPath, pathOf } from '../elements/links.ts';
+import { age, counted, instant, lacksScope, resultText } from '../elements/format.ts';
+import { address, censusPath, employeeOf, fitsPath, pathOf } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { problemTable } from './census-upload.ts';
 
 type Sync = Schemas['CensusSync'];
+type Hold = Schemas['CensusHold'];
 /** A sync with the response that the user requested to see. */
 type SyncResponse = { readonly id: string; readonly response?: string | null };
 type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_STATES];
 
+const HELD_LISTED = 200;
 const STEP_STATES = { done: 'done', now: 'in progress', stuck: 'action needed', open: 'not yet' } as const;
 
 /** Lists the syncs in their order, with at most `problemsShown` problems each. */
@@ -29,12 +31,13 @@ export function timeline(
 }
 
 function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: SyncResponse | null): Html {
-  const { event_id, problem_count, problems, reason, dismissed_at, dismissed_reason } = sync;
+  const { event_id, problem_count, problems, held_for, reason, dismissed_at, dismissed_reason } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const requested = event_id === null ? 'requested manually' : 'requested by the service';
   const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
-  const isStalled = sync.state === 'waiting' || sync.state === 'failed' || sync.overdue;
+  const isStalled = ['waiting', 'held', 'failed'].includes(sync.state) || sync.overdue;
   const mayDismiss = isStalled && fitsPath(sync.employer_id) && may('census:write');
+  const mayRelease = sync.state === 'held' && fitsPath(sync.employer_id) && may('runs:approve');
   const problemList = html`
     <details>
       <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
@@ -54,9 +57,27 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
       ${reason !== null && html`<p class="reason">${reasonText(reason)}</p>`}
       ${dismissed_at !== null && html`<p class="reason">${'Dismissed '}${instant(dismissed_at)}${`: ${dismissed_reason}`}</p>`}
       ${problem_count > 0 && problemList}
+      ${held_for.map((hold) => heldFor(hold, may))}
       ${mayShowResponse && responseOf(sync, read)}
+      ${mayRelease && html`<p><a href=${address(censusPath(sync.employer_id), { release: sync.id })}>Release</a></p>`}
+      ${sync.state === 'held' && !may('runs:approve') && html`<p class="soft">${lacksScope('To release the census', 'runs:approve')}</p>`}
       ${mayDismiss && html`<p><a href=${address(censusPath(sync.employer_id), { dismiss: sync.id })}>Dismiss</a></p>`}
     </article>
+  `;
+}
+
+const HELD_CAUSES: Readonly<Record<Hold['cause'], string>> = {
+  'employees-missing': 'missing of the last upload',
+};
+
+function heldFor({ cause, count: all, employee_ids }: Hold, may: Visit['may']): Html {
+  const ids = employee_ids.slice(0, HELD_LISTED);
+  return html`
+    <details>
+      <summary>${`${counted(all, 'employee')} ${HELD_CAUSES[cause]}`}</summary>
+      <ul class="ids">${ids.map((id) => html`<li>${employeeOf(id, { may })}</li>`)}</ul>
+      ${all > ids.length && html`<p class="hint">${`The first ${ids.length} are shown.`}</p>`}
+    </details>
   `;
 }
 
@@ -88,6 +109,7 @@ function stepsOf(sync: Sync): Step[] {
 
 function uploadOf({ state, upload_started_at, uploaded_at, completed_at }: Sync): Step {
   if (state === 'waiting') return ['waiting for a census', null, 'stuck'];
+  if (state === 'held') return ['held', null, 'stuck'];
   if (state === 'failed') return ['failed', null, 'stuck'];
   if (state === 'dismissed' && uploaded_at === null) return ['upload', upload_started_at, 'open'];
   if (uploaded_at !== null) return ['uploaded', uploaded_at, 'done'];

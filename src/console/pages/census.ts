@@ -20,7 +20,7 @@ const PROBLEMS_LISTED = 20;
 const PROBLEMS_MAX = 1_000;
 /** The longest page of the API. */
 const LIST_MAX = 1_000;
-const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
+const STATES = ['requested', 'waiting', 'held', 'uploaded', 'completed', 'failed', 'dismissed', 'overdue'];
 const FILTERS: readonly Filter[] = [
   { name: 'employer_id', label: 'Employer ID' },
   { name: 'state', label: 'Sync state', choices: choicesOf(STATES) },
@@ -31,7 +31,7 @@ const SOURCES = {
   function: 'the program that embeds the sidecar',
 } as const;
 const FETCHED =
-  'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting or failed.';
+  'The next sync fetches the census from there and replaces one that was uploaded here. Upload a census only for a sync that is waiting, held or failed.';
 const NOT_REQUESTED = html`<p>It requests one when it needs it, and a staged census is then uploaded automatically. A sync that you start here uploads it at once.</p>`;
 
 export function censusPages({ page, action }: Console): void {
@@ -65,7 +65,7 @@ export function censusPages({ page, action }: Console): void {
 
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: sync_id, dismiss, requested, ...query } = visit.query;
+    const { response: sync_id, dismiss, release, requested, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
     const { data, source } = await api.get('/v1/censuses', { employer_id });
@@ -80,8 +80,9 @@ export function censusPages({ page, action }: Console): void {
       syncs.data.length === 0
         ? empty('The service has not requested a census of this employer yet', NOT_REQUESTED)
         : html`<div class="card">${timeline(syncs.data, visit, PROBLEMS_MAX, response)}</div>`;
-    // A refresh would close the problems, and record another read of a response.
-    const isStill = response !== null || syncs.data.some(({ problem_count }) => problem_count > 0);
+    // A refresh would close the problems and the employees, and record another read of a response.
+    const isOpen = ({ problem_count, held_for }: Sync) => problem_count > 0 || held_for.length > 0;
+    const isStill = response !== null || syncs.data.some(isOpen);
     const body = html`
       ${await pausedNotice(visit)}
       ${requested !== undefined && html`<p class="card" role="status">A sync was requested. The newest sync below shows its progress.</p>`}
@@ -89,6 +90,7 @@ export function censusPages({ page, action }: Console): void {
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
       ${dismiss !== undefined && may('census:write') && dismissal(employer_id, dismiss)}
+      ${release !== undefined && may('runs:approve') && releaseForm(employer_id, await heldSync(api, release))}
       ${may('census:write') && uploadForm(employer_id)}
       <section aria-labelledby="syncs">
         <h2 id="syncs">Syncs, newest first</h2>
@@ -115,6 +117,17 @@ export function censusPages({ page, action }: Console): void {
     await api.send('post', '/v1/census-syncs/{sync_id}/dismiss', {}, { reason: form.reason ?? '' });
     return { go: censusPath(params.employer_id ?? '') };
   });
+
+  action('/census/:employer_id/syncs/:sync_id/release', 'runs:approve', async ({ api, params, form }) => {
+    const { reason = '', census_id } = form;
+    await api.send('post', '/v1/census-syncs/{sync_id}/release', {}, { reason, census_id });
+    return { go: censusPath(params.employer_id ?? '') };
+  });
+}
+
+async function heldSync(api: Visit['api'], sync_id: string): Promise<Sync | null> {
+  const sync = await api.get('/v1/census-syncs/{sync_id}', { sync_id });
+  return sync.state === 'held' ? sync : null;
 }
 
 function nothing({ query: { employer_id: employer, state }, may }: Visit): Html {
@@ -129,11 +142,14 @@ function nothing({ query: { employer_id: employer, state }, may }: Visit): Html 
   return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
 }
 
-/** Returns the employers whose staged census was neither uploaded nor requested. */
+/** Returns the employers whose staged census was neither uploaded, requested nor held. */
 async function employersToSync(api: Visit['api']): Promise<string[]> {
   const { data: censuses } = await api.get('/v1/censuses', { limit: LIST_MAX });
-  const { data: syncs } = await api.get('/v1/census-syncs', { limit: LIST_MAX, state: 'requested' });
-  const requested = new Set(syncs.map(({ employer_id }) => employer_id));
+  const requested = new Set<string>();
+  for (const state of ['requested', 'held'] as const) {
+    const { data: syncs } = await api.get('/v1/census-syncs', { limit: LIST_MAX, state });
+    for (const { employer_id } of syncs) requested.add(employer_id);
+  }
   return censuses
     .filter(
       ({ id, employer_id, last_upload }) => last_upload?.census_id !== id && !requested.has(employer_id),
@@ -183,6 +199,25 @@ function syncButton(employerId: string, label: string): Html | null {
     <form class="inline" hx-post=${`${censusPath(employerId)}/sync`}>
       <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
     </form>
+  `;
+}
+
+/** Renders the form that releases a held census, with the census that the user sees. */
+function releaseForm(employerId: string, sync: Sync | null): Html | null {
+  const path = sync && pathOf(`${censusPath(employerId)}/syncs`, sync.id);
+  if (sync === null || path === null) return null;
+  const form = decision(`${path}/release`, {
+    button: 'Release this census',
+    hint: 'It is uploaded as it is, for all syncs that are held because of it. The service may treat the employees whom it lacks as terminated.',
+    reason: 'Reason for the release',
+    hidden: { census_id: sync.held_census_id ?? '' },
+  });
+  return html`
+    <section class="card" aria-labelledby="release">
+      <h2 id="release">Release a held census</h2>
+      <p class="soft">${sync.reason}</p>
+      ${form}
+    </section>
   `;
 }
 

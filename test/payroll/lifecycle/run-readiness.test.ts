@@ -9,6 +9,7 @@ import { putRun } from '../../../src/payroll/records/runs.ts';
 import { LEDGER_CHECKS } from '../../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { deductionOf, receive } from '../../api/deliver.ts';
+import { heldSync } from '../../census/parts.ts';
 import { report as reportChange } from '../../employment/stage.ts';
 import { owe } from '../../outbox/parts.ts';
 import { acting } from '../../support/audit.ts';
@@ -126,6 +127,8 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'warn requests-stuck: termination req-1: since 2026-07-13T07:00:00.000Z': (db) =>
     owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T07:00:00.000Z')),
   [`fail census-syncs: acme: waiting, requested ${LATELY}`]: (db) => sync(db, { state: 'waiting' }),
+  'fail census-held: acme: 1 employee of the last upload is missing: emp-gone': (db) =>
+    heldSync(db, () => NOW, 'acme'),
   'warn deductions-unmatched: 1 of no known employer': (db) =>
     elect(db, { id: 'ded-3', employee_id: 'emp-9' }),
   'warn never-in-effect: emp-1: deduction ded-3, until 0001-01-01': (db) =>

@@ -1,0 +1,39 @@
+/** Why a census is held instead of uploaded, until a person releases it or another census is staged. */
+import Type, { type Static } from 'typebox';
+import { component, integer } from '../contract/fields.ts';
+import type { Db } from '../database/tables.ts';
+import { MISSING_LISTED_MAX, missingEmployees } from './missing.ts';
+import type { StagedCensus } from './staged.ts';
+
+export const CensusHold = component(
+  'CensusHold',
+  {
+    cause: Type.Enum(['employees-missing'], {
+      description:
+        '`employees-missing`: the census lacks more than a tenth and at least three of the employees of the last upload, or all of them.',
+    }),
+    count: integer('The number of these employees.'),
+    employee_ids: Type.Array(Type.String(), {
+      description: `The first ${MISSING_LISTED_MAX} of these employees, by ID.`,
+    }),
+  },
+  'Why a census is held, and which employees it is about.',
+);
+export type CensusHold = Static<typeof CensusHold>;
+
+/** Returns why this census must not be uploaded without a release. Reads in small steps, outside a transaction. */
+export async function holdsOf(db: Db, census: StagedCensus): Promise<CensusHold[]> {
+  if (census.released_at !== null) return [];
+  const missing = await missingEmployees(db, census);
+  return missing === null ? [] : [{ cause: 'employees-missing', ...missing }];
+}
+
+/** Returns a sentence part for each cause: what is unusual about the census, without ids. */
+export function describeHold({ cause, count }: CensusHold): string {
+  switch (cause) {
+    case 'employees-missing':
+      return count === 1
+        ? '1 employee of the last upload is missing'
+        : `${count} employees of the last upload are missing`;
+  }
+}

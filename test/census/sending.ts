@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http';
+import type { Test } from 'tap';
+import { createCensusSender } from '../../src/census/census-sender.ts';
+import type { CensusContent } from '../../src/census/reading.ts';
+import type { CensusFetcher } from '../../src/census/source.ts';
+import { completeSyncs } from '../../src/census/syncs.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { scratch } from '../database/scratch.ts';
+import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, type Received, stubService } from '../outbox/stub-service.ts';
+import { askSync, HOUR_MS, stage } from './parts.ts';
+
+type Options = {
+  /** The source's result by number of fetch; absent for push. */
+  fetch?: (n: number) => CensusContent;
+  answer?: (response: ServerResponse, request: Received, index: number) => unknown;
+};
+
+/** The sending part of a sidecar: a stub service, a census source, a send loop. */
+export async function sendingCensuses(t: Test, { fetch, answer }: Options = {}) {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, request, index) =>
+    answer ? answer(response, request, index) : json(response, 200),
+  );
+  let fetched = 0;
+  const source: CensusFetcher | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
+  const census = createCensusSender({
+    db,
+    encryptor,
+    sharedNow: async () => clock(),
+    source,
+    maxAgeMs: 24 * HOUR_MS,
+  });
+  const loop = sendLoop(t, db, url, clock, { senders: { census } });
+  return {
+    db,
+    clock,
+    census,
+    received,
+    fetches: () => fetched,
+    send: () => sendAll(loop),
+    ask: (eventId: string, employerId = 'a') => askSync(db, employerId, eventId, clock().toISOString()),
+    complete: () =>
+      transact(db, (trx) =>
+        completeSyncs(trx, {
+          employerId: 'a',
+          eventId: 'done',
+          receivedAt: clock().toISOString(),
+          now: clock().toISOString(),
+        }),
+      ),
+    syncs: () =>
+      db.selectFrom('census_syncs').selectAll().orderBy('requested_at').orderBy('event_id').execute(),
+    requests: () => db.selectFrom('outbox').selectAll().orderBy('seq').execute(),
+    put: (text: string) => stage(db, clock, text),
+  };
+}
