@@ -56,8 +56,11 @@ function linger(socket: Socket, closing: Set<Socket>): void {
   if (socket.destroyed || closing.has(socket)) return;
   closing.add(socket);
   // Replaces the HTTP parser as the reader: after the last response no further request may be served.
-  socket.removeAllListeners('data');
-  socket.on('data', () => {}).resume();
+  const discard = () => socket.removeAllListeners('data').on('data', () => {});
+  // A body that nobody read has paused the socket. Only the HTTP server, as a listener of `resume`, reads on from there.
+  if (socket.isPaused()) socket.once('resume', discard);
+  else discard();
+  socket.resume();
   socket.end();
   const late = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => {
