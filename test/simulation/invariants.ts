@@ -39,6 +39,18 @@ export function checkStep(simulation: Simulation): void {
   progress.set(simulation, { position, acknowledged: provider.acknowledged.size });
 }
 
+/** Checks, in the middle of a step, that a transaction that made a run final or voided it also wrote the audit record. */
+export function checkCommit({ machine, breach }: Simulation): void {
+  for (const { run_id, state } of machine.query(UNRECORDED))
+    breach(`the run ${run_id} is ${state}, and the same transaction wrote no audit record of it`);
+}
+
+const hasRecord = (action: string): string => `exists (select 1 from audit_records
+  where resource_type = 'run' and resource_id = run_id and action = '${action}')`;
+const UNRECORDED = `
+  select run_id, state from payroll_runs where state <> 'open'
+    and not (${hasRecord('run.finalize')} and (state = 'finalized' or ${hasRecord('run.void')})) limit 1`;
+
 /** Within less time than this, an idle loop polls, a claim ends and the pause of the sender is over. */
 const WAITS_MOST_MS = 150_000;
 const CHECKED_EVERY_MS = 5_000;

@@ -7,7 +7,7 @@ import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { type ActiveFaults, createFaults, type Fault, planFaults } from './faults.ts';
 import { FEATURES } from './features/features.ts';
 import { watchStatements } from './handles.ts';
-import { checkRest, checkStep, checkWaits, checkWhole } from './invariants.ts';
+import { checkCommit, checkRest, checkStep, checkWaits, checkWhole } from './invariants.ts';
 import { createMachine, type Machine, type Response } from './machine.ts';
 import { createProvider, type Provider } from './provider.ts';
 import { seedProcess } from './randomness.ts';
@@ -102,7 +102,9 @@ export async function simulate(options: Options): Promise<Result> {
 
   watchStatements((sql, isDone, handle) => {
     if (handle.name !== machine.path || isChecking) return;
-    if (faults.onStatement(sql, isDone)) hasCommitted = true;
+    if (!faults.onStatement(sql, isDone)) return;
+    hasCommitted = true;
+    checkCommit(simulation);
   });
   const noteRejection = (error: unknown): void => {
     // A crash interrupts work of a process that ended.
