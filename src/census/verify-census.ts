@@ -6,6 +6,7 @@ import { isAppError } from '../errors.ts';
 import { censusFacts } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
+import type { StateOfAction } from '../security/verify-recorded.ts';
 import { ORGANIZATION_ROW } from './fingerprints.ts';
 import { uploadBody } from './staged.ts';
 
@@ -111,3 +112,10 @@ function pageOf(db: Db, after: string) {
     .limit(ROWS_AT_ONCE)
     .execute();
 }
+
+export const SYNC_STATES: readonly StateOfAction[] = [
+  {
+    ...{ table: 'census_syncs', key: 'sync_id', field: 'dismissed_at', is: sql`dismissed_at is not null` },
+    ...{ action: 'census-sync.dismiss', at: 'dismissed_at' },
+  },
+];

@@ -4,7 +4,7 @@ import { transact } from '../database/transaction.ts';
 import { auditCursor } from '../operations/audit-files.ts';
 import { REASON_COLUMNS } from '../operations/reasons.ts';
 import { ACTIONS } from '../security/audit.ts';
-import { headText, parseHead, readHead } from '../security/audit-chain.ts';
+import { findHead, headText, parseHead } from '../security/audit-chain.ts';
 import { AUDIT_ORDERS, type AuditOrder, type AuditRecord, listRecords } from '../security/audit-list.ts';
 import { eraseReason } from '../security/reasons.ts';
 import { compareHead, verifyAudit } from '../security/verify-audit.ts';
@@ -57,24 +57,27 @@ export function addAuditCommands(program: Command): void {
         // Only reads, also while `serve` runs. Returns 0 if the chain is intact and continues from the head.
         const differences = createDifferences(NAMED);
         const signal = stopped();
-        const head = await readHead(db);
-        await withProgress(out, 'records', head.record_id, ({ add }) =>
+        const head = await findHead(db);
+        await withProgress(out, 'records', head?.record_id ?? null, ({ add }) =>
           verifyAudit(db, { report: differences.report, looked: add, signal }),
         ).catch(ifStopped(signal, 'stopped before the end: the result is incomplete'));
         const isIntact = differences.total === 0;
         const compared = kept === undefined ? null : await compareHead(db, kept);
-        const result = isIntact ? compared : 'altered';
+        const { result, because } = isIntact ? (compared ?? NOT_COMPARED) : ALTERED;
         const named = differences.named.map(
           ({ table, id, field, rule }) => `${table} ${id}: ${field}: ${rule}`,
         );
         printResult(
           out,
-          { head: headText(head), result, difference_count: differences.total, differences: named },
+          {
+            head: head && headText(head),
+            ...{ result, because, difference_count: differences.total, differences: named },
+          },
           () => {
             printPairs(out, {
-              records: head.record_id,
-              head: headText(head),
-              ...(result !== null && { result }),
+              records: head?.record_id,
+              head: head === null ? 'missing' : headText(head),
+              ...(result !== null && { result, because }),
             });
             printFirst(out, named, differences.total);
             if (isIntact) out.print(out.color('green', 'The chain is intact'));
@@ -107,6 +110,10 @@ export function addAuditCommands(program: Command): void {
 
 /** Differences that are printed. All are counted. */
 const NAMED = 100;
+
+const NOT_COMPARED = { result: null, because: null };
+/** The differences say why. No record of a restore explains a chain that is broken. */
+const ALTERED = { result: 'altered', because: 'the chain is broken' } as const;
 
 type ListOptions = PageOptions & {
   action?: string;

@@ -77,6 +77,19 @@ export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<bo
   return tables.rows.length > 0;
 }
 
+/** Returns the tables with a foreign key `record_id` to the audit records. */
+export async function tablesOfRecords(db: Db): Promise<string[]> {
+  const { rows } =
+    engineOf(db) === 'sqlite'
+      ? await sql<{ name: string }>`
+          select tables.name from sqlite_schema tables, pragma_foreign_key_list(tables.name) key
+          where tables.type = 'table' and key."table" = 'audit_records' order by 1`.execute(db)
+      : await sql<{ name: string }>`
+          select relname as name from pg_constraint join pg_class on pg_class.oid = conrelid
+          where confrelid = to_regclass('audit_records') order by 1`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
 export async function lockAllTables(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
   const { rows } = await sql<{ name: string }>`

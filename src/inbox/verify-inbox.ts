@@ -6,6 +6,7 @@ import { isTime, pagesOf, type ReportDifference, type Verifying } from '../datab
 import { engineOf } from '../database/engine.ts';
 import type { Db, InboxTable } from '../database/tables.ts';
 import { isInLedger } from '../ledger/record.ts';
+import type { StateOfAction } from '../security/verify-recorded.ts';
 import { NOT_APPLIED } from './apply.ts';
 import { IMPORTED, importId, sha256 } from './inbox.ts';
 import { type ParsedEvent, parseEvent } from './parse-event.ts';
@@ -162,3 +163,10 @@ export function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report:
   if (event.event_type !== parsed.eventType) wrong('event_type', 'does not match the body');
   if (event.envelope_id !== parsed.envelopeId) wrong('envelope_id', 'does not match the body');
 }
+
+export const EVENT_STATES: readonly StateOfAction[] = (['inbox', 'conflicted_events'] as const).map(
+  (table) => ({
+    ...{ table, key: 'event_id', field: 'dismissed_at', is: sql`dismissed_at is not null` },
+    ...{ action: 'event.dismiss', at: 'dismissed_at' },
+  }),
+);

@@ -1,6 +1,6 @@
 /** Verifies every part of a database. */
 import { ENCRYPTED_CHUNKS } from '../census/staged.ts';
-import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
+import { SYNC_STATES, verifyCensuses, verifySyncs } from '../census/verify-census.ts';
 import { countRows } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { isFatal } from '../database/errors.ts';
@@ -9,7 +9,12 @@ import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/facts.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
-import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-inbox.ts';
+import {
+  EVENT_STATES,
+  verifyConflicts,
+  verifyEventsWithoutVersion,
+  verifySeqs,
+} from '../inbox/verify-inbox.ts';
 import { type VersionsVerified, verifyVersions } from '../inbox/verify-versions.ts';
 import { ASSIGNMENTS_CONTENT } from '../ledger/assignments.ts';
 import { START_DECISIONS_CONTENT } from '../ledger/start-decisions.ts';
@@ -22,11 +27,11 @@ import {
   verifyRoster,
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
-import { verifyOutbox } from '../outbox/verify-outbox.ts';
+import { CHANGE_STATES, verifyOutbox } from '../outbox/verify-outbox.ts';
 import { DECISIONS_CONTENT } from '../payroll/facts/decisions.ts';
 import { OPENINGS_CONTENT } from '../payroll/facts/opening-items.ts';
 import { OVERRIDES_CONTENT } from '../payroll/facts/overrides.ts';
-import { verifyTaken } from '../payroll/facts/verify-taken.ts';
+import { TAKEN_STATES, verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { verifyApprovals } from '../payroll/records/approvals.ts';
 import { verifyApprovalSettings } from '../payroll/settings/approval.ts';
@@ -39,6 +44,7 @@ import { HASH_KEY } from '../security/hashing.ts';
 import { verifyTokens } from '../security/tokens.ts';
 import { verifyAudit } from '../security/verify-audit.ts';
 import { verifyContents } from '../security/verify-contents.ts';
+import { verifyStates } from '../security/verify-recorded.ts';
 import { verifyTimes } from './verify-times.ts';
 
 export type VerifyReport = {
@@ -119,6 +125,7 @@ export async function verifyRows(
   await part(undefined, () => verifyApprovals(db, on));
   await part(undefined, () => verifyApprovalSettings(db, on));
   for (const verifyContent of CONTENTS) await part(undefined, () => verifyContent(db, on));
+  for (const state of STATES) await part(undefined, () => verifyStates(db, state, on));
   await part(undefined, () => verifyTokens(db, on));
   await part(undefined, () => verifyAudit(db, on));
   await part(undefined, () => verifyTimes(db, on));
@@ -139,6 +146,9 @@ const CONTENTS = [
   (db: Db, on: Verifying) => verifyContents(db, OPENINGS_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, DECISIONS_CONTENT, on),
 ];
+
+/** States that only an action with an audit record brings about. */
+const STATES = [...EVENT_STATES, ...SYNC_STATES, ...CHANGE_STATES, ...TAKEN_STATES];
 
 /** All encrypted columns, the hash key first. */
 export const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS] as const;

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
+import type { StateOfAction } from '../security/verify-recorded.ts';
 
 const ROWS_AT_ONCE = 2_000;
 /** The most subjects or attempts reported. */
@@ -63,3 +64,16 @@ async function verifyAttemptsKnown(db: Db, { report }: Verifying): Promise<void>
     report('delivery_attempts', `${request_id}/${attempt}`, 'request_id', 'there is no such request');
   }
 }
+
+const OF_CHANGE = { table: 'outbox', key: 'request_id' } as const;
+
+export const CHANGE_STATES: readonly StateOfAction[] = [
+  {
+    ...{ ...OF_CHANGE, field: 'request_id', is: sql`kind <> 'census'` },
+    ...{ action: 'change.report', at: 'created_at' },
+  },
+  {
+    ...{ ...OF_CHANGE, field: 'state', is: sql`kind <> 'census' and state = 'canceled' and body is null` },
+    ...{ action: 'change.cancel', at: 'finished_at' },
+  },
+];

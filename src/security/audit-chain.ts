@@ -33,6 +33,11 @@ export function readHead(db: Db | Trx): Promise<Head> {
   return db.selectFrom('audit_head').select(['record_id', 'hash']).executeTakeFirstOrThrow();
 }
 
+/** Returns the head, or null if its row was removed, for verification. */
+export async function findHead(db: Db): Promise<Head | null> {
+  return (await db.selectFrom('audit_head').select(['record_id', 'hash']).executeTakeFirst()) ?? null;
+}
+
 /** Locks the head until the transaction ends and returns it. Take every other lock first. */
 export function lockHead(trx: Trx): Promise<Head> {
   return forUpdate(trx, trx.selectFrom('audit_head').select(['record_id', 'hash'])).executeTakeFirstOrThrow();

@@ -1,5 +1,5 @@
-/** Verifies the rows of a table against the audit records of the actions that inserted them. */
-import { sql } from 'kysely';
+/** Verifies the rows of a table against the audit records of the actions that inserted or changed them. */
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf, pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { Db, Tables } from '../database/tables.ts';
@@ -98,4 +98,83 @@ export async function recordsWithoutRow(
           and earlier.employer_id <> made.employer_id)
     order by record_id limit ${sql.lit(NAMED)}`.execute(db);
   return rows.map(({ record_id }) => record_id);
+}
+
+/** Returns the ids of audit records of an action whose resource has no row, unless a later action deleted it. */
+export async function recordsWithoutResource(
+  db: Db,
+  action: Action,
+  { table, key }: { table: keyof Tables & string; key: string },
+  deletedBy: Action,
+): Promise<number[]> {
+  const type = resourceTypeOf(action);
+  const { rows } = await sql<{ record_id: number }>`
+    select record_id from audit_records made
+    where resource_type = ${type} and action = ${action}
+      and not exists (select 1 from ${sql.table(table)} where ${sql.ref(key)} = made.resource_id)
+      and not exists (select 1 from audit_records deleted
+        where deleted.resource_type = ${type} and deleted.resource_id = made.resource_id
+          and deleted.record_id > made.record_id and deleted.action = ${deletedBy})
+    order by record_id limit ${sql.lit(NAMED)}`.execute(db);
+  return rows.map(({ record_id }) => record_id);
+}
+
+/** A record of an action, to compare with the row that the action changed. */
+export type RecordOfAction = Recorded & {
+  action: Action;
+  record_id: number;
+  recorded_at: string;
+  employer: string | null;
+  reason: string | null;
+};
+
+/** Returns the records of actions, which have one type of resource, by resource and in order. */
+export async function recordsOfResources(
+  db: Db,
+  actions: readonly Action[],
+  resourceIds: readonly string[],
+): Promise<Map<string, RecordOfAction[]>> {
+  const rows = await db
+    .selectFrom('audit_records')
+    .select(['record_id', 'recorded_at', 'action', 'resource_id', 'employer_id', 'details', 'reason'])
+    .where('resource_type', '=', resourceTypeOf(actions[0] as Action))
+    .where(isOneOf(db, 'resource_id', resourceIds))
+    .where('action', 'in', actions)
+    .orderBy('record_id')
+    .execute();
+  const records = rows.map(({ resource_id, employer_id, details, ...row }) => ({
+    ...{ ...row, resource: resource_id, employer: employer_id },
+    ...{ action: row.action as Action, details: readDetails(details) ?? {} },
+  }));
+  return Map.groupBy(records, ({ resource }) => resource as string);
+}
+
+/** A state of rows that only an action brings about. */
+export type StateOfAction = {
+  readonly table: keyof Tables & string;
+  /** The column with the id of the action's resource. */
+  readonly key: string;
+  /** The column that shows the state, for the report. */
+  readonly field: string;
+  readonly is: RawBuilder<SqlBool>;
+  readonly action: Action;
+  /** The column with the time of the action; null if the row has none. */
+  readonly at: string | null;
+};
+
+/** Checks that an audit record states the action that brought each row into its state. */
+export async function verifyStates(
+  db: Db,
+  { table, key, field, is, action, at }: StateOfAction,
+  on: Verifying,
+): Promise<void> {
+  on.signal.throwIfAborted();
+  const isThen = at === null ? sql`true` : sql`made.recorded_at = changed.${sql.ref(at)}`;
+  const { rows } = await sql<{ id: string }>`
+    select changed.${sql.ref(key)} as id from ${sql.table(table)} changed
+    where ${is} and not exists (select 1 from audit_records made
+      where made.resource_type = ${resourceTypeOf(action)} and made.resource_id = changed.${sql.ref(key)}
+        and made.action = ${action} and ${isThen})
+    order by 1 limit ${sql.lit(NAMED)}`.execute(db);
+  for (const { id } of rows) on.report(table, id, field, `has no audit record of ${action}`);
 }

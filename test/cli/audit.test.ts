@@ -19,10 +19,18 @@ onEitherEngine('records are listed, and verified against a kept head', async (t)
   t.match(await verify(), { code: 0, stdout: new RegExp(`${head}[^]*The chain is intact`) });
   t.match(jsonOf(await verify('--head', head, '--json')), { head, result: 'continues', difference_count: 0 });
   const missing = await verify('--head', `99:${'a'.repeat(64)}`);
-  t.match(missing, { code: 1, stdout: /restored from an older state/ });
+  t.match(missing, { code: 1, stdout: /restored from an older state\n.*no restore is recorded/ });
   t.match(await verify('--head', 'a'), { code: 2, stderr: /--head must be the id of a record/ });
   const by = await altering(t, env.DATABASE_URL as string);
   await by.run("update audit_records set resource_id = 'evt-2' where record_id = 1");
   const altered = await verify('--head', head);
   t.match(altered, { code: 1, stdout: /audit_records 1: hash: is not .*\n.*Altered: 1 difference/ });
+  await by.run('delete from audit_records where record_id = 2');
+  t.match(
+    await verify('--head', head),
+    { code: 1, stdout: /result +altered/ },
+    'the record of the head is gone',
+  );
+  await by.run('delete from audit_head');
+  t.match(await verify('--head', head), { code: 1, stdout: /head +missing[\s\S]*the head was removed/ });
 });

@@ -56,7 +56,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     census_syncs: 'sync_id reason problem_count problems',
     staged_censuses: 'fingerprint_key',
     run_computations: 'position revision computed_at result',
-    payroll_runs: 'run_id finalize_key_hash rules_version policy_reason void_reason',
+    payroll_runs: 'finalize_key_hash rules_version',
     taken_reports: 'key_hash',
     run_overrides: 'reason',
     deduction_assignments: 'reason',

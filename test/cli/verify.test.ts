@@ -120,3 +120,44 @@ test('an open run with an impossible body is reported', async (t, { env }) => {
   }
   t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'after it is restored');
 });
+
+const AT = "'2026-07-20T00:00:00.000Z'";
+/** Changes by SQL, as no action makes them, and the field that shows each. */
+const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
+  ["update payroll_runs set void_reason = 'other' where void_reason is not null", 'payroll_runs.void_reason'],
+  [
+    `update payroll_runs set state = 'voided', voided_at = ${AT}, void_reason = 'by hand' where run_id = '2026-06-19'`,
+    'payroll_runs.state',
+  ],
+  [
+    `update payroll_runs set state = 'finalized', voided_at = null, void_reason = null
+      where state = 'voided' and run_id <> '2026-06-19'`,
+    'payroll_runs.state',
+  ],
+  [`update payroll_runs set finalized_at = ${AT} where state = 'finalized'`, 'payroll_runs.finalized_at'],
+  ["delete from audit_records where action = 'run.finalize'", 'payroll_runs.state'],
+  ["update audit_records set resource_id = 'none' where action = 'run.void'", 'audit_records.resource_id'],
+  [
+    `update inbox set dismissed_at = ${AT}, dismissed_reason = 'by hand' where state = 'quarantined'`,
+    'inbox.dismissed_at',
+  ],
+  [
+    `update outbox set state = 'canceled', finished_at = ${AT}, body = null, is_next = 0 where kind <> 'census'`,
+    'outbox.state',
+  ],
+  ["delete from audit_records where action = 'change.report'", 'outbox.request_id'],
+  ["delete from audit_records where action = 'run.taken'", 'taken_reports.recorded_at'],
+];
+
+test('a state that no audit record states is reported', async (t, { env }) => {
+  const by = await altering(t, env.DATABASE_URL as string);
+  const counts = async (): Promise<Record<string, number>> =>
+    jsonOf(await here(t, env, ['verify', '--json'])).differences.by_field;
+  let before = await counts();
+  for (const [statement, field] of UNRECORDED) {
+    await by.run(statement);
+    const after = await counts();
+    t.ok((after[field] ?? 0) > (before[field] ?? 0), `${field}: ${statement}`);
+    before = after;
+  }
+});

@@ -1,8 +1,16 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { record, recordAll, recordStartAndEnd, tokenActor } from '../../src/security/audit.ts';
-import { type Head, headText, parseHead, readHead } from '../../src/security/audit-chain.ts';
+import {
+  type Action,
+  record,
+  recordAll,
+  recordStartAndEnd,
+  SYSTEM,
+  tokenActor,
+} from '../../src/security/audit.ts';
+import { type Head, hashAfter, headText, parseHead, readHead } from '../../src/security/audit-chain.ts';
 import { type AuditFilter, listRecords } from '../../src/security/audit-list.ts';
+import { createToken } from '../../src/security/tokens.ts';
 import { compareHead, verifyAudit } from '../../src/security/verify-audit.ts';
 import { altering } from '../cli/alter.ts';
 import { scratch } from '../database/scratch.ts';
@@ -130,6 +138,9 @@ test('verification names a record that was altered or removed', async (t, { db, 
   await set("reason = 'another'");
   t.strictSame(await differencesIn(db), ['2 reason']);
   await set('reason = null, reason_key = null');
+  t.strictSame(await differencesIn(db), ['2 reason'], 'erased without a record');
+  const erased = { action: 'reason.erase', resource: '2', details: {} } as const;
+  await transact(db, (trx) => record(trx, ACTING, erased));
   t.strictSame(await differencesIn(db), [], 'an erased reason is no difference');
   await set("employee_id = 'another'");
   t.strictSame(await differencesIn(db), ['2 hash']);
@@ -137,13 +148,58 @@ test('verification names a record that was altered or removed', async (t, { db, 
   t.strictSame(await differencesIn(db), ['2 resource_type', '2 hash']);
   await by.run('delete from audit_records where record_id = 2');
   t.strictSame(await differencesIn(db), ['3 record_id', '3 hash']);
-  await by.run('delete from audit_records where record_id = 3');
-  t.strictSame(await differencesIn(db), ['1 record_id']);
+  await by.run('delete from audit_records where record_id >= 3');
+  t.strictSame(await differencesIn(db), ['1 record_id'], 'the end was removed, and the head stays');
+  await by.run("update audit_head set record_id = 0, hash = ''");
+  t.strictSame(await differencesIn(db), ['1 record_id'], 'a record after the head');
+  await by.run('delete from audit_head');
+  t.strictSame(await differencesIn(db), ['1 id'], 'the head was removed');
+});
+
+test('a chain whose end was cut is found by the rows that refer to it', async (t, { db, url }) => {
+  await recordMade(db);
+  const token = { name: 'payroll', scopes: ['all'], expiresAt: null, now: new Date(AT), actor: SYSTEM };
+  await transact(db, (trx) => createToken(trx, token));
+  const by = await altering(t, url);
+  await by.run('delete from audit_records where record_id = 2');
+  const { hash } = await by.row('audit_records', 'record_id = 1');
+  await by.run(`update audit_head set record_id = 1, hash = '${hash}'`);
+  t.match(await namedIn(db), [/^audit_records 2: record_id: is missing: tokens refers to it$/]);
+});
+
+test('a recomputed chain is found by the heads that its records state', async (t, { db, url }) => {
+  const stating = (action: Action, field: string, head: string) =>
+    transact(db, (trx) => record(trx, ACTING, { action, resource: null, details: { [field]: head } }));
+  await recordMade(db);
+  await stating('database.back-up', 'audit_head', headText(await readHead(db)));
+  await recordMade(db);
+  await stating('database.restore', 'backup_head', headText(await readHead(db)));
+  await stating('database.copy', 'from_head', headText(await readHead(db)));
+  t.strictSame(await differencesIn(db), []);
+  const by = await altering(t, url);
+  await by.run("update audit_records set actor_name = 'someone' where record_id = 1");
+  await rechain(db, by);
+  t.strictSame(await differencesIn(db), ['2 details', '4 details', '5 details']);
+  t.match((await namedIn(db))[0], /the chain was recomputed, or this record is forged$/);
+});
+
+test('a forged record of a restore is named', async (t, { db }) => {
+  for (let count = 0; count < 3; count += 1) await recordMade(db);
+  const first = await db
+    .selectFrom('audit_records')
+    .selectAll()
+    .orderBy('record_id')
+    .executeTakeFirstOrThrow();
+  for (const [index, backup_head] of ['', `1:${'a'.repeat(64)}`, headText(first)].entries()) {
+    const forged = { action: 'database.restore', resource: null, details: { backup_head } } as const;
+    await transact(db, (trx) => record(trx, ACTING, forged));
+    t.strictSame((await differencesIn(db)).length, index + 1, 'a restore follows the head of its backup');
+  }
 });
 
 test('a kept head shows whether the chain continues', async (t, { db }) => {
   const heads: string[] = [headText(await readHead(db))];
-  const compared = (head: string) => compareHead(db, parseHead(head) as Head);
+  const compared = async (head: string) => (await compareHead(db, parseHead(head) as Head)).result;
   for (let count = 0; count < 3; count += 1) {
     await recordMade(db);
     heads.push(headText(await readHead(db)));
@@ -152,6 +208,7 @@ test('a kept head shows whether the chain continues', async (t, { db }) => {
   const other = 'a'.repeat(64);
   t.equal(await compared(`2:${other}`), 'altered');
   t.equal(await compared(`4:${other}`), 'restored from an older state', 'the chain ends before the head');
+  t.match((await compareHead(db, { record_id: 4, hash: other })).because, /no restore is recorded/);
   const restore = { backup_head: heads[1], replaced_head: `3:${other}` };
   const restored = { action: 'database.restore', resource: null, details: restore } as const;
   await transact(db, (trx) => record(trx, ACTING, restored));
@@ -165,4 +222,20 @@ test('a kept head shows whether the chain continues', async (t, { db }) => {
 async function differencesIn(db: Db): Promise<string[]> {
   const differences = await differencesOf((on) => verifyAudit(db, on));
   return differences.map(({ id, field }) => `${id} ${field}`);
+}
+
+async function namedIn(db: Db): Promise<string[]> {
+  const differences = await differencesOf((on) => verifyAudit(db, on));
+  return differences.map(({ table, id, field, rule }) => `${table} ${id}: ${field}: ${rule}`);
+}
+
+/** Recomputes the hashes as someone with the database could. */
+async function rechain(db: Db, by: Awaited<ReturnType<typeof altering>>): Promise<void> {
+  const rows = await db.selectFrom('audit_records').selectAll().orderBy('record_id').execute();
+  let hash = '';
+  for (const row of rows) {
+    hash = hashAfter(hash, row);
+    await by.run(`update audit_records set hash = '${hash}' where record_id = ${row.record_id}`);
+  }
+  await by.run(`update audit_head set hash = '${hash}'`);
 }

@@ -4,6 +4,7 @@ import { pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables } from '../../database/tables.ts';
 import { parseAmount } from '../../money.ts';
+import type { StateOfAction } from '../../security/verify-recorded.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
 import { linesInRun, storedLines } from '../records/frozen-lines.ts';
 
@@ -59,3 +60,10 @@ async function verifyReports(db: Db, on: Verifying): Promise<void> {
     on.report('taken_reports', `${run_id}/${report}`, 'line_count', 'is not the number of its lines');
   }
 }
+
+export const TAKEN_STATES: readonly StateOfAction[] = [
+  {
+    ...{ table: 'taken_reports', key: 'run_id', field: 'recorded_at', is: sql`recorded_at is not null` },
+    ...{ action: 'run.taken', at: 'recorded_at' },
+  },
+];

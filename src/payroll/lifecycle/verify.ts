@@ -21,6 +21,7 @@ import { type FrozenEmployee, linesToCompare, readFrozenLines } from '../records
 import { type FrozenOutcome, frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, findRun, OF_BODY, runIds, type StoredRun } from '../records/runs.ts';
 import { type Settlement, settlementsOf, settlementsUnder } from '../records/settlements.ts';
+import { verifyRunRecords } from '../records/verify-run-records.ts';
 import { OPTIONS } from '../settings/policy.ts';
 import { acceptancesOf, hashOfAcceptances } from './acceptances.ts';
 import { withVisibleCauses } from './visible-causes.ts';
@@ -192,6 +193,7 @@ export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
       if (stored !== null) await verifyStored(db, stored, verified, on);
     }
   }
+  await verifyRunRecords(db, on);
   await verifyLeft(db, on);
   return verified;
 }

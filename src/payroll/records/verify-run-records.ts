@@ -1,0 +1,103 @@
+/** Verifies runs against the audit records of the actions that created, finalized and voided them. */
+import { sql } from 'kysely';
+import { pagesByKey } from '../../database/bulk.ts';
+import type { Verifying } from '../../database/difference.ts';
+import type { Db, RunState } from '../../database/tables.ts';
+import { ERASED } from '../../security/reasons.ts';
+import {
+  type RecordOfAction,
+  recordsOfResources,
+  recordsWithoutResource,
+} from '../../security/verify-recorded.ts';
+import type { StoredRun } from './runs.ts';
+
+const ROWS_AT_ONCE = 500;
+
+const OF_RUN = ['run.create', 'run.delete', 'run.finalize', 'run.void'] as const;
+type OfRun = (typeof OF_RUN)[number];
+
+/** A frozen basis may be megabytes. */
+const COMPARED = [
+  ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state', 'etag'] as const),
+  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'policy_reason', 'void_reason'] as const),
+] as const;
+type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
+type Columns = Partial<Record<keyof ComparedRun, unknown>>;
+
+/** The actions that brought a run into its state. */
+const LED_TO: Readonly<Record<RunState, readonly OfRun[]>> = {
+  open: ['run.create'],
+  finalized: ['run.create', 'run.finalize'],
+  voided: ['run.create', 'run.finalize', 'run.void'],
+};
+
+/** Checks that each run is as its audit records state, and that each of these records has its run. */
+export async function verifyRunRecords(db: Db, on: Verifying): Promise<void> {
+  const selected = sql.join(COMPARED.map((column) => sql.ref(column)));
+  for await (const runs of pagesByKey<ComparedRun>(db, 'payroll_runs', ['run_id'], selected, ROWS_AT_ONCE)) {
+    on.signal.throwIfAborted();
+    const ids = runs.map(({ run_id }) => run_id);
+    const records = await recordsOfResources(db, OF_RUN, ids);
+    for (const run of runs) verifyRun(run, records.get(run.run_id) ?? [], on);
+  }
+  for (const action of LED_TO.voided) {
+    const orphans = await recordsWithoutResource(
+      db,
+      action,
+      { table: 'payroll_runs', key: 'run_id' },
+      'run.delete',
+    );
+    for (const recordId of orphans)
+      on.report('audit_records', recordId, 'resource_id', `is no run, although the record states ${action}`);
+  }
+}
+
+function verifyRun(run: ComparedRun, records: readonly RecordOfAction[], { report }: Verifying): void {
+  const wrong = (field: string, rule: string) => report('payroll_runs', run.run_id, field, rule);
+  // An id is used again after its run was deleted.
+  const deleted = records.findLastIndex(({ action }) => action === 'run.delete');
+  const made = new Map<OfRun, RecordOfAction>();
+  for (const record of records.slice(deleted + 1)) {
+    const action = record.action as OfRun;
+    if (made.has(action)) wrong('state', `has several audit records of ${action}`);
+    made.set(action, record);
+  }
+  // The engine refuses other states, but not in a damaged file.
+  const expected = LED_TO[run.state] ?? [];
+  for (const action of expected) {
+    const record = made.get(action);
+    if (record === undefined) wrong('state', `is ${run.state} without an audit record of ${action}`);
+    else verifyRecord(run, action, record, wrong);
+  }
+  for (const action of made.keys()) {
+    if (!expected.includes(action))
+      wrong('state', `is ${run.state}, although an audit record states ${action}`);
+  }
+}
+
+function verifyRecord(
+  run: ComparedRun,
+  action: OfRun,
+  { recorded_at, employer, reason, details }: RecordOfAction,
+  wrong: (field: string, rule: string) => void,
+): void {
+  const stated: Columns = { ...statedBy(action, details, recorded_at), employer_id: employer };
+  const column = action === 'run.create' ? 'policy_reason' : 'void_reason';
+  // The record has no reason without one, and after it was erased.
+  const isErased = reason === null && run[column] === ERASED;
+  if (action !== 'run.finalize' && !isErased) stated[column] = reason;
+  for (const [name, value] of Object.entries(stated)) {
+    if (run[name as keyof ComparedRun] !== value)
+      wrong(name, `is not as its audit record of ${action} states`);
+  }
+}
+
+/** Returns the columns of a run as a record states them. */
+function statedBy(
+  action: OfRun,
+  { kind, pay_frequency, pay_group, pay_date, etag, position }: RecordOfAction['details'],
+  at: string,
+): Columns {
+  if (action === 'run.create') return { kind, pay_frequency, pay_group, pay_date, created_at: at };
+  return action === 'run.finalize' ? { etag, position, finalized_at: at } : { voided_at: at };
+}
