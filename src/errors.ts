@@ -42,6 +42,11 @@ export const ERROR_CODES = [
   'ROLLED_BACK',
   /** The server is unreachable, or the connection was lost. The result of a commit in flight is unknown. */
   'CONNECTION_LOST',
+  /** The server committed and gave up waiting for its synchronous standby. The result after a failover is unknown. */
+  'NOT_REPLICATED',
+  /** The server takes no writes, such as a standby. */
+  'READ_ONLY',
+  'NOT_UTF8',
   /** The engine would acknowledge a commit that is not on its disk. */
   'NOT_DURABLE',
   /** A file of the database was truncated or overwritten while it was open. */

@@ -72,6 +72,9 @@ const PROBLEM_OF: Readonly<Record<ErrorCode, ProblemCode>> = {
   ABANDONED: 'UNAVAILABLE',
   ROLLED_BACK: 'UNAVAILABLE',
   CONNECTION_LOST: 'UNAVAILABLE',
+  NOT_REPLICATED: 'UNAVAILABLE',
+  READ_ONLY: 'UNAVAILABLE',
+  NOT_UTF8: 'UNAVAILABLE',
   NOT_DURABLE: 'UNAVAILABLE',
   DATABASE_DAMAGED: 'UNAVAILABLE',
   DATA_KEY_MISSING: 'UNAVAILABLE',
@@ -215,7 +218,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [ProblemCode, string]>> = {
 export function refusalOf(error: unknown): Refusal {
   if (isUnavailable(error)) {
     // If the response to a commit was lost, the commit may have succeeded.
-    const detail = isAppError(error, 'CONNECTION_LOST')
+    const detail = isAppError(error, 'CONNECTION_LOST', 'NOT_REPLICATED')
       ? 'The database connection was lost. If the request was meant to change something, check whether it did, or send it again.'
       : 'Nothing was changed. Send the request again.';
     return new Refusal('UNAVAILABLE', detail, { headers: RETRY_LATER });

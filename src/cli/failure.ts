@@ -87,19 +87,26 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'the disk is full: free some space and try again',
   SQLITE_IOERR_GETTEMPPATH: 'there is no folder for temporary files: set SQLITE_TMPDIR to a writable folder',
   SQLITE_IOERR: `reading or writing the database failed: ${AFTER_DISK_FAILURE}`,
+  '25006': 'the database is read-only now: try again, and check that DATABASE_URL leads to the primary',
+  '25P03':
+    'the database server ended an idle transaction: raise its idle_in_transaction_session_timeout, or try again if this process hung',
+  '25P04':
+    'the database server ended a transaction by its transaction_timeout: set it to 0 for the user of DATABASE_URL ("ALTER ROLE … SET transaction_timeout = 0")',
   '28P01': 'the database refused the user or the password of DATABASE_URL: check both',
   '28000':
     'the database refused the user of DATABASE_URL: check it, and whether the server requires TLS (sslmode=require)',
   '3D000': 'the database of DATABASE_URL (or of --to) does not exist on the server: create it',
   '42501': 'the user of DATABASE_URL lacks a permission: make it the owner of the database or its schema',
   '53300': 'the database server has no free connection: raise max_connections, or run fewer sidecars',
+  '57P01': 'the database server was stopped or ended the connection: try again',
+  '57P02': 'the database server stopped after a failure: try again, and check its log',
+  '57P03': 'the database server is starting, stopping or recovering: try again',
   '55P03': 'another transaction held a lock too long and nothing was written: try again',
   SQLITE_BUSY: 'the database is in use by another process: try again',
 };
 
 /** Advice for our own messages that name only the problem. */
 const REMEDY: Readonly<Record<string, string>> = {
-  CONNECTION_LOST: 'check the host and port of DATABASE_URL (or of --to), and that the server is running',
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 

@@ -1,5 +1,5 @@
 /** Classifies database errors. After an error of the engine, not of the content, the work is retried. */
-import { AppError, codeOf, isAppError } from '../errors.ts';
+import { AppError, codeOf, type ErrorCode, isAppError } from '../errors.ts';
 
 export function rolledBack(): AppError {
   return new AppError(
@@ -15,7 +15,26 @@ export function databaseDamaged(path: string, how: string): AppError {
   );
 }
 
-const OWN = ['LOCK_TIMEOUT', 'ROLLED_BACK', 'CONNECTION_LOST', 'NOT_DURABLE', 'DATABASE_DAMAGED'] as const;
+/** `error` is what the driver reported. */
+export function connectionLost(error: unknown): AppError {
+  // A host with several addresses fails with one error for all of them, which has a code and no message.
+  const reason = error instanceof Error ? error.message || codeOf(error) : '';
+  const remedy = 'check the host and port of DATABASE_URL (or of --to), and that the server is running';
+  const lost = `the database server cannot be reached: ${reason || 'no response'}: ${remedy}`;
+  return new AppError('CONNECTION_LOST', lost, { cause: error });
+}
+
+export function notReplicated(): AppError {
+  return new AppError(
+    'NOT_REPLICATED',
+    'the database server committed without its synchronous standby, so a failover could lose what was written: check that a standby is connected, then check whether the change is stored, or send it again',
+  );
+}
+
+const OWN = [
+  ...['LOCK_TIMEOUT', 'ROLLED_BACK', 'CONNECTION_LOST', 'NOT_REPLICATED', 'READ_ONLY', 'NOT_UTF8'],
+  ...['NOT_DURABLE', 'DATABASE_DAMAGED'],
+] as readonly ErrorCode[];
 
 // After a failed write or fsync the file cache is unknown, so the process ends and the next start recovers.
 const FATAL = /^(SQLITE_(IOERR|CORRUPT|NOTADB)|DATABASE_DAMAGED$)/;
@@ -33,6 +52,13 @@ const STALE_PLAN = '0A000';
 /** A prepared statement is unknown, or exists already: a proxy switched to another server connection. */
 const ELSEWHERE = ['26000', '42P05'];
 const QUERY_CANCELED = '57014';
+const FAILED_BEFORE = '25P02';
+const READ_ONLY = '25006';
+/**
+ * This server does not serve this connection any more: the connection failed, the server refuses writes, it ended a
+ * transaction that took too long, or it stops or starts. A proxy may report these without ending the connection.
+ */
+const NOT_HERE = /^(08...|25006|25P03|25P04|57P0.)$/;
 
 /** Returns true if the process must end because the storage failed in a way that no retry can fix. */
 export function isFatal(error: unknown): boolean {
@@ -61,6 +87,25 @@ export function isStalePlan(error: unknown): boolean {
   return hasCode(error, STALE_PLAN);
 }
 
+/** Returns true if PostgreSQL ended the connection, or would only refuse more on it. */
+export function endsConnection(error: { code: string; severity: string }): boolean {
+  return /^(FATAL|PANIC)$/.test(error.severity) || NOT_HERE.test(error.code);
+}
+
+/** Returns true for an error of a commit that the server may have done before it ended the connection. */
+export function mayHaveCommitted(error: unknown): boolean {
+  return isOfPostgres(error) && endsConnection(error) && !error.code.startsWith('25');
+}
+
+export function isReadOnly(error: unknown): boolean {
+  return hasCode(error, READ_ONLY);
+}
+
+/** Returns true for a statement after one that failed in the same transaction. */
+export function hasFailedBefore(error: unknown): boolean {
+  return hasCode(error, FAILED_BEFORE);
+}
+
 export function isStatementTimeout(error: unknown): boolean {
   return hasCode(error, QUERY_CANCELED);
 }
@@ -86,7 +131,7 @@ const CODES: readonly (readonly [RegExp, NotReady])[] = [
   [/^SQLITE_(BUSY|LOCKED)/, 'locked'],
   // A full disk also shows as a failure of the shared memory next to the log.
   [/^(SQLITE_FULL|SQLITE_IOERR_SHM(SIZE|OPEN|MAP)|53100)$/, 'disk-full'],
-  [/^(SQLITE_READONLY.*|25006)$/, 'read-only'],
+  [/^(SQLITE_READONLY.*|READ_ONLY|25006)$/, 'read-only'],
   [/^(57P0[123]|53300)$/, 'unreachable'],
 ];
 

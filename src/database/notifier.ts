@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
-import { KEPT_ALIVE } from './postgres.ts';
+import { CONNECT_WITHIN_MS, joinRetirement, KEPT_ALIVE, readServer } from './postgres-connections.ts';
 import type { Db } from './tables.ts';
 
 /** Wakes an idle loop. A notification while the loop is busy is remembered. */
@@ -65,15 +65,21 @@ async function listen(
   signal: AbortSignal,
 ): Promise<void> {
   const { Client } = await import('pg');
-  const options = { ...KEPT_ALIVE, connectionTimeoutMillis: 3_000 };
+  const options = {
+    ...KEPT_ALIVE,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    query_timeout: CONNECT_WITHIN_MS,
+  };
   const client = new Client({ connectionString: databaseUrl, ...options });
   const ended = new Promise<void>((resolve, reject) => {
     client.on('end', resolve).on('error', reject);
   });
   ended.catch(() => {});
   const leave = () => void client.end().catch(() => {});
+  const retirement = joinRetirement(databaseUrl, leave);
   try {
     await client.connect();
+    await readServer(client);
     signal.addEventListener('abort', leave, { once: true });
     client.on('notification', ({ payload }) => {
       if (payload === 'apply' || payload === 'send') wake(payload);
@@ -86,6 +92,7 @@ async function listen(
     await ended;
   } finally {
     signal.removeEventListener('abort', leave);
+    retirement.leave();
     leave();
   }
 }

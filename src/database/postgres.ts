@@ -12,9 +12,28 @@ import {
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely';
-import type { Pool, PoolClient, QueryConfig, QueryResult as Result } from 'pg';
-import { AppError, codeOf } from '../errors.ts';
-import { isOfPostgres, isPreparedElsewhere, isStalePlan, rolledBack } from './errors.ts';
+import type { ClientBase, Pool, PoolClient, QueryConfig, QueryResult as Result } from 'pg';
+import { AppError, isAppError } from '../errors.ts';
+import {
+  connectionLost,
+  endsConnection,
+  hasFailedBefore,
+  isOfPostgres,
+  isPreparedElsewhere,
+  isReadOnly,
+  isStalePlan,
+  mayHaveCommitted,
+  notReplicated,
+  rolledBack,
+} from './errors.ts';
+import {
+  CONNECT_WITHIN_MS,
+  joinRetirement,
+  KEPT_ALIVE,
+  type Retirement,
+  readServer,
+  type Server,
+} from './postgres-connections.ts';
 import { assertOutsideTransaction, transactionOptions } from './transaction.ts';
 
 /** Connections per thread: eight to send, one to apply, one for users. A sidecar uses at most twenty. */
@@ -24,14 +43,6 @@ const CONNECTIONS = 10;
  * statements. The library's default of 10 s is less than people read a page.
  */
 const IDLE_MS = 10 * 60_000;
-/**
- * Options of a connection that may be idle. Load balancers and firewalls forget a silent connection, some after four minutes
- * (Azure) or six (AWS), without telling either side; the next query on it would wait until `SILENT_MS`. Linux alone would
- * first probe after two hours.
- */
-export const KEPT_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
-/** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */
-const CONNECT_WITHIN_MS = 3_000;
 /** A query without a response for so long is lost. Longer than any limit below; the provider still gets its 503. */
 const SILENT_MS = 12_000;
 /** Without a time limit: a statement of a migration may take hours. */
@@ -41,9 +52,11 @@ const SILENT_UNLIMITED_MS = 24 * 3_600_000;
  * Set inside each transaction, because a proxy may give every transaction another connection. The server ends a
  * transaction that hangs after 5 s, before the transactions that wait for its locks give up.
  */
-const begin = (limits: { lockMs: number; statementMs: number }): string =>
+const begin = (limits: { lockMs: number; statementMs: number }, hasTransactionTimeout: boolean): string =>
   [
     'begin isolation level read committed',
+    // Each wait has its own limit. One for the whole would end a migration.
+    ...(hasTransactionTimeout ? ['set local transaction_timeout = 0'] : []),
     'set local idle_in_transaction_session_timeout = 5000',
     `set local lock_timeout = ${limits.lockMs}`,
     `set local statement_timeout = ${limits.statementMs}`,
@@ -55,8 +68,17 @@ const begin = (limits: { lockMs: number; statementMs: number }): string =>
     // Up to PostgreSQL 17 a plan that needs a scan then costs so much that the server would compile it first.
     'set local jit = off',
   ].join('; ');
-const BEGIN_LIMITED = begin({ lockMs: 8_000, statementMs: 10_000 });
-const BEGIN_UNLIMITED = begin({ lockMs: 0, statementMs: 0 });
+const LIMITED = { lockMs: 8_000, statementMs: 10_000 };
+const UNLIMITED = { lockMs: 0, statementMs: 0 };
+
+/**
+ * Commits. What a transaction has read may not be on a synchronous standby yet, such as the first delivery of a duplicate. A
+ * commit waits for the standby only if it writes to the log, so a transaction that changed nothing writes a message there.
+ */
+const COMMIT_SYNCHRONOUS =
+  "select pg_logical_emit_message(true, 'benefits_sidecar', '') where txid_current_if_assigned() is null; commit";
+/** The function of the server that waits for standbys. Its notice is translated. */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
 
 /** Maximum number of prepared statements per connection. It bounds the statements of varying length. */
 const STATEMENTS_PREPARED = 500;
@@ -70,77 +92,123 @@ export function openPostgres(databaseUrl: string): Dialect {
   };
 }
 
+/** A server as its connection found it, and what the server reported on the connection besides results. */
+type Facts = Server & {
+  /** The error by which the server ended the connection while no statement ran. */
+  ended: unknown;
+  /** The server gave up waiting for a synchronous standby: the commit is on its own disk only. */
+  isUnreplicated: boolean;
+};
+
 /** Loads the library at the first use, which saves a thread on SQLite about 10 MiB. */
-async function createPool(databaseUrl: string): Promise<Pool> {
+async function poolFactory(databaseUrl: string) {
   const { Pool, types } = await import('pg');
-  const pool = new Pool({
-    connectionString: databaseUrl,
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_WITHIN_MS,
-    idleTimeoutMillis: IDLE_MS,
-    query_timeout: SILENT_MS,
-    ...KEPT_ALIVE,
-    types: {
-      // Positions, counts and seqs are far below 2^53; the library would return them as text.
-      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-        oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
-    },
-  });
-  // Without listeners, these errors end the process. The pool has already removed a broken idle connection, and one that
-  // breaks between two statements fails the next one.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
-  return pool;
+  const factsOf = new WeakMap<ClientBase, Facts>();
+  const onConnect = async (client: ClientBase): Promise<void> => {
+    const facts: Facts = { ...(await readServer(client)), ended: null, isUnreplicated: false };
+    client.on('notice', ({ routine }) => {
+      facts.isUnreplicated ||= routine === WAIT_FOR_STANDBY;
+    });
+    // Without a listener, it ends the process. It breaks the next statement.
+    client.on('error', (error) => {
+      facts.ended ??= error;
+    });
+    factsOf.set(client, facts);
+  };
+  const create = (): Pool => {
+    const pool = new Pool({
+      connectionString: databaseUrl,
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS,
+      idleTimeoutMillis: IDLE_MS,
+      query_timeout: SILENT_MS,
+      ...KEPT_ALIVE,
+      onConnect,
+      types: {
+        // Positions, counts and seqs are far below 2^53; the library would return them as text.
+        getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+          oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
+      },
+    });
+    // Without a listener, it ends the process. The pool has already removed the broken idle connection.
+    pool.on('error', () => {});
+    return pool;
+  };
+  return { create, factsOf: (client: PoolClient) => factsOf.get(client) as Facts };
 }
 
 function createDriver(databaseUrl: string): Driver {
+  let pools: Awaited<ReturnType<typeof poolFactory>>;
   let pool: Pool;
+  let retirement: Retirement;
   const names = createStatementNames();
-  /** Connections that were checked to commit durably. */
-  const durable = new WeakSet<PoolClient>();
   return {
     async init() {
-      pool = await createPool(databaseUrl);
+      pools = await poolFactory(databaseUrl);
+      pool = pools.create();
+      retirement = joinRetirement(databaseUrl, () => {
+        const retired = pool;
+        pool = pools.create();
+        void retired.end().catch(() => {});
+      });
     },
     async acquireConnection() {
       assertOutsideTransaction();
-      const client = await pool.connect().catch((error: unknown) => {
+      const from = pool;
+      const client = await from.connect().catch((error: unknown) => {
         throw reached(error);
       });
-      const connection = createConnection(client, names);
-      if (durable.has(client)) return connection;
-      try {
-        await connection.assertDurable();
-      } catch (error) {
-        client.release(true);
-        throw error;
-      }
-      durable.add(client);
-      return connection;
+      return createConnection(client, {
+        names,
+        facts: pools.factsOf(client),
+        isRetired: () => pool !== from,
+        retire: retirement.announce,
+      });
     },
     beginTransaction: (connection) => (connection as PostgresConnection).begin(),
-    commitTransaction: (connection) => (connection as PostgresConnection).end('commit'),
-    rollbackTransaction: (connection) => (connection as PostgresConnection).end('rollback'),
+    commitTransaction: (connection) => (connection as PostgresConnection).commit(),
+    rollbackTransaction: (connection) => (connection as PostgresConnection).rollback(),
     releaseConnection: async (connection) => (connection as PostgresConnection).release(),
-    destroy: () => pool.end(),
+    async destroy() {
+      retirement.leave();
+      await pool.end();
+    },
   };
 }
 
 type PostgresConnection = ReturnType<typeof createConnection>;
 
-function createConnection(client: PoolClient, names: ReturnType<typeof createStatementNames>) {
+type ConnectionParts = {
+  names: ReturnType<typeof createStatementNames>;
+  facts: Facts;
+  /** Whether another connection has shown since that the server takes no writes. */
+  isRetired: () => boolean;
+  retire: () => void;
+};
+
+function createConnection(client: PoolClient, { names, facts, isRetired, retire }: ConnectionParts) {
   let inTransaction = false;
+  /** It is closed on release, and no statement is sent on it. */
   let broken = false;
   let silentMs = SILENT_MS;
 
   const run = async (query: QueryConfig | string): Promise<Result> => {
-    try {
-      return await client.query(query);
-    } catch (error) {
-      // An error that is no response of the server leaves the connection's state unknown; a fatal response ended it.
-      broken ||= !isOfPostgres(error) || error.severity === 'FATAL';
-      throw reached(error);
+    if (isRetired()) {
+      broken = true;
+      throw new AppError('CONNECTION_LOST', 'the database server stopped taking writes: try again');
     }
+    const result = await client.query(query).catch((error: unknown) => {
+      const cause = isOfPostgres(error) ? error : (facts.ended ?? error);
+      // An error that is no response of the server leaves the connection's state unknown.
+      broken ||= !isOfPostgres(cause) || endsConnection(cause);
+      if (isReadOnly(cause)) retire();
+      throw reached(cause);
+    });
+    if (facts.isUnreplicated) {
+      broken = true;
+      throw notReplicated();
+    }
+    return result;
   };
   const runPrepared = ({ sql, parameters }: CompiledQuery): Promise<Result> => {
     // The library has this option, but its type lacks it.
@@ -167,20 +235,33 @@ function createConnection(client: PoolClient, names: ReturnType<typeof createSta
     async begin(): Promise<void> {
       const { isTimeLimited } = transactionOptions();
       silentMs = isTimeLimited ? SILENT_MS : SILENT_UNLIMITED_MS;
-      await run(isTimeLimited ? BEGIN_LIMITED : BEGIN_UNLIMITED);
+      await run(begin(isTimeLimited ? LIMITED : UNLIMITED, facts.hasTransactionTimeout));
       inTransaction = true;
     },
-    async end(how: 'commit' | 'rollback'): Promise<void> {
+    async commit(): Promise<void> {
+      if (broken) throw rolledBack();
+      try {
+        const results = await run(facts.isSynchronous ? COMMIT_SYNCHRONOUS : 'commit');
+        const { command } = [results].flat().at(-1) as Result;
+        // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
+        if (command !== 'COMMIT') throw rolledBack();
+        inTransaction = false;
+        silentMs = SILENT_MS;
+      } catch (error) {
+        if (hasFailedBefore(error)) throw rolledBack();
+        if (mayHaveCommitted(error)) throw connectionLost(error);
+        throw error;
+      }
+    },
+    async rollback(): Promise<void> {
       inTransaction = false;
       silentMs = SILENT_MS;
-      try {
-        const { command } = await run(how);
-        // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
-        if (how === 'commit' && command !== 'COMMIT') throw rolledBack();
-      } catch (error) {
-        // The server ended the transaction with the connection, so report the error that caused the rollback.
-        if (how === 'commit' || !broken) throw error;
-      }
+      // The server ends the transaction with the connection. A silent one would cost its time limit again.
+      if (broken) return;
+      await run('rollback').catch((error: unknown) => {
+        // Report the error that caused the rollback.
+        if (!broken) throw error;
+      });
     },
     release(): void {
       client.release(broken);
@@ -188,16 +269,6 @@ function createConnection(client: PoolClient, names: ReturnType<typeof createSta
     executeQuery,
     async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
       yield await executeQuery<R>(query);
-    },
-    /** Throws unless a commit is on the server's disk when it returns, as the server itself reports. */
-    async assertDurable(): Promise<void> {
-      const settings = "current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit";
-      const { rows } = await run(`select ${settings}`);
-      const { fsync, commit } = rows[0] as { fsync: string; commit: string };
-      if (fsync === 'on' && commit !== 'off') return;
-      const is = `the database is not durable: fsync=${fsync}, synchronous_commit=${commit}`;
-      const needs = 'it needs fsync=on, and synchronous_commit on, local or stronger';
-      throw new AppError('NOT_DURABLE', `${is}; ${needs}`);
     },
   };
 }
@@ -229,11 +300,7 @@ function createStatementNames() {
   };
 }
 
-/** Returns the server's own error, or CONNECTION_LOST if it did not respond. */
+/** Returns this program's or the server's own error, or CONNECTION_LOST if the server did not respond. */
 function reached(error: unknown): unknown {
-  if (isOfPostgres(error)) return error;
-  // A host with several addresses fails with one error for all of them, which has a code and no message.
-  const reason = error instanceof Error ? error.message || codeOf(error) : '';
-  const lost = `the database server cannot be reached: ${reason || 'no response'}`;
-  return new AppError('CONNECTION_LOST', lost, { cause: error });
+  return isAppError(error) || isOfPostgres(error) ? error : connectionLost(error);
 }

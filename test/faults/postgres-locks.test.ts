@@ -9,11 +9,12 @@ import { codeOf } from '../../src/errors.ts';
 import { createIntake } from '../../src/inbox/intake.ts';
 import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
-import { scratch } from '../database/scratch.ts';
+import { open, scratch } from '../database/scratch.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction } from '../inbox/bodies.ts';
-import { useOwnPostgres } from '../support/engine.ts';
+import { liftTimeLimits, useOwnPostgres } from '../support/engine.ts';
 import { stretched } from '../support/stretched.ts';
+import { startWire } from '../support/wire.ts';
 
 await useOwnPostgres();
 
@@ -84,4 +85,20 @@ t.test('a connection without a response is dropped and not reused', async (t) =>
   t.ok(tookMs > 11_000 && tookMs < stretched(15_000), `after ${Math.round(tookMs)} ms`);
   t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 0 }]);
   t.ok(performance.now() - began < tookMs + stretched(2_000), 'the next statement does not wait');
+});
+
+t.test('a connection that falls silent inside a transaction costs one time limit', async (t) => {
+  const { url } = await scratch(t);
+  const wire = await startWire(t, url);
+  const db = open(t, wire.url);
+  let silentAt = 0;
+  const silent = transact(db, async (trx) => {
+    await liftTimeLimits(trx);
+    wire.silent = true;
+    silentAt = performance.now();
+    await lockLedger(trx);
+  });
+  await t.rejects(silent, { code: 'CONNECTION_LOST' });
+  const tookMs = performance.now() - silentAt;
+  t.ok(tookMs > 11_000 && tookMs < stretched(15_000), `after ${Math.round(tookMs)} ms`);
 });

@@ -2,17 +2,21 @@ import { EventEmitter, once } from 'node:events';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
+import { describeFailure } from '../../src/cli/failure.ts';
 import { insertMany, updateMany } from '../../src/database/bulk.ts';
 import { isUnavailable } from '../../src/database/errors.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { listenForWakes } from '../../src/database/notifier.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
+import { codeOf } from '../../src/errors.ts';
 import { alterable, open, scratch } from '../database/scratch.ts';
 import { owe, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
+import { execute } from '../support/postgres.ts';
 
 const server = await useOwnPostgres();
 
@@ -34,7 +38,7 @@ async function countUp(trx: Trx, cause: string): Promise<void> {
     .execute();
 }
 
-async function counts(db: Db): Promise<number[]> {
+async function counts(db: Db | Trx): Promise<number[]> {
   const rows = await db.selectFrom('refused_signatures').select('refused_count').orderBy('cause').execute();
   return rows.map(({ refused_count }) => refused_count);
 }
@@ -67,6 +71,37 @@ t.test('every wait in a transaction has a limit, which ends with the transaction
   const within = await transact(db, settings);
   t.strictSame(within, { idle: '5s', lock: '8s', statement: '10s', isolation: 'read committed' });
   t.match(await settings(db), { idle: '0', lock: '0', statement: '0' });
+});
+
+t.test(
+  'a limit of the server on a whole transaction is set aside, and named where it ends a statement',
+  async (t) => {
+    const { url } = await scratch(t);
+    const db = open(t, withSetting(url, 'transaction_timeout=1000'));
+    for (const isTimeLimited of [true, false])
+      await transact(db, (trx) => sql`select pg_sleep(1.5)`.execute(trx), { isTimeLimited });
+    const error = await sql`select pg_sleep(5)`.execute(db).catch((error) => error);
+    t.match(error, { code: '25P04' });
+    t.ok(isUnavailable(error));
+    t.match(describeFailure(error), /transaction_timeout/);
+  },
+);
+
+t.test("a transaction that the server ended while it was idle fails with the server's reason", async (t) => {
+  const { db, url } = await scratch(t);
+  const other = await elsewhere(t, url);
+  const idle = transact(db, async (trx) => {
+    await sql`set local idle_in_transaction_session_timeout = 1`.execute(trx);
+    const gone = async () => {
+      const { rowCount } = await other.query(
+        "select 1 from pg_stat_activity where state like 'idle in trans%'",
+      );
+      return rowCount;
+    };
+    await eventually('the server ends it', gone, 0);
+    await countUp(trx, 'a');
+  });
+  await t.rejects(idle, { code: '25P03' });
 });
 
 t.test('a transaction without a time limit overrides the limits of the server', async (t) => {
@@ -123,6 +158,58 @@ t.test('a server that could lose commits is rejected with the setting', async (t
   t.match(refused, { code: 'NOT_DURABLE', message: /fsync=off/ });
   await reload('reset fsync');
   await eventually('taken again', look, Array.isArray);
+});
+
+t.test('a database that is not UTF-8 is refused with what to do', async (t) => {
+  const url = server.url('latin1');
+  const text = "create database latin1 encoding 'LATIN1' locale_provider libc locale 'C' template template0";
+  await execute(server.url('postgres'), text);
+  const refusal = await migrate(open(t, url), 'sandbox', new Date()).catch((error) => error);
+  t.match(refusal, { code: 'NOT_UTF8', message: /LATIN1, not UTF8: create one with ENCODING 'UTF8'/ });
+});
+
+t.test('once a server takes no writes, every connection of the process to it ends', async (t) => {
+  const { url } = await scratch(t);
+  const named = `${url}?application_name=retired`;
+  const [writing, reading] = [open(t, named), open(t, named)];
+  await withRows(writing);
+  const listening = new AbortController();
+  const wakes = new EventEmitter();
+  const woken = once(wakes, 'send');
+  const ended = listenForWakes(named, (loop) => wakes.emit(loop), listening.signal);
+  await woken;
+  const other = await elsewhere(t, url);
+  const sessions = async () => {
+    const { rows } = await other.query("select pid from pg_stat_activity where application_name = 'retired'");
+    return rows.map(({ pid }) => pid as number);
+  };
+  const reload = async (change: string) => {
+    await other.query(`alter system ${change}`);
+    await other.query('select pg_reload_conf()');
+  };
+  const isHeld = once(wakes, 'held');
+  const held = transact(reading, async (trx) => {
+    await counts(trx);
+    wakes.emit('held');
+    await once(wakes, 'read-only');
+    await eventually('it reads nothing old', () => counts(trx).then(() => '', codeOf), 'CONNECTION_LOST');
+  });
+  await isHeld;
+  const before = await sessions();
+  await reload('set default_transaction_read_only = on');
+  const write = () => transact(writing, (trx) => countUp(trx, 'a')).then(() => '', codeOf);
+  await eventually('a write is refused', write, '25006');
+  wakes.emit('read-only');
+  await t.rejects(held, { code: 'ROLLED_BACK' });
+  await eventually('they end', sessions, (pids) => !pids.some((pid) => before.includes(pid)));
+  const refusal = await counts(reading).catch((error) => error);
+  t.match(refusal, { code: 'READ_ONLY', message: /default_transaction_read_only/ }, 'new ones are refused');
+  t.ok(isUnavailable(refusal));
+  await reload('reset default_transaction_read_only');
+  await eventually('they return', write, '');
+  t.ok((await counts(reading))[0]);
+  listening.abort();
+  await ended;
 });
 
 t.test('a transaction with a failed statement commits nothing, even if its work continued', async (t) => {

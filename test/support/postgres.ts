@@ -28,7 +28,10 @@ export type PostgresServer = Databases & {
   stop(): Promise<void>;
   /** Ends immediately, as in a crash. The next start recovers from its log. */
   crash(): Promise<void>;
-  start(): Promise<void>;
+  /** Starts as a standby of the primary, if there is one. A standby becomes a primary by `pg_promote()`. */
+  start(primary?: Databases): Promise<void>;
+  /** Copies the files of a stopped server. The copy is not started. */
+  copy(): Promise<PostgresServer>;
   remove(): Promise<void>;
 };
 
@@ -39,38 +42,61 @@ export type PostgresServer = Databases & {
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const user = serverUser();
   const programs = runnablePrograms(user);
+  const server = await createServerIn({ user, programs, settings }, (data) =>
+    initialize(programs, user, data),
+  );
+  await server.start().catch(async (error) => {
+    await server.remove();
+    throw error;
+  });
+  const remove = async (): Promise<void> => {
+    await server.remove();
+    if (programs !== installedPrograms()) rmSync(programs, { recursive: true });
+  };
+  return { ...server, remove };
+}
+
+type ServerParts = { user: ServerUser; programs: string; settings: readonly string[] };
+
+/** `fill` writes the files of the server to a path that does not exist yet. */
+async function createServerIn(parts: ServerParts, fill: (data: string) => unknown): Promise<PostgresServer> {
+  const { user, programs, settings } = parts;
   const folder = memoryFolder('postgres') ?? temporaryFolder('postgres');
   // The server's user must have access to its folder.
   chmodSync(folder, 0o755);
   const data = join(folder, 'data');
-  const remove = (): void => {
-    rmSync(folder, { recursive: true });
-    if (programs !== installedPrograms()) rmSync(programs, { recursive: true });
-  };
+  const remove = (): void => rmSync(folder, { recursive: true });
+  try {
+    await fill(data);
+  } catch (error) {
+    remove();
+    throw error;
+  }
   const port = await freePort();
   const options = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings];
   const args = ['-D', data, ...options.flatMap((option) => ['-c', option])];
   let server: ChildProcess | undefined;
-  const start = async (): Promise<void> => {
-    server = await started(join(programs, 'bin/postgres'), args, { ...user, cwd: folder });
-  };
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
     server.kill(signal);
     await once(server, 'exit');
   };
-  try {
-    await initialize(programs, user, data);
-    await start();
-  } catch (error) {
-    remove();
-    throw error;
-  }
   return {
     ...databasesAt(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`),
-    start,
+    async start(primary) {
+      const following = primary === undefined ? [] : ['-c', `primary_conninfo=${primary.url('postgres')}`];
+      if (primary !== undefined) {
+        writeFileSync(join(data, 'standby.signal'), '');
+        give(data, user);
+      }
+      server = await started(join(programs, 'bin/postgres'), [...args, ...following], {
+        ...user,
+        cwd: folder,
+      });
+    },
     stop: () => end('SIGINT'),
     crash: () => end('SIGQUIT'),
+    copy: () => createServerIn(parts, (to) => execFileSync('cp', ['-a', data, to])),
     async remove() {
       // Files about to be removed need no sync, which takes seconds on a busy disk.
       await end('SIGQUIT');
@@ -105,7 +131,8 @@ async function started(
     server.once('close', (code, signal) => fail(`it ended with ${code ?? signal}`));
     server.stderr?.setEncoding('utf8').on('data', (part: string) => {
       output = `${output}${part}`.slice(-2 * SHOWN_CHARACTERS);
-      if (output.includes('database system is ready to accept connections')) resolve();
+      // A standby accepts read-only connections.
+      if (/database system is ready to accept (read-only )?connections/.test(output)) resolve();
     });
   });
   return server;

@@ -17,10 +17,12 @@ export type Wire = {
   readonly cuts: Readonly<Record<Cut, number>>;
   /** If true, nothing passes and neither end is notified, as in a network that loses packets. */
   silent: boolean;
+  /** Leads new connections to another server; open ones stay. */
+  leadTo(databaseUrl: string): void;
 };
 
 export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
-  const { hostname, port } = new URL(databaseUrl);
+  let target = new URL(databaseUrl);
   const open = new Set<Socket>();
   const cuts = { before: 0, after: 0 };
   let commits = 0;
@@ -31,7 +33,7 @@ export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
     return commits % wire.cutting.every === 0 ? wire.cutting.how : null;
   };
   const server = createServer((client) => {
-    const database = connect(Number(port), hostname);
+    const database = connect(Number(target.port), target.hostname);
     const end = (): void => {
       for (const socket of [client, database]) socket.destroy();
     };
@@ -66,7 +68,10 @@ export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
   });
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const wire: Wire = { url: url.href, cutting: null, cuts, silent: false };
+  const leadTo = (databaseUrl: string): void => {
+    target = new URL(databaseUrl);
+  };
+  const wire: Wire = { url: url.href, cutting: null, cuts, silent: false, leadTo };
   return wire;
 }
 

@@ -158,7 +158,7 @@ const WHY: Readonly<Record<NotReady, string>> = {
   locked: 'another process or thread holds the write lock of the database',
   'disk-full': 'the disk of the database is full: free some space',
   unreachable: 'the database server does not respond or accepts no more connections',
-  'read-only': 'the database is read-only: check its permissions, or which server is the primary',
+  'read-only': 'the database is read-only: check its permissions, or lead DATABASE_URL to the primary',
   failed: 'the database failed: see the log',
 };
 
