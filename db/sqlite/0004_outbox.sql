@@ -1,8 +1,10 @@
 -- Requests to the benefits service, sent in order per subject. `is_next` marks the one request of a subject that may be
 -- sent next, so that claiming is cheap at any backlog. `holds_later` marks a rejected new hire whose later changes wait
 -- for an operator. `body` and `response` are encrypted; `body_hash` is keyed and outlives the body. `status` is the HTTP
--- status of the last response. `effective_on` is the date from which an employment change counts for payroll, and
--- `pay_group` the employee's pay group, if the caller stated them; they are not part of the body.
+-- status of the last response. `refusals` counts the last responses in a row that refused the request and left it
+-- unfinished: they hold its subject (401, 403, 404, 3xx), or report a failure with a 2xx. `effective_on` is the date from
+-- which an employment change counts for payroll, and `pay_group` the employee's pay group, if the caller stated them; they
+-- are not part of the body.
 CREATE TABLE outbox (
   seq                   INTEGER NOT NULL PRIMARY KEY,
   request_id            TEXT NOT NULL UNIQUE,
@@ -21,6 +23,7 @@ CREATE TABLE outbox (
   unknown_outcome       INTEGER NOT NULL DEFAULT 0 CHECK (unknown_outcome IN (0, 1)),
   may_have_been_applied INTEGER NOT NULL DEFAULT 0 CHECK (may_have_been_applied IN (0, 1)),
   status                INTEGER,
+  refusals              INTEGER NOT NULL DEFAULT 0,
   reason                TEXT,
   response              BLOB,
   created_at            TEXT NOT NULL,
@@ -44,6 +47,7 @@ CREATE INDEX outbox_unfinished ON outbox (subject_type, subject_id, seq) WHERE f
 CREATE INDEX outbox_unfinished_in_order ON outbox (seq) WHERE finished_at IS NULL;
 CREATE INDEX outbox_holding_later ON outbox (subject_type, subject_id) WHERE holds_later = 1;
 CREATE INDEX outbox_rejected ON outbox (seq) WHERE state = 'rejected';
+CREATE INDEX outbox_refused ON outbox (seq) WHERE refusals > 0 AND finished_at IS NULL;
 CREATE INDEX outbox_to_erase ON outbox (finished_at) WHERE finished_at IS NOT NULL AND erased_at IS NULL;
 CREATE UNIQUE INDEX outbox_one_next_per_subject ON outbox (subject_type, subject_id) WHERE is_next = 1;
 CREATE UNIQUE INDEX outbox_one_pending_census ON outbox (subject_id) WHERE kind = 'census' AND state = 'pending';
@@ -60,6 +64,7 @@ CREATE TABLE delivery_attempts (
 ) STRICT, WITHOUT ROWID;
 
 -- Paused for all senders when the address or the API key is wrong. One probe at a time finds out when it is fixed.
+-- `suspect` is the first subject since the last success whose response means that; a second one pauses sending.
 CREATE TABLE circuit_breaker (
   id            INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   state         TEXT NOT NULL CHECK (state IN ('active', 'paused')),
@@ -67,6 +72,7 @@ CREATE TABLE circuit_breaker (
   paused_at     TEXT,
   next_probe_at TEXT,
   probe_count   INTEGER NOT NULL DEFAULT 0,
+  suspect       TEXT,
   CHECK ((state = 'paused') = (next_probe_at IS NOT NULL))
 ) STRICT;
 

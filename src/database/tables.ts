@@ -47,6 +47,7 @@ export interface Tables {
     paused_at: string | null;
     next_probe_at: string | null;
     probe_count: number;
+    suspect: string | null;
   };
   staged_censuses: {
     census_id: string;
@@ -351,6 +352,7 @@ export type OutboxTable = Subject & {
   unknown_outcome: Generated<Flag>;
   may_have_been_applied: Generated<Flag>;
   status: number | null;
+  refusals: Generated<number>;
   reason: string | null;
   response: Buffer | null;
   created_at: string;

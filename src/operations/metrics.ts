@@ -137,6 +137,11 @@ function storedMetrics({ activity, eventAge, losses }: StoredFacts, now: Date): 
       of: Object.entries({ pending, sending, rejected }),
     }),
     gauge(
+      'requests_held',
+      'Requests whose subjects the service refuses: 401, 403, 3xx or a plain 404.',
+      requests.held,
+    ),
+    gauge(
       'requests_oldest_seconds',
       'Age of the oldest request that is pending or being sent; 0 when there is none.',
       secondsSince(requests.oldest_unfinished_at),

@@ -61,8 +61,8 @@ export function createAttempt(
   ): Promise<Post | Decision> {
     if (sender === undefined) return later(`nothing sends requests of the kind ${claim.kind}`);
     try {
-      // In case it was replaced. If the file is unreadable, the old key stays in use.
-      if (claim.probe) client.refreshKey();
+      // If the file is unreadable, the old key stays in use.
+      if (claim.rereadsKey) client.refreshKey();
     } catch (error) {
       const message = 'the API key file could not be read again: the current key stays in use';
       log.warn({ code: codeOf(error) }, message);

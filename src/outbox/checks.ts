@@ -5,6 +5,7 @@ import type { Db } from '../database/tables.ts';
 import { isEmployedBy } from '../ledger/roster.ts';
 import { seesReport, sightsOf } from '../ledger/visibility.ts';
 import { readCircuitBreaker } from './circuit-breaker.ts';
+import { IS_HELD } from './queue.ts';
 
 /** Attempts are at most 15 minutes apart, so several failed within an hour. */
 const STUCK_HOURS = 1;
@@ -72,6 +73,19 @@ async function changesOf(db: Db, { employerId, employees, viewer }: Question, is
   });
 }
 
+/** Returns the employers whose uploads are held. */
+async function heldUploads(db: Db, { employerId }: Question) {
+  let query = db
+    .selectFrom('outbox')
+    .select(['subject_id', 'status'])
+    .where(IS_HELD)
+    .where('kind', '=', 'census')
+    .orderBy('seq')
+    .limit(FOUND_AT_MOST);
+  if (employerId !== undefined) query = query.where('subject_id', '=', employerId);
+  return query.execute();
+}
+
 export const SENDING_CHECKS: readonly Check<Db>[] = [
   {
     id: 'circuit-breaker-paused',
@@ -107,6 +121,24 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
     advice:
       'The benefits service rejected these employment changes. Review each, then retry it, report it again, or cancel it. An employee’s later changes wait for a rejected new hire.',
     passed: 'The benefits service rejected no employment change.',
+  },
+  {
+    id: 'requests-held',
+    title: 'The service refuses requests of some employers or employees',
+    ask: async (db, question) => {
+      const uploads = await heldUploads(db, question);
+      const changes = await changesOf(db, question, IS_HELD);
+      return [
+        ...uploads.map(({ subject_id, status }) => fail(`census of ${subject_id}: status ${status}`)),
+        ...changes.map(({ request_id, kind, status, isHidden }) => ({
+          ...fail(`${kind} ${request_id}: status ${status}`),
+          isHidden,
+        })),
+      ];
+    },
+    advice:
+      'The benefits service does not accept these requests, although it may accept others: 404 if it does not know the employer or employee, 401 or 403 if the key may not be used for them, 3xx if it moved. Ask the service to correct it. They are retried within a minute, after a 403 within 15, and later requests of the same employer or employee wait.',
+    passed: 'The benefits service refuses no employer or employee.',
   },
   {
     id: 'requests-stuck',

@@ -9,7 +9,7 @@ import {
   readCircuitBreaker,
   reserveProbe,
 } from './circuit-breaker.ts';
-import { subjectName, updateFronts } from './queue.ts';
+import { IS_HELD, subjectName, updateFronts } from './queue.ts';
 import { after, DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
@@ -45,10 +45,13 @@ export async function claim(
   if (breaker.state === 'paused') breaker = await forUpdate(trx, breakerQuery(trx)).executeTakeFirstOrThrow();
   const isPaused = breaker.state === 'paused';
   if (isPaused && !isProbeDue(breaker, now)) return { claims: [], isPaused };
-  const due = await dueRequests(trx, options, isPaused ? 1 : options.limit, now);
-  const claims = due.map(
-    ({ attempts, ...request }): Claim => ({ ...request, attempt: attempts + 1, probe: isPaused }),
-  );
+  const due = isPaused
+    ? await dueProbe(trx, options, now)
+    : await dueRequests(trx, options, { limit: options.limit }, now);
+  const claims = due.map(({ attempts, is_held, ...request }): Claim => {
+    const isHeld = is_held === 1;
+    return { ...request, attempt: attempts + 1, probe: isPaused, rereadsKey: isPaused || isHeld };
+  });
   if (claims.length > 0) await take(trx, options.owner, claims, now);
   if (isPaused && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
   return { claims, isPaused };
@@ -87,17 +90,36 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
     // Elsewhere the subject is locked first, so waiting could deadlock. The next batch tries again.
     if ((await tryLockNames(trx, [subjectName(claimed)])).size === 0) continue;
     const reason = 'the sender stopped during the attempt';
-    await putOff(trx, senders, claimed, { delayMs: 0, status: null, reason, unknown: true }, now);
+    await putOff(
+      trx,
+      senders,
+      claimed,
+      { delayMs: 0, status: null, reason, refusals: 0, unknown: true },
+      now,
+    );
     await updateFronts(trx, [claimed]);
   }
 }
 
+/** Returns a due request whose subject is not held, which shows most about the address and the key, else a held one. */
+async function dueProbe(trx: Trx, options: ClaimOptions, now: Date) {
+  const unheld = await dueRequests(trx, options, { limit: 1, isHeld: false }, now);
+  return unheld.length > 0 ? unheld : dueRequests(trx, options, { limit: 1 }, now);
+}
+
 /** Returns the due requests. A due time beyond the longest delay comes from a clock that jumped. */
-async function dueRequests(trx: Trx, { inFlight, uploads }: ClaimOptions, limit: number, now: Date) {
+async function dueRequests(
+  trx: Trx,
+  { inFlight, uploads }: ClaimOptions,
+  { limit, isHeld }: { limit: number; isHeld?: boolean },
+  now: Date,
+) {
   const fronts = trx
     .selectFrom('outbox')
     .select(['request_id as requestId', 'kind', 'subject_type', 'subject_id', 'attempts', 'body'])
+    .select(sql<0 | 1>`case when ${IS_HELD} then 1 else 0 end`.as('is_held'))
     .where(sql<boolean>`state = 'pending' and is_next = 1`)
+    .$if(isHeld === false, (query) => query.where(sql<boolean>`not (${IS_HELD})`))
     .$if(inFlight.size > 0, (query) => query.where('request_id', 'not in', [...inFlight]))
     .$if(uploads <= 0, (query) => query.where('kind', '<>', 'census'))
     .orderBy('due_at')
@@ -130,7 +152,7 @@ async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date
   await insertMany(trx, 'delivery_attempts', ['request_id', 'attempt', 'started_at'], begun);
 }
 
-type Claimed = Omit<Claim, 'body' | 'probe'>;
+type Claimed = Omit<Claim, 'body' | 'probe' | 'rereadsKey'>;
 
 /** Ends an attempt and the claim on its request. */
 export async function endClaim(
@@ -152,6 +174,8 @@ export async function endClaim(
     .execute();
 }
 
+type PutOff = { delayMs: number; unknown: boolean; status: number | null; reason: string; refusals: number };
+
 /**
  * Ends an attempt, schedules the next one, and merges the newer request if its kind coalesces. `unknown`: this attempt or
  * an earlier one may have been applied.
@@ -160,7 +184,7 @@ export async function putOff(
   trx: Trx,
   senders: Senders,
   claimed: Claimed,
-  { delayMs, unknown, ...end }: { delayMs: number; unknown: boolean; status: number | null; reason: string },
+  { delayMs, unknown, ...end }: PutOff,
   now: Date,
 ): Promise<void> {
   const { requestId, kind, subject_type, subject_id } = claimed;

@@ -113,11 +113,19 @@ function contentOf(body: Buffer): BodyKind {
   const text = body.toString('utf8').trim();
   try {
     const value: unknown = JSON.parse(text);
-    const isError = typeof value === 'object' && value !== null && 'error' in value && Boolean(value.error);
-    return isError ? 'json-error' : 'json';
+    if (typeof value !== 'object' || value === null) return 'json';
+    const { error, errors, success, ok } = value as Record<string, unknown>;
+    if (isStated(error)) return 'json-error';
+    return isStated(errors) || success === false || ok === false ? 'json-failure' : 'json';
   } catch {
     return 'not-json';
   }
+}
+
+/** Returns whether a field that reports errors has one: a text, an object, a list or `true`. */
+function isStated(field: unknown): boolean {
+  if (typeof field === 'string') return field.trim() !== '';
+  return typeof field === 'object' && field !== null ? Object.keys(field).length > 0 : Boolean(field);
 }
 
 function textOf(header: string | string[] | undefined): string | undefined {

@@ -42,7 +42,6 @@ export function limitAfter(
   how: Ended,
   { most, at, random }: { most: number; at: number; random: () => number },
 ): Limit {
-  if (how === 'pause') return reducedToOne(limit);
   if (how === 'delivered' || how === 'rejected' || how === 'hold') {
     return { allowed: Math.min(most, limit.allowed + 1), failed: 0, pausedUntil: null };
   }

@@ -7,12 +7,14 @@ import { endClaim, putOff } from './claims.ts';
 import { placeOf, subjectName, updateFronts } from './queue.ts';
 import {
   type AttemptOutcome,
+  type Before,
   backoffMs,
+  holdMs,
   isUnknown,
+  isWrongTarget,
   judge,
   reasonOf,
-  SLOW_RETRY_MS,
-  type Verdict,
+  refusalsAfter,
 } from './retry.ts';
 import type { Claim, Decision, Ended, Senders } from './sender.ts';
 
@@ -34,6 +36,7 @@ type Judged = {
   reason: string;
   /** Whether this attempt or an earlier one may have been applied. */
   unknown: boolean;
+  refusals: number;
   /** Until the next attempt; null if there is none. */
   delayMs: number | null;
 };
@@ -61,7 +64,8 @@ export async function finish(
   for (const end of ends) {
     const before = owned.get(end.claim.requestId);
     if (before?.attempts === end.claim.attempt) {
-      judged.push(await judgeEnd(trx, by, end, before.unknown_outcome === 1));
+      const { unknown_outcome, status, refusals } = before;
+      judged.push(await judgeEnd(trx, by, end, { unknown: unknown_outcome === 1, status, refusals }));
     }
   }
   const delivered = judged.filter(({ how }) => how === 'delivered');
@@ -76,10 +80,13 @@ export async function finish(
     const { claim } = end;
     await by.senders[claim.kind]?.finished?.(trx, claim, { verdict: how, status, reason, unknown, now });
   }
-  const signals = judged.map(({ end, how, reason }) => {
-    const responded = end.kind === 'attempt' ? end.outcome.responded : null;
-    return { probe: end.claim.probe, pauses: how === 'pause', responded, reason };
-  });
+  const signals = judged.map(({ end, how, status, reason, refusals }) => ({
+    ...{ probe: end.claim.probe, subject: subjectName(end.claim), status, reason },
+    responded: end.kind === 'attempt' ? end.outcome.responded : null,
+    isDelivered: how === 'delivered',
+    isWrongTarget: end.kind === 'attempt' && isWrongTarget(end.outcome),
+    isFirst: refusals === 1,
+  }));
   const states = await applySignals(trx, signals, now);
   const finished = new Map(
     judged.map(({ end, how, reason }, index): [End, Finished] => [
@@ -96,44 +103,32 @@ async function ownedBy(trx: Trx, owner: string, ends: readonly End[]) {
     trx,
     trx
       .selectFrom('outbox')
-      .select(['request_id', 'attempts', 'unknown_outcome'])
+      .select(['request_id', 'attempts', 'unknown_outcome', 'status', 'refusals'])
       .where(isOneOf(trx, 'request_id', ids))
       .where('claimed_by', '=', owner),
   ).execute();
   return new Map(rows.map((row) => [row.request_id, row]));
 }
 
-async function judgeEnd(trx: Trx, by: Finishing, end: End, wasUnknown: boolean): Promise<Judged> {
+async function judgeEnd(trx: Trx, by: Finishing, end: End, before: Before): Promise<Judged> {
   const { attempt } = end.claim;
   if (end.kind === 'decision') {
     const disposition = await end.decide(trx);
     const { outcome: how, reason } = disposition;
     const delayMs = how === 'later' ? (disposition.delayMs ?? backoffMs(attempt, by.random)) : null;
-    return { end, how, status: null, reason, unknown: wasUnknown, delayMs };
+    return { end, how, status: null, reason, unknown: before.unknown, refusals: 0, delayMs };
   }
   const { outcome } = end;
-  const how = judge(outcome);
-  return {
-    end,
-    how,
-    status: outcome.responded ? outcome.status : null,
-    reason: reasonOf(outcome),
-    unknown: wasUnknown || isUnknown(outcome),
-    delayMs: delayMsOf(how, outcome, attempt, by.random),
-  };
-}
-
-function delayMsOf(
-  how: Verdict,
-  outcome: AttemptOutcome,
-  attempt: number,
-  random: () => number,
-): number | null {
-  if (how === 'delivered' || how === 'rejected') return null;
-  if (how === 'hold') return SLOW_RETRY_MS;
-  // The circuit breaker delays it. It goes to the end, so that one odd request is not every probe.
-  if (how === 'pause') return 0;
-  return backoffMs(attempt, random, outcome.responded ? outcome.retryAfterMs : null);
+  const how = judge(outcome, before);
+  const status = outcome.responded ? outcome.status : null;
+  const refusals = refusalsAfter(outcome, before);
+  const unknown = before.unknown || isUnknown(outcome);
+  let delayMs: number | null = null;
+  if (how === 'hold') delayMs = holdMs(status, refusals);
+  else if (how === 'retry') {
+    delayMs = backoffMs(attempt, by.random, outcome.responded ? outcome.retryAfterMs : null);
+  }
+  return { end, how, status, reason: reasonOf(outcome), unknown, refusals, delayMs };
 }
 
 /** Erases the bodies. Each of these requests has exactly one unfinished attempt. */
@@ -157,10 +152,10 @@ async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promi
 }
 
 async function writeUndelivered(trx: Trx, by: Finishing, judged: Judged, now: Date): Promise<void> {
-  const { end, how, status, reason, unknown, delayMs } = judged;
+  const { end, how, status, reason, unknown, refusals, delayMs } = judged;
   const { claim } = end;
   if (delayMs !== null) {
-    await putOff(trx, by.senders, claim, { delayMs, status, reason, unknown }, now);
+    await putOff(trx, by.senders, claim, { delayMs, status, reason, refusals, unknown }, now);
     return;
   }
   const finished = { is_next: 0, status, reason, finished_at: now.toISOString() } as const;

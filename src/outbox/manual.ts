@@ -37,7 +37,7 @@ export function retryManually(
     if (change.state === 'pending') return set({ due_at: now });
     if (change.state !== 'rejected') return refuse('not-retried');
     if (!force && (await isNewerDelivered(trx, change))) return refuse('newer-delivered');
-    const unsent = { status: null, reason: null, response: null, finished_at: null };
+    const unsent = { status: null, reason: null, refusals: 0, response: null, finished_at: null };
     return set({ state: 'pending', holds_later: 0, due_at: now, ...unsent });
   });
 }

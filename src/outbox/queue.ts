@@ -1,7 +1,7 @@
 /** The outbox's queue: requests in order per subject, an employer (census uploads) or an employee (changes). */
 import { sql } from 'kysely';
 import { insertRows, isOneOf } from '../database/bulk.ts';
-import { forUpdate, lockNames } from '../database/engine.ts';
+import { forUpdate, forUpdateSkipLocked, lockNames } from '../database/engine.ts';
 import type { Db, RequestKind, Subject, Trx } from '../database/tables.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
@@ -119,6 +119,22 @@ export async function pendingRequest(trx: Trx, kind: RequestKind, subject: Subje
       .limit(1),
   ).executeTakeFirst();
   return pending?.request_id ?? null;
+}
+
+/**
+ * The condition of an unfinished request whose last response holds its subject: the address or the key is wrong, or the
+ * service refuses this subject. `refusals` also counts successes that report a failure.
+ */
+export const IS_HELD = sql<boolean>`refusals > 0 and status >= 300 and finished_at is null`;
+
+/** Makes the requests of all held subjects due. It waits for no lock: a request that is locked keeps its due time. */
+export async function makeHeldDue(trx: Trx, now: Date): Promise<void> {
+  const held = trx.selectFrom('outbox').select('seq').where(IS_HELD).where('state', '=', 'pending');
+  const rows = await forUpdateSkipLocked(trx, held).execute();
+  if (rows.length === 0) return;
+  const due = trx.updateTable('outbox').set({ due_at: now.toISOString() });
+  const seqs = rows.map(({ seq }) => seq);
+  await due.where(isOneOf(trx, 'seq', seqs)).execute();
 }
 
 export async function makeDue(trx: Trx, requestId: string, now: string): Promise<void> {

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { countOf, isOneOf } from '../database/bulk.ts';
 import type { Db, OutboxTable, Tables, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { placeOf } from './queue.ts';
+import { IS_HELD, placeOf } from './queue.ts';
 
 /** `finished_at` is null while it is in progress. */
 export type Attempt = Omit<Tables['delivery_attempts'], 'request_id'>;
@@ -125,6 +125,7 @@ export async function readOutboxActivity(db: Db) {
     // One index has both states. A request may finish between the two queries.
     pending: Math.max(0, all - sending),
     sending,
+    held: await countOf(db, outbox.where(IS_HELD)),
     rejected: await countOf(db, outbox.where(sql<boolean>`state = 'rejected'`)),
     oldest_unfinished_at: oldest?.created_at ?? null,
   };

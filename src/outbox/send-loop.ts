@@ -32,7 +32,7 @@ export type SendLoopParts = Omit<Sending & Finishing, 'owner'> & {
 
 export type Counts = Record<Ended, number>;
 
-const NO_COUNTS = { delivered: 0, retry: 0, pause: 0, hold: 0, rejected: 0, later: 0, canceled: 0, lost: 0 };
+const NO_COUNTS = { delivered: 0, retry: 0, hold: 0, rejected: 0, later: 0, canceled: 0, lost: 0 };
 
 export type SendLoop = {
   /** Claims the requests that are due, up to the limits, and waits until all of them ended. */

@@ -11,6 +11,8 @@ export type Claim = Readonly<Subject> & {
   readonly body: Buffer | null;
   /** Whether this request tests if the paused circuit breaker can become active. */
   readonly probe: boolean;
+  /** Whether to read the API key from its file again first, in case it was replaced. */
+  readonly rereadsKey: boolean;
 };
 
 /** How long the service may take. */

@@ -90,16 +90,7 @@ export function watchThread() {
 }
 
 /** How an attempt to send may end, as the send loop calls it. */
-const ATTEMPT_OUTCOMES = [
-  'delivered',
-  'retry',
-  'pause',
-  'hold',
-  'rejected',
-  'later',
-  'canceled',
-  'lost',
-] as const;
+const ATTEMPT_OUTCOMES = ['delivered', 'retry', 'hold', 'rejected', 'later', 'canceled', 'lost'] as const;
 /** The operations on payroll runs that take time, because they compute or compare lines. */
 const RUN_WORKS = ['put', 'preview', 'show', 'lines', 'finalize', 'verify', 'audit'] as const;
 export type RunWork = (typeof RUN_WORKS)[number];

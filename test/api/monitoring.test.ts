@@ -35,7 +35,13 @@ test('pending work and open problems are counted, and dismissed ones are not', a
     conflicts: 2,
     last_received_at: '2026-01-19T00:00:00.000Z',
   });
-  const expected = { pending: 1, sending: 1, rejected: 1, oldest_unfinished_at: '2026-01-20T00:00:00.000Z' };
+  const expected = {
+    pending: 1,
+    sending: 1,
+    held: 1,
+    rejected: 1,
+    oldest_unfinished_at: '2026-01-20T00:00:00.000Z',
+  };
   t.strictSame(owed, expected);
   const paused = { state: 'paused', reason: 'the service responded with 401', paused_at: NOW.toISOString() };
   t.strictSame(circuit_breaker, paused);
@@ -58,6 +64,7 @@ async function requests(db: Db): Promise<void> {
       const finished_at = state === 'pending' || state === 'sending' ? null : NOW.toISOString();
       const changed = {
         ...({ state, finished_at, is_next: finished_at === null ? 1 : 0 } as const),
+        ...(state === 'pending' && { status: 404, refusals: 1 }),
         ...(state === 'sending' && { claimed_by: 'me', lease_expires_at: NOW.toISOString() }),
       };
       const row = trx.updateTable('outbox').where('request_id', '=', request.requestId);

@@ -70,7 +70,16 @@ onEitherEngine('push: a census staged while the send loop looks for one is not m
   await ask('event-1');
   const [request] = await db.selectFrom('outbox').selectAll().execute();
   const { request_id: requestId, kind, subject_type, subject_id } = request!;
-  const claim = { requestId, kind, subject_type, subject_id, attempt: 1, body: null, probe: false };
+  const claim = {
+    requestId,
+    kind,
+    subject_type,
+    subject_id,
+    attempt: 1,
+    body: null,
+    probe: false,
+    rereadsKey: false,
+  };
   const prepared = await census.prepare(claim, new AbortController().signal);
   await stage(db, clock, good);
   if (prepared.kind !== 'decision') throw new Error('a census was found');
@@ -152,7 +161,8 @@ onEitherEngine('a response does not undo a completion that arrived before it', a
 
 onEitherEngine('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
   const { db, put, ask, send, complete, syncs, requests, received } = await sendingCensuses(t, {
-    answer: (response, _, index) => json(response, index === 0 ? 422 : 200, { error: 'SECRET-VALUE' }),
+    answer: (response, _, index) =>
+      index === 0 ? json(response, 422, { error: 'SECRET-VALUE' }) : json(response, 200),
   });
   await put(good);
   await ask('event-1');

@@ -216,7 +216,16 @@ onEitherEngine('a census staged or released while it is being held is not missed
   await ask('held');
   const requests = await sending.requests();
   const { request_id: requestId, kind, subject_type, subject_id } = requests.at(-1)!;
-  const claim = { requestId, kind, subject_type, subject_id, attempt: 1, body: null, probe: false };
+  const claim = {
+    requestId,
+    kind,
+    subject_type,
+    subject_id,
+    attempt: 1,
+    body: null,
+    probe: false,
+    rereadsKey: false,
+  };
   const prepared = await census.prepare(claim, new AbortController().signal);
   await put(censusOf(people(40)));
   if (prepared.kind !== 'decision') throw new Error('the census is not held');

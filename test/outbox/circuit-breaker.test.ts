@@ -1,43 +1,128 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { transact } from '../../src/database/transaction.ts';
-import { applySignals, pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
+import {
+  applySignals,
+  pauseSending,
+  readCircuitBreaker,
+  type Signal,
+} from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { client, owe, owing, request, sendAll, sending, sendLoop } from './parts.ts';
+import { client, idsOf, owe, owing, request, START, sendAll, sending, sendLoop } from './parts.ts';
 import { type Answer, inTurn, json } from './stub-service.ts';
 
-const PAUSING: Record<string, [status: number, body: string, headers?: Record<string, string>]> = {
-  '401': [401, '{"error":"no key"}'],
+type Refusal = [status: number, body: string, headers?: Record<string, string>];
+const WRONG_TARGET: Record<string, Refusal> = {
+  'a 401': [401, '{"error":"no key"}'],
   'a redirect': [302, '', { location: '/login' }],
-  '404 without a JSON error': [404, '<h1>Not found</h1>'],
+  'an HTML 404': [404, '<h1>Not found</h1>'],
+  'a JSON 404 without an error': [404, '{"detail":"Employer not found."}'],
 };
-for (const [name, [status, body, headers = {}]] of Object.entries(PAUSING)) {
-  onEitherEngine(`${name} pauses all sending, with one probe at a time every 1 s to 60 s`, async (t) => {
-    const answer: Answer = (response) => response.writeHead(status, headers).end(body);
-    const { db, clock, received, loop } = await owing(t, answer);
-    t.equal((await loop.runOnce()).pause, 1);
-    const reason = `the service responded with ${status}`;
-    const paused = { state: 'paused', reason, paused_at: clock().toISOString() };
-    t.match(await readCircuitBreaker(db), paused);
-    for (const id of ['r-2', 'r-3', 'r-4']) await owe(db, id, id);
-    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
-      clock.advance(seconds * 1_000 - 1);
-      await sendAll(loop);
-      const before = received.length;
-      clock.advance(1);
-      await sendAll(loop);
-      t.equal(received.length, before + 1, `one probe after ${seconds} s`);
-    }
-    t.match(await request(db, 'r-1'), { state: 'pending', may_have_been_applied: 0, unknown_outcome: 0 });
-  });
+/** Refuses the requests of the employees or employers named `odd`, and accepts all others. */
+const refusingOdd =
+  ([status, body, headers = {}]: Refusal): Answer =>
+  (response, { body: sent }) =>
+    sent.includes('odd') ? response.writeHead(status, headers).end(body) : json(response, 200);
+
+for (const [name, refusal] of Object.entries(WRONG_TARGET)) {
+  onEitherEngine(
+    `${name} of one subject holds it, probed at 1 s doubling to 60 s, and no other`,
+    async (t) => {
+      const { db, clock, received, loop } = await sending(t, refusingOdd(refusal));
+      await owe(db, 'odd', 'e-1');
+      await owe(db, 'r-0', 'e-2');
+      t.match(await loop.runOnce(), { hold: 1, delivered: 1 });
+      for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+        clock.advance(seconds * 1_000 - 1);
+        await owe(db, `r-${received.length}`, 'e-2', 'demographic', clock());
+        t.match(await loop.runOnce(), { hold: 0, delivered: 1 });
+        clock.advance(1);
+        t.match(await loop.runOnce(), { hold: 1 }, `after ${seconds} s`);
+        t.match(await readCircuitBreaker(db), { state: 'active' });
+      }
+      const held = {
+        state: 'pending',
+        unknown_outcome: 0,
+        reason: `the service responded with ${refusal[0]}`,
+      };
+      t.match(await request(db, 'odd'), held);
+    },
+  );
+
+  onEitherEngine(
+    `${name} of two subjects pauses all sending, with one probe every 1 s to 60 s`,
+    async (t) => {
+      const answer: Answer = (response) => response.writeHead(refusal[0], refusal[2]).end(refusal[1]);
+      const { db, clock, received, loop } = await owing(t, answer, { concurrency: 2 });
+      for (const id of ['r-2', 'r-3', 'r-4']) await owe(db, id, id);
+      t.equal((await loop.runOnce()).hold, 2);
+      const reason = `the service responded with ${refusal[0]}`;
+      t.match(await readCircuitBreaker(db), { state: 'paused', reason, paused_at: clock().toISOString() });
+      for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+        clock.advance(seconds * 1_000 - 1);
+        await sendAll(loop);
+        const before = received.length;
+        clock.advance(1);
+        await sendAll(loop);
+        t.equal(received.length, before + 1, `one probe after ${seconds} s`);
+      }
+      t.strictSame(idsOf(received).slice(2, 4), ['r-3', 'r-4'], 'subjects that are not held probe first');
+      t.match(await request(db, 'r-1'), { state: 'pending', may_have_been_applied: 0, unknown_outcome: 0 });
+    },
+  );
 }
+
+onEitherEngine('a 401 pauses sending when no other request is due', async (t) => {
+  const { db, loop } = await owing(t, inTurn(401));
+  await owe(db, 'later', 'e-2', 'demographic', new Date(START.getTime() + 60_000));
+  t.match(await loop.runOnce(), { hold: 1 });
+  t.match(await readCircuitBreaker(db), { state: 'paused' });
+});
+
+onEitherEngine('a success between two subjects that are refused keeps sending active', async (t) => {
+  const { db, clock, loop } = await sending(t, refusingOdd([404, '']), { concurrency: 1 });
+  for (const id of ['odd-1', 'good', 'odd-2']) {
+    await owe(db, id, id, 'demographic', clock());
+    await loop.runOnce();
+    t.match(await readCircuitBreaker(db), { state: 'active' }, id);
+  }
+  // Nothing but the refused ones is left. Each repeats what was known before the last success.
+  clock.advance(1_000);
+  await owe(db, 'also good', 'e-1', 'demographic', clock());
+  await sendAll(loop);
+  for (let seconds = 0; seconds < 300; seconds += 1) {
+    clock.advance(1_000);
+    await sendAll(loop);
+    t.match(await readCircuitBreaker(db), { state: 'active' });
+  }
+});
+
+onEitherEngine('the 2xx of a probe makes all held subjects due at once', async (t) => {
+  let isFixed = false;
+  const { db, clock, received, loop } = await sending(t, (response) =>
+    isFixed ? json(response, 200) : response.writeHead(404).end(),
+  );
+  for (const id of ['r-1', 'r-2', 'r-3']) await owe(db, id, id);
+  for (let seconds = 0; seconds < 600; seconds += 1) {
+    await sendAll(loop);
+    clock.advance(1_000);
+  }
+  isFixed = true;
+  await owe(db, 'new', 'new', 'demographic', clock());
+  clock.advance(60_000);
+  const before = received.length;
+  await loop.runOnce();
+  t.strictSame(idsOf(received).slice(before), ['new'], 'the probe is a subject that is not held');
+  await sendAll(loop);
+  t.equal(received.length - before, 4);
+});
 
 onEitherEngine('the next probe reads a fixed key from its file, and sending resumes', async (t) => {
   const file = `${t.testdirName}-key`;
   t.teardown(() => rmSync(file));
   writeFileSync(file, 'old-key');
   const { db, clock, url, received } = await sending(t, (response, { headers }) =>
-    json(response, headers.authorization === 'Bearer new-key' ? 200 : 401, { error: 'no' }),
+    json(response, headers.authorization === 'Bearer new-key' ? 200 : 401),
   );
   for (let n = 1; n <= 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
   const loop = sendLoop(t, db, url, clock, { client: client(t, url, file) });
@@ -78,20 +163,6 @@ for (const [answer, state] of Object.entries(PROBED)) {
   });
 }
 
-onEitherEngine('a request that always pauses sending blocks no other request', async (t) => {
-  const answer: Answer = (response, { body }) =>
-    body.includes('odd') ? response.writeHead(404).end('no such page') : json(response, 200);
-  const { db, clock, loop } = await sending(t, answer, { concurrency: 1 });
-  await owe(db, 'odd', 'e-0');
-  for (let n = 1; n <= 12; n += 1) await owe(db, `r-${n}`, `e-${n}`, 'demographic', clock());
-  for (let seconds = 0; seconds < 300; seconds += 1) {
-    await sendAll(loop);
-    clock.advance(1_000);
-  }
-  const left = await db.selectFrom('outbox').select('request_id').where('state', '<>', 'delivered').execute();
-  t.strictSame(left, [{ request_id: 'odd' }]);
-});
-
 onEitherEngine('the paused state survives a restart, and a clock set back does not extend it', async (t) => {
   const { db, clock, url, received, loop } = await owing(t, inTurn(401, 200));
   await sendAll(loop);
@@ -105,7 +176,10 @@ onEitherEngine('the paused state survives a restart, and a clock set back does n
 onEitherEngine('after a probe that sent nothing another request may probe at once', async (t) => {
   const { db } = await scratch(t);
   const now = new Date('2026-03-02T00:00:00.000Z');
-  const unsent = { probe: true, pauses: false, responded: null, reason: '' };
+  const unsent: Signal = {
+    ...{ probe: true, subject: 'employee:e-1', status: null, reason: '', responded: null },
+    ...{ isDelivered: false, isWrongTarget: false, isFirst: false },
+  };
   await transact(db, (trx) => pauseSending(trx, '401', now));
   t.not((await readCircuitBreaker(db)).next_probe_at, now.toISOString());
   await transact(db, (trx) => applySignals(trx, [unsent], now));

@@ -59,7 +59,7 @@ for (const [rule, text] of Object.entries(RULES)) {
   onEitherEngine(rule, async (t) => {
     const [given = '', sent, states] = text.split(/ → |; /);
     const { db, received, loop } = await sending(t, (response, { headers }) =>
-      json(response, given.includes(`${headers['idempotency-key']}!`) ? 422 : 200, { error: 'no' }),
+      json(response, given.includes(`${headers['idempotency-key']}!`) ? 422 : 200),
     );
     for (const step of given.split(', ')) {
       const [, action, id = '', outcome] = /^(\w+) (\w+): (.*)$/.exec(step) ?? [];

@@ -13,6 +13,7 @@ import {
 } from '../../src/outbox/concurrency-limiter.ts';
 import {
   type AttemptOutcome,
+  type Before,
   type BodyKind,
   backoffMs,
   isUnknown,
@@ -20,37 +21,61 @@ import {
   RETRY_AFTER_MAX_MS,
   RETRY_MAX_MS,
   RETRY_MIN_MS,
+  refusalsAfter,
   retryAfterMs,
   type Verdict,
 } from '../../src/outbox/retry.ts';
 import type { Ended } from '../../src/outbox/sender.ts';
 import fc from '../support/seeded.ts';
 
-const responded = (status: number, content: BodyKind = 'empty'): AttemptOutcome => ({
-  ...{ responded: true, status, content, retryAfterMs: null, response: Buffer.alloc(0) },
-});
+const responded = (status: number, content: BodyKind = 'empty', retryAfterMs: number | null = null) =>
+  ({ responded: true, status, content, retryAfterMs, response: Buffer.alloc(0) }) satisfies AttemptOutcome;
+const FIRST: Before = { unknown: false, status: null, refusals: 0 };
 
 /** The responses with each verdict: a status and, unless it is empty, what its body is. */
 const VERDICTS: Record<Verdict, string> = {
-  delivered: '200, 202, 204, 200 json, 200 json-error',
-  retry: '200 not-json, 201 too-long, 408, 425, 429, 500, 503, 599, ECONNREFUSED, ECONNRESET',
-  pause: '300, 301, 308, 401, 401 json-error, 404, 404 json',
-  rejected: '400, 404 json-error, 409, 413, 422 not-json, 422 json-error',
-  hold: '403',
+  delivered: '200, 202, 204, 200 json',
+  retry:
+    '200 not-json, 201 too-long, 200 json-error, 202 json-failure, 408, 425, 429, 500, 503, 599, ECONNREFUSED, ECONNRESET',
+  hold: '300, 301, 308, 401, 401 json-error, 403, 404, 404 json, 404 json-failure',
+  rejected: '400, 404 json-error, 409, 413, 421, 422 not-json, 422 json-error, 423',
 };
 for (const [verdict, responses] of Object.entries(VERDICTS)) {
   t.test(`${responses} means ${verdict}`, async (t) => {
     for (const response of responses.split(', ')) {
       const [status = '', content] = response.split(' ') as [string, BodyKind?];
       const lost = { responded: false, code: status, sent: status === 'ECONNRESET' } as const;
-      t.equal(judge(status.startsWith('E') ? lost : responded(Number(status), content)), verdict, response);
+      const outcome = status.startsWith('E') ? lost : responded(Number(status), content);
+      t.equal(judge(outcome, FIRST), verdict, response);
     }
   });
 }
 
+t.test('409, 421 and 423 are retried after an unknown outcome, or with Retry-After', async (t) => {
+  for (const status of [409, 421, 423]) {
+    t.equal(judge(responded(status, 'json-error'), { ...FIRST, unknown: true }), 'retry');
+    t.equal(judge(responded(status, 'json-error', 0), FIRST), 'retry');
+  }
+  t.equal(judge(responded(422, 'json-error', 0), { ...FIRST, unknown: true }), 'rejected', 'no other 4xx is');
+});
+
+t.test('a success that reports a failure is retried five times in a row, then rejected', async (t) => {
+  const failed = responded(200, 'json-failure');
+  let before = FIRST;
+  const verdicts: Verdict[] = [];
+  while (verdicts.at(-1) !== 'rejected') {
+    verdicts.push(judge(failed, before));
+    before = { unknown: true, status: 202, refusals: refusalsAfter(failed, before) };
+  }
+  t.strictSame(verdicts, [...Array(5).fill('retry'), 'rejected']);
+  for (const status of [401, 403, 503]) {
+    t.equal(judge(failed, { unknown: true, status, refusals: 5 }), 'retry', `after a ${status}`);
+  }
+});
+
 t.test('an attempt without response, or with a 5xx or odd success, may have been applied', async (t) => {
   const lost: AttemptOutcome = { responded: false, code: 'ECONNRESET', sent: true };
-  const unknown = [lost, responded(502), responded(200, 'not-json')];
+  const unknown = [lost, responded(502), responded(200, 'not-json'), responded(200, 'json-error')];
   const known = [{ ...lost, sent: false }, responded(200, 'json'), responded(429), responded(422)];
   for (const outcome of unknown) t.ok(isUnknown(outcome), JSON.stringify(outcome));
   for (const outcome of known) t.notOk(isUnknown(outcome), JSON.stringify(outcome));

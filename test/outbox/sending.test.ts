@@ -2,10 +2,12 @@ import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { createAttempt } from '../../src/outbox/attempt.ts';
 import { claim } from '../../src/outbox/claims.ts';
+import { retryManually } from '../../src/outbox/manual.ts';
 import { encryptBody, enqueue, placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
+import { acting } from '../support/audit.ts';
 import { onEitherEngine, rawBytes } from '../support/engine.ts';
 import {
   claimAs,
@@ -89,16 +91,48 @@ onEitherEngine('temporary failures are retried with backoff and the same idempot
 onEitherEngine('after a lost response the same key is sent, and a later rejection marked', async (t) => {
   const { db, clock, received, loop } = await owing(t, (response, _, index) => {
     if (index === 0) response.socket?.resetAndDestroy();
-    else json(response, 409, { error: 'known already' });
+    else json(response, 422, { error: 'known already' });
   });
   t.equal((await loop.runOnce()).retry, 1);
   const lost = { unknown_outcome: 1, status: null, reason: /^no response was received: / };
   t.match(await request(db, 'r-1'), lost);
   clock.advance(60_000);
   t.equal((await loop.runOnce()).rejected, 1);
-  t.match(await request(db, 'r-1'), { state: 'rejected', status: 409, may_have_been_applied: 1 });
+  t.match(await request(db, 'r-1'), { state: 'rejected', status: 422, may_have_been_applied: 1 });
   t.strictSame(idsOf(received), ['r-1', 'r-1']);
 });
+
+onEitherEngine('a 409 after a lost response waits for the attempt in progress', async (t) => {
+  const { db, clock, loop } = await owing(t, (response, _, index) => {
+    if (index === 0) response.socket?.resetAndDestroy();
+    else json(response, index === 1 ? 409 : 200, index === 1 ? { error: 'in progress' } : {});
+  });
+  for (const verdict of ['retry', 'retry', 'delivered'] as const) {
+    t.equal((await loop.runOnce())[verdict], 1);
+    clock.advance(60_000);
+  }
+  t.match(await request(db, 'r-1'), { state: 'delivered' });
+});
+
+onEitherEngine(
+  'a 2xx that reports a failure is rejected after five retries, with its contents',
+  async (t) => {
+    const { db, clock, received, loop } = await owing(t, (response) =>
+      json(response, 200, { error: 'no such employee' }),
+    );
+    for (let minute = 0; minute < 60; minute += 1) {
+      await sendAll(loop);
+      clock.advance(60_000);
+    }
+    t.equal(received.length, 6);
+    const row = await request(db, 'r-1');
+    const reason = 'the service responded with 200 and reported a failure';
+    t.match(row, { state: 'rejected', status: 200, reason, may_have_been_applied: 1, body: Buffer });
+    t.match(encryptor.decrypt(row.response!, placeOf('r-1', 'response')).toString(), /no such employee/);
+    await transact(db, (trx) => retryManually(trx, 'r-1', { force: false, ...acting(clock()) }));
+    t.match(await loop.runOnce(), { retry: 1 }, 'a manual retry begins again');
+  },
+);
 
 onEitherEngine('a 403 holds its subject and is retried slowly, and others continue', async (t) => {
   const { db, clock, received, loop } = await owing(t, (response, { body }) =>

@@ -43,6 +43,9 @@ const Activity = field.component(
       {
         pending: field.integer('Requests waiting to be sent.'),
         sending: field.integer('Requests that are being sent.'),
+        held: field.integer(
+          'Pending or sending requests that the benefits service refuses for their employer or employee.',
+        ),
         rejected: field.integer(
           'Requests that the benefits service rejected and that still need a decision.',
         ),

@@ -88,6 +88,7 @@ const LEDGER_FIXES: Fixes = {
   'events-unattributed': allEmployers,
   'events-stale': { scope: 'events:read', ofAllEmployers: true, all: '/events', label: 'Events' },
   'requests-rejected': changes('/changes?state=rejected'),
+  'requests-held': changes('/changes?state=pending'),
   'requests-stuck': changes('/changes?state=pending'),
   'census-syncs': census('/census'),
   'census-held': census('/census?state=held'),

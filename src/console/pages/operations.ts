@@ -139,17 +139,18 @@ function sendingCard({ circuit_breaker, requests }: Activity, now: Date): Html {
 }
 
 function outboxCard(requests: Activity['requests'], now: Date, may: Visit['may']): Html {
-  const { pending, sending, rejected, oldest_unfinished_at } = requests;
+  const { pending, sending, held, rejected, oldest_unfinished_at } = requests;
   const links = [
     may('changes:read') && html`<a href="/changes">Changes</a>`,
     may('census:read') && html`<a href="/census">Censuses</a>`,
   ];
   return html`
-    <div class=${`card ${rejected > 0 ? 'bad' : 'plain'}`}>
+    <div class=${`card ${held + rejected > 0 ? 'bad' : 'plain'}`}>
       <h3>Outbox</h3>
       <ul class="states">
         <li><strong>${atLeast(pending)}</strong> pending</li>
         <li><strong>${atLeast(sending)}</strong> sending</li>
+        <li><strong>${atLeast(held)}</strong> held</li>
         <li><strong>${atLeast(rejected)}</strong> rejected</li>
       </ul>
       ${oldest_unfinished_at !== null && html`<p class="hint">${`oldest ${age(oldest_unfinished_at, now)}`}</p>`}

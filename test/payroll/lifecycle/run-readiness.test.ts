@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { Updateable } from 'kysely';
 import type { CheckResult, Question } from '../../../src/checks.ts';
-import type { Db } from '../../../src/database/tables.ts';
+import type { Db, OutboxTable } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { pauseSending } from '../../../src/outbox/circuit-breaker.ts';
 import { employerSubject, enqueue } from '../../../src/outbox/queue.ts';
@@ -63,9 +64,12 @@ async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
 }
 
 function reject(db: Db, requestId: string): Promise<unknown> {
-  const rejected = { state: 'rejected', is_next: 0, status: 422, finished_at: LATELY } as const;
+  return setRequest(db, requestId, { state: 'rejected', is_next: 0, status: 422, finished_at: LATELY });
+}
+
+function setRequest(db: Db, requestId: string, columns: Updateable<OutboxTable>): Promise<unknown> {
   return transact(db, (trx) =>
-    trx.updateTable('outbox').set(rejected).where('request_id', '=', requestId).execute(),
+    trx.updateTable('outbox').set(columns).where('request_id', '=', requestId).execute(),
   );
 }
 
@@ -123,6 +127,10 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'fail requests-rejected: termination req-1: status 422': async (db) => {
     await owe(db, 'req-1', 'emp-1', 'termination', NOW);
     await reject(db, 'req-1');
+  },
+  'fail requests-held: census of acme: status 404': async (db) => {
+    await owe(db, 'req-1', 'acme', 'census', NOW);
+    await setRequest(db, 'req-1', { status: 404, refusals: 1 });
   },
   'warn requests-stuck: termination req-1: since 2026-07-13T07:00:00.000Z': (db) =>
     owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T07:00:00.000Z')),
