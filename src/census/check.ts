@@ -30,19 +30,20 @@ export type CensusReport = {
 
 export type Findings = ReturnType<typeof viewFindings>;
 
-/** Returns the result of a check as the API and the CLI show it: paths of fields and rules, no values. */
+/** Returns the result of a check as the API and the CLI show it. */
 export function viewFindings({ employees, problemCount, problems }: Omit<CensusReport, 'organization'>) {
   return { valid: problemCount === 0, employees, problem_count: problemCount, problems };
 }
 
 /**
  * Checks a whole census in constant memory. `onRow` receives the rows until the first problem, which refuses
- * the census. No problem holds a value. Throws what the content throws.
+ * the census. `onEmployee` receives each employee of a row that follows the contract. Only hints hold values. Throws what the content throws.
  */
 export async function checkCensus(
   census: CensusContent,
   onRow: (row: CensusRow) => Promise<void> | void = () => {},
   signal: AbortSignal | null = null,
+  onEmployee: ((row: number, employee: Employee) => void) | null = null,
 ): Promise<CensusReport> {
   const report: CensusReport = { employees: 0, problemCount: 0, problems: [], organization: null };
   const rowOfId = new Map<string, number>();
@@ -80,6 +81,7 @@ export async function checkCensus(
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
+    onEmployee?.(report.employees - 1, rest);
     const isNew = noteId(rest.employee_id, path);
     return isNew && problems.length === 0 ? { employee: rest, ...forPayroll } : null;
   };

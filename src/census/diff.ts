@@ -15,6 +15,7 @@ import {
 } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
 import { type LastUpload, lastUpload } from './staged.ts';
+import { createWarnings } from './warnings.ts';
 
 /** Maximum number of differences listed. All are counted. */
 export const LISTED_MAX = 1_000;
@@ -42,10 +43,12 @@ export async function compareCensus(
   { db, encryptor }: { db: Db; encryptor: Encryptor },
   employerId: string,
   content: CensusContent,
+  today: string,
 ) {
   const upload = await lastUpload(db, employerId);
   const comparison = upload === null ? null : await compare(db, encryptor, employerId, upload);
-  const report = await checkCensus(content, comparison?.add);
+  const warnings = createWarnings(today);
+  const report = await checkCensus(content, comparison?.add, null, warnings.note);
   let changes: CensusChanges | null = null;
   if (comparison !== null && report.organization !== null && report.problemCount === 0) {
     const compared = await comparison.end(report.organization);
@@ -57,7 +60,7 @@ export async function compareCensus(
     uploaded_at: upload.uploaded_at,
     employees: upload.employees,
   };
-  return { ...viewFindings(report), last_upload, changes };
+  return { ...viewFindings(report), ...warnings.view(), last_upload, changes };
 }
 
 /** Returns null if the fingerprints were made with another hash key. */

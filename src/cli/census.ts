@@ -10,6 +10,7 @@ import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
 import { dismissSync, NOT_RELEASED, releaseSync, requestSyncManually } from '../census/syncs.ts';
+import { createWarnings, type Warnings } from '../census/warnings.ts';
 import { ago, FOUND_AT_MOST } from '../checks.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
@@ -64,8 +65,9 @@ export function addCensusCommands(program: Command): void {
       // Without an employer it needs no configuration and no database.
       const { out } = context;
       const compared = employer === undefined ? null : await compare(context, employer, file);
-      const report = compared ?? viewFindings(await checkCensus(await openCensusFile(file)));
+      const report = compared ?? (await check(context, file));
       printResult(out, report, () => {
+        printWarnings(out, report);
         if (!report.valid) return printProblems(out, report);
         out.print(`Valid: ${counted(report.employees, 'employee')}`);
         for (const line of compared === null ? [] : changesInWords(compared)) out.print(printable(line));
@@ -251,6 +253,13 @@ function printProblems(out: Output, { employees, problem_count, problems }: Find
   out.note(`${out.color('red', 'Rejected')}: ${summary}. Fix the file and try again.`);
 }
 
+function printWarnings(out: Output, { warning_count, warnings }: ReturnType<Warnings['view']>): void {
+  if (warning_count === 0) return;
+  printFirst(out, warnings.map(describe), warning_count);
+  const summary = `${counted(warning_count, 'warning')}: the contract allows these values, and they are probably mistakes.`;
+  out.note(`${out.color('yellow', 'Check')}: ${summary}`);
+}
+
 /** Changes of each kind that are printed; `--json` has more. */
 const LISTED = 20;
 
@@ -277,6 +286,13 @@ function changesInWords({ last_upload, changes }: Comparison): string[] {
   return lines;
 }
 
+/** Checks a census without a database. */
+async function check(context: Context, file: string) {
+  const warnings = createWarnings(todayIn(context));
+  const report = await checkCensus(await openCensusFile(file), undefined, null, warnings.note);
+  return { ...viewFindings(report), ...warnings.view() };
+}
+
 async function compare(context: Context, employer: string, file: string): Promise<Comparison> {
   const encryptor = createEncryptor(readDataKeys(context.env));
   const content = await openCensusFile(file);
@@ -286,7 +302,7 @@ async function compare(context: Context, employer: string, file: string): Promis
       context.out.note(
         `Nothing is known of the employer ${employer} yet. Check --employer unless it is new.`,
       );
-    return compareCensus({ db, encryptor }, employer, content);
+    return compareCensus({ db, encryptor }, employer, content, todayIn(context));
   });
 }
 

@@ -64,6 +64,14 @@ test('what a refused value means is shown to the caller who sent it, and is nowh
   t.notMatch(JSON.stringify([json.detail, running.logged, audit]), /1971/);
 });
 
+test('what the contract allows and nobody means is a warning, and is staged', async (t, running) => {
+  const body = { organization, employees: [{ ...employee, hours_worked: '2080' }] };
+  const { json } = await running.call({ method: 'POST', url: `${URL_OF_CENSUS}/validate`, body });
+  const warnings = [{ path: 'employees[0].hours_worked', rule: 'is above the 168 hours of a week' }];
+  t.match(json, { valid: true, problem_count: 0, warning_count: 1, warnings });
+  t.equal((await put(running, body)).status, 200);
+});
+
 test('without pii:read, validating does not confirm a guessed value', async (t, running) => {
   const { call, db, tokenWith } = running;
   const leaving = { ...employee, employee_id: 'emp-2' };

@@ -33,7 +33,7 @@ async function upload(db: Db, clock: SetClock, text: string, employerId = 'a'): 
 }
 
 const compare = (db: Db, text: string, employerId = 'a') =>
-  compareCensus({ db, encryptor }, employerId, contentOf(text));
+  compareCensus({ db, encryptor }, employerId, contentOf(text), '2026-07-01');
 
 async function changesOf(db: Db, text: string): Promise<CensusChanges> {
   const { changes } = await compare(db, text);

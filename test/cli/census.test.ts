@@ -15,10 +15,24 @@ const CANARY = 'Canary-Nowhere';
 for (const file of [JSON_FILE, CSV_FILE]) {
   onEitherEngine(`a valid census passes without any configuration: ${file.slice(-4)}`, async (t) => {
     t.match(await here(t, {}, ['census', 'validate', file]), { code: 0, stdout: 'Valid: 5 employees\n' });
-    const report = { valid: true, employees: 5, problem_count: 0, problems: [] };
+    const none = { problem_count: 0, problems: [], warning_count: 0, warnings: [] };
+    const report = { valid: true, employees: 5, ...none };
     t.same(jsonOf(await here(t, {}, ['census', 'validate', file, '--json'])), report);
   });
 }
+
+onEitherEngine('a census with warnings passes, and its fields are named without values', async (t) => {
+  const folder = t.testdir();
+  const path = join(folder, 'hours.json');
+  writeFileSync(
+    path,
+    readFileSync(JSON_FILE, 'utf8').replace(/"hours_worked": ?"[^"]*"/, '"hours_worked":"2080"'),
+  );
+  const { code, stdout, stderr } = await here(t, {}, ['census', 'validate', path]);
+  t.equal(code, 0);
+  t.equal(stdout, 'employees[0].hours_worked: is above the 168 hours of a week\nValid: 5 employees\n');
+  t.match(stderr, /^Check: 1 warning: /);
+});
 
 onEitherEngine('a CSV without its organization file is rejected, and the file is named', async (t) => {
   const path = join(t.testdir(), 'alone.csv');

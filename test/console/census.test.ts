@@ -204,6 +204,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   const { address, pay_rate: _, ...plain } = employee;
   const row = {
     ...plain,
+    hours_worked: '2080',
     ...Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value])),
     'pay_rate[0].amount': '25.50',
     'pay_rate[0].period': 'hourly',
@@ -218,6 +219,16 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   const utf8 = JSON.stringify({ ...organization, legal_business_name: 'Bäckerei 🙂' }, null, 2);
   const file = { ...jsonFile([]), buffer: Buffer.from(utf8) };
   await page.getByLabel('Organization (JSON file)').setInputFiles(file);
+  await click(page, 'Check');
+  await page.getByRole('heading', { name: /^No problems in 1 employee/ }).waitFor();
+  t.strictSame(await cells(page, 'Problems by row and field'), [
+    ['1', 'hours_worked', 'is above the 168 hours of a week'],
+  ]);
+  const wrong = csv.replace(employee.dob, '4/5/1971');
+  await choose(page, { name: 'census.csv', mimeType: 'text/csv', buffer: Buffer.from(wrong) });
+  await click(page, 'Check');
+  await page.getByText('must be a real date, YYYY-MM-DD; did you mean 1971-04-05?').waitFor();
+  await choose(page, { name: 'census.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');
   await page.getByRole('heading', { name: /^No problems in 1 employee/ }).waitFor();
   await click(page, 'Stage this census');

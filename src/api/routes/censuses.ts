@@ -9,6 +9,7 @@ import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
+import { utcDay } from '../../contract/instant.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { actorOf, by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
@@ -96,13 +97,17 @@ const Report = field.component(
     problems: Type.Array(field.FieldProblem, {
       description: `The first ${PROBLEMS_MAX} problems, in row order.`,
     }),
+    warning_count: Type.Integer(),
+    warnings: Type.Array(field.FieldProblem, {
+      description: `The first ${PROBLEMS_MAX} values that the contract allows and that are probably mistakes, such as an hourly pay rate above 1,000. They block nothing.`,
+    }),
     last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null if there was no upload.' }),
     changes: Type.Union([Changed, Type.Null()], {
       description:
         'Null if the census is invalid, if there was no upload, or if the hash key of the last upload no longer exists.',
     }),
   },
-  'The problems of a census and the changes it would make.',
+  'The problems of a census, the warnings about it, and the changes it would make.',
 );
 
 const CENSUS = field.named('Census', {
@@ -178,8 +183,9 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { employer_id } = request.params;
+      const today = utcDay(await sharedNow(db));
       const { changes, ...report } = await limited(request, (slot) =>
-        compareCensus({ db, encryptor }, employer_id, streamedCensus(request, slot)),
+        compareCensus({ db, encryptor }, employer_id, streamedCensus(request, slot), today),
       );
       if (changes === null || report.last_upload === null) return { ...report, changes: null };
       const { added, absent } = changes;

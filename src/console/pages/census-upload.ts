@@ -119,9 +119,20 @@ function outcome(report: Report, visit: Visit, digest: string): Html {
   return html`
     <section class="outcome" aria-labelledby="outcome-title">
       <h3 id="outcome-title" tabindex="-1" autofocus>${title}</h3>
+      ${warningsOf(report)}
       ${valid ? accepted(report, visit, digest) : rejected}
     </section>
   `;
+}
+
+/** Warnings do not block. */
+function warningsOf({ warning_count, warnings }: Report): Html | null {
+  const listed = warnings.slice(0, LISTED);
+  const content = html`
+    <p>The contract allows these values, and they are probably mistakes. They do not block the census.</p>
+    ${rowProblems(listed)}
+  `;
+  return folded('Warnings', warning_count, listed.length, content);
 }
 
 /** `all`: how many problems there are. */

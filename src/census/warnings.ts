@@ -1,0 +1,107 @@
+/** What the contract allows in a census and nobody means. Warnings name the field, never its value. */
+import { PROBLEMS_MAX } from '../contract/check.ts';
+import type { Employee, PayRate } from '../contract/employee.ts';
+import { meantZip } from '../contract/meant.ts';
+import { isZipOf } from '../contract/zip-prefixes.ts';
+import type { Problem } from '../errors.ts';
+import { nearKey } from '../ledger/near-ids.ts';
+import { parseAmount } from '../money.ts';
+import { employeePath } from './reading.ts';
+
+/** Spreadsheets write it for an empty date. */
+const NO_BIRTH = '1900-01-01';
+const FIRST_HIRE = '1940-01-01';
+const HIRE_AHEAD_YEARS = 2;
+const WEEK_HOURS = 168;
+/** In cents. */
+const HOURLY_MAX = 1_000_00n;
+const YEARLY_MIN = 1_000_00n;
+
+const LOST_ZEROS = 'A spreadsheet may have removed its first zeros';
+
+type Warn = (path: string, rule: string) => void;
+
+export type Warnings = ReturnType<typeof createWarnings>;
+
+/** Collects the warnings about the rows of a census. `today` decides which dates are ahead. */
+export function createWarnings(today: string) {
+  const hiredBy = `${Number(today.slice(0, 4)) + HIRE_AHEAD_YEARS}${today.slice(4)}`;
+  const rowOfSsn = new Map<string, number>();
+  const rowOfId = new Map<string, number>();
+  const warnings: Problem[] = [];
+  let warning_count = 0;
+
+  return {
+    note(row: number, employee: Employee): void {
+      const warn: Warn = (path, rule) => {
+        warning_count += 1;
+        if (warnings.length < PROBLEMS_MAX) warnings.push({ path: `${employeePath(row)}.${path}`, rule });
+      };
+      const like = firstWith(rowOfId, nearKey(employee.employee_id), row);
+      if (like !== null) {
+        const first = `${employeePath(like)}.employee_id`;
+        warn('employee_id', `differs from ${first} only by zeros at its front, blanks or case`);
+      }
+      warnOfSsn(employee.ssn, warn, (digits) => firstWith(rowOfSsn, digits, row));
+      warnOfDates(employee, hiredBy, warn);
+      warnOfHours(employee.hours_worked, warn);
+      for (const [index, rate] of employee.pay_rate.entries()) warnOfRate(index, rate, employee.dob, warn);
+      warnOfAddress(employee.address, warn);
+    },
+    /** Returns the first `PROBLEMS_MAX`, and how many there are. */
+    view: () => ({ warning_count, warnings }),
+  };
+}
+
+/** Returns the first row that had the key before, or null. */
+function firstWith(rows: Map<string, number>, key: string, row: number): number | null {
+  const first = rows.get(key);
+  if (first === undefined) rows.set(key, row);
+  return first ?? null;
+}
+
+function warnOfSsn(ssn: string | undefined, warn: Warn, seen: (digits: string) => number | null): void {
+  if (ssn === undefined) return;
+  const digits = ssn.replace(/[\s-]/g, '');
+  if (!/^\d{9}$/.test(digits)) {
+    warn('ssn', `does not have nine digits${/^\d{7,8}$/.test(digits) ? `. ${LOST_ZEROS}` : ''}`);
+  } else if (/^0+$/.test(digits)) warn('ssn', 'is all zeros');
+  else {
+    const row = seen(digits);
+    if (row !== null) warn('ssn', `is the same as ${employeePath(row)}.ssn`);
+  }
+}
+
+function warnOfDates({ dob, hire_date }: Employee, hiredBy: string, warn: Warn): void {
+  if (dob > hire_date) warn('dob', 'is after the hire date');
+  if (dob <= NO_BIRTH) warn('dob', `is not after ${NO_BIRTH}, which spreadsheets write for an empty date`);
+  if (hire_date < FIRST_HIRE) warn('hire_date', 'is before 1940');
+  if (hire_date > hiredBy) warn('hire_date', `is more than ${HIRE_AHEAD_YEARS} years ahead`);
+}
+
+function warnOfHours(text: string, warn: Warn): void {
+  const hours = /^[+-]?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+  if (Number.isNaN(hours)) warn('hours_worked', 'is not a number of hours');
+  else if (hours <= 0) warn('hours_worked', 'is 0 or less');
+  else if (hours > WEEK_HOURS) warn('hours_worked', `is above the ${WEEK_HOURS} hours of a week`);
+}
+
+function warnOfRate(index: number, rate: PayRate, dob: string, warn: Warn): void {
+  const path = `pay_rate[${index}]`;
+  const cents = parseAmount(rate.amount) ?? 0n;
+  if (rate.period === 'hourly' && cents > HOURLY_MAX) {
+    warn(`${path}.amount`, 'is above 1,000 an hour. Is it the pay of a year?');
+  }
+  if (rate.period === 'annually' && cents < YEARLY_MIN) {
+    warn(`${path}.amount`, 'is below 1,000 a year. Is it the pay of an hour?');
+  }
+  if (rate.effective_start < dob) warn(`${path}.effective_start`, 'is before the birth');
+}
+
+function warnOfAddress({ state, zip_code }: Employee['address'], warn: Warn): void {
+  const zip = meantZip(zip_code);
+  if (!/^\d{5}(?:[- ]?\d{4})?$/.test(zip_code.trim())) {
+    warn('address.zip_code', `does not have five digits${zip === null ? '' : `. ${LOST_ZEROS}`}`);
+  }
+  if (zip !== null && !isZipOf(state, zip)) warn('address.state', 'is not the state of the ZIP code');
+}
