@@ -17,6 +17,7 @@ import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { createEmployeeSets } from '../ledger/employee-sets.ts';
 import { readMark } from '../operations/activity.ts';
+import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
@@ -71,6 +72,9 @@ export function createServing(config: Config, parts: ServingParts) {
     elapsedMs: clocks.uptimeMs,
     latestStored: parts.latestStored,
   });
+
+  const { auditHeads, dataKeys } = config;
+  const heads = createHeadKeeper({ db, now, log, auditHeads, dataKeys });
 
   // Send.
   const client = createClient(config.benefits, VERSION, now, parts.transport);
@@ -137,6 +141,7 @@ export function createServing(config: Config, parts: ServingParts) {
       void wakeSidecars(db, 'apply');
     },
     wakeSend,
+    keepHead: heads.keep,
   });
   addConsole(api, {
     ...shared,
@@ -163,6 +168,7 @@ export function createServing(config: Config, parts: ServingParts) {
         listenForWakes(databaseUrl, (loop) => wake[loop](), signal),
         finishRosterUpdates(db, encryptor, clocks, log),
         clock.run(signal),
+        heads.run(signal),
         runRetention(
           { db, databaseUrl, retention, sharedNow, clockWarning: clock.warning, log, failed },
           signal,
@@ -174,6 +180,7 @@ export function createServing(config: Config, parts: ServingParts) {
     async stop(closeApi: () => Promise<void>): Promise<void> {
       stopping.abort();
       await Promise.all([closeApi(), ...loops]);
+      await heads.keep();
       stopCheckpoints();
       watch.stop();
       await client.close();

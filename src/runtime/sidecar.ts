@@ -4,6 +4,7 @@ import { type Config, plainHttpVariables } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import { configError } from '../environment.ts';
+import { assertAppendable } from '../operations/audit-heads.ts';
 import { assertRoles } from '../security/claims.ts';
 import type { Log } from '../telemetry/log.ts';
 import { systemClocks } from './clocks.ts';
@@ -40,6 +41,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     throw configError('CENSUS_SOURCE', 'must be push when a function provides the census');
   }
   if (config.signIn.provider !== null) assertRoles(config.signIn.provider);
+  await assertAppendable(config.auditHeads);
   for (const reason of plainHttpVariables(config)) {
     log.warn(
       { reason },

@@ -26,6 +26,10 @@ export type LogFields = Partial<{
   route: string;
   token: string;
   session: string;
+  audit_head: string;
+  signed_at: string;
+  key_id: string;
+  signature: string;
 }>;
 
 export type Log = Record<

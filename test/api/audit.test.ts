@@ -26,8 +26,13 @@ function headOf(ndjson: string): string {
 }
 
 onEitherEngine('a finalized run shows the head, which a file of all records leads to', async (t: Test) => {
-  const { call, finalized } = await startPayroll(t);
+  let isKept = false;
+  const keepHead = async () => {
+    isKept = true;
+  };
+  const { call, finalized } = await startPayroll(t, { keepHead });
   const run = await finalized('r');
+  t.ok(isKept, 'the signed head is kept before the response');
   const head = run.headers['audit-head'];
   t.match(head, /^\d+:[0-9a-f]{64}$/);
   t.strictSame((await call({ url: '/v1/audit/head' })).json, { head });

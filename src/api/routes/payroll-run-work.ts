@@ -106,6 +106,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
         const how = stored.accept_reason === null ? '' : ' with accepted findings';
         log.info(fields, `a payroll run was finalized${how}`);
+        await parts.keepHead();
       }
       return withRunHeaders(reply, await viewStoredRun(db, view, stored));
     },

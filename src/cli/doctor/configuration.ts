@@ -1,6 +1,7 @@
 /** Checks of the runtime and the configuration. */
 import { statSync } from 'node:fs';
 import {
+  type AuditHeads,
   type BenefitsConfig,
   type CensusSource,
   type Config,
@@ -123,6 +124,7 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
       : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
   RETENTION_EVENTS: ({ retention }) => kept('event bodies', retention.eventsMs),
   RETENTION_REQUESTS: ({ retention }) => kept('request attempts', retention.requestsMs),
+  AUDIT_HEADS: ({ auditHeads }) => heads(auditHeads),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 
@@ -268,4 +270,10 @@ function environmentIn(words: readonly string[]): BenefitsEnvironment | null {
     WORDS[one].some((word) => words.includes(word)),
   );
   return named.length === 1 ? (named[0] ?? null) : null;
+}
+
+function heads(auditHeads: AuditHeads): string {
+  if (auditHeads.to === 'off') return 'no signed heads of the audit records are kept';
+  const where = auditHeads.to === 'log' ? 'written to the log' : `appended to ${auditHeads.path}`;
+  return `signed heads of the audit records are ${where}`;
 }
