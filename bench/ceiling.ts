@@ -3,13 +3,12 @@ import { systemClock } from '../src/clock.ts';
 import { readReceiver, readWebhookSecrets } from '../src/config.ts';
 import { createReceiver } from '../src/inbox/receiver.ts';
 import { createVerify } from '../src/inbox/signature.ts';
-import { createReceivingCounts } from '../src/telemetry/counts.ts';
 
 const app = createReceiver({
   verify: createVerify(readWebhookSecrets(process.env), systemClock),
   accept: async () => {},
   refuse: () => {},
-  counts: createReceivingCounts(systemClock, []),
+  acknowledged: () => {},
   isAlive: async () => true,
   isReady: async () => true,
 });

@@ -1,4 +1,5 @@
 /** The commands of events. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { databaseNow } from '../database/engine.ts';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -23,9 +24,18 @@ import {
   reprocessAll,
   reprocessEvent,
 } from '../inbox/events.ts';
+import { createFollower } from '../inbox/follow.ts';
+import { describeRefused } from '../inbox/refusals.ts';
 import type { Acting } from '../security/audit.ts';
 import { instant, truth, wholeNumber } from './arguments.ts';
-import { actingIn, type Command, confirm, type PageOptions, withDatabase } from './command.ts';
+import {
+  actingIn,
+  type Command,
+  confirm,
+  type DatabaseContext,
+  type PageOptions,
+  withDatabase,
+} from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import {
   type Column,
@@ -44,11 +54,15 @@ export function addEventCommands(program: Command): void {
       'events list',
       'events list --state quarantined --dismissed false',
       'events list --from 2026-07-01 --until 2026-08-01 --json',
+      'events list --follow',
     )
     .option('--dismissed <true|false>', 'Only dismissed events (true), or others (false)', truth)
+    .option('--follow', 'Print deliveries as they arrive, and refused ones by cause, until Ctrl-C')
     .page()
-    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
-      const { dismissed, limit, cursor } = options;
+    .doesOnDatabase(async (context, options: ListOptions) => {
+      const { db, out } = context;
+      const { dismissed, limit, cursor, follow } = options;
+      if (follow) return followEvents(context, { ...filterOf(options), dismissed });
       const page = { before: eventCursor.decode(cursor), limit };
       const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, page);
       const rows = await viewEvents(db, events, true);
@@ -170,7 +184,7 @@ function filtered(command: Command): Command {
 }
 
 type FilterOptions = { state?: EventState; type?: string; from?: string; until?: string };
-type ListOptions = FilterOptions & PageOptions & { dismissed?: boolean };
+type ListOptions = FilterOptions & PageOptions & { dismissed?: boolean; follow?: boolean };
 
 function filterOf({ state, type, from, until }: FilterOptions): EventFilter {
   return { state, eventType: type, from, until };
@@ -186,6 +200,26 @@ const COLUMNS: readonly Column<EventView>[] = [
   ],
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
 ];
+
+/** How often `--follow` reads the database. Receivers save their counts of refused requests every 5 seconds. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Prints each delivery on a line, as JSON with `--json`, until the command is stopped. */
+async function followEvents({ db, out, now, stopped }: DatabaseContext, filter: EventFilter): Promise<void> {
+  const signal = stopped();
+  const next = await createFollower(db, filter, now);
+  out.note('Waiting for deliveries. Stop with Ctrl-C.');
+  while (!signal.aborted) {
+    const { events, refused } = await next();
+    for (const view of await viewEvents(db, events, true))
+      out.print(
+        out.asJson ? JSON.stringify(view) : COLUMNS.flatMap(([, cell]) => cell(view) ?? []).join('  '),
+      );
+    for (const counted of refused)
+      out.print(out.asJson ? JSON.stringify(counted) : `refused: ${describeRefused(counted)}`);
+    await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+  }
+}
 
 async function foundEvent(db: Db, eventId: string) {
   const stored = await getEvent(db, eventId);

@@ -276,7 +276,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
       });
     },
     advice:
-      'If the provider sent these deliveries, WEBHOOK_SECRETS or the clock is wrong. Correct it, then have them resent.',
+      'If the provider sent these deliveries, correct what the causes name: WEBHOOK_SECRETS, the clock, the address in the provider’s portal, or a proxy. Then have them resent.',
     passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
   },
 ];

@@ -34,7 +34,7 @@ export async function listEvents(
   page: { before?: number | undefined; limit: number },
 ): Promise<{ events: StoredEvent[]; next: number | null }> {
   const { above, upTo } = await numbersOf(db, filter);
-  const rows = await filtered(db, filter)
+  const rows = await selectEvents(db, filter)
     .$if(page.before !== undefined, (query) => query.where('seq', '<', page.before as number))
     .$if(above !== undefined, (query) => query.where('seq', '>', above as number))
     .$if(upTo !== undefined, (query) => query.where('seq', '<=', upTo as number))
@@ -143,7 +143,7 @@ export async function reprocessEvents(
   acting: Acting,
 ) {
   const through = await holdRetention(trx);
-  const rows = await filtered(trx, filter)
+  const rows = await selectEvents(trx, filter)
     .select(['seq', 'body_hash'])
     .where('seq', '>', step.after)
     .where('state', '<>', 'pending')
@@ -206,7 +206,10 @@ export async function dismissEvent(trx: Trx, eventId: string, reason: string, ac
 }
 
 // The state is a literal, because an engine does not use a partial index for a bound value.
-function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conflict }: EventFilter) {
+export function selectEvents(
+  db: Db | Trx,
+  { state, eventType, from, until, dismissed, conflict }: EventFilter,
+) {
   // These lists are short and have own indexes; the index of types would read a million events.
   const isShort = (state !== undefined && state !== 'applied') || dismissed === true;
   const type = isShort ? sql<string>`coalesce(event_type, '')` : sql.ref<string>('event_type');

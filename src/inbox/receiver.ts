@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fastify, { type FastifyInstance } from 'fastify';
 import { systemClock } from '../clock.ts';
@@ -18,7 +19,7 @@ import {
 } from '../telemetry/counts.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import type { Arrival } from './inbox.ts';
-import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './signature.ts';
+import { createVerify, UNVERIFIED_CAUSES, type Verify } from './signature.ts';
 
 /** The contract's events have about one KiB; a larger body is not one of them. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
@@ -51,8 +52,22 @@ declare module 'fastify' {
   }
 }
 
-/** The cause of deliveries refused before their signature was verified: too large, encoded, or cut off. */
-const UNREADABLE = 'unreadable';
+/** Why a request was refused: 401, 404 twice, 415, 413, and 400 or 408. */
+export const REFUSAL_CAUSES = [
+  ...UNVERIFIED_CAUSES,
+  'path',
+  'method',
+  'compressed',
+  'size',
+  'unreadable',
+] as const;
+/** `unstored`: it was verified and could not be stored; the response was 503. */
+export type RefusalCause = (typeof REFUSAL_CAUSES)[number] | 'unstored';
+
+/** What senders and proxies name as the encoding of a body that has none. */
+const NO_ENCODING = /^[ ,]*((identity|utf-?8)[ ,]*)*$/i;
+/** `/webhooks` as people type it into the provider's portal. */
+const WEBHOOKS = /^\/+webhooks\/*(\?|$)/i;
 
 /** The part of the configuration that the receiver needs. It holds no key and no token. */
 export type ReceiverConfig = Pick<Config, 'receiver' | 'webhookSecrets'>;
@@ -84,16 +99,13 @@ export type Receiver = {
 };
 
 export async function startReceiver(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
-  const counts = createReceivingCounts(systemClock, [...REFUSAL_CAUSES, UNREADABLE]);
+  const counts = createReceivingCounts(systemClock, REFUSAL_CAUSES);
   const reportDropped = rateLimited(({ count }) => downstream.dropped(count));
   const app = createReceiver({
     ...downstream,
     verify: createVerify(config.webhookSecrets, systemClock),
-    refuse(cause) {
-      counts.refused(cause);
-      downstream.refused(cause);
-    },
-    counts,
+    acknowledged: counts.acknowledged,
+    refuse: countedRefusals(counts, downstream),
     dropped: () => reportDropped({ code: '', count: 1 }),
   });
   await app.listen({ ...config.receiver });
@@ -104,10 +116,19 @@ export async function startReceiver(config: ReceiverConfig, downstream: Downstre
   };
 }
 
+/** Returns a function that counts a refused request here and downstream. */
+export function countedRefusals(counts: ReceivingCounts, { refused }: Pick<Downstream, 'refused'>) {
+  return (cause: RefusalCause): void => {
+    if (cause === 'unstored') counts.unstored();
+    else counts.refused(cause);
+    refused(cause);
+  };
+}
+
 export type ReceiverParts = Pick<Downstream, 'accept' | 'isAlive' | 'isReady'> & {
   verify: Verify;
   refuse: (cause: RefusalCause) => void;
-  counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
+  acknowledged: ReceivingCounts['acknowledged'];
   dropped?: () => void;
   /** Replaces some of `TIMES` in tests. */
   times?: Partial<typeof TIMES>;
@@ -115,8 +136,10 @@ export type ReceiverParts = Pick<Downstream, 'accept' | 'isAlive' | 'isReady'> &
 
 /** Creates the public listener. It reads raw bytes of any type, and responds without a body: the sender stores it. */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
-  const { verify, accept, refuse, counts, isAlive, isReady } = parts;
+  const { verify, accept, refuse, acknowledged, isAlive, isReady } = parts;
   const times = { ...TIMES, ...parts.times };
+  /** Connections whose request was refused by the protocol: the body's parser then fails, too. */
+  const unreadable = new WeakSet<Socket>();
   const app = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -125,17 +148,31 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     keepAliveTimeout: times.keepAliveMs,
     forceCloseConnections: 'idle',
     // An address that cannot be decoded is not served, and the framework's own response would repeat it.
-    frameworkErrors: (_error, _request, reply) =>
-      void reply.raw.writeHead(404, { 'content-length': 0, connection: 'close' }).end(),
-    clientErrorHandler: refuseProtocol,
+    frameworkErrors: (_error, _request, reply) => {
+      refuse('path');
+      reply.raw.writeHead(404, { 'content-length': 0, connection: 'close' }).end();
+    },
+    clientErrorHandler: (error, socket) => {
+      // Health checks open connections and send nothing.
+      if (socket.bytesRead > 0 && socket.writable) {
+        unreadable.add(socket);
+        refuse('unreadable');
+      }
+      refuseProtocol(error, socket);
+    },
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, caseSensitive: false },
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
   limitConnections(app.server, CONNECTIONS, parts.dropped);
   // The framework would read the body of a request to an unknown path first.
   app.addHook('onRequest', (request, reply, done) => {
-    if (!hasOneHost(request.raw)) reply.code(400).send();
-    else if (request.is404) reply.code(404).send();
-    else done();
+    if (!hasOneHost(request.raw)) {
+      refuse('unreadable');
+      reply.code(400).send();
+    } else if (request.is404) {
+      refuse(WEBHOOKS.test(request.url) ? 'method' : 'path');
+      reply.code(404).send();
+    } else done();
   });
   // The rest of a body that no route reads would keep the connection open.
   app.addHook('onSend', (request, reply, payload, done) => {
@@ -146,13 +183,13 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   const ownTurn = oneEachTurn();
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
+  app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, request, reply) => {
     // The parser's own refusals keep their status. Other errors are ours, and the sender retries.
     if (statusCode >= 400 && statusCode < 500) {
-      counts.refused(UNREADABLE);
+      if (!unreadable.has(request.raw.socket)) refuse(statusCode === 413 ? 'size' : 'unreadable');
       return reply.code(statusCode).send();
     }
-    counts.unstored();
+    refuse('unstored');
     return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).send());
@@ -160,8 +197,8 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.post('/webhooks', {
     onRequest: (request, reply, done) => {
       request.arrivedAt = performance.now();
-      if (request.headers['content-encoding'] !== undefined) {
-        counts.refused(UNREADABLE);
+      if (!NO_ENCODING.test(request.headers['content-encoding'] ?? '')) {
+        refuse('compressed');
         reply.code(415).send();
         return;
       }
@@ -178,7 +215,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
         return reply.code(401).send();
       }
       await accept({ eventId: verdict.eventId, body });
-      counts.acknowledged(performance.now() - request.arrivedAt);
+      acknowledged(performance.now() - request.arrivedAt);
       return reply.code(204).send();
     },
   });

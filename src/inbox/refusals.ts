@@ -4,7 +4,9 @@ import { ago } from '../checks.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { RefusalCause } from './signature.ts';
+import type { Log } from '../telemetry/log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
+import type { RefusalCause } from './receiver.ts';
 
 /** The time between two writes of the counts. Refused deliveries cost a sender nothing, so they must cost little here. */
 const FLUSH_EVERY_MS = 5_000;
@@ -12,8 +14,14 @@ const FLUSH_EVERY_MS = 5_000;
 const KEPT_DAYS = 7;
 
 /** Counts refused deliveries by cause and the minute in which they are saved, and keeps nothing else of them. */
-export function createRefusals(sharedNow: SharedNow) {
+export function createRefusals(sharedNow: SharedNow, log: Log) {
   let counted = new Map<RefusalCause, number>();
+  let unlogged = new Map<RefusalCause, number>();
+  const report = rateLimited(({ count }) => {
+    const causes = [...unlogged].map(([cause, refused]) => `${refused} ${cause}`).join(', ');
+    unlogged = new Map();
+    log.warn({ count, cause: causes }, 'webhook deliveries were refused');
+  });
 
   /** Writes the counts since the last call. They are kept while the database is unavailable. */
   const flush = async (db: Db): Promise<void> => {
@@ -45,7 +53,8 @@ export function createRefusals(sharedNow: SharedNow) {
 
   return {
     count(cause: RefusalCause): void {
-      counted.set(cause, (counted.get(cause) ?? 0) + 1);
+      for (const counts of [counted, unlogged]) counts.set(cause, (counts.get(cause) ?? 0) + 1);
+      report({ code: '', count: 1 });
     },
     flush,
     async run(db: Db, signal: AbortSignal): Promise<void> {
@@ -63,6 +72,12 @@ const CAUSES: Readonly<Record<string, string>> = {
   timestamp: 'with a time more than 5 minutes off',
   encoding: 'with a body that is not UTF-8',
   signature: 'without a valid signature',
+  path: 'to another path than /webhooks',
+  method: 'with another method than POST',
+  compressed: 'with a Content-Encoding',
+  size: 'of more than 256 KiB',
+  unreadable: 'that were cut off, too slow or not HTTP',
+  unstored: 'that could not be stored',
 } satisfies Record<RefusalCause, string>;
 
 /** Returns `1 delivery without a valid signature`. */
@@ -78,6 +93,15 @@ export async function dropRefusals(db: Db, now: Date): Promise<void> {
 
 function minuteOf(at: Date): string {
   return `${at.toISOString().slice(0, 'YYYY-MM-DDTHH:MM'.length)}Z`;
+}
+
+export function refusedByMinute(db: Db, since: Date) {
+  return db
+    .selectFrom('refused_signatures')
+    .selectAll()
+    .where('minute', '>=', minuteOf(since))
+    .orderBy('cause')
+    .execute();
 }
 
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {

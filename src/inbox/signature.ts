@@ -5,12 +5,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Webhook } from 'svix';
 import type { Clock } from '../clock.ts';
 
-/** Why a delivery was refused. Counted but never shown to the sender: every cause has the same response. */
-export const REFUSAL_CAUSES = ['headers', 'timestamp', 'encoding', 'signature'] as const;
-export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
+/** Why a delivery is not verified. Counted but never shown to the sender: every cause has the same response. */
+export const UNVERIFIED_CAUSES = ['headers', 'timestamp', 'encoding', 'signature'] as const;
+export type UnverifiedCause = (typeof UNVERIFIED_CAUSES)[number];
 
 /** `eventId` is the signed delivery id, which is the deduplication key. */
-export type SignatureVerdict = { eventId: string } | { refused: RefusalCause };
+export type SignatureVerdict = { eventId: string } | { refused: UnverifiedCause };
 export type Verify = (headers: IncomingHttpHeaders, body: Buffer) => SignatureVerdict;
 
 /** The provider's replay window (docs/provider.md), in both directions. */
@@ -19,8 +19,11 @@ const TOLERANCE_SECONDS = 5 * 60;
 const EVENT_ID_LENGTH = 255;
 /** Signatures compared per header set: the provider sends one per secret, and a header has room for hundreds. */
 const SIGNATURES = 10;
-/** Entries of the signature header that have the version and the base64 of a SHA-256. */
-const SIGNATURE_ENTRIES = /(?<=^| )v1,[A-Za-z0-9+/]{43}=(?= |$)/g;
+/**
+ * Entries of the signature header: the version, a comma, and the base64 of a SHA-256. Adapters split the header at commas and
+ * join the parts with `, `, and join several lines in the same way.
+ */
+const SIGNATURE_ENTRIES = /(?<=^|[ ,])v1[ ,]{1,3}([A-Za-z0-9+/]{43}=)(?=$| |, |,v1)/g;
 
 /** White-labeled senders use the second set. If both are present, only one is signed. */
 const HEADER_SETS = [
@@ -43,7 +46,8 @@ export function createVerify(secrets: readonly string[], now: Clock): Verify {
     if (timely.length === 0) return { refused: 'timestamp' };
     if (!isUtf8(body)) return { refused: 'encoding' };
     for (const set of timely) {
-      const signatures = set.signature.match(SIGNATURE_ENTRIES)?.slice(0, SIGNATURES) ?? [];
+      const entries = [...set.signature.matchAll(SIGNATURE_ENTRIES)].slice(0, SIGNATURES);
+      const signatures = entries.map(([, digest]) => `v1,${digest}`);
       if (signatures.length === 0) continue;
       for (const { webhook, hmacKey } of keys) {
         if (!hasHmac(hmacKey, set, signatures, body)) continue;

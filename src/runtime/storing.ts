@@ -67,7 +67,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   });
 
   // Receive and store.
-  const refusals = createRefusals(sharedNow);
+  const refusals = createRefusals(sharedNow, log);
   loops.push(refusals.run(db, storing.signal));
   const counts = createStoringCounts();
   const intake = createIntake({

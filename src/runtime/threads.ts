@@ -9,8 +9,13 @@ import { type CensusFunction, serveCensus } from '../census/source.ts';
 import type { Config } from '../config.ts';
 import { AppError, type PostedError, postedError, receivedError } from '../errors.ts';
 import { type IntakeBatch, storeIntakeBatch } from '../inbox/intake-channel.ts';
-import type { Downstream, Receiver, ReceiverConfig, ReceiverCounts } from '../inbox/receiver.ts';
-import type { RefusalCause } from '../inbox/signature.ts';
+import type {
+  Downstream,
+  Receiver,
+  ReceiverConfig,
+  ReceiverCounts,
+  RefusalCause,
+} from '../inbox/receiver.ts';
 import type { Receiving } from '../telemetry/counts.ts';
 import type { Log, LogFields } from '../telemetry/log.ts';
 

@@ -2,11 +2,10 @@
 import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
-import { createReceiver, type ReceiverParts } from '../../src/inbox/receiver.ts';
-import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
+import { createReceiver, type ReceiverParts, type RefusalCause } from '../../src/inbox/receiver.ts';
+import { createVerify } from '../../src/inbox/signature.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
-import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 
 /** Returns a valid secret; each letter gives a different one. */
 export function secretOf(letter: string): string {
@@ -26,7 +25,7 @@ export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {})
     verify: createVerify([SECRET], () => new Date()),
     accept: async (arrival) => void accepted.push(arrival),
     refuse: (cause) => void refused.push(cause),
-    counts: createReceivingCounts(() => new Date(), []),
+    acknowledged: () => {},
     isAlive: async () => true,
     isReady: async () => true,
     ...parts,

@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import { BODY_LIMIT_BYTES, createReceiver } from '../../src/inbox/receiver.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
-import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { eventually } from '../support/eventually.ts';
 import { post, SECRET, type Started, startReceiver } from './deliver.ts';
 import { answersIn, rawSocket, requestText, statusOf } from './raw-socket.ts';
@@ -48,7 +47,7 @@ t.test('a delivery does not wait for the large bodies that arrived before it', a
     },
     accept: async () => {},
     refuse: () => {},
-    counts: createReceivingCounts(() => new Date(), []),
+    acknowledged: () => {},
     isAlive: async () => true,
     isReady: async () => true,
   });
@@ -99,6 +98,8 @@ t.test('nothing is accepted with a wrong length or host', async (t) => {
       .map(statusOf)
       .filter((heardStatus) => heardStatus !== 401);
     t.strictSame(heard, [status], name);
+    const causes = started.refused.splice(0).filter((cause) => cause !== 'signature');
+    t.strictSame(causes, [status === 413 ? 'size' : 'unreadable'], `${name} is counted once`);
   }
   t.strictSame(accepted, []);
   await othersAreServed(started);
@@ -145,7 +146,7 @@ t.test('a connection is closed in time while others are served when', async (t) 
     t.ok(isInTime, `${name}: closed after ${Math.round(tookMs)} ms`);
   }
   t.equal(started.accepted.length, 2, 'only the others');
-  t.strictSame(started.refused, []);
+  t.strictSame(started.refused, Array(4).fill('unreadable'), 'each request is counted once');
 });
 
 t.test('a client that does not read its responses is disconnected', async (t) => {

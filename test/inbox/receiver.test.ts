@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
 import { notStored } from '../../src/inbox/intake-channel.ts';
@@ -71,53 +72,86 @@ t.test('a body with a content encoding is rejected and never inflated', async (t
   const { port, accepted, refused } = await startReceiver(t);
   const inflated = 'x'.repeat(64 * 1024 * 1024);
   const bomb = gzipSync(inflated);
-  for (const encoding of ['gzip', 'GZIP', 'br', 'deflate', 'zstd', 'identity', 'nonsense', '']) {
+  const encodings = ['gzip', 'GZIP', 'br', 'deflate', 'zstd', 'nonsense', 'identity, gzip', 'utf-16'];
+  for (const encoding of encodings) {
     const headers = { ...signed(BODY), 'content-encoding': encoding };
     const { status, body } = await post(port, headers, encoding === 'gzip' ? bomb : BODY);
     t.equal(status, 415, `'${encoding}'`);
     t.equal(body, '');
   }
   t.strictSame(accepted, []);
-  t.strictSame(refused, [], 'it is not counted as a rejected signature');
+  t.strictSame(new Set(refused), new Set(['compressed']), 'it is not counted as a rejected signature');
 });
 
-t.test('nothing else is served, and no response has a body', async (t) => {
+t.test('a body without an encoding is accepted under the names that senders give it', async (t) => {
   const { port, accepted } = await startReceiver(t);
-  const requests: [method: string, path: string, status: number][] = [
-    ['GET', '/webhooks', 404],
-    ['PUT', '/webhooks', 404],
-    ['DELETE', '/webhooks', 404],
-    ['OPTIONS', '/webhooks', 404],
-    ['POST', '/webhooks/', 404],
-    ['POST', '/Webhooks', 404],
-    ['POST', '/', 404],
-    ['POST', '/livez', 404],
-    ['GET', '/', 404],
-    ['GET', '/v1/deductions', 404],
-    ['GET', '/docs', 404],
-    ['GET', '/metrics', 404],
-    ['GET', '/%zz', 404],
-    ['GET', `/${'x'.repeat(5_000)}`, 404],
-    ['POST', '/webhooks?a=1', 204],
+  const encodings = ['identity', 'Identity', '', 'utf-8', 'UTF-8', 'utf8', 'identity, utf-8'];
+  for (const encoding of encodings) {
+    const headers: OutgoingHttpHeaders = { ...signed(BODY), 'content-encoding': encoding };
+    t.equal((await post(port, headers, BODY)).status, 204, `'${encoding}'`);
+  }
+  t.equal(accepted.length, encodings.length);
+  const unsigned = await post(port, { 'content-encoding': 'utf-8' }, BODY);
+  t.equal(unsigned.status, 401, 'the signature decides');
+});
+
+t.test('every other request is refused by cause, and no response has a body', async (t) => {
+  const { port, accepted, refused } = await startReceiver(t);
+  const requests: [method: string, path: string, status: number, cause: string][] = [
+    ['GET', '/webhooks', 404, 'method'],
+    ['PUT', '/webhooks', 404, 'method'],
+    ['DELETE', '//Webhooks/', 404, 'method'],
+    ['OPTIONS', '/webhooks', 404, 'method'],
+    ['POST', '/', 404, 'path'],
+    ['POST', '/livez', 404, 'path'],
+    ['POST', '/webhooks/1', 404, 'path'],
+    ['POST', '/api/webhooks', 404, 'path'],
+    ['GET', '/', 404, 'path'],
+    ['GET', '/v1/deductions', 404, 'path'],
+    ['GET', '/docs', 404, 'path'],
+    ['GET', '/metrics', 404, 'path'],
+    ['GET', '/%zz', 404, 'path'],
+    ['GET', `/${'x'.repeat(5_000)}`, 404, 'path'],
   ];
-  for (const [method, path, expected] of requests) {
+  for (const [method, path, expected, cause] of requests) {
     const body = method === 'GET' ? '' : BODY;
     const headers = { ...signed(), 'content-length': body.length };
     const answer = await send(port, method, path, headers, body);
     t.equal(answer.status, expected, `${method} ${path.slice(0, 40)}`);
     t.equal(answer.body, '', `${method} ${path.slice(0, 40)} has no body`);
+    t.equal(refused.pop(), cause, `${method} ${path.slice(0, 40)} is counted`);
   }
-  t.equal(accepted.length, 1);
+  t.strictSame([accepted, refused], [[], []]);
+});
+
+t.test('the path is the same with other slashes and in other letters', async (t) => {
+  const { port, accepted, refused } = await startReceiver(t);
+  const paths = [
+    '/webhooks?a=1',
+    '/webhooks/',
+    '//webhooks',
+    '/Webhooks',
+    '/WEBHOOKS//',
+    '/webhooks/?a=1',
+    '/%77ebhooks',
+  ];
+  for (const path of paths) {
+    const { status } = await send(port, 'POST', path, { ...signed(), 'content-length': BODY.length }, BODY);
+    t.equal(status, 204, path);
+  }
+  t.equal(accepted.length, paths.length);
+  t.strictSame(refused, []);
 });
 
 t.test('a delivery that cannot be stored gets 503 with Retry-After and no body', async (t) => {
   const errors = [notStored(), new Error('secret detail'), Object.assign(new Error(), { statusCode: 200 })];
   for (const error of errors) {
-    const { port } = await startReceiver(t, { accept: () => Promise.reject(error) });
+    const { port, refused } = await startReceiver(t, { accept: () => Promise.reject(error) });
     const { status, headers, body } = await deliver(port, 'msg_1', BODY);
     t.equal(status, 503, error.constructor.name);
     t.match(headers['retry-after'], /^[1-9]\d*$/);
     t.equal(body, '');
+    t.strictSame(refused, ['unstored']);
   }
 });
 

@@ -2,6 +2,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { readEventAge } from '../../src/inbox/arrivals.ts';
 import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
 import { setClock } from '../outbox/parts.ts';
 import { at } from '../support/clocks.ts';
@@ -16,7 +17,7 @@ const LONG_AGO = new Date(0);
 
 test('rejected deliveries are counted by minute and cause', async (t, { db }) => {
   const clock = setClock(START);
-  const refusals = createRefusals(async () => clock());
+  const refusals = createRefusals(async () => clock(), silentLog);
   refusals.count('signature');
   refusals.count('signature');
   refusals.count('headers');
@@ -40,12 +41,12 @@ test('rejected deliveries are counted by minute and cause', async (t, { db }) =>
 });
 
 test('without rejections nothing is written', async (t, commits) => {
-  await createRefusals(at(START)).flush(commits.db);
+  await createRefusals(at(START), silentLog).flush(commits.db);
   t.equal(commits.count, 0);
 });
 
 test('counts that cannot be saved are kept and saved once', async (t, commits) => {
-  const refusals = createRefusals(at(START));
+  const refusals = createRefusals(at(START), silentLog);
   refusals.count('timestamp');
   commits.failure = diskFull(t).code;
   await refusals.flush(commits.db);
@@ -57,13 +58,30 @@ test('counts that cannot be saved are kept and saved once', async (t, commits) =
 });
 
 test('the last counts are saved when the loop ends', async (t, { db }) => {
-  const refusals = createRefusals(at(START));
+  const refusals = createRefusals(at(START), silentLog);
   const aborting = new AbortController();
   const running = refusals.run(db, aborting.signal);
   refusals.count('signature');
   aborting.abort();
   await running;
   t.strictSame(await refusedSince(db, LONG_AGO), [{ cause: 'signature', refused: 1 }]);
+});
+
+test('refusals are logged at most once a second, with their causes', async (t) => {
+  const timers = t.capture(globalThis, 'setTimeout', ((run: () => void) => {
+    passSecond = run;
+    return { unref: () => {} };
+  }) as never);
+  let passSecond = () => {};
+  const lines: unknown[] = [];
+  const refusals = createRefusals(at(START), { ...silentLog, warn: (fields) => void lines.push(fields) });
+  for (const cause of ['signature', 'path', 'path', 'compressed'] as const) refusals.count(cause);
+  t.strictSame(lines, [{ count: 1, cause: '1 signature' }]);
+  passSecond();
+  t.strictSame(lines.slice(1), [{ count: 3, cause: '2 path, 1 compressed' }]);
+  passSecond();
+  t.equal(lines.length, 2);
+  t.equal(timers().length, 2);
 });
 
 async function insert(db: Db, source: 'webhook' | 'import', receivedAt: string, count = 1) {

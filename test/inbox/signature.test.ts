@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { Webhook } from 'svix';
 import t, { type Test } from 'tap';
 import { BODY_LIMIT_BYTES } from '../../src/inbox/receiver.ts';
-import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
+import { createVerify, type UnverifiedCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import fc from '../support/seeded.ts';
@@ -89,48 +89,52 @@ t.test('a timestamp must be digits only, even where the library would parse a nu
 
 const good = signed();
 const [, digest] = good['svix-signature'].split(',') as [string, string];
-const refusals: [name: string, headers: OutgoingHttpHeaders, cause: RefusalCause, body?: string | Buffer][] =
+const refusals: [
+  name: string,
+  headers: OutgoingHttpHeaders,
+  cause: UnverifiedCause,
+  body?: string | Buffer,
+][] = [
+  ['no header at all', {}, 'headers'],
+  ['no id', { ...good, 'svix-id': [] }, 'headers'],
+  ['an empty id', { ...good, 'svix-id': '' }, 'headers'],
+  ['an id of 256 characters', signed(0, SECRET, BODY, 'x'.repeat(256)), 'headers'],
+  ['no timestamp', { ...good, 'svix-timestamp': [] }, 'headers'],
+  ['an empty timestamp', { ...good, 'svix-timestamp': '' }, 'headers'],
+  ['a timestamp of blanks', { ...good, 'svix-timestamp': '   ' }, 'headers'],
+  ['no signature', { ...good, 'svix-signature': [] }, 'headers'],
+  ['an empty signature', { ...good, 'svix-signature': '' }, 'headers'],
+  ['another secret', signed(0, secretOf('b')), 'signature'],
+  ['a signature cut short', { ...good, 'svix-signature': `v1,${digest.slice(0, -4)}` }, 'signature'],
+  ['one letter changed', { ...good, 'svix-signature': `v1,${digest.replace(/./, '#')}` }, 'signature'],
+  ['no version', { ...good, 'svix-signature': digest }, 'signature'],
+  ['a version and nothing else', { ...good, 'svix-signature': 'v1' }, 'signature'],
+  ['an empty v1', { ...good, 'svix-signature': 'v1,' }, 'signature'],
+  ['v1a only', { ...good, 'svix-signature': `v1a,${digest}` }, 'signature'],
+  ['no base64', { ...good, 'svix-signature': 'v1,***' }, 'signature'],
+  ['the signature of a different body', good, 'signature', `${BODY} `],
+  ['the signature of a different id', { ...good, 'svix-id': 'msg_other' }, 'signature'],
+  ['the signature of a different second', { ...good, 'svix-timestamp': String(SECONDS + 1) }, 'signature'],
+  ['no body', good, 'signature', ''],
+  ['an id in two lines, the signed one first', { ...good, 'svix-id': [ID, 'msg_forged'] }, 'signature'],
+  ['an id in two lines, the signed one last', { ...good, 'svix-id': ['msg_forged', ID] }, 'signature'],
   [
-    ['no header at all', {}, 'headers'],
-    ['no id', { ...good, 'svix-id': [] }, 'headers'],
-    ['an empty id', { ...good, 'svix-id': '' }, 'headers'],
-    ['an id of 256 characters', signed(0, SECRET, BODY, 'x'.repeat(256)), 'headers'],
-    ['no timestamp', { ...good, 'svix-timestamp': [] }, 'headers'],
-    ['an empty timestamp', { ...good, 'svix-timestamp': '' }, 'headers'],
-    ['a timestamp of blanks', { ...good, 'svix-timestamp': '   ' }, 'headers'],
-    ['no signature', { ...good, 'svix-signature': [] }, 'headers'],
-    ['an empty signature', { ...good, 'svix-signature': '' }, 'headers'],
-    ['another secret', signed(0, secretOf('b')), 'signature'],
-    ['a signature cut short', { ...good, 'svix-signature': `v1,${digest.slice(0, -4)}` }, 'signature'],
-    ['one letter changed', { ...good, 'svix-signature': `v1,${digest.replace(/./, '#')}` }, 'signature'],
-    ['no version', { ...good, 'svix-signature': digest }, 'signature'],
-    ['a version and nothing else', { ...good, 'svix-signature': 'v1' }, 'signature'],
-    ['an empty v1', { ...good, 'svix-signature': 'v1,' }, 'signature'],
-    ['v1a only', { ...good, 'svix-signature': `v1a,${digest}` }, 'signature'],
-    ['no base64', { ...good, 'svix-signature': 'v1,***' }, 'signature'],
-    ['the signature of a different body', good, 'signature', `${BODY} `],
-    ['the signature of a different id', { ...good, 'svix-id': 'msg_other' }, 'signature'],
-    ['the signature of a different second', { ...good, 'svix-timestamp': String(SECONDS + 1) }, 'signature'],
-    ['no body', good, 'signature', ''],
-    ['an id in two lines, the signed one first', { ...good, 'svix-id': [ID, 'msg_forged'] }, 'signature'],
-    ['an id in two lines, the signed one last', { ...good, 'svix-id': ['msg_forged', ID] }, 'signature'],
-    [
-      'a timestamp in two lines',
-      { ...good, 'svix-timestamp': [String(SECONDS), String(SECONDS)] },
-      'timestamp',
-    ],
-    [
-      'halves of two header sets, which the library would combine',
-      { 'svix-id': ID, 'svix-timestamp': String(SECONDS), 'webhook-signature': good['svix-signature'] },
-      'headers',
-    ],
-    [
-      'bytes that are not UTF-8, signed as their decoded text',
-      signed(0, SECRET, '{"note":"\ufffd"}'),
-      'encoding',
-      Buffer.concat([Buffer.from('{"note":"'), Buffer.of(0xff), Buffer.from('"}')]),
-    ],
-  ];
+    'a timestamp in two lines',
+    { ...good, 'svix-timestamp': [String(SECONDS), String(SECONDS)] },
+    'timestamp',
+  ],
+  [
+    'halves of two header sets, which the library would combine',
+    { 'svix-id': ID, 'svix-timestamp': String(SECONDS), 'webhook-signature': good['svix-signature'] },
+    'headers',
+  ],
+  [
+    'bytes that are not UTF-8, signed as their decoded text',
+    signed(0, SECRET, '{"note":"\ufffd"}'),
+    'encoding',
+    Buffer.concat([Buffer.from('{"note":"'), Buffer.of(0xff), Buffer.from('"}')]),
+  ],
+];
 
 t.test('a delivery is rejected and not stored for', async (t) => {
   const { port, accepted, refused } = await frozen(t);
@@ -163,6 +167,29 @@ t.test('during a rotation both secrets are accepted, afterward only the new one'
   const { port } = await frozen(t, [next]);
   t.equal((await post(port, { ...good, 'svix-signature': signatureOf(old) }, BODY)).status, 401);
   t.equal((await post(port, { ...good, 'svix-signature': signatureOf(next) }, BODY)).status, 204);
+});
+
+t.test('a signature verifies as adapters pass it on, in any order', async (t) => {
+  const { port } = await frozen(t);
+  const [right, wrong] = [signatureOf(SECRET), signatureOf(secretOf('w'))];
+  const digestOf = (signature: string) => signature.slice('v1,'.length);
+  const forms: (string | string[])[] = [
+    `v1, ${digestOf(right)}`,
+    `v1 , ${digestOf(right)}`,
+    ['v1', digestOf(right)],
+    ['v1', `${digestOf(wrong)} v1`, digestOf(right)],
+    ['v1', `${digestOf(right)} v1`, digestOf(wrong)],
+    [right, wrong],
+    [wrong, right],
+    [`v1a,${digest}`, right],
+    `${right},${wrong}`,
+    `${wrong},${right}`,
+    `${right}, ${wrong}`,
+  ];
+  for (const form of forms)
+    t.equal((await post(port, { ...good, 'svix-signature': form }, BODY)).status, 204, String(form));
+  for (const form of [['v1a', digest], ['v1', digestOf(wrong)], digest, ['v2', digest], `v1,${digest},v2`])
+    t.equal((await post(port, { ...good, 'svix-signature': form }, BODY)).status, 401, String(form));
 });
 
 t.test('only the first ten entries that have the form of a signature are compared', async (t) => {
@@ -240,7 +267,8 @@ function hasValidHmac(headers: Record<string, string>, body: string): boolean {
   const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64');
   const content = `${headers['svix-id']}.${Number(headers['svix-timestamp'])}.${body}`;
   const digest = createHmac('sha256', key).update(content).digest('base64');
-  return (headers['svix-signature'] ?? '').split(' ').includes(`v1,${digest}`);
+  const words = (headers['svix-signature'] ?? '').split(' ');
+  return words.some((word, at) => word === `v1,${digest}` || (word === 'v1,' && words[at + 1] === digest));
 }
 
 t.test('a signature is accepted if and only if an independent HMAC matches', async (t) => {

@@ -17,6 +17,7 @@ import { countDue, dropDue } from '../../src/operations/retention.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
 import { verifyRun } from '../../src/payroll/lifecycle/verify.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { demographic } from '../contract/samples.ts';
 import { open, scratch } from '../database/scratch.ts';
@@ -338,7 +339,7 @@ onEachEngine('nothing is dropped by a clock that may be wrong', async (t) => {
 
 test('counts of refused deliveries are dropped after seven days', async (t, { db, url }) => {
   for (const days of [0, 6, 8, 9]) {
-    const refusals = createRefusals(at(daysAgo(days)));
+    const refusals = createRefusals(at(daysAgo(days)), silentLog);
     refusals.count('encoding');
     await refusals.flush(db);
   }

@@ -15,6 +15,7 @@ import { saveComputation } from '../../src/payroll/records/computations.ts';
 import { record, SYSTEM, tokenActor } from '../../src/security/audit.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { createToken } from '../../src/security/tokens.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
 import { fillPayroll } from '../cli/verify-stage.ts';
@@ -109,7 +110,7 @@ async function fillLedger(db: Db): Promise<void> {
   await receive(db, [of('apple', 1, '2026-01-10T00:00:00Z')]);
   await receive(db, [of('apple', 1, '2026-01-11T00:00:00Z'), of('Apple', 1, '2026-01-11T00:00:00Z')]);
   await receive(db, [of('waits', 1, '2026-01-10T00:00:00Z')]);
-  const refusals = createRefusals(async () => NOW);
+  const refusals = createRefusals(async () => NOW, silentLog);
   refusals.count('signature');
   refusals.count('headers');
   await refusals.flush(db);

@@ -10,12 +10,11 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../../src/security/listener.ts';
-import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 
 const parts = {
   verify: () => ({ eventId: 'msg_1' }),
   refuse: () => {},
-  counts: createReceivingCounts(() => new Date(), []),
+  acknowledged: () => {},
   isAlive: async () => true,
   isReady: async () => true,
 };

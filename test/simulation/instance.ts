@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { type CensusFunction, partsOf } from '../../src/census/source.ts';
 import type { Config } from '../../src/config.ts';
 import { createIntakeChannel, storeIntakeBatch } from '../../src/inbox/intake-channel.ts';
-import { createReceiver } from '../../src/inbox/receiver.ts';
-import { createVerify, REFUSAL_CAUSES } from '../../src/inbox/signature.ts';
+import { countedRefusals, createReceiver, REFUSAL_CAUSES } from '../../src/inbox/receiver.ts';
+import { createVerify } from '../../src/inbox/signature.ts';
 import type { Transport } from '../../src/outbox/client.ts';
 import type { Clocks } from '../../src/runtime/clocks.ts';
 import { createServing } from '../../src/runtime/serving.ts';
@@ -89,11 +89,8 @@ function receiverOf({ webhookSecrets }: Config, { now }: Clocks, downstream: Dow
     isAlive: downstream.isAlive,
     isReady: downstream.isReady,
     verify: createVerify(webhookSecrets, now),
-    refuse(cause) {
-      counts.refused(cause);
-      downstream.refused(cause);
-    },
-    counts,
+    refuse: countedRefusals(counts, downstream),
+    acknowledged: counts.acknowledged,
   });
   return { app, counts };
 }
