@@ -32,8 +32,9 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
   const hasFocus = await second.evaluate((input) => input === document.activeElement);
   t.ok(hasFocus, 'the focus moves to the next field');
   await page.getByText('Paste rows from a spreadsheet').click();
-  const pasted = 'medical\tpre_tax\temployee\tMED1\nhsa\t\temployer\tHSA9\tdeposit';
-  await page.getByLabel('Rows to add').fill(`line_of_coverage\ttaxability\n${pasted}`);
+  // One row in the words of the API, and one in those of the page.
+  const pasted = 'medical\tpre_tax\temployee\tMED1\nHSA\tany\tEMPLOYER\tHSA9\tDeposit';
+  await page.getByLabel('Rows to add').fill(`Line of coverage\tTaxability\n${pasted}`);
   await click(page, 'Add these rows');
   await page.getByLabel('Code, row 6').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'the input is kept');

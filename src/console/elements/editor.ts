@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type ProblemDetails, Refusal } from '../../api/problem.ts';
+import { folded, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { type Choice, hiddenFields, optionsOf, type Place, problemSummary, ruleText } from './fields.ts';
@@ -35,7 +36,7 @@ type Shown = {
 };
 type Form = Readonly<Record<string, string>>;
 
-const BETWEEN_CELLS = /\t|,|;/;
+const BETWEEN_CELLS = /,|;/;
 /** The hidden field with the number of rows shown. Each row has a hidden field too, so a truncated form is noticed. */
 const ROWS_SHOWN = 'rows-shown';
 const SHOWN = 'shown';
@@ -90,13 +91,15 @@ function numbersOf(form: Form): number[] {
   return [...new Set(numbers.map(Number))];
 }
 
-/** Parses pasted rows. A first line with the column names is a header. */
+/** Parses pasted rows. A first line with the names or titles of the columns is a header. */
 function pasted(text: string, list: RowList): Row[] {
+  const [first] = list.columns;
+  const titles = [first?.name ?? '', first?.title ?? ''].map(folded);
   return text
     .split(/\r?\n/)
-    .map((line) => line.split(BETWEEN_CELLS, list.columns.length))
+    .map((line) => line.split(line.includes('\t') ? '\t' : BETWEEN_CELLS, list.columns.length))
     .map((cells) => cells.map((cell) => cell.trim().replace(/^"(.*)"$/, '$1')))
-    .filter((cells) => cells[0] !== list.columns[0]?.name)
+    .filter(([cell = '']) => !titles.includes(folded(cell)) || cell === '')
     .map((cells) => rowOf(list, (_, index) => cells[index]))
     .filter((row) => Object.keys(row).length > 0);
 }
@@ -104,15 +107,19 @@ function pasted(text: string, list: RowList): Row[] {
 function rowOf({ columns }: RowList, cellOf: (column: RowColumn, index: number) => string | undefined): Row {
   const cells = columns.map((column, index) => {
     const text = (cellOf(column, index) ?? '').trim();
-    return [column.name, column.kind === 'date' ? dayIn(text) : text] as const;
+    return [column.name, valueIn(column, text)] as const;
   });
   return Object.fromEntries(cells.filter(([, value]) => value !== ''));
 }
 
-/** Returns `1/31/2026` as `2026-01-31`, and any other text unchanged: the API rejects dates that do not exist. */
-function dayIn(text: string): string {
-  const [, month = '', day = '', year] = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text) ?? [];
-  return year === undefined ? text : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+/** Returns the value that a text means, such as `1/31/2026` or the label of a choice; any other text unchanged. */
+function valueIn({ kind, choices = [] }: RowColumn, text: string): string {
+  if (kind === 'date') return meantDate(text) ?? text;
+  if (kind === 'text' || text === '') return text;
+  const word = folded(text);
+  const labeled = choices.find(({ value, label }) => value === text || folded(label) === word);
+  const values = choices.map(({ value }) => value);
+  return labeled?.value ?? meantChoice(values, text) ?? text;
 }
 
 function bounded<T>(rows: T[], { rows: what, max }: RowList): T[] {
