@@ -14,6 +14,7 @@ import { assignedEmployer, assignmentsOf, isAnyAssignedAfter } from './assignmen
 import { createEmployeeSets, type EmployeeSets, KEPT_MAX } from './employee-sets.ts';
 import { type Employment, employmentsOf, isActive } from './employment.ts';
 import { oddlyDatedDeductions, versionsOfEmployees } from './history.ts';
+import { nearIds } from './near-ids.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 import { startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, isNeverInEffect, stateOn, timelineOf } from './state.ts';
@@ -49,6 +50,9 @@ export function unassignedExample(employeeId: string, deductionId: string): stri
   return `${employeeId}: deduction ${deductionId}`;
 }
 
+const NEAR_ADVICE =
+  'The ID of a census differs from one of them only by zeros at its front or case. A spreadsheet may have removed the zeros: stage the census with the ID of the deduction.';
+
 export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   id: 'deductions-unmatched',
   isGeneral: true,
@@ -56,10 +60,16 @@ export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   // A warning: deductions may arrive before the census that names their employee. An employer sees their number.
   ask: async (db, { employerId, employeeSets = createEmployeeSets(db) }) => {
     const employees = await employeeSets.unmatched();
-    const count = employees.length;
-    if (employerId === undefined || count === 0)
-      return employees.map((example) => ({ example, result: 'warn' }));
-    return [{ example: `${count} of no known employer`, result: 'warn', count }];
+    const near = await nearIds(db, employees, employerId);
+    const named = employees.filter((id) => employerId === undefined || near.has(id));
+    const findings = named.map((id): Found => {
+      const known = near.get(id);
+      if (known === undefined) return { example: id, result: 'warn' };
+      return { example: `${id}: the census has ${known}`, result: 'warn', advice: NEAR_ADVICE };
+    });
+    const count = employees.length - named.length;
+    if (count > 0) findings.push({ example: `${count} of no known employer`, result: 'warn', count });
+    return findings;
   },
   advice: 'These employees are in no census, so their deductions belong to no employer. Stage the census.',
   passed: 'Every deduction belongs to an employee in the roster.',

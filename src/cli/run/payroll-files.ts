@@ -122,7 +122,11 @@ function printAudit(out: Output, audit: Audit): void {
     const named = audit.compared_by.map(
       (naming): Column<AuditRow> => [naming.replaceAll('_', ' '), (row) => row[naming]],
     );
-    const columns = [['employee', (row) => row.employee_id] as Column<AuditRow>, ...named, ...AMOUNTS];
+    const near: Column<AuditRow>[] = rows.some(({ near_employee_id }) => near_employee_id !== undefined)
+      ? [['roster has', (row) => row.near_employee_id]]
+      : [];
+    const employee: Column<AuditRow> = ['employee', (row) => row.employee_id];
+    const columns = [employee, ...near, ...named, ...AMOUNTS];
     printTable(out, columns, rows.slice(0, ROWS_SHOWN));
     const left = count - ROWS_SHOWN;
     if (left > 0) out.note(`${left} more rows: ${CATEGORIES[name]}. Use --json to see up to 1,000.`);

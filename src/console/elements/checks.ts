@@ -37,7 +37,6 @@ const events = (all?: string): Fixed => ({
   ...(all && { all }),
 });
 const changes = (all: string): Fixed => ({ scope: 'changes:read', all });
-const employees: Fixed = { scope: 'ledger:read', example: links.employeeLink };
 const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Census' });
 
 const allEmployers: Fixed = {
@@ -92,12 +91,19 @@ const LEDGER_FIXES: Fixes = {
   'requests-stuck': changes('/changes?state=pending'),
   'census-syncs': census('/census'),
   'census-held': census('/census?state=held'),
-  'deductions-unmatched': { ...employees, all: '/ledger?matched=false' },
+  'deductions-unmatched': { scope: 'ledger:read', example: unmatched, all: '/ledger?matched=false' },
   'never-in-effect': { scope: 'ledger:read', example: withText(links.employeeLink) },
   'starts-far-ahead': { scope: 'ledger:read', example: withText(links.employeeLink) },
   'employer-unknown': census('/census'),
   'employees-with-two-employers': { scope: 'ledger:read', example: unassigned },
 };
+
+/** Links an example such as `00123: the census has 123`; not `2 of no known employer`. */
+function unmatched(example: string): Html {
+  return / of no known employer$/.test(example)
+    ? html`<span>${example}</span>`
+    : withText(links.employeeLink)(example);
+}
 
 /** Renders an example such as `vision pre_tax employee` as `vision, pre-tax, employee`. */
 function uncoded(example: string): Html {

@@ -2,9 +2,11 @@
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { amountProblem, type Columns, type GivenRow, type Problems } from '../../formats/rows.ts';
+import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { type Cents, parseAmount } from '../../money.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
+import type { StoredRun } from '../records/runs.ts';
 
 /** A row names one line by enough of these fields to distinguish it from the employee's others. */
 const NAMING = [
@@ -29,15 +31,17 @@ export type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
 /** Returns the lines that rows name, and adds a problem for each other row. */
 export async function findLines(
   db: Db,
-  freezeId: string,
+  { employer_id, freeze_id }: StoredRun,
   rows: readonly GivenRow[],
   problems: Problems,
 ): Promise<TakenRow[]> {
   const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
-  const stored = await frozenLines(db, [freezeId], [...employees]);
+  const stored = await frozenLines(db, [freeze_id as string], [...employees]);
   const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
+  const unknown = [...employees].filter((id) => !frozen.has(id));
+  const near = await nearIds(db, unknown, employer_id);
   return rows.flatMap((row) => {
-    const named = findLine(row, frozen);
+    const named = findLine(row, frozen, near);
     if ('line' in named) return [named];
     problems.add(named);
     return [];
@@ -47,6 +51,7 @@ export async function findLines(
 function findLine(
   { path, fields }: GivenRow,
   frozen: ReadonlyMap<string, readonly Line[]>,
+  near: ReadonlyMap<string, string>,
 ): TakenRow | Problem {
   const { employee_id, amount, kind } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
@@ -57,7 +62,9 @@ function findLine(
     return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
   }
   const lines = frozen.get(employee_id);
-  if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
+  if (lines === undefined) {
+    return { path: `${path}.employee_id`, rule: `is not in the run${censusHas(near.get(employee_id))}` };
+  }
   const named = lines.filter((line) =>
     NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
   );

@@ -72,7 +72,7 @@ export async function recordTaken(
   let recorded = report;
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
-      const named = await findLines(db, stored.freeze_id as string, some, problems);
+      const named = await findLines(db, stored, some, problems);
       if (named.length === 0) continue;
       problems.add(...(await transact(db, (trx) => write(trx, run_id, report, named))));
       lines += named.length;

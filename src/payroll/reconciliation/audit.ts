@@ -13,6 +13,7 @@ import {
   type RowsRefused,
   readableRows,
 } from '../../formats/rows.ts';
+import { nearIds } from '../../ledger/near-ids.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
@@ -37,6 +38,9 @@ const optional = (description: string) => Type.Optional(nullableText(description
 
 const AuditRow = closed({
   employee_id: text('The employee.'),
+  near_employee_id: Type.Optional(
+    text('For an unknown employee: the ID in the roster that differs only by zeros at its front or case.'),
+  ),
   deduction_id: optional('The deduction.'),
   payroll_code: optional('The payroll code.'),
   line_of_coverage: optional('The line of coverage.'),
@@ -160,9 +164,24 @@ export async function auditRun(
       only_here: onlyHere.category(),
       only_in_payroll: onlyInPayroll.category(),
       amount_differs: differs.category(),
-      employee_unknown: unknown.category(),
+      employee_unknown: await withNearIds(db, run.employerId, unknown.category()),
     },
   };
+}
+
+/** Names the employee of each unknown row that is in the roster under a similar id. */
+async function withNearIds(
+  db: Db,
+  employerId: string,
+  category: Audit['employee_unknown'],
+): Promise<Audit['employee_unknown']> {
+  const ids = category.rows.map(({ employee_id }) => employee_id);
+  const near = await nearIds(db, [...new Set(ids)], employerId);
+  const rows = category.rows.map((row) => {
+    const near_employee_id = near.get(row.employee_id);
+    return near_employee_id === undefined ? row : { ...row, near_employee_id };
+  });
+  return { ...category, rows };
 }
 
 function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {

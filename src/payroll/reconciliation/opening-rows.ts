@@ -17,6 +17,7 @@ import {
   type RowsRefused,
   readableRows,
 } from '../../formats/rows.ts';
+import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import { AMOUNT_RULE, parseAmount } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
@@ -160,13 +161,17 @@ async function addUnknown(
   );
   const deductionIds = items.flatMap(({ item }) => item.deductionId ?? []);
   const deductions = await deductionsKnownAt(db, employerId, deductionIds);
+  const unknown = items.map(({ item }) => item.employeeId).filter((id) => !employees.has(id));
+  const near = await nearIds(db, unknown, employerId);
   const seen = new Set<string>();
   for (const { path, item } of items) {
     const { openingId, employeeId, deductionId } = item;
     if (seen.has(openingId)) problems.add({ path: `${path}.id`, rule: 'must be named once' });
     seen.add(openingId);
-    if (!employees.has(employeeId))
-      problems.add({ path: `${path}.employee_id`, rule: 'must be an employee of the employer' });
+    if (!employees.has(employeeId)) {
+      const rule = `must be an employee of the employer${censusHas(near.get(employeeId))}`;
+      problems.add({ path: `${path}.employee_id`, rule });
+    }
     if (deductionId !== null && deductions.get(deductionId)?.has(employeeId) !== true)
       problems.add({ path: `${path}.deduction_id`, rule: 'must be a deduction of the employee' });
   }

@@ -159,6 +159,7 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
       { amount: '1' },
       { employee_id: 'emp-2' },
       { employee_id: 'emp-9', amount: '1' },
+      { employee_id: 'EMP-1', amount: '1' },
       { employee_id: 'emp-3', amount: '1' },
       { employee_id: 'emp-2', amount: '1', kind: 'other' },
       { employee_id: 'emp-2', amount: '1' },
@@ -168,9 +169,10 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
       'lines[1].employee_id: is required',
       'lines[2].amount: is required',
       'lines[3].employee_id: is not in the run',
-      'lines[4]: does not match a line of the run',
-      'lines[5].kind: must be one of regular, adjustment, arrears',
-      'lines[7]: names the same line as an earlier row',
+      'lines[4].employee_id: is not in the run. The census has emp-1',
+      'lines[5]: does not match a line of the run',
+      'lines[6].kind: must be one of regular, adjustment, arrears',
+      'lines[8]: names the same line as an earlier row',
     ],
   );
   t.strictSame(await problemsOf(db, FIRST), ['lines: must have at least 1 element']);

@@ -285,6 +285,26 @@ onEitherEngine('every check of a run finds its problem, names it and gives advic
   }
 });
 
+onEitherEngine(
+  'a deduction whose employee has almost the id of one in the census is named with it',
+  async (t) => {
+    const db = await readyEmployer(t);
+    await employ(db, '123', { absent: 1 });
+    await deduct(db, 'evt-3', { id: 'ded-3', employee_id: '00123' });
+    await deduct(db, 'evt-4', { id: 'ded-4', employee_id: '00999' });
+    const { checks } = await report(db);
+    const unmatched = {
+      result: 'warn',
+      count: 2,
+      examples: ['00123: the census has 123', '1 of no known employer'],
+    };
+    t.match(
+      checks.find(({ id }) => id === 'deductions-unmatched'),
+      { ...unmatched, advice: /removed the zeros/ },
+    );
+  },
+);
+
 onEitherEngine('docs/readiness-checks.md has every check with its title and severity', async (t) => {
   const page = readFileSync(new URL('../../../docs/readiness-checks.md', import.meta.url), 'utf8');
   const rows = (name: string) => {

@@ -153,6 +153,24 @@ test('a category names its first rows and counts all', async (t, db) => {
   t.strictSame(ids, expected, 'in order of ids');
 });
 
+test('an unknown employee is named with the id in the roster that differs only by zeros or case', async (t, db) => {
+  const row = { deduction_id: 'd', member_amount: '1' };
+  const { employee_unknown } = await audited(
+    db,
+    [],
+    { employee_id: 'EMP-1', ...row },
+    { employee_id: 'x', ...row },
+  );
+  const named = employee_unknown.rows.map(({ employee_id, near_employee_id }) => [
+    employee_id,
+    near_employee_id,
+  ]);
+  t.strictSame(named, [
+    ['EMP-1', 'emp-1'],
+    ['x', undefined],
+  ]);
+});
+
 const amounts = fc.integer({ min: -3, max: 3 }).map((cents) => amountOf(BigInt(cents)));
 const employees = fc.constantFrom('emp-1', 'emp-2', 'emp-3', 'nobody');
 const deductions = fc.constantFrom('a', 'b');

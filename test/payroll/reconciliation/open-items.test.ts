@@ -288,6 +288,10 @@ test('opening items are stored once, and refused with other content', async (t, 
       ids: ['o2'],
     });
   const refused: [Partial<Given>, Problem][] = [
+    [
+      { employee_id: 'F' },
+      { path: 'lines[0].employee_id', rule: 'must be an employee of the employer. The census has f' },
+    ],
     [{ employee_id: 'other' }, { path: 'lines[0].employee_id', rule: 'must be an employee of the employer' }],
     ...['none', 'a'].map((deduction_id): [Partial<Given>, Problem] => [
       { deduction_id },

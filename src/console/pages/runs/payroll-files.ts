@@ -228,6 +228,9 @@ function differences(audit: Audit, category: (typeof CATEGORIES)[number], runId:
   if (all === 0) return null;
   const employeeOf = ({ employee_id }: (typeof rows)[number]) =>
     name === 'employee_unknown' ? idLink(null, employee_id) : runEmployeeLink(runId, employee_id);
+  const near: Column<(typeof rows)[number]>[] = rows.some((row) => row.near_employee_id !== undefined)
+    ? [['In the roster', (row) => row.near_employee_id ?? '–']]
+    : [];
   const comparedBy = audit.compared_by.map((field): Column<(typeof rows)[number]> => {
     const shown = field === 'line_of_coverage' ? plain : String;
     return [COMPARED_BY[field], (row) => shown(row[field] ?? '–')];
@@ -236,7 +239,7 @@ function differences(audit: Audit, category: (typeof CATEGORIES)[number], runId:
     <section>
       <h3>${`${title}: ${count(all)}`}</h3>
       <p class="hint">${`${meaning}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
-      ${table(rows, { caption: title, stacked: true, captionHidden: true }, [['Employee', employeeOf, 'name'], ...comparedBy, ...AMOUNT_COLUMNS])}
+      ${table(rows, { caption: title, stacked: true, captionHidden: true }, [['Employee', employeeOf, 'name'], ...near, ...comparedBy, ...AMOUNT_COLUMNS])}
     </section>
   `;
 }

@@ -1,0 +1,20 @@
+import { transact } from '../../src/database/transaction.ts';
+import { nearIds } from '../../src/ledger/near-ids.ts';
+import { recordFacts } from '../../src/ledger/roster.ts';
+import { scratch } from '../database/scratch.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { employment } from '../support/payroll.ts';
+
+const test = onEitherEngine.with(scratch);
+
+test('an id that lost its zeros, its case or gained a blank is found at its employer', async (t, { db }) => {
+  const at = (employer_id: string, ...ids: string[]) => ids.map((id) => employment(id, { employer_id }));
+  const facts = [...at('a', '123', '00045', 'e-7', '6'), ...at('b', '0008')];
+  const source = { source: 'census', source_id: 'census-1' } as const;
+  await transact(db, (trx) => recordFacts(trx, facts, source, '2026-01-01T00:00:00.000Z'));
+  const ids = ['00123', '45', 'E-7', '0e-7', ' 6 ', '6', '8', '999', '0', ''];
+  const near = { '00123': '123', '45': '00045', 'E-7': 'e-7', '0e-7': 'e-7', ' 6 ': '6' };
+  t.strictSame(Object.fromEntries(await nearIds(db, ids, 'a')), near);
+  t.strictSame(Object.fromEntries(await nearIds(db, ids)), { ...near, '8': '0008' });
+  t.equal((await nearIds(db, [])).size, 0);
+});
