@@ -70,16 +70,19 @@ CREATE TABLE refused_signatures (
   PRIMARY KEY (minute, cause)
 );
 
--- Starts at which a SQLite file was behind its high-water mark: how far the file had come, and the saved mark
--- (`saved_*`). A PostgreSQL database has no such mark and gets rows only by `copy`.
+-- Losses that a start found behind the high-water mark of a SQLite file, or a running sidecar after it reconnected to a
+-- PostgreSQL server: how far the database had come, and the saved mark or what the sidecar had seen (`saved_*`). Only the
+-- latter knows audit records.
 CREATE TABLE data_losses (
   found_at          TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   position          BIGINT NOT NULL,
   seq               BIGINT NOT NULL,
   received_at       TEXT COLLATE "C",
+  audit_head        BIGINT,
   saved_position    BIGINT NOT NULL,
   saved_seq         BIGINT NOT NULL,
   saved_received_at TEXT COLLATE "C",
+  saved_audit_head  BIGINT,
   accepted_at       TEXT COLLATE "C",
   accepted_reason   TEXT COLLATE "C",
   CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))

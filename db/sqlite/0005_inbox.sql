@@ -70,16 +70,19 @@ CREATE TABLE refused_signatures (
   PRIMARY KEY (minute, cause)
 ) STRICT, WITHOUT ROWID;
 
--- Starts at which a SQLite file was behind its high-water mark: how far the file had come, and the saved mark
--- (`saved_*`). A PostgreSQL database has no such mark and gets rows only by `copy`.
+-- Losses that a start found behind the high-water mark of a SQLite file, or a running sidecar after it reconnected to a
+-- PostgreSQL server: how far the database had come, and the saved mark or what the sidecar had seen (`saved_*`). Only the
+-- latter knows audit records.
 CREATE TABLE data_losses (
   found_at          TEXT NOT NULL PRIMARY KEY,
   position          INTEGER NOT NULL,
   seq               INTEGER NOT NULL,
   received_at       TEXT,
+  audit_head        INTEGER,
   saved_position    INTEGER NOT NULL,
   saved_seq         INTEGER NOT NULL,
   saved_received_at TEXT,
+  saved_audit_head  INTEGER,
   accepted_at       TEXT,
   accepted_reason   TEXT,
   CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))

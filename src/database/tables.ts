@@ -188,9 +188,11 @@ export interface Tables {
     position: number;
     seq: number;
     received_at: string | null;
+    audit_head: number | null;
     saved_position: number;
     saved_seq: number;
     saved_received_at: string | null;
+    saved_audit_head: number | null;
     accepted_at: string | null;
     accepted_reason: string | null;
   };

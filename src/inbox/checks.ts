@@ -192,11 +192,11 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     command: 'accept-loss --reason TEXT',
     ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
     advice:
-      'The database is older than its high-water mark. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
+      'The database lacks data that it had. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
     passed: async (db) =>
       engineOf(db) === 'sqlite'
         ? 'The database has everything recorded by its high-water mark.'
-        : 'Losses of a PostgreSQL server are not detected here.',
+        : 'The database has everything that running sidecars have seen.',
   },
   {
     id: 'events-pending',

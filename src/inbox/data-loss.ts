@@ -1,4 +1,7 @@
-/** Data losses: a SQLite database older than its high-water mark, a file next to it, was replaced or lost its log. */
+/**
+ * Data losses: a SQLite database older than its high-water mark, a file next to it, was replaced or lost its log. For those
+ * of PostgreSQL, see server-loss.ts.
+ */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
@@ -89,9 +92,8 @@ export function removeMark(databaseUrl: string): void {
   rmSync(markPath(databaseUrl), { force: true });
 }
 
-/** Saves the mark with each commit of events, so that a single lost event is detected, and each second. */
+/** Saves the mark of a SQLite file with each commit of events, so that a single lost event is detected, and each second. */
 export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log) {
-  if (engineOf(db) === 'postgres') return { stored: (): void => {}, stop: async (): Promise<void> => {} };
   let saved: Mark = readMark(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
   const stopping = new AbortController();
   const save = (mark: Mark): void => {
@@ -138,14 +140,18 @@ export function whatToReplay(receivedAt: string | null): string {
 type DataLoss = Tables['data_losses'];
 
 export function describeLoss({ found_at, received_at, seq, position, ...saved }: DataLoss): string {
+  const { audit_head, saved_audit_head } = saved;
   const events = saved.saved_seq - seq;
+  // The numbers of a PostgreSQL server have gaps.
+  const number = audit_head === null ? `${events}` : `up to ${events}`;
   const until =
     saved.saved_received_at === null ? '' : `, the newest received at ${saved.saved_received_at},`;
-  const gone =
-    events > 0
-      ? `${events} ${events === 1 ? 'event' : 'events'}${until} and their effects`
-      : `everything after position ${position}`;
-  return `${whatToReplay(received_at)}: found at ${found_at} that the database lacks ${gone}`;
+  const gone: string[] = [];
+  if (events > 0) gone.push(`${number} ${events === 1 ? 'event' : 'events'}${until} and their effects`);
+  else if (position < saved.saved_position) gone.push(`everything after position ${position}`);
+  if (audit_head !== null && audit_head < (saved_audit_head ?? 0))
+    gone.push(`the actions after audit record ${audit_head}`);
+  return `${whatToReplay(received_at)}: found at ${found_at} that the database lacks ${gone.join(', and ')}`;
 }
 
 /** Stores the loss of a SQLite database behind its mark. Call it before anything new is stored, which would hide it. */
@@ -161,14 +167,13 @@ export async function detectDataLoss(
   await transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute());
   // Otherwise the next start would find the same loss.
   saveMark(databaseUrl, loss, log);
-  log.error(
-    {
-      count: loss.saved_seq - loss.seq,
-      reason: `${whatToReplay(loss.received_at)} in the provider's portal`,
-    },
-    'the database is older than its high-water mark: stored events are missing',
-  );
+  logLoss(log, loss, 'the database is older than its high-water mark: stored events are missing');
   return loss;
+}
+
+export function logLoss(log: Log, { saved_seq, seq, received_at }: DataLoss, message: string): void {
+  const reason = `${whatToReplay(received_at)} in the provider's portal`;
+  log.error({ count: saved_seq - seq, reason }, message);
 }
 
 async function lossBehindMark(db: Db, databaseUrl: string, now: Date): Promise<DataLoss | null> {
@@ -179,7 +184,7 @@ async function lossBehindMark(db: Db, databaseUrl: string, now: Date): Promise<D
   return {
     ...{ found_at: now.toISOString(), position, seq, received_at },
     ...{ saved_position: mark.position, saved_seq: mark.seq, saved_received_at: mark.received_at },
-    ...{ accepted_at: null, accepted_reason: null },
+    ...{ audit_head: null, saved_audit_head: null, accepted_at: null, accepted_reason: null },
   };
 }
 

@@ -42,7 +42,7 @@ export type StoredBatch = {
   accepted: number;
   duplicates: number;
   conflicts: number;
-  /** The last accepted event; null without one, and on PostgreSQL, which keeps no high-water mark. */
+  /** The last accepted event; null without one. */
   newest: NewestEvent | null;
 };
 
@@ -64,9 +64,7 @@ export async function storeArrivals(
   receivedAt: ReceivedAt,
   source: EventSource = 'webhook',
 ): Promise<StoredBatch> {
-  const accepted = await insertArrivals(trx, arrivals, receivedAt, source);
-  const newest =
-    accepted === 0 || engineOf(trx) === 'postgres' ? null : await lastInserted(trx, receivedAt as string);
+  const { accepted, newest } = await insertArrivals(trx, arrivals, receivedAt, source);
   const duplicates = arrivals.length - accepted;
   const conflicts =
     duplicates === 0 ? 0 : await storeConflicts(trx, await otherBodies(trx, arrivals), receivedAt);
@@ -87,13 +85,13 @@ export async function storeBatch(
   receivedAt: ReceivedAt,
 ): Promise<StoredBatch> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
-  const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');
+  const { accepted, newest } = await insertArrivals(db, arrivals, receivedAt, 'webhook');
   const duplicates = arrivals.length - accepted;
   const conflicts =
     duplicates === 0
       ? 0
       : await transact(db, async (trx) => storeConflicts(trx, await otherBodies(trx, arrivals), receivedAt));
-  return { accepted, duplicates, conflicts, newest: null };
+  return { accepted, duplicates, conflicts, newest };
 }
 
 /** On PostgreSQL seqs follow arrival, and rows are inserted by id, so that receivers of the same ids cannot deadlock. */
@@ -102,28 +100,33 @@ async function insertArrivals(
   arrivals: readonly Arrival[],
   receivedAt: ReceivedAt,
   source: EventSource,
-): Promise<number> {
+): Promise<Pick<StoredBatch, 'accepted' | 'newest'>> {
   if (engineOf(db) === 'sqlite') {
-    return insertMany(
+    const accepted = await insertMany(
       db as Trx,
       'inbox',
       ['event_id', 'source', 'received_at', 'body', 'state'],
       arrivals.map(({ eventId, body }) => [eventId, source, receivedAt, body, 'pending']),
       'on conflict (event_id) do nothing',
     );
+    return { accepted, newest: accepted === 0 ? null : await lastInserted(db as Trx, receivedAt as string) };
   }
   const ids = arrivals.map((arrival) => arrival.eventId);
   const bodies = arrivals.map((arrival) => arrival.body);
-  const { numAffectedRows } = await sql`
+  const { rows } = await sql<{ accepted: number; seq: number | null; received_at: string }>`
     with arrived as materialized (
       select nextval((select pg_get_serial_sequence('inbox', 'seq'))) as seq, event_id, body
       from unnest(${ids}::text[], ${bodies}::bytea[]) with ordinality as arrival (event_id, body, place)
       order by place
+    ), stored as (
+      insert into inbox (seq, event_id, source, received_at, body, state)
+      select seq, event_id, ${source}, ${receivedAt}, body, 'pending' from arrived order by event_id, seq
+      on conflict (event_id) do nothing
+      returning seq, received_at
     )
-    insert into inbox (seq, event_id, source, received_at, body, state)
-    select seq, event_id, ${source}, ${receivedAt}, body, 'pending' from arrived order by event_id, seq
-    on conflict (event_id) do nothing`.execute(db);
-  return Number(numAffectedRows ?? 0);
+    select count(*) as accepted, max(seq) as seq, max(received_at) as received_at from stored`.execute(db);
+  const { accepted = 0, seq = null, received_at = '' } = rows[0] ?? {};
+  return { accepted, newest: seq === null ? null : { seq, received_at } };
 }
 
 /** Returns the arrivals whose body is not the first one of their event. */

@@ -8,12 +8,13 @@ import { abandon, openDatabase, watchFiles } from '../database/open.ts';
 import { makeShrinkable } from '../database/shrink.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
-import { detectDataLoss, keepHighWaterMark } from '../inbox/data-loss.ts';
+import { detectDataLoss, keepHighWaterMark, type NewestEvent } from '../inbox/data-loss.ts';
 import { receivedNow } from '../inbox/inbox.ts';
 import { createIntake } from '../inbox/intake.ts';
 import { notStored } from '../inbox/intake-channel.ts';
 import type { Downstream } from '../inbox/receiver.ts';
 import { createRefusals } from '../inbox/refusals.ts';
+import { createServerWatch } from '../inbox/server-loss.ts';
 import { readLatestStored } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { isAnyDropped } from '../operations/retention.ts';
@@ -56,11 +57,19 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   // Read before anything is stored at a time that may be wrong.
   const latestStored = await readLatestStored(db);
   cleanup.push(watchFiles(config.databaseUrl, fail));
-  const mark = keepHighWaterMark(db, config.databaseUrl, log);
-  cleanup.push(mark.stop);
+  const loops: Promise<void>[] = [];
+  let noteStored: (newest: NewestEvent) => void;
+  if (engineOf(db) === 'sqlite') {
+    const mark = keepHighWaterMark(db, config.databaseUrl, log);
+    cleanup.push(mark.stop);
+    noteStored = mark.stored;
+  } else {
+    const server = createServerWatch(db, now, log);
+    loops.push(server.run(storing.signal));
+    noteStored = server.stored;
+  }
   const watch = watchThread();
   cleanup.push(watch.stop);
-  const loops: Promise<void>[] = [];
   cleanup.push(() => {
     storing.abort();
     return Promise.all(loops);
@@ -75,7 +84,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
     receivedAt: () => receivedNow(engineOf(db), now),
     log,
     onStored: (stored, tookMs) => {
-      if (stored.newest !== null) mark.stored(stored.newest);
+      if (stored.newest !== null) noteStored(stored.newest);
       counts.committed(stored, tookMs);
       signals.emit('stored', stored.accepted);
     },

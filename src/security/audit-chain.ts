@@ -38,6 +38,12 @@ export async function findHead(db: Db): Promise<Head | null> {
   return (await db.selectFrom('audit_head').select(['record_id', 'hash']).executeTakeFirst()) ?? null;
 }
 
+/** Returns whether the chain has the record of a head. */
+export async function isRecorded(db: Db, { record_id, hash }: Head): Promise<boolean> {
+  const record = db.selectFrom('audit_records').select('record_id').where('record_id', '=', record_id);
+  return (await record.where('hash', '=', hash).executeTakeFirst()) !== undefined;
+}
+
 /** Locks the head until the transaction ends and returns it. Take every other lock first. */
 export function lockHead(trx: Trx): Promise<Head> {
   return forUpdate(trx, trx.selectFrom('audit_head').select(['record_id', 'hash'])).executeTakeFirstOrThrow();

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { eventOf } from '../support/load.ts';
 import { execute, type PostgresServer } from '../support/postgres.ts';
 import { readyz } from '../support/postgres-rounds.ts';
+import { scrape } from '../support/scrape.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 import { startWire } from '../support/wire.ts';
@@ -93,6 +94,35 @@ t.test('a commit without its synchronous standby is not acknowledged, nor is its
     { event_id: 'first' },
     { event_id: 'lost' },
   ]);
+  await server.start();
+});
+
+t.test('a running sidecar reports what a failover lost', async (t) => {
+  const url = await newDatabaseUrl(t);
+  const wire = await startWire(t, url);
+  const stage = await setStage(t, { start: false, isSubscribed: false });
+  stage.variables.DATABASE_URL = wire.url;
+  await stage.start();
+  const send = (id: string) => stage.send(eventOf(id, 1)).then(({ status }) => status);
+  t.equal(await send('kept'), 204);
+  await stage.settled();
+  const standby = await stoppedCopy(t);
+  await server.start();
+  await eventually('it is stored on the primary only', () => send('lost'), 204);
+  await server.crash();
+  await standby.start();
+  wire.leadTo(standby.url(nameOf(url)));
+
+  const check = async () => {
+    const { checks } = await stage.api.get('/v1/readiness');
+    return checks.find(({ id }: { id: string }) => id === 'data-loss');
+  };
+  const failed = await eventually('it is reported', check, { result: 'fail' });
+  t.match(failed.examples, [/^replay the events from .* lacks up to \d+ events?, the newest received at/]);
+  const metrics = await scrape(stage.sidecar.api, stage.keys);
+  t.equal(metrics.of('data_loss'), 1);
+  t.match(stage.sidecar.logged('error').at(-1), { msg: /^the database server lacks what it had/ });
+  await stage.sidecar.end('SIGTERM');
   await server.start();
 });
 

@@ -51,7 +51,7 @@ export type Recorder = {
 /** Sentences of one engine. */
 const OF_ENGINE = [
   ['The database has everything recorded by its high-water mark.', '<high-water mark>'],
-  ['Losses of a PostgreSQL server are not detected here.', '<high-water mark>'],
+  ['The database has everything that running sidecars have seen.', '<high-water mark>'],
   ['The disk of the database has free space.', '<disk space>'],
   ['The disk of a PostgreSQL server is not checked here.', '<disk space>'],
 ] as const;
