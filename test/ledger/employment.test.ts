@@ -209,6 +209,19 @@ for (const [name, [employer, ...given]] of Object.entries(EMPLOYERS)) {
   });
 }
 
+t.test('the last of several absences decides which employer an employee left last', async (t) => {
+  const missing = (employer_id: string): Given => ({ employer_id, absent: 1 });
+  const list = reports(
+    on('2026-01-05', at('a')),
+    on('2026-01-06', at('b')),
+    on('2026-02-05', missing('a')),
+    on('2026-02-06', at('a')),
+    on('2026-02-10', missing('b')),
+    on('2026-02-12', missing('a')),
+  );
+  t.equal(employerOf(employmentsOf(list), DAY), 'a');
+});
+
 const DAYS = [1, 2, 3, 4, 5, 6, 7].map((day) => `2026-01-0${day}`);
 const day = fc.constantFrom(...DAYS);
 const rarely = <T>(arbitrary: fc.Arbitrary<T>) =>
