@@ -1,12 +1,12 @@
 /** A killed restore leaves the old or the new database, complete. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { here, jsonOf, withFixtures } from '../cli/harness.ts';
-import { executeKilled, straceMissing } from '../support/strace.ts';
+import { executeKilled, executeTraced, straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
 /** Every call that renames a file or makes it durable. */
@@ -53,4 +53,36 @@ t.test('a restore killed at any call leaves the old or the new database', { skip
   t.ok(nth > 10);
   t.notOk(existsSync(`${path}-wal`));
   t.match(jsonOf(await here(t, given, ['verify', '--json'])), { clean: true });
+});
+
+t.test('the restored file is synced before it replaces the database', { skip }, async (t) => {
+  const { env } = await withFixtures(t);
+  const folder = join(sqlitePath(env.DATABASE_URL as string), '..', 'restored');
+  mkdirSync(folder);
+  const [file, trace] = [join(folder, 'backup.db'), join(folder, 'trace')];
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  const given = { ...env, DATABASE_URL: `sqlite:${join(folder, 'sidecar.db')}` };
+  const calls = [
+    'write',
+    'writev',
+    'pwrite64',
+    'ftruncate',
+    'copy_file_range',
+    'rename',
+    'fsync',
+    'fdatasync',
+  ];
+  t.strictSame(await executeTraced(given, ['restore', file, '--yes'], calls, trace), [0, null]);
+  const lines = readFileSync(trace, 'utf8').split('\n');
+  const last = (pattern: RegExp) => lines.findLastIndex((line) => pattern.test(line));
+  const written = last(/ (write|writev|pwrite64|ftruncate|copy_file_range)\(\d+<[^>]*-restoring>/);
+  const compacted = last(/ rename\("[^"]*-restoring-compact"/);
+  const synced = last(/ f(data)?sync\(\d+<[^>]*-restoring>\) += 0/);
+  const replaced = last(/ rename\("[^"]*-restoring"/);
+  t.ok(written !== -1 && compacted !== -1, 'the file is written');
+  t.ok(
+    Math.max(written, compacted) < synced && synced < replaced,
+    `${[written, compacted, synced, replaced]}`,
+  );
+  t.ok(last(/ f(data)?sync\(\d+<[^>]*\/restored>\) += 0/) > replaced, 'the folder is synced after it');
 });

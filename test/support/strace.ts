@@ -61,13 +61,24 @@ export async function executeKilled(
   nth: number,
 ): Promise<boolean> {
   const inject = `inject=${calls.join(',')}:signal=SIGKILL:when=${nth}`;
-  const traced = ['-f', '-o', '/dev/null', '-e', `trace=${calls.join(',')}`, '-e', inject];
+  const [, signal] = await executeTraced(env, argv, calls, '/dev/null', ['-e', inject]);
+  return signal === 'SIGKILL';
+}
+
+/** Runs the executable, and writes these calls to `file`. Returns its exit code and the signal that ended it. */
+export async function executeTraced(
+  env: Variables,
+  argv: readonly string[],
+  calls: readonly string[],
+  file: string,
+  options: readonly string[] = [],
+): Promise<[code: number | null, signal: string | null]> {
+  const traced = ['-f', '-y', '-s', '0', '-o', file, '-e', `trace=${calls.join(',')}`, ...options];
   const child = spawn('strace', [...traced, process.execPath, MAIN, ...argv], {
     env: { PATH: process.env.PATH, ...env },
     stdio: 'ignore',
   });
-  const [, signal] = await once(child, 'exit');
-  return signal === 'SIGKILL';
+  return (await once(child, 'exit')) as [number | null, string | null];
 }
 
 /** Waits until it has attached, or has ended. */
