@@ -27,6 +27,8 @@ export const ERROR_CODES = [
   'RUN_REFUSED',
   /** A pay schedule must keep the pay date of a finalized run. */
   'SCHEDULE_IN_USE',
+  /** A limited caller names employees who are active at another employer; `problems` names the rows. */
+  'EMPLOYEE_ELSEWHERE',
   /** An idempotency key was used with other content. */
   'KEY_REUSED',
   'THREAD_SILENT',

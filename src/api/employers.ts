@@ -9,9 +9,9 @@ import { utcDay } from '../contract/instant.ts';
 import type { Db } from '../database/tables.ts';
 import { isVisibleChange } from '../employment/changes.ts';
 import { getDeduction } from '../ledger/deductions.ts';
-import { sightsOf, type Viewer } from '../ledger/visibility.ts';
+import { isKnownAt } from '../ledger/roster.ts';
+import type { Viewer } from '../ledger/visibility.ts';
 import type { LineSight } from '../payroll/lifecycle/line-view.ts';
-import { namedVersions } from '../payroll/reconciliation/named-versions.ts';
 import { employersOfRuns } from '../payroll/records/runs.ts';
 import { mayAlso } from './auth.ts';
 import { notFound, Refusal } from './problem.ts';
@@ -55,14 +55,18 @@ const PATH_RULES = {
   employee: {
     parameter: 'employee_id',
     noun: 'employee',
-    isVisible: async (db, id, viewer) => (await sightsOf(db, [id], viewer)).has(id),
+    isVisible: (db, id, { employers }) => isKnownAt(db, employers, id),
   },
   deduction: {
     parameter: 'deduction_id',
     noun: 'deduction',
     isVisible: async (db, id, viewer) => (await getDeduction(db, id, viewer.today, { viewer })) !== null,
   },
-  change: { parameter: 'change_id', noun: 'employment change', isVisible: isVisibleChange },
+  change: {
+    parameter: 'change_id',
+    noun: 'employment change',
+    isVisible: (db, id, { employers }) => isVisibleChange(db, id, employers),
+  },
 } as const satisfies Record<string, PathRule>;
 
 function isPathRule(rule: EmployerRule): rule is keyof typeof PATH_RULES {
@@ -101,25 +105,9 @@ export function employersOf({ caller }: FastifyRequest): readonly string[] | nul
 type Viewed = { readonly db: Db; readonly now: Clock };
 
 /** Returns the caller as a viewer of the ledger; null if its token is not limited. */
-export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer | null {
+export function viewerOf(request: FastifyRequest, { now }: Pick<Viewed, 'now'>): Viewer | null {
   const employers = employersOf(request);
-  if (employers === null) return null;
-  const today = utcDay(now());
-  const versionsNamed = readOnce((employees) => namedVersions(db, employees, employers, today));
-  return { employers, today, versionsNamed };
-}
-
-/** Computes the open runs and items of each employee once for a response, however often its parts need them. */
-function readOnce(read: Viewer['versionsNamed']): Viewer['versionsNamed'] {
-  const named = new Set<string>();
-  const known = new Set<string>();
-  return async (employees) => {
-    const unread = employees.filter((employeeId) => !known.has(employeeId));
-    if (unread.length === 0) return named;
-    for (const key of await read(unread)) named.add(key);
-    for (const employeeId of unread) known.add(employeeId);
-    return named;
-  };
+  return employers && { employers, today: utcDay(now()) };
 }
 
 /** Reports whether the caller may see an employer's data. */

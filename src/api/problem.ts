@@ -35,6 +35,7 @@ export const PROBLEMS = {
   CENSUS_REFUSED: { status: 422, title: 'The census breaks the contract' },
   RUN_REFUSED: { status: 422, title: 'The payroll run cannot be computed' },
   ROWS_REFUSED: { status: 422, title: 'The file contains invalid rows' },
+  EMPLOYEE_ELSEWHERE: { status: 409, title: 'The employee is active at another employer' },
   ASSIGNMENT_REFUSED: { status: 422, title: 'The deduction cannot be assigned' },
   ITEM_CHANGED: { status: 409, title: 'The open item changed' },
   DECISION_REFUSED: { status: 422, title: 'The open items cannot be decided so' },
@@ -66,6 +67,7 @@ const PROBLEM_OF: Readonly<Record<ErrorCode, ProblemCode>> = {
   INVALID_REQUEST: 'INVALID_REQUEST',
   RUN_REFUSED: 'RUN_REFUSED',
   SCHEDULE_IN_USE: 'CONFLICT',
+  EMPLOYEE_ELSEWHERE: 'EMPLOYEE_ELSEWHERE',
   KEY_REUSED: 'CONFLICT',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',
@@ -257,6 +259,11 @@ function placeIn(frame: string): string | undefined {
 /** The statuses that refuse a caller, not a request. */
 const CALLER_REFUSED: readonly number[] = [401, 403, 429];
 
+/** Logs that a limited token named an employee of another employer. */
+export function logElsewhere(request: FastifyRequest): void {
+  request.server.refusedCaller(request, PROBLEMS.EMPLOYEE_ELSEWHERE.status);
+}
+
 /** Logs refused callers and internal failures. Other errors of a request concern its caller only. */
 export function logRefusal(
   { log, onFatal }: { log: Log; onFatal: (error: unknown) => void },
@@ -265,6 +272,7 @@ export function logRefusal(
   request: FastifyRequest,
 ): void {
   const { status } = PROBLEMS[code];
+  if (code === 'EMPLOYEE_ELSEWHERE') logElsewhere(request);
   if (CALLER_REFUSED.includes(status)) request.server.refusedCaller(request, status);
   // The listener itself refuses as UNAVAILABLE only under load, which it logs by the number of requests.
   if (status < 500 || (error instanceof Refusal && code === 'UNAVAILABLE')) return;

@@ -160,19 +160,21 @@ export function createCensusSender(sending: CensusSending): Sender {
     let staged: StagingResult;
     try {
       const content = await from.fetch(employerId, signal);
-      staged = await stageCensus(sending, employerId, content, { uploading: claim.requestId, signal });
+      staged = await stageCensus(sending, employerId, content, {
+        ...{ uploading: claim.requestId, signal },
+        // The source decides for its employer only.
+        limit: [employerId],
+      });
     } catch (error) {
-      if (!isAppError(error, 'CENSUS_SOURCE_FAILED')) throw error;
-      return putOff(claim, error.message);
+      if (isAppError(error, 'CENSUS_SOURCE_FAILED')) return putOff(claim, error.message);
+      if (!isAppError(error, 'EMPLOYEE_ELSEWHERE')) throw error;
+      return refuse(claim, 'the census names employees who are active at another employer', error);
     }
     if (!staged.ok) {
       // Not uploaded, not even in part. It may be fixed at its source.
       const { problemCount } = staged;
       const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
-      return decision(async (trx) => {
-        await syncs.failSyncs(trx, claim.requestId, reason, staged);
-        return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
-      });
+      return refuse(claim, reason, staged);
     }
     const census = await currentCensus(db, employerId);
     return census === null
@@ -197,6 +199,17 @@ export function createCensusSender(sending: CensusSending): Sender {
       return { outcome: 'canceled', reason };
     });
   }
+}
+
+function refuse(
+  claim: Claim,
+  reason: string,
+  findings: Pick<AppError, 'problems' | 'problemCount'>,
+): Decision {
+  return decision(async (trx) => {
+    await syncs.failSyncs(trx, claim.requestId, reason, findings);
+    return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
+  });
 }
 
 function putOff(claim: Claim, reason: string): Decision {

@@ -5,6 +5,7 @@ import type { Db } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { openHasher } from '../security/hashing.ts';
 import { type CensusRow, checkCensus, viewFindings } from './check.ts';
+import { createElsewhereCheck } from './elsewhere.ts';
 import {
   changedFields,
   EMPLOYEE_FIELDS,
@@ -37,18 +38,26 @@ export type Comparison = Awaited<ReturnType<typeof compareCensus>>;
 
 /**
  * Checks a census and compares it with the employer's last upload, as the API and the CLI show it. Stores nothing.
- * `changes` is null if there is nothing to compare with, or the census breaks the contract.
+ * `changes` is null if there is nothing to compare with, or the census breaks the contract. `limit`: the employers of a limited
+ * caller. Throws EMPLOYEE_ELSEWHERE.
  */
 export async function compareCensus(
   { db, encryptor }: { db: Db; encryptor: Encryptor },
   employerId: string,
   content: CensusContent,
   today: string,
+  limit: readonly string[] | null = null,
 ) {
   const upload = await lastUpload(db, employerId);
   const comparison = upload === null ? null : await compare(db, encryptor, employerId, upload);
+  const check = await createElsewhereCheck(db, employerId, limit && { employers: limit, today });
+  const add = async (row: CensusRow): Promise<void> => {
+    await check.add(row);
+    await comparison?.add(row);
+  };
   const warnings = createWarnings(today);
-  const report = await checkCensus(content, comparison?.add, null, warnings.note);
+  const report = await checkCensus(content, add, null, warnings.note);
+  if (report.problemCount === 0) await check.end();
   let changes: CensusChanges | null = null;
   if (comparison !== null && report.organization !== null && report.problemCount === 0) {
     const compared = await comparison.end(report.organization);

@@ -1,9 +1,13 @@
 import { sql } from 'kysely';
+import Type from 'typebox';
+import { utcDay } from '../contract/instant.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { jsonColumn } from '../formats/json-column.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
+import { isElsewhere } from '../ledger/visibility.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { CensusRow } from './check.ts';
 import { openChunks, rowsOf, type Staging } from './staged.ts';
@@ -28,13 +32,19 @@ export async function resumeRosterUpdates(update: Staging): Promise<number> {
 export async function updateRoster({ db, encryptor, sharedNow }: Staging, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
   if (census === undefined) return;
-  const { employer_id, staged_at } = census;
+  const { employer_id, staged_at, limited_to } = census;
+  const limit = limited_to === null ? null : readLimit(limited_to, censusId);
   const source: FactSource = { source: 'census', source_id: censusId, asOf: staged_at };
   const record = (facts: readonly NewFact[]): Promise<boolean> =>
     transactOnLedger(db, async (trx) => {
       await lockSubject(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;
-      await recordFacts(trx, facts, source, (await sharedNow(trx)).toISOString());
+      const now = (await sharedNow(trx)).toISOString();
+      // Another employer may have reported an employee since the census was checked.
+      await recordFacts(trx, facts, source, now, ({ employer_id, absent }, reports) => {
+        if (limit === null || absent === 1) return false;
+        return isElsewhere(reports, employer_id, { employers: limit, today: utcDay(now) });
+      });
       return true;
     });
 
@@ -64,10 +74,12 @@ export async function updateRoster({ db, encryptor, sharedNow }: Staging, census
   });
 }
 
+const readLimit = jsonColumn('staged_censuses', 'limited_to', Type.Array(Type.String()));
+
 function findCurrent(db: Db | Trx, censusId: string) {
   return db
     .selectFrom('staged_censuses')
-    .select(['employer_id', 'staged_at'])
+    .select(['employer_id', 'staged_at', 'limited_to'])
     .where('census_id', '=', censusId)
     .where('state', '=', 'current')
     .executeTakeFirst();

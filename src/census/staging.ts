@@ -2,16 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { ago } from '../checks.ts';
 import type { Organization } from '../contract/census.ts';
+import { utcDay } from '../contract/instant.ts';
 import { insertRows } from '../database/bulk.ts';
 import { forUpdate, type SharedNow } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
+import { transactOnLedger } from '../ledger/position.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import { type Acting, type Actor, record, SYSTEM } from '../security/audit.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
+import { createElsewhereCheck } from './elsewhere.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
 import { updateRoster } from './roster-update.ts';
@@ -22,24 +25,32 @@ export type StagingResult =
   | { ok: true; censusId: string; employees: number }
   | ({ ok: false } & Omit<CensusReport, 'organization'>);
 
-type StagingOptions = { uploading?: string | null; signal?: AbortSignal | null; actor?: Actor };
+type StagingOptions = {
+  uploading?: string | null;
+  signal?: AbortSignal | null;
+  actor?: Actor;
+  /** The employers of a limited caller; null or none: the caller sees all. */
+  limit?: readonly string[] | null;
+};
 
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written in chunks, and
  * a last transaction makes it current and requests stalled syncs again. Then the roster is updated. A census that breaks
  * the contract leaves nothing stored. `uploading` is the request that fetched it, if any. Throws ABANDONED if a clean-up
- * took the staging for abandoned: nothing is changed then.
+ * took the staging for abandoned, and EMPLOYEE_ELSEWHERE if a limited caller may not name a row: nothing is changed then.
  */
 export async function stageCensus(
   { db, encryptor, sharedNow }: Staging,
   employerId: string,
   content: CensusContent,
-  { uploading = null, signal = null, actor = SYSTEM }: StagingOptions = {},
+  { uploading = null, signal = null, actor = SYSTEM, limit = null }: StagingOptions = {},
 ): Promise<StagingResult> {
   const hasher = await openHasher(db, encryptor);
   const census = { census_id: randomUUID(), employer_id: employerId };
   const { census_id } = census;
-  const empty = { ...census, state: 'staging', employee_count: 0, body_bytes: 0 } as const;
+  const limited_to = limit && JSON.stringify(limit);
+  const empty = { ...census, state: 'staging', employee_count: 0, body_bytes: 0, limited_to } as const;
+  const viewer = limit && { employers: limit, today: utcDay(await sharedNow(db)) };
   await transact(db, async (trx) => {
     const staged_at = (await sharedNow(trx)).toISOString();
     const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at };
@@ -50,11 +61,20 @@ export async function stageCensus(
   let staged: StagingResult;
   try {
     const writer = createChunkWriter({ db, encryptor, sharedNow }, hasher, census);
-    const { organization, ...report } = await checkCensus(content, writer.add, signal);
+    const check = await createElsewhereCheck(db, employerId, viewer);
+    const add = async (row: CensusRow): Promise<void> => {
+      await check.add(row);
+      await writer.add(row);
+    };
+    const { organization, ...report } = await checkCensus(content, add, signal);
     if (report.problemCount > 0 || organization === null) staged = { ok: false, ...report };
     else {
+      await check.end();
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
-      await transact(db, (trx) => makeCurrent(trx, census, size, { uploading, actor, sharedNow }));
+      await transactOnLedger(db, async (trx) => {
+        await check.endLocked(trx, census_id);
+        await makeCurrent(trx, census, size, { uploading, actor, sharedNow });
+      });
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }
   } catch (error) {

@@ -14,7 +14,7 @@ import {
 import { transactOnLedger } from '../ledger/position.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
-import { assignDeduction, NOT_EMPLOYED, takenBy } from '../payroll/lifecycle/assign.ts';
+import { assignDeduction, ELSEWHERE_PROBLEM, NOT_EMPLOYED, takenBy } from '../payroll/lifecycle/assign.ts';
 import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type PageOptions, todayIn } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
@@ -126,6 +126,8 @@ export function addDeductionCommands(program: Command): void {
       const assigned = await assignDeduction(db, assigning, actingIn(context));
       if (assigned.outcome === 'unknown') throw unknownId('deduction', deductionId, 'deductions list');
       if (assigned.outcome === 'not-employed') throw failed(`--employer ${NOT_EMPLOYED}`);
+      // The command line is not limited to employers.
+      if (assigned.outcome === 'elsewhere') throw failed(ELSEWHERE_PROBLEM.rule);
       if (assigned.outcome === 'taken') throw failed(takenBy(assigned));
       const { assignment } = assigned;
       const done = `Assigned ${deductionId} to ${employer} from the pay period of ${assignment.effective_on}`;

@@ -61,6 +61,7 @@ export interface Tables {
     uploaded_at: string | null;
     released_at: string | null;
     fingerprint_key: string;
+    limited_to: string | null;
   };
   census_chunks: { census_id: string; chunk: number; ciphertext: Buffer };
   census_fingerprints: { census_id: string; employee_id: string; field_hashes: Buffer };

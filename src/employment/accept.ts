@@ -1,4 +1,5 @@
 import { setImmediate as immediately } from 'node:timers/promises';
+import { utcDay } from '../contract/instant.ts';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -12,8 +13,8 @@ import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
 import { changeIdAt } from './change-id.ts';
-import { recordChangeFacts } from './facts.ts';
-import { createLimitCheck, type Limits } from './limits.ts';
+import { createChangeFacts } from './facts.ts';
+import { type LimitRefusal, type Limits, limitRefusal } from './limits.ts';
 
 export type Accepting = { db: Db; encryptor: Encryptor; sharedNow: SharedNow };
 
@@ -30,11 +31,11 @@ export type Accepted =
   | { readonly outcome: 'accepted' | 'repeated'; readonly changeId: string; readonly createdAt: string }
   /**
    * `conflict`: the key was used before for another change. `employee-unknown`: the employee is not one of the token's
-   * employers. `employer-refused`: a new hire names another employer. Nothing was accepted.
+   * employers. `employer-refused`: a new hire names another employer. `elsewhere`: it names an employee who is active at an
+   * employer outside the token's limit. Nothing was accepted.
    */
   | { readonly outcome: 'conflict' }
-  | { readonly outcome: 'employee-unknown' }
-  | { readonly outcome: 'employer-refused' };
+  | { [R in LimitRefusal]: { readonly outcome: R } }[LimitRefusal];
 
 /** Changes per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
 export const CHANGES_AT_ONCE = 100;
@@ -66,13 +67,17 @@ export async function acceptChanges(
     const fresh: Prepared[] = [];
     const employees = submissions.map(({ change }) => change.body.employee_id);
     const roster = await rosterOf(trx, [...new Set(employees)]);
-    const limitOf = createLimitCheck(roster, at);
+    const facts = createChangeFacts({ roster, position }, at);
+    const employers = new Map<string, readonly string[]>();
     const accepted = prepared.map((submission): Accepted => {
       const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, submission);
-      const refused = limitOf(submission);
+      const { keyHash, changeId, encrypted, change, limits } = submission;
+      const limit = limits?.employers ?? null;
+      const refused =
+        limit && limitRefusal(change, limit, facts.reportsOf(change.body.employee_id), utcDay(at));
       if (refused !== null) return { outcome: refused };
-      const { keyHash, changeId, encrypted, change } = submission;
+      employers.set(changeId, facts.add(changeId, change, limit));
       const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
       if (keyHash !== null) first.set(keyHash, request);
       fresh.push(submission);
@@ -85,7 +90,7 @@ export async function acceptChanges(
     await enqueue(trx, requests, at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
-    const employers = await recordChangeFacts(trx, fresh, { roster, position }, at);
+    await facts.append(trx);
     await recordAll(
       trx,
       fresh.flatMap((submission) => {

@@ -23,8 +23,11 @@ const LINE_PROBLEMS_MAX = 50;
 
 export type LineResult =
   | { readonly status: 'accepted' | 'repeated'; readonly changeId: string }
-  /** Nothing of the line was accepted. `unavailable`: the database failed, and the line may be sent again. */
-  | { readonly status: 'refused' | 'conflict' | 'unavailable'; readonly problems: readonly Problem[] };
+  /** Nothing of the line was accepted. `elsewhere`: it names an employee of another employer. `unavailable`: the database failed, and the line may be sent again. */
+  | {
+      readonly status: 'refused' | 'elsewhere' | 'conflict' | 'unavailable';
+      readonly problems: readonly Problem[];
+    };
 
 /** `wakeSend` is called after each transaction. */
 export type BatchParts = Accepting & { log: Log; wakeSend: () => void };
@@ -85,7 +88,10 @@ async function acceptSome(
     if ('status' in entry) return entry;
     const result = next.next().value as Accepted;
     if ('changeId' in result) return { status: result.outcome, changeId: result.changeId };
-    if (result.outcome !== 'conflict') return refused([LIMIT_PROBLEMS[result.outcome]]);
+    if (result.outcome !== 'conflict') {
+      const problems = [LIMIT_PROBLEMS[result.outcome]];
+      return { status: result.outcome === 'elsewhere' ? 'elsewhere' : 'refused', problems };
+    }
     const rule = 'was already used for a different change: use a new key';
     return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };
   });

@@ -1,27 +1,24 @@
 /** Lists employment changes, without personal data, and acts on them. Their bodies are read in bodies.ts. */
 import { sql } from 'kysely';
 import Type from 'typebox';
-import { isOneOf } from '../database/bulk.ts';
+import { isOneOf, isOneOfOrAny } from '../database/bulk.ts';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import { employmentsQuery, hasMoved, isEmployedByOneOf, rosterOf } from '../ledger/roster.ts';
-import { seesReport, sightsOf, type Viewer } from '../ledger/visibility.ts';
+import { employmentsQuery, isEmployedBy, rosterOf } from '../ledger/roster.ts';
 import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery, undeliveredQuery } from '../outbox/requests.ts';
+import { isRecordedAt, recordsOf } from '../security/audit.ts';
 
 export type AcceptedChange = ReturnType<typeof changeOf>;
 
-type ChangeViewer = Pick<Viewer, 'employers' | 'today'>;
-
 /** All given conditions apply. `from` and `until` (exclusive) are instants. */
 export type ChangeFilter = {
-  /** Only changes that a limited caller may see; null or none for all. */
-  viewer?: ChangeViewer | null;
+  /** Only changes that name one of these employers, which a limited caller sees; null or none for all. */
+  employers?: readonly string[] | null;
   state?: RequestState | undefined;
   employeeId?: string | undefined;
-  /** Only changes of employees of this employer. If an employee moved, only changes that the employer may see. */
-  ofEmployer?: ChangeViewer | null;
+  employerId?: string | undefined;
   kind?: ChangeKind | undefined;
   from?: string | undefined;
   until?: string | undefined;
@@ -35,35 +32,13 @@ export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum:
 /** Returns a page of changes with a seq below `before`, newest first. `next` continues the list. */
 export async function listChanges(
   db: Db,
-  filter: ChangeFilter,
-  page: { before?: number | undefined; limit: number },
+  { employers = null, state, employeeId, employerId, kind, from, until }: ChangeFilter,
+  { before, limit }: { before?: number | undefined; limit: number },
 ): Promise<{ changes: AcceptedChange[]; next: number | null }> {
-  const { viewer = null, ofEmployer = null } = filter;
-  const rows: ChangeRow[] = [];
-  for (let { before } = page; rows.length <= page.limit; ) {
-    const read = await changesBefore(db, filter, before, page.limit + 1);
-    const visible = viewer === null ? read : await visibleChanges(db, read, viewer);
-    rows.push(...(ofEmployer === null ? visible : await changesOf(db, visible, ofEmployer)));
-    if (read.length <= page.limit) break;
-    before = read.at(-1)?.seq;
-  }
-  const shown = rows.slice(0, page.limit);
-  const last = rows.length > page.limit ? shown.at(-1) : undefined;
-  const changes = await viewChanges(db, shown, viewer);
-  return { changes, next: last?.seq ?? null };
-}
-
-/** Returns changes with a seq below `before`, newest first. They may include changes that `viewer` or `ofEmployer` hides. */
-function changesBefore(
-  db: Db,
-  { viewer = null, ofEmployer = null, state, employeeId, kind, from, until }: ChangeFilter,
-  before: number | undefined,
-  limit: number,
-): Promise<ChangeRow[]> {
   let query = selectChanges(db);
   if (before !== undefined) query = query.where('seq', '<', before);
-  for (const sight of [viewer, ofEmployer])
-    if (sight !== null) query = query.where(isEmployedByOneOf(sight.employers, sql.ref('outbox.subject_id')));
+  if (employers !== null) query = query.where(names(employers));
+  if (employerId !== undefined) query = query.where(concerns(employerId));
   // A literal, because SQLite does not use a partial index for a bound value.
   if (state !== undefined) query = query.where('state', '=', sql.lit(state));
   if (state === 'pending' || state === 'sending') query = query.where('finished_at', 'is', null);
@@ -73,66 +48,54 @@ function changesBefore(
   if (kind !== undefined) query = query.where('kind', '=', kind);
   if (from !== undefined) query = query.where('created_at', '>=', from);
   if (until !== undefined) query = query.where('created_at', '<', until);
-  return query.orderBy('seq', 'desc').limit(limit).execute();
-}
-
-/** The facts by which a limited caller may see a change or not. */
-type Reported = Pick<ChangeRow, 'request_id' | 'subject_id' | 'created_at'>;
-
-/** Returns the changes that were reported while their employee belonged to one of the employers, or that name one. */
-async function visibleChanges<C extends Reported>(
-  db: Db,
-  changes: readonly C[],
-  viewer: ChangeViewer,
-): Promise<C[]> {
-  const employees = changes.map(({ subject_id }) => subject_id);
-  const sights = await sightsOf(db, employees, viewer);
-  return changes.filter(({ request_id, subject_id, created_at }) =>
-    seesReport(sights.get(subject_id), request_id, created_at),
-  );
-}
-
-/** Returns the changes of an employer's employees. If an employee moved, only changes that the employer may see. */
-async function changesOf<C extends Reported>(
-  db: Db,
-  changes: readonly C[],
-  employer: ChangeViewer,
-): Promise<C[]> {
-  const ids = changes.map(({ subject_id }) => subject_id);
-  const rows = await employmentsQuery(db, employer.employers)
-    .where(isOneOf(db, 'employee_id', ids))
-    .where(hasMoved(sql.ref('roster.employee_id')))
+  const rows = await query
+    .orderBy('seq', 'desc')
+    .limit(limit + 1)
     .execute();
-  const moved = new Set(rows.map(({ employee_id }) => employee_id));
-  const ofMoved = changes.filter(({ subject_id }) => moved.has(subject_id));
-  const visible = new Set(await visibleChanges(db, ofMoved, employer));
-  return changes.filter((change) => !moved.has(change.subject_id) || visible.has(change));
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  return { changes: await viewChanges(db, shown, employers), next: last?.seq ?? null };
+}
+
+/** Returns the condition that a change names one of the employers: its record at acceptance does. */
+function names(employers: readonly string[]) {
+  return isRecordedAt(employers, 'change.report', sql.ref('outbox.request_id'));
+}
+
+/** Like `names`. A change that was reported before its employee had an employer concerns the employers that came to know it. */
+function concerns(employerId: string) {
+  const isOfEmployee = isEmployedBy(employerId, sql.ref('outbox.subject_id'));
+  return sql<boolean>`(${names([employerId])}
+    or (${isOfEmployee} and not ${isRecordedAt(null, 'change.report', sql.ref('outbox.request_id'))}))`;
 }
 
 /** Returns changes as they are shown. A limited caller does not see which hidden change is sent first. */
 async function viewChanges(
   db: Db,
   rows: readonly ChangeRow[],
-  viewer: ChangeViewer | null,
+  employers: readonly string[] | null,
 ): Promise<AcceptedChange[]> {
   const changes = rows.map(changeOf);
   const earlierIds = changes.flatMap(({ earlier_change_id }) => earlier_change_id ?? []);
-  if (viewer === null || earlierIds.length === 0) return changes;
-  const earlier = await selectChanges(db).where('request_id', 'in', earlierIds).execute();
-  const visible = await visibleChanges(db, earlier, viewer);
+  if (employers === null || earlierIds.length === 0) return changes;
+  const visible = await selectChanges(db)
+    .where('request_id', 'in', earlierIds)
+    .where(names(employers))
+    .execute();
   const ids = new Set<string | null>(visible.map(({ request_id }) => request_id));
   return changes.map((change) =>
     ids.has(change.earlier_change_id) ? change : { ...change, earlier_change_id: null },
   );
 }
 
-/** Returns whether a limited caller may see a change. */
-export async function isVisibleChange(db: Db, changeId: string, viewer: ChangeViewer): Promise<boolean> {
-  const rows = await selectChanges(db)
-    .where('request_id', '=', changeId)
-    .where(isEmployedByOneOf(viewer.employers, sql.ref('outbox.subject_id')))
-    .execute();
-  return (await visibleChanges(db, rows, viewer)).length > 0;
+/** Returns whether a limited caller may see a change, and act on it. */
+export async function isVisibleChange(
+  db: Db,
+  changeId: string,
+  employers: readonly string[],
+): Promise<boolean> {
+  const change = selectChanges(db).where('request_id', '=', changeId).where(names(employers));
+  return (await change.executeTakeFirst()) !== undefined;
 }
 
 export type WholeChange = AcceptedChange & { last_attempts: Attempt[] };
@@ -141,19 +104,19 @@ export type WholeChange = AcceptedChange & { last_attempts: Attempt[] };
 export async function findChange(
   db: Db,
   changeId: string,
-  viewer: ChangeViewer | null = null,
+  employers: readonly string[] | null = null,
 ): Promise<WholeChange | null> {
-  const change = await readChange(db, changeId, viewer);
+  const change = await readChange(db, changeId, employers);
   return change && { ...change, last_attempts: await attemptsOf(db, changeId, ATTEMPTS_SHOWN) };
 }
 
 async function readChange(
   db: Db,
   changeId: string,
-  viewer: ChangeViewer | null,
+  employers: readonly string[] | null,
 ): Promise<AcceptedChange | null> {
   const rows = await selectChanges(db).where('request_id', '=', changeId).execute();
-  const [change = null] = await viewChanges(db, rows, viewer);
+  const [change = null] = await viewChanges(db, rows, employers);
   return change;
 }
 
@@ -182,41 +145,36 @@ export async function undeliveredTerminations(
 export type UndeliveredChanges = { waiting: number; rejected: number };
 
 /**
- * Counts the changes that `listChanges` lists as `ofEmployer`, by employer, without employers that have none. `employers`: null
+ * Counts the changes that `listChanges` lists as of an employer, by employer, without employers that have none. `employers`: null
  * for all.
  */
 export async function undeliveredChanges(
   db: Db,
   employers: readonly string[] | null,
-  today: string,
 ): Promise<Map<string, UndeliveredChanges>> {
-  const changes = db
-    .selectFrom(undeliveredQuery(db).as('change'))
+  const changes = db.selectFrom(undeliveredQuery(db).as('change'));
+  const naming = await changes
+    .innerJoin(recordsOf(db, 'change.report').as('report'), 'report.resource_id', 'change.request_id')
+    .select(({ fn }) => ['report.employer_id', 'change.state', fn.countAll().as('changes')])
+    .where(isOneOfOrAny(db, 'report.employer_id', employers))
+    .groupBy(['report.employer_id', 'change.state'])
+    .execute();
+  const namingNone = await changes
     .innerJoin(
       employmentsQuery(db, employers).as('employment'),
       'employment.employee_id',
       'change.subject_id',
     )
-    .select(['employment.employer_id', 'change.state']);
-  const counts = await changes
-    .select(({ fn }) => fn.countAll().as('changes'))
-    .where(({ not }) => not(hasMoved(sql.ref('change.subject_id'))))
+    .select(({ fn }) => ['employment.employer_id', 'change.state', fn.countAll().as('changes')])
+    .where(({ not }) => not(isRecordedAt(null, 'change.report', sql.ref('change.request_id'))))
     .groupBy(['employment.employer_id', 'change.state'])
     .execute();
-  const ofMoved = await changes
-    .select(['change.request_id', 'change.subject_id', 'change.created_at'])
-    .where(hasMoved(sql.ref('change.subject_id')))
-    .execute();
   const totals = new Map<string, UndeliveredChanges>();
-  const add = (employerId: string, state: RequestState, number: number): void => {
-    const total = totals.get(employerId) ?? { waiting: 0, rejected: 0 };
-    total[state === 'rejected' ? 'rejected' : 'waiting'] += number;
-    totals.set(employerId, total);
-  };
-  for (const { employer_id, state, changes: number } of counts) add(employer_id, state, Number(number));
-  for (const [employerId, reported] of Map.groupBy(ofMoved, ({ employer_id }) => employer_id))
-    for (const { state } of await visibleChanges(db, reported, { employers: [employerId], today }))
-      add(employerId, state, 1);
+  for (const { employer_id, state, changes } of [...naming, ...namingNone]) {
+    const total = totals.get(employer_id) ?? { waiting: 0, rejected: 0 };
+    total[state === 'rejected' ? 'rejected' : 'waiting'] += Number(changes);
+    totals.set(employer_id, total);
+  }
   return totals;
 }
 
@@ -262,10 +220,10 @@ export async function actOnChange(
   db: Db,
   changeId: string,
   work: (trx: Trx) => Promise<ManualResult>,
-  viewer: ChangeViewer | null = null,
+  employers: readonly string[] | null = null,
 ): Promise<ActedOn> {
   const outcome = await transact(db, work);
-  const change = outcome === 'not-found' ? null : await readChange(db, changeId, viewer);
+  const change = outcome === 'not-found' ? null : await readChange(db, changeId, employers);
   if (outcome === 'not-found' || change === null) return { outcome: 'not-found' };
   return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
 }

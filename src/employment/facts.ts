@@ -62,48 +62,46 @@ function employedOn(known: readonly Employment[], day: string): readonly Employm
   return last === undefined ? [] : [last];
 }
 
-/** `limits`: a limited token reports only about its own employers. */
-type Recordable = {
-  readonly changeId: string;
-  readonly change: Change;
-  readonly limits: { readonly employers: readonly string[] } | null;
-};
-
 /**
- * Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. `ledger`: its newest
- * position, and the reports of the employees, read under its lock. Returns the employers that each change is about, by its id.
+ * Collects the facts of changes, in order: a later change sees what an earlier one reported. `ledger`: its newest position, and
+ * the reports of the employees, read under its lock.
  */
-export async function recordChangeFacts(
-  trx: Trx,
-  changes: readonly Recordable[],
+export function createChangeFacts(
   ledger: { readonly roster: Roster; readonly position: number },
   now: string,
-): Promise<ReadonlyMap<string, readonly string[]>> {
+) {
   let { position } = ledger;
   const today = utcDay(now);
-  const employers = new Map<string, readonly string[]>();
   const known = new Map(ledger.roster);
   const reports: RosterFactTable[] = [];
-  for (const { changeId, change, limits } of changes) {
-    const { employee_id } = change.body;
-    const before = known.get(employee_id) ?? [];
-    const employments = employmentsOf(before).filter(
-      ({ employer_id }) => limits === null || limits.employers.includes(employer_id),
-    );
-    const facts = factsOf(change, employments, today);
-    const stated = [...new Set(facts.map(({ employer_id }) => employer_id))];
-    employers.set(changeId, stated.length > 0 ? stated : employersOn(employments, today));
-    if (change.kind === 'demographic') continue;
-    const source = { source: change.kind, source_id: changeId };
-    const appended = facts.map((fact) => {
-      position += 1;
-      return reportOf(fact, source, position, now);
-    });
-    known.set(employee_id, [...before, ...appended]);
-    reports.push(...appended);
-  }
-  await appendReports(trx, reports);
-  return employers;
+  const reportsOf = (employeeId: string) => known.get(employeeId) ?? [];
+  return {
+    /** Returns the reports of an employee, with those that were added. */
+    reportsOf,
+    /** Adds the facts of a change and returns the employers that it is about. `limit`: a limited token reports only about these. */
+    add(changeId: string, change: Change, limit: readonly string[] | null): readonly string[] {
+      const { employee_id } = change.body;
+      const before = reportsOf(employee_id);
+      const employments = employmentsOf(before).filter(
+        ({ employer_id }) => limit === null || limit.includes(employer_id),
+      );
+      const facts = factsOf(change, employments, today);
+      // A demographic change states none.
+      if (change.kind !== 'demographic') {
+        const source = { source: change.kind, source_id: changeId };
+        const appended = facts.map((fact) => {
+          position += 1;
+          return reportOf(fact, source, position, now);
+        });
+        known.set(employee_id, [...before, ...appended]);
+        reports.push(...appended);
+      }
+      const stated = [...new Set(facts.map(({ employer_id }) => employer_id))];
+      return stated.length > 0 ? stated : employersOn(employments, today);
+    },
+    /** Records what was added in the roster. */
+    append: (trx: Trx) => appendReports(trx, reports),
+  };
 }
 
 const VERIFIED_AT_ONCE = 2_000;

@@ -65,16 +65,11 @@ export async function unappliedChanges(
   return Map.groupBy(changes, (change) => change.employee_id);
 }
 
-/** Returns how many events that name an employee are quarantined, among those received when `isSeen`. */
-export async function countUnapplied(
-  db: Db,
-  employeeId: string,
-  isSeen: (receivedAt: string) => boolean,
-): Promise<number> {
+/** Returns how many events that name an employee are quarantined. */
+export async function countUnapplied(db: Db, employeeId: string): Promise<number> {
   let count = 0;
   for await (const events of quarantinedEvents(db)) {
-    const named = events.filter((event) => event.named.employeeId === employeeId && isSeen(event.receivedAt));
-    count += named.length;
+    count += events.filter(({ named }) => named.employeeId === employeeId).length;
   }
   return count;
 }

@@ -1,7 +1,7 @@
 /** Assignments of deductions to one of the employers of their employee. They have their own ledger positions. */
 import { isOneOf } from '../database/bulk.ts';
 import type { AssignmentTable, Db, Trx } from '../database/tables.ts';
-import { type Acting, type Actor, makerOf, makersOf, record } from '../security/audit.ts';
+import { type Acting, type Actor, forEmployers, makerOf, makersOf, recordAll } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import { type Content, contentHash } from '../security/verify-contents.ts';
 import { lockLedger, moveLedger } from './position.ts';
@@ -27,27 +27,20 @@ export function assignedEmployer(
   return assignments.findLast(({ effective_on }) => effective_on <= day)?.employer_id ?? null;
 }
 
-/** Appends an assignment at the next position of the ledger. */
+/** Appends an assignment at the next position of the ledger, with a record at each of the employers that it concerns. */
 export async function recordAssignment(
   trx: Trx,
-  { employee, ...assignment }: NewAssignment & { employee: string },
+  assignment: NewAssignment,
+  { employee, employers }: { employee: string; employers: readonly string[] },
   acting: Acting,
 ): Promise<MadeAssignment> {
   const position = (await lockLedger(trx)) + 1;
   const { deduction_id, employer_id, effective_on, reason } = assignment;
   const content = { position, deduction_id, employer_id, effective_on, recorded_at: acting.now };
-  const row: AssignmentTable = {
-    ...content,
-    reason,
-    record_id: await record(trx, acting, {
-      action: 'deduction.assign',
-      resource: deduction_id,
-      employer: employer_id,
-      employee,
-      details: { effective_on, content_hash: contentHash(ASSIGNMENTS_CONTENT, [content]) },
-      reason,
-    }),
-  };
+  const details = { effective_on, content_hash: contentHash(ASSIGNMENTS_CONTENT, [content]) };
+  const action = { action: 'deduction.assign', resource: deduction_id, employee, details, reason } as const;
+  const [record_id] = await recordAll(trx, forEmployers({ ...acting, ...action }, employers));
+  const row: AssignmentTable = { ...content, reason, record_id: record_id as number };
   await trx.insertInto('deduction_assignments').values(row).execute();
   await moveLedger(trx, position);
   return { ...row, assigned_by: acting.actor };

@@ -18,7 +18,7 @@ import { nearIds } from './near-ids.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
 import { startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, isNeverInEffect, stateOn, timelineOf } from './state.ts';
-import { sightsOf } from './visibility.ts';
+import { visibleVersions } from './visibility.ts';
 
 /** A process that reports repeatedly passes its sets. Without them, the whole ledger is scanned. */
 export type LedgerQuestion = Question & { employeeSets?: EmployeeSets | undefined };
@@ -30,15 +30,14 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
   ask: async (db, { now, employerId, employeeSets, viewer }) => {
     const today = utcDay(now);
     const unassigned = await unassignedDeductions(db, today, employeeSets);
-    const employees = unassigned.map(({ employeeId }) => employeeId);
+    const employees = unassigned.map(({ employee_id }) => employee_id);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
-    const sights = viewer == null ? null : await sightsOf(db, employees, viewer);
-    return unassigned
-      .filter(({ employeeId }) => ofEmployer?.has(employeeId) !== false)
-      .map(({ employeeId, deductionId }) => ({
-        ...fail(unassignedExample(employeeId, deductionId)),
-        isHidden: sights !== null && sights.get(employeeId)?.isCurrent !== true,
-      }));
+    const ofIds = unassigned.filter(({ employee_id }) => ofEmployer?.has(employee_id) !== false);
+    const seen = new Set(viewer == null ? ofIds : await visibleVersions(db, ofIds, viewer));
+    return ofIds.map((deduction) => ({
+      ...fail(unassignedExample(deduction.employee_id, deduction.deduction_id)),
+      isHidden: !seen.has(deduction),
+    }));
   },
   advice:
     'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If an employment is wrong, report its termination.',
@@ -89,15 +88,14 @@ function oddDates(
       (state) => employees?.has(state.employee_id) !== false && isFound(state, today),
     );
     const found = states.slice(0, FOUND_AT_MOST);
-    const ids = found.map(({ employee_id }) => employee_id);
-    const sights = viewer == null ? null : await sightsOf(db, ids, viewer);
+    const seen = new Set(viewer == null ? found : await visibleVersions(db, found, viewer));
     return found.map((state) => ({
       example: `${state.employee_id}: deduction ${state.deduction_id}, ${describe(state)}`,
       // A warning: a service may cancel an election by such dates.
       result: 'warn',
       employeeId: state.employee_id,
       ids: [state.event_id],
-      isHidden: sights !== null && sights.get(state.employee_id)?.isCurrent !== true,
+      isHidden: !seen.has(state),
     }));
   };
 }
@@ -158,6 +156,8 @@ export async function activeTwice(
   return active.slice(0, limit);
 }
 
+type UnassignedDeduction = { employee_id: string; deduction_id: string };
+
 /**
  * Returns the first deductions that are in effect on a day and that no run takes: of employees who are active with two
  * employers and without an assignment, or assigned to an employer where the employee is no longer active.
@@ -166,8 +166,8 @@ async function unassignedDeductions(
   db: Db,
   day: string,
   sets = createEmployeeSets(db),
-): Promise<{ employeeId: string; deductionId: string }[]> {
-  const unassigned: { employeeId: string; deductionId: string }[] = [];
+): Promise<UnassignedDeduction[]> {
+  const unassigned: UnassignedDeduction[] = [];
   // Without assignments, only a second employer keeps a deduction out of every run.
   const employersAtLeast = (await isAnyAssignedAfter(db, 0)) ? 1 : 2;
   for await (const page of sharedEmployees(db, sets)) {
@@ -175,10 +175,10 @@ async function unassignedDeductions(
     const working = [...employers]
       .filter(([, active]) => active.length >= employersAtLeast)
       .map(([id]) => id);
-    for (const { employeeId, deductionId, assigned } of await deductionsOn(db, working, day)) {
-      const active = employers.get(employeeId) ?? [];
+    for (const { employee_id, deduction_id, assigned } of await deductionsOn(db, working, day)) {
+      const active = employers.get(employee_id) ?? [];
       const isTaken = assigned === null ? active.length === 1 : active.includes(assigned);
-      if (!isTaken) unassigned.push({ employeeId, deductionId });
+      if (!isTaken) unassigned.push({ employee_id, deduction_id });
     }
     if (unassigned.length >= FOUND_AT_MOST) break;
   }
@@ -213,13 +213,13 @@ async function deductionsOn(db: Db, employees: readonly string[], day: string) {
   const ids = [...new Set([...histories.values()].flat().map(([{ deduction_id }]) => deduction_id))];
   const decisions = await startDecisionsOf(db, ids);
   const assignments = await assignmentsOf(db, ids);
-  return [...histories].flatMap(([employeeId, deductions]) =>
+  return [...histories].flatMap(([employee_id, deductions]) =>
     deductions.flatMap((versions) => {
-      const [{ deduction_id: deductionId }] = versions;
-      const state = stateOn(timelineOf(versions, decisions.get(deductionId) ?? []).counting, day);
-      if (state?.employee_id !== employeeId || !appliesOn(state, day)) return [];
+      const [{ deduction_id }] = versions;
+      const state = stateOn(timelineOf(versions, decisions.get(deduction_id) ?? []).counting, day);
+      if (state?.employee_id !== employee_id || !appliesOn(state, day)) return [];
       return [
-        { employeeId, deductionId, assigned: assignedEmployer(assignments.get(deductionId) ?? [], day) },
+        { employee_id, deduction_id, assigned: assignedEmployer(assignments.get(deduction_id) ?? [], day) },
       ];
     }),
   );

@@ -1,8 +1,8 @@
 /** Deductions and their versions: lists, and states on a date. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { piecesOf } from '../database/bulk.ts';
+import { isOneOf, piecesOf } from '../database/bulk.ts';
 import type { Db, Tables } from '../database/tables.ts';
-import { makersOf } from '../security/audit.ts';
+import { makersOf, recordsOf } from '../security/audit.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
@@ -11,7 +11,7 @@ import { latestVersions } from './record.ts';
 import { createRosterReader, type ReadRoster } from './roster.ts';
 import { type DecidedStart, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
-import { type Sight, sightsIn, type Viewer, visibleVersions } from './visibility.ts';
+import { type Viewer, visibleVersions } from './visibility.ts';
 
 /**
  * A deduction's state and its employer: the one it is assigned to, or else its employee's. `employerId` is null for an
@@ -134,7 +134,7 @@ export async function versionsOf(
   const rows: Version[] = [];
   for (let after = page.after ?? null; rows.length <= limit; ) {
     const read = await historyPage(db, deductionId, { after, limit: limit + 1, order });
-    rows.push(...(await seenVersions(reading, read)).seen);
+    rows.push(...(await seenVersions(reading, read)));
     if (read.length <= limit) break;
     after = (read.at(-1) as Version).position;
   }
@@ -150,23 +150,12 @@ export function createReading(db: Db, viewer: Viewer | null): Reading {
   return { db, viewer, readRoster: createRosterReader(db) };
 }
 
-/** The sight of a limited caller by employee; null for a caller that sees all. */
-type Sights = ReadonlyMap<string, Sight> | null;
-
-/** Returns the versions that the caller may see, and what a limited caller sees of their employees. */
+/** Returns the versions that the caller may see. */
 export async function seenVersions(
-  reading: Reading,
+  { db, viewer, readRoster }: Reading,
   versions: readonly Version[],
-): Promise<{ seen: readonly Version[]; sights: Sights }> {
-  const { viewer } = reading;
-  const sights = await sightsFor(reading, versions);
-  const isLimited = viewer !== null && sights !== null;
-  return { seen: isLimited ? await visibleVersions(versions, viewer, sights) : versions, sights };
-}
-
-async function sightsFor({ viewer, readRoster }: Reading, versions: readonly Version[]): Promise<Sights> {
-  if (viewer === null) return null;
-  return sightsIn(await readRoster(versions.map(({ employee_id }) => employee_id)), viewer);
+): Promise<readonly Version[]> {
+  return viewer === null ? versions : visibleVersions(db, versions, viewer, readRoster);
 }
 
 /** Returns the change feed: versions of all deductions after a position, each once, in commit order. */
@@ -199,15 +188,10 @@ async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter,
 
 /** Returns the latest version of each deduction that the caller may see. */
 async function versionsNow(reading: Reading, ids: readonly string[]) {
-  const { db, viewer } = reading;
-  const latest = await latestVersions(db, ids).selectAll('deduction_versions').execute();
-  if (viewer === null) return latest;
-  const { seen } = await seenVersions(reading, latest);
-  const isSeen = new Set(seen.map(({ deduction_id }) => deduction_id));
-  const hidden = latest.map(({ deduction_id }) => deduction_id).filter((id) => !isSeen.has(id));
-  const { seen: history } = await seenVersions(reading, await historyOf(db, hidden));
-  const earlier = Map.groupBy(history, ({ deduction_id }) => deduction_id);
-  return [...seen, ...[...earlier.values()].flatMap((versions) => latestOf(versions) ?? [])];
+  return seenVersions(
+    reading,
+    await latestVersions(reading.db, ids).selectAll('deduction_versions').execute(),
+  );
 }
 
 /** Returns each deduction's version in effect on a date, or without one the latest, as known at an instant. */
@@ -217,15 +201,13 @@ async function versionsThen(
   { on, knownAt: instant }: DeductionFilter,
 ) {
   const { db } = reading;
-  const { seen: history, sights } = await seenVersions(reading, await historyOf(db, ids));
+  const history = await seenVersions(reading, await historyOf(db, ids));
   const decisions = on === undefined ? new Map<string, DecidedStart[]>() : await startDecisionsOf(db, ids);
   const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
     instant === undefined ? rows : knownAt(rows, instant);
   return [...Map.groupBy(known(history), (version) => version.deduction_id)].flatMap(([id, versions]) => {
     if (on === undefined) return latestOf(versions) ?? [];
-    const sight = sights?.get((versions[0] as Version).employee_id);
-    const made = known(decisions.get(id) ?? []).filter((decision) => sight?.sees(decision) !== false);
-    const state = stateOn(timelineOf(versions, made).counting, on);
+    const state = stateOn(timelineOf(versions, known(decisions.get(id) ?? [])).counting, on);
     return state !== null && appliesOn(state, on) ? state : [];
   });
 }
@@ -240,28 +222,40 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
   );
 }
 
-/** Adds to versions their employers and the decisions on their starts. */
+/** Adds to versions their employers and the decisions on their starts. A limited caller sees decisions at its employers. */
 export async function withDecisions(
   reading: Reading,
   versions: readonly Version[],
   today: string,
 ): Promise<VersionState[]> {
-  const { db } = reading;
-  const decisions = await startDecisionsOf(db, [...new Set(versions.map((one) => one.deduction_id))]);
+  const { db, viewer } = reading;
+  const ids = [...new Set(versions.map((one) => one.deduction_id))];
+  const decisions = await startDecisionsOf(db, ids);
   const recordIds = [...decisions.values()].flat().map(({ record_id }) => record_id);
   const makers = await makersOf(db, recordIds);
   const states = await withEmployers(reading, versions, { day: today });
-  const sights = await sightsFor(reading, versions);
+  const isSeen = decisions.size === 0 || viewer === null ? () => true : await seenDecisions(db, ids, viewer);
   return states.map((state) => {
-    const { deduction_id, employee_id, position } = state.version;
+    const { deduction_id, position } = state.version;
     const decision = decisions
       .get(deduction_id)
-      ?.filter((decided) => sights === null || sights.get(employee_id)?.belonged(decided))
+      ?.filter(isSeen)
       .findLast(({ version_position }) => version_position === position);
     const decided_by = makers.get(decision?.record_id ?? 0)?.by;
     const isDecided = decision !== undefined && decided_by !== undefined;
     return { ...state, startDecision: isDecided ? { ...decision, decided_by } : null };
   });
+}
+
+/** Returns a function that returns whether a decision was recorded at an employer of a limited caller. */
+async function seenDecisions(db: Db, deductionIds: readonly string[], { employers }: Viewer) {
+  const rows = await recordsOf(db, 'deduction.decide-start')
+    .where(isOneOf(db, 'resource_id', deductionIds))
+    .where('employer_id', 'in', employers)
+    .execute();
+  const seen = new Set(rows.map(({ resource_id, recorded_at }) => `${recorded_at} ${resource_id}`));
+  return ({ deduction_id, recorded_at }: Pick<DecidedStart, 'deduction_id' | 'recorded_at'>): boolean =>
+    seen.has(`${recorded_at} ${deduction_id}`);
 }
 
 /** Adds the employer on a day. A limited caller does not see other employers. */

@@ -58,6 +58,13 @@ export function isInSpell(employment: Employment, day: string): boolean {
   return spell !== null && (spell.termination_date === null || spell.termination_date >= day);
 }
 
+/** Returns whether the employee is active on a day or, by what is reported, on a later one. */
+export function isActiveFrom(employment: Employment, day: string): boolean {
+  const hires = employment.spells.map(({ hire_date }) => hire_date ?? day);
+  const days = [day, ...hires, ...employment.reports.map(effectiveOn)];
+  return days.some((later) => later >= day && isActive(employment, later));
+}
+
 /** Returns the employers where the employee is active on a day, else the one left last. */
 export function employersOn(employments: readonly Employment[], day: string): string[] {
   const active = employments.filter((employment) => isActive(employment, day));

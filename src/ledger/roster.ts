@@ -27,18 +27,30 @@ export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> & Partial<
 /** The census or employment change that reports. `asOf`: the time of its receipt, if not now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
+/** Returns whether a fact must not be recorded, from all reports of its employee. */
+type IsRefused = (fact: NewFact, reports: readonly RosterFact[]) => boolean;
+
 /**
  * Appends at most `FACTS_AT_ONCE` facts of one source, in order, and returns how many were stored. Every fact of an
- * employment change is stored. A fact of a census is skipped if it repeats what is known, or if the census has reported
- * the employment before; attributes that a later report states are removed from it.
+ * employment change is stored. A fact of a census is skipped if it is refused, if it repeats what is known, or if the census
+ * has reported the employment before; attributes that a later report states are removed from it.
  */
-export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
+export async function recordFacts(
+  trx: Trx,
+  facts: readonly NewFact[],
+  source: FactSource,
+  now: string,
+  isRefused: IsRefused = () => false,
+) {
   let position = await lockLedger(trx);
   const isCensus = source.source === 'census';
   const ids = isCensus ? facts.map(({ employee_id }) => employee_id) : [];
-  const known = Map.groupBy(await reports(trx, ids).select('source_id').execute(), keyOf);
+  const read = await reports(trx, ids).execute();
+  const known = Map.groupBy(read, keyOf);
+  const ofEmployee = Map.groupBy(read, ({ employee_id }) => employee_id);
   const stored: RosterFactTable[] = [];
   for (const fact of facts) {
+    if (isCensus && isRefused(fact, ofEmployee.get(fact.employee_id) ?? [])) continue;
     const before = known.get(keyOf(fact)) ?? [];
     const report = reportOf(fact, source, position + 1, now);
     const row = isCensus ? newToRoster(before, report) : report;
@@ -92,20 +104,6 @@ function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]
   return row;
 }
 
-/** Returns the reports of the employees whom one of the employers has ever reported. */
-export async function rosterKnownAt(
-  db: Db | Trx,
-  employeeIds: readonly string[],
-  employers: readonly string[],
-): Promise<Map<string, RosterFact[]>> {
-  if (employeeIds.length === 0) return new Map();
-  const isKnown = isEmployedByOneOf(employers, sql.ref('roster_facts.employee_id'));
-  return Map.groupBy(
-    await reports(db, employeeIds).where(isKnown).execute(),
-    ({ employee_id }) => employee_id,
-  );
-}
-
 /** The reports of employees by position. */
 export type Roster = ReadonlyMap<string, RosterFact[]>;
 
@@ -147,6 +145,12 @@ function reports(db: Db | Trx, employeeIds: readonly string[]) {
     .select(SELECTED)
     .where(isOneOf(db, 'employee_id', employeeIds))
     .orderBy('position');
+}
+
+/** Returns the subquery of the employees about whom anything was reported after a position. */
+export function reportedAfter(db: Db | Trx, position: number): RawBuilder<unknown> {
+  const reported = db.selectFrom('roster_facts').select('employee_id').where('position', '>', position);
+  return sql`${reported}`;
 }
 
 /** Returns the employers that have or had an employee. `employers`: only these; null for all. */
@@ -194,13 +198,16 @@ export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>)
     where roster.employer_id = ${employerId} and roster.employee_id = ${employeeId})`;
 }
 
-/** Like `isEmployedBy`, for one of several employers. */
-export function isEmployedByOneOf(
-  employers: readonly string[],
-  employeeId: RawBuilder<string>,
-): RawBuilder<boolean> {
-  return sql`exists (select 1 from roster
-    where roster.employee_id = ${employeeId} and roster.employer_id in (${sql.join(employers)}))`;
+/** Returns whether one of these employers has ever reported an employee. */
+export async function isKnownAt(db: Db, employers: readonly string[], employeeId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employee_id', '=', employeeId)
+    .where('employer_id', 'in', employers)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Returns the query of who has ever been an employee of these employers; of all if null. */
@@ -209,11 +216,6 @@ export function employmentsQuery(db: Db, employers: readonly string[] | null) {
     .selectFrom('roster')
     .select(['employee_id', 'employer_id'])
     .where(isOneOfOrAny(db, 'employer_id', employers));
-}
-
-/** Returns the condition that more than one employer has reported an employee. */
-export function hasMoved(employeeId: RawBuilder<string>): RawBuilder<boolean> {
-  return sql`(select count(*) from roster as reported where reported.employee_id = ${employeeId}) > 1`;
 }
 
 /** Returns the ids that have ever been employees of an employer. */

@@ -11,6 +11,7 @@ import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 import { rosterOf } from './roster.ts';
 import { timelineOf } from './state.ts';
+import { type Viewer, visibleVersions } from './visibility.ts';
 
 export const START_DECISIONS = ['keep', 'drop'] as const;
 
@@ -25,16 +26,19 @@ type Decided =
   | { outcome: 'unknown' }
   | { outcome: 'not-undecided' };
 
-/** Records a decision. A later decision on the same version replaces an earlier one. */
+/** Records a decision. A later decision on the same version replaces an earlier one. `viewer`: a limited caller. */
 export async function decideStart(
   trx: Trx,
   { deductionId, version, decision, reason }: NewStartDecision,
   acting: Acting,
+  viewer: Viewer | null = null,
 ): Promise<Decided> {
   const position = (await lockLedger(trx)) + 1;
   const versions = await historyOf(trx, [deductionId]);
   const moved = versions.find((one) => one.version === version);
   if (moved === undefined) return { outcome: 'unknown' };
+  if (viewer !== null && (await visibleVersions(trx, [moved], viewer)).length === 0)
+    return { outcome: 'unknown' };
   const { undecided } = timelineOf(versions, []);
   if (!undecided.some((one) => one.version === moved)) return { outcome: 'not-undecided' };
   const version_position = moved.position;

@@ -34,10 +34,8 @@ export async function timelineOfDeduction(
   if (history.length === 0) return null;
   const made = (await startDecisionsOf(db, [deductionId])).get(deductionId) ?? [];
   const reading = createReading(db, viewer);
-  const { seen: versions, sights } = await seenVersions(reading, history);
-  const isSeen = (decision: (typeof made)[number]) =>
-    sights === null || sights.get(history[0]?.employee_id ?? '')?.sees(decision) === true;
-  const days = daysInEffect(versions, made.filter(isSeen));
+  const versions = await seenVersions(reading, history);
+  const days = daysInEffect(versions, made);
   const byPosition = new Map(versions.map((version) => [version.position, version]));
   const shown = [...days.keys()].slice(-limit).flatMap((position) => byPosition.get(position) ?? []);
   const states = await withDecisions(reading, shown, today);

@@ -3,7 +3,7 @@ import type { Db } from '../database/tables.ts';
 import type { ArchiveFile } from '../formats/tar.ts';
 import { receivedEvents } from '../inbox/events.ts';
 import { historyOf } from '../ledger/history.ts';
-import { type Viewer, versionKey, versionsIn } from '../ledger/visibility.ts';
+import type { Viewer } from '../ledger/visibility.ts';
 import { acceptancesOf } from '../payroll/lifecycle/acceptances.ts';
 import { linesOfRun } from '../payroll/lifecycle/line-pages.ts';
 import { shownLines } from '../payroll/lifecycle/line-view.ts';
@@ -37,7 +37,7 @@ export async function* evidenceOf(
     number += 1;
     const name = `${String(number).padStart(5, '0')}.ndjson`;
     yield { name: `lines/${name}`, content: ndjson(lines) };
-    const named = versionsIn(lines);
+    const named = new Set(lines.map(versionKey));
     const ids = [...new Set(lines.flatMap(({ deduction_id }) => deduction_id ?? []))];
     const versions = (await historyOf(db, ids)).filter(
       (version) =>
@@ -56,6 +56,10 @@ export async function* evidenceOf(
   for await (const page of allRecords(db, filter, 'oldest_first')) records.push(...page);
   yield { name: 'audit-records.ndjson', content: ndjson(records) };
   yield { name: 'audit-head.txt', content: `${headText(await readHead(db))}\n` };
+}
+
+function versionKey({ deduction_id, version }: { deduction_id: string; version: number | null }): string {
+  return JSON.stringify([deduction_id, version]);
 }
 
 function ndjson(rows: readonly object[]): string {

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
 import { isEmployedBy } from '../ledger/roster.ts';
-import { seesReport, sightsOf } from '../ledger/visibility.ts';
+import { isRecordedAt } from '../security/audit.ts';
 import { readCircuitBreaker } from './circuit-breaker.ts';
 import { IS_HELD } from './queue.ts';
 
@@ -53,24 +53,22 @@ async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
   }));
 }
 
-/** Returns the employment changes of these employees in a state with an index, oldest first. */
+/** Returns the employment changes of these employees in a state with an index, oldest first. `is_seen`: by the viewer. */
 async function changesOf(db: Db, { employerId, employees, viewer }: Question, isMeant: RawBuilder<boolean>) {
+  const isSeen =
+    viewer == null
+      ? sql<boolean>`true`
+      : isRecordedAt(viewer.employers, 'change.report', sql.ref('outbox.request_id'));
   let query = db
     .selectFrom('outbox')
-    .select(['request_id', 'subject_id', 'kind', 'status', 'created_at'])
+    .select(['request_id', 'subject_id', 'kind', 'status', 'created_at', isSeen.as('is_seen')])
     .where(isMeant)
     .where('kind', '<>', 'census')
     .orderBy('seq');
   if (employerId !== undefined) query = query.where(isEmployedBy(employerId, sql.ref('outbox.subject_id')));
   if (employees === undefined) query = query.limit(FOUND_AT_MOST);
   const changes = (await query.execute()).filter((change) => employees?.has(change.subject_id) ?? true);
-  const subjects = changes.map(({ subject_id }) => subject_id);
-  const sights = viewer == null ? null : await sightsOf(db, subjects, viewer);
-  return changes.map((change) => {
-    const { request_id, subject_id, created_at } = change;
-    const isHidden = sights !== null && !seesReport(sights.get(subject_id), request_id, created_at);
-    return { ...change, isHidden };
-  });
+  return changes.map(({ is_seen, ...change }) => ({ ...change, isHidden: !is_seen }));
 }
 
 /** Returns the employers whose uploads are held. */

@@ -21,7 +21,7 @@ export function requestsQuery(db: Db) {
 export function undeliveredQuery(db: Db) {
   const changes = db
     .selectFrom('outbox')
-    .select(['request_id', 'subject_id', 'created_at', 'state'])
+    .select(['request_id', 'subject_id', 'state'])
     .where('subject_type', '=', 'employee');
   // A literal, because SQLite does not use a partial index for a bound value.
   const rejected = changes.where('state', '=', sql.lit('rejected'));

@@ -1,6 +1,6 @@
 /** Audit records: who did what, when, to which resource, and why. Append-only, in the transaction of the change. */
 import { randomBytes } from 'node:crypto';
-import { type SqlBool, sql } from 'kysely';
+import { type NotNull, type RawBuilder, type SqlBool, sql } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { component, nullableText, text } from '../contract/fields.ts';
 import { insertRows, isOneOf } from '../database/bulk.ts';
@@ -299,6 +299,29 @@ export async function recordedEmployers(db: Db | Trx, action: Action, resourceId
     .orderBy('record_id')
     .execute();
   return [...new Set(rows.flatMap(({ employer_id }) => employer_id ?? []))];
+}
+
+/** Returns the query of an action's records by resource and employer. */
+export function recordsOf(db: Db, action: Action) {
+  return db
+    .selectFrom('audit_records')
+    .select(['resource_id', 'employer_id', 'recorded_at'])
+    .where('resource_type', '=', resourceTypeOf(action))
+    .where('action', '=', action)
+    .where('employer_id', 'is not', null)
+    .$narrowType<{ employer_id: NotNull }>();
+}
+
+/** Returns the condition that an action on a resource was recorded at one of these employers; null: at any. */
+export function isRecordedAt(
+  employers: readonly string[] | null,
+  action: Action,
+  resourceId: RawBuilder<string>,
+): RawBuilder<boolean> {
+  const isAtOne = employers === null ? sql`is not null` : sql`in (${sql.join(employers)})`;
+  return sql`exists (select 1 from audit_records
+    where audit_records.resource_type = ${resourceTypeOf(action)} and audit_records.resource_id = ${resourceId}
+      and audit_records.action = ${action} and audit_records.employer_id ${isAtOne})`;
 }
 
 /** Returns the condition that a row's `record_id` is of a record made at or before an instant; always true without one. */

@@ -155,7 +155,7 @@ onEitherEngine("another employer's change takes no more reads than an unknown on
   const world = await startWorld(t);
   const token = await world.tokenFor([EMPLOYER], 'changes:read');
   let reads = 0;
-  const { call } = listenerObserving(t, world, 'roster_facts', () => {
+  const { call } = listenerObserving(t, world, 'outbox', () => {
     reads += 1;
   });
   const readsFor = async (whose: keyof Ids) => {

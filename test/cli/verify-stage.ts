@@ -141,7 +141,8 @@ async function decided(db: Db): Promise<void> {
   await transact(db, async (trx) => {
     await decideStart(trx, { deductionId: 'd-moved', version: 1, decision: 'drop', reason: 'late' }, by);
     const assigned = { deduction_id: 'd-moved', employer_id: 'deciding', effective_on: '2026-09-01' };
-    await recordAssignment(trx, { ...assigned, employee: 'e-9', reason: 'a second job' }, by);
+    const concerned = { employee: 'e-9', employers: ['deciding', 'other'] };
+    await recordAssignment(trx, { ...assigned, reason: 'a second job' }, concerned, by);
     await putOpeningItems(trx, 'deciding', openings, by);
     await recordDecisions(trx, 'deciding', decisions, by);
     await putPolicy(trx, 'deciding', { ...DEFAULTS, effective_from: '2026-01-01' }, by);

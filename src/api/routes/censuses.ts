@@ -144,15 +144,18 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       headers,
       body: Body,
       response: { 200: Staged },
-      refuses: ['TOO_SLOW', 'CENSUS_REFUSED'],
+      refuses: ['TOO_SLOW', 'CENSUS_REFUSED', 'EMPLOYEE_ELSEWHERE'],
       // The census module checks the body while it streams.
       validatorCompiler: exceptBody,
     }),
     async (request) => {
       const { employer_id } = request.params;
       const actor = actorOf(request);
+      const limit = employersOf(request);
       const staged = await limited(request, (slot) =>
-        stageCensus({ db, encryptor, sharedNow }, employer_id, streamedCensus(request, slot), { actor }),
+        stageCensus({ db, encryptor, sharedNow }, employer_id, streamedCensus(request, slot), {
+          ...{ actor, limit },
+        }),
       );
       if (!staged.ok) {
         const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
@@ -178,14 +181,20 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       headers,
       body: Body,
       response: { 200: Report },
-      refuses: ['TOO_SLOW'],
+      refuses: ['TOO_SLOW', 'EMPLOYEE_ELSEWHERE'],
       validatorCompiler: exceptBody,
     }),
     async (request) => {
       const { employer_id } = request.params;
       const today = utcDay(await sharedNow(db));
       const { changes, ...report } = await limited(request, (slot) =>
-        compareCensus({ db, encryptor }, employer_id, streamedCensus(request, slot), today),
+        compareCensus(
+          { db, encryptor },
+          employer_id,
+          streamedCensus(request, slot),
+          today,
+          employersOf(request),
+        ),
       );
       if (changes === null || report.last_upload === null) return { ...report, changes: null };
       const { added, absent } = changes;

@@ -12,7 +12,7 @@ import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { actorOf, by } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
-import { broken, conflict, invalid, notFound } from '../problem.ts';
+import { broken, conflict, invalid, logElsewhere, notFound } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { exceptBody } from '../validation.ts';
@@ -67,7 +67,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
         headers: Type.Object({ [KEY_HEADER]: Key }),
         body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
         response: { 202: Receipt },
-        refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED'],
+        refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED', 'EMPLOYEE_ELSEWHERE'],
         // The employment module checks the body, and the handler checks the header.
         validatorCompiler: exceptBody,
       }),
@@ -89,6 +89,8 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
           );
         }
         if (accepted.outcome === 'employee-unknown') throw notFound('employee');
+        if (accepted.outcome === 'elsewhere')
+          throw broken('EMPLOYEE_ELSEWHERE', [LIMIT_PROBLEMS[accepted.outcome]]);
         if (accepted.outcome === 'employer-refused')
           throw broken('CHANGE_REFUSED', [LIMIT_PROBLEMS[accepted.outcome]]);
         const { outcome, changeId, createdAt } = accepted;
@@ -114,9 +116,10 @@ const Result = field.component(
   'BatchedChange',
   {
     line: field.integer('The number of the line or array element, from 1.'),
-    status: Type.Enum(['accepted', 'repeated', 'refused', 'conflict', 'unavailable'], {
+    status: Type.Enum(['accepted', 'repeated', 'refused', 'elsewhere', 'conflict', 'unavailable'], {
       description:
-        '`repeated`: accepted earlier with the same key. `conflict`: the key was used for another change. ' +
+        '`repeated`: accepted earlier with the same key. `elsewhere`: the employee of a hire is active at an employer outside the limit of the token. ' +
+        '`conflict`: the key was used for another change. ' +
         '`unavailable`: the database failed, send the change again.',
     }),
     change_id: Type.Optional(field.text('The ID of a change that is or was accepted.')),
@@ -192,6 +195,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         const cuts = cutsOf(bytes, isArray);
         return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts), actor, limitsOf(request)) };
       });
+      if (results.some(({ status }) => status === 'elsewhere')) logElsewhere(request);
       const count = results.filter(({ status }) => status === 'accepted').length;
       parts.log.info({ count, ...by(request) }, 'a batch of employment changes was accepted');
       const shown = results.map((result, index) => resultOf(cuts[index] as Cut, result));

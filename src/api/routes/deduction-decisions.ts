@@ -1,5 +1,4 @@
 /** Decisions about a deduction: whether a version with a moved start applies, and which employer takes it. */
-import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { utcDay } from '../../contract/instant.ts';
@@ -8,8 +7,7 @@ import { viewStartDecision } from '../../ledger/deduction-views.ts';
 import { getDeduction } from '../../ledger/deductions.ts';
 import { transactOnLedger } from '../../ledger/position.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
-import { sightsOf } from '../../ledger/visibility.ts';
-import { assignDeduction, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
+import { assignDeduction, ELSEWHERE_PROBLEM, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
 import { employersOfRuns } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
@@ -95,15 +93,6 @@ export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
   const today = () => utcDay(now());
 
-  /** Throws 409 if a limited caller decides on a deduction of an employee who moved away. */
-  async function assertOwnEmployee(request: FastifyRequest, deductionId: string): Promise<void> {
-    const viewer = viewerOf(request, parts);
-    if (viewer === null) return;
-    const employeeId = (await getDeduction(db, deductionId, today(), { viewer }))?.version.employee_id ?? '';
-    if ((await sightsOf(db, [employeeId], viewer)).get(employeeId)?.isCurrent !== true)
-      throw conflict('The employee is no longer with an employer of this token.');
-  }
-
   /** Returns the runs that a limited caller may see. Hidden ones become one entry. */
   async function visibleRuns(employers: readonly string[] | null, runIds: readonly string[]) {
     if (employers === null) return runIds;
@@ -129,10 +118,10 @@ export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { deduction_id } = request.params;
-      await assertOwnEmployee(request, deduction_id);
       const decision = { ...request.body, deductionId: deduction_id };
       const acting = actingIn(request, now());
-      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, acting));
+      const viewer = viewerOf(request, parts);
+      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, acting, viewer));
       if (decided.outcome === 'unknown') throw notFound(`version ${decision.version} of a deduction`);
       if (decided.outcome === 'not-undecided')
         throw conflict('The start of this version was not moved in a way that needs a decision.');
@@ -167,7 +156,7 @@ export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
     '/v1/deductions/:deduction_id/employer',
     operation('Deductions', 'runs:write', {
       operationId: 'assignDeduction',
-      employers: 'deduction',
+      employers: 'request',
       action: 'deduction.assign',
       summary: 'Assign a deduction to an employer',
       description:
@@ -177,21 +166,20 @@ export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
       params: DeductionId,
       body: AssignmentRequest,
       response: { 200: Assignment, 201: Assignment },
-      refuses: ['NOT_FOUND', 'CONFLICT', 'ASSIGNMENT_REFUSED'],
+      refuses: ['NOT_FOUND', 'CONFLICT', 'EMPLOYEE_ELSEWHERE', 'ASSIGNMENT_REFUSED'],
     }),
     async (request, reply) => {
       const { employer_id, effective_on = null, reason } = request.body;
-      const assigning = { employerId: employer_id, effectiveOn: effective_on, reason };
+      const limit = employersOf(request);
+      const assigning = { employerId: employer_id, effectiveOn: effective_on, reason, limit };
       const { deduction_id: deductionId } = request.params;
-      if (!seesEmployer(request, employer_id))
-        throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
-      await assertOwnEmployee(request, deductionId);
       const assigned = await assignDeduction(db, { deductionId, ...assigning }, actingIn(request, now()));
       if (assigned.outcome === 'unknown') throw notFound('deduction');
       if (assigned.outcome === 'not-employed')
         throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: NOT_EMPLOYED }]);
+      if (assigned.outcome === 'elsewhere') throw broken('EMPLOYEE_ELSEWHERE', [ELSEWHERE_PROBLEM]);
       if (assigned.outcome === 'taken') {
-        throw conflict(takenBy({ ...assigned, by: await visibleRuns(employersOf(request), assigned.by) }));
+        throw conflict(takenBy({ ...assigned, by: await visibleRuns(limit, assigned.by) }));
       }
       if (assigned.outcome === 'same') return viewAssignment(assigned.assignment);
       log.info({ employer_id, ...by(request) }, 'a deduction was assigned to an employer');

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
 import { readBody } from '../../employment/bodies.ts';
 import {
   type AcceptedChange,
@@ -15,7 +14,7 @@ import {
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
 import { forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
-import { viewerOf } from '../employers.ts';
+import { employersOf, seesEmployer } from '../employers.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -108,7 +107,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         state: Type.Optional(field.oneOf(STATES)),
         employee_id: idFilter('Only results for this employee.'),
         employer_id: idFilter(
-          'Only changes of employees of this employer. If an employee moved, only changes that name the employer or were reported while the employee belonged to it.',
+          'Only changes of this employer: a hire states it, and another change is about the employers of its employee when it was reported.',
         ),
         kind: Type.Optional(field.oneOf(CHANGE_KINDS)),
         from: instant('Only changes accepted at or after this time.'),
@@ -121,13 +120,10 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { query } = request;
       const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const viewer = viewerOf(request, parts);
       const { employee_id: employeeId, employer_id: employerId, ...filter } = query;
-      if (employerId !== undefined && viewer?.employers.includes(employerId) === false)
-        return changeCursor.page([], null);
-      const ofEmployer =
-        employerId === undefined ? null : { employers: [employerId], today: utcDay(parts.now()) };
-      const { changes, next } = await listChanges(db, { ...filter, employeeId, viewer, ofEmployer }, page);
+      const employers = employersOf(request);
+      if (employerId !== undefined && !seesEmployer(request, employerId)) return changeCursor.page([], null);
+      const { changes, next } = await listChanges(db, { ...filter, employeeId, employerId, employers }, page);
       return changeCursor.page(changes, next);
     },
   );
@@ -151,7 +147,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
     async (request) => {
       const { change_id } = request.params;
       if (request.query.body === true) alsoNeeds(request, 'pii:read');
-      const change = await findChange(db, change_id, viewerOf(request, parts));
+      const change = await findChange(db, change_id, employersOf(request));
       if (change === null) throw notFound('employment change');
       if (request.query.body !== true) return change;
       const made = { action: 'change.read', resource: change_id, employee: change.employee_id } as const;
@@ -197,7 +193,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         db,
         change_id,
         (trx) => retryManually(trx, change_id, how),
-        viewerOf(request, parts),
+        employersOf(request),
       );
       return reply.code(202).send(done(request, acted, force ? 'retried by force' : 'retried'));
     },
@@ -229,7 +225,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         db,
         change_id,
         (trx) => cancelManually(trx, change_id, how),
-        viewerOf(request, parts),
+        employersOf(request),
       );
       return done(request, acted, 'canceled');
     },
@@ -255,7 +251,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         db,
         change_id,
         (trx) => releaseManually(trx, change_id, acting),
-        viewerOf(request, parts),
+        employersOf(request),
       );
       return done(request, acted, 'released');
     },

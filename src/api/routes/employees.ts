@@ -9,11 +9,11 @@ import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts'
 import { listDeductions } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
-import { sightsOf, type Viewer } from '../../ledger/visibility.ts';
+import { seesAllOf, type Viewer } from '../../ledger/visibility.ts';
 import { listPaychecks, Paycheck } from '../../payroll/lifecycle/paychecks.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
-import { seesEmployer, viewerOf } from '../employers.ts';
+import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -155,7 +155,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
       const employer = employerOf(employmentsOf(reports), today);
       const deductions = await listDeductions(db, { employeeId, viewer }, { limit: SHOWN }, today);
       const changes = mayAlso(request.caller, 'changes:read')
-        ? await listChanges(db, { employeeId, viewer }, { limit: SHOWN })
+        ? await listChanges(db, { employeeId, employers: employersOf(request) }, { limit: SHOWN })
         : null;
       const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
       if (!isKnown) throw notFound('employee');
@@ -231,8 +231,7 @@ async function unappliedOf(db: Db, employeeId: string, viewer: Viewer | null) {
     const unapplied = [...((await unappliedChanges(db, employeeId)).get(employeeId) ?? [])];
     return { unapplied, unapplied_notice: null };
   }
-  const sight = (await sightsOf(db, [employeeId], viewer)).get(employeeId);
-  const count = await countUnapplied(db, employeeId, (at) => sight?.sees({ recorded_at: at }) === true);
+  const count = (await seesAllOf(db, employeeId, viewer)) ? await countUnapplied(db, employeeId) : 0;
   const events = count === 1 ? '1 event' : `${count} events`;
   return {
     unapplied: [],

@@ -3,26 +3,36 @@ import { utcDay } from '../../contract/instant.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { firstIds } from '../../errors.ts';
 import {
+  assignedEmployer,
   type MadeAssignment,
   madeAssignments,
   type NewAssignment,
   recordAssignment,
 } from '../../ledger/assignments.ts';
-import { type Employment, employmentsOf } from '../../ledger/employment.ts';
+import {
+  type Employment,
+  employersOn,
+  employmentsOf,
+  isActive,
+  isInSpell,
+  spellOn,
+} from '../../ledger/employment.ts';
 import { historyOf } from '../../ledger/history.ts';
 import { transactOnLedger } from '../../ledger/position.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { latestOf } from '../../ledger/state.ts';
+import { ELSEWHERE_ADVICE } from '../../ledger/visibility.ts';
 import type { Acting } from '../../security/audit.ts';
 import { runsThatTook } from '../records/frozen-lines.ts';
 import { lockPayroll } from '../settings/lock.ts';
 
-/** `effectiveOn`: the first day that counts; null: the date of receipt. */
+/** `effectiveOn`: the first day that counts; null: the date of receipt. `limit`: the employers of a limited caller. */
 export type Assigning = {
   deductionId: string;
   employerId: string;
   effectiveOn: string | null;
   reason: string;
+  limit?: readonly string[] | null;
 };
 
 export type Assigned =
@@ -32,11 +42,18 @@ export type Assigned =
   | { outcome: 'unknown' }
   /** The employee of the deduction was never active with the employer by then. */
   | { outcome: 'not-employed' }
+  /** It would take the deduction from an employer outside the limit of the caller. */
+  | { outcome: 'elsewhere' }
   /** These finalized runs took the deduction for a pay period that ends on or after the day. */
   | { outcome: 'taken'; by: readonly string[]; effectiveOn: string };
 
 /** Why an employer is refused. */
 export const NOT_EMPLOYED = 'must be an employer with whom the employee of the deduction is or was active';
+
+export const ELSEWHERE_PROBLEM = {
+  path: 'employer_id',
+  rule: `would take the deduction from an employer outside the limit of this token. ${ELSEWHERE_ADVICE}`,
+};
 
 /** Returns why an assignment is refused that finalized runs contradict. */
 export function takenBy({ by, effectiveOn }: Extract<Assigned, { outcome: 'taken' }>): string {
@@ -57,7 +74,7 @@ export function assignDeduction(db: Db, assigning: Assigning, acting: Acting): P
 
 async function assign(
   trx: Trx,
-  { deductionId, employerId, effectiveOn, reason }: Assigning,
+  { deductionId, employerId, effectiveOn, reason, limit = null }: Assigning,
   acting: Acting,
 ): Promise<Assigned> {
   const today = utcDay(acting.now);
@@ -66,21 +83,64 @@ async function assign(
   if (latest === null) return { outcome: 'unknown' };
   const effective_on = effectiveOn ?? today;
   const assignment = { deduction_id: deductionId, employer_id: employerId, effective_on, reason };
-  const known = (await madeAssignments(trx, deductionId)).at(-1);
-  if (known !== undefined && isSame(known, assignment)) return { outcome: 'same', assignment: known };
   const employees = [...new Set(versions.map(({ employee_id }) => employee_id))];
   const roster = await rosterOf(trx, employees);
   const employments = employmentsOf(roster.get(latest.employee_id) ?? []);
+  const made = await madeAssignments(trx, deductionId);
+  if (limit !== null) {
+    if (!employments.some(({ employer_id }) => limit.includes(employer_id))) return { outcome: 'unknown' };
+    if (!limit.includes(employerId)) return { outcome: 'not-employed' };
+    if (takesFromOthers({ employments, made, limit }, employerId, effective_on, today))
+      return { outcome: 'elsewhere' };
+  }
+  const known = made.at(-1);
+  if (known !== undefined && isSame(known, assignment)) return { outcome: 'same', assignment: known };
   const by = effective_on > today ? effective_on : today;
   if (!employments.some((employment) => wasActive(employment, employerId, by)))
     return { outcome: 'not-employed' };
   const employers = [...new Set([...roster.values()].flat().map(({ employer_id }) => employer_id))];
   const runs = await runsThatTook(trx, { deductionId, employees, employers, from: effective_on });
   if (runs.length > 0) return { outcome: 'taken', by: runs, effectiveOn: effective_on };
-  return {
-    outcome: 'assigned',
-    assignment: await recordAssignment(trx, { ...assignment, employee: latest.employee_id }, acting),
+  const concerned = [effective_on, by].flatMap((day) => [
+    assignedEmployer(made, day) ?? [],
+    ...employersOn(employments, day),
+  ]);
+  const recorded = {
+    employee: latest.employee_id,
+    employers: [...new Set([employerId, ...concerned.flat()])],
   };
+  return { outcome: 'assigned', assignment: await recordAssignment(trx, assignment, recorded, acting) };
+}
+
+type Known = {
+  employments: readonly Employment[];
+  made: readonly MadeAssignment[];
+  limit: readonly string[];
+};
+
+/**
+ * Reports whether an assignment by a limited caller would take a deduction from an employer that the caller does not see:
+ * one to which it is assigned, or one whose runs take it because the employee does not work for both since the first day.
+ */
+function takesFromOthers(
+  { employments, made, limit }: Known,
+  employerId: string,
+  from: string,
+  today: string,
+): boolean {
+  const changes = made.map(({ effective_on }) => effective_on).filter((day) => day > from);
+  const assigned = [from, ...changes].map((day) => assignedEmployer(made, day));
+  if (assigned.some((employer) => employer !== null && !limit.includes(employer))) return true;
+  const others = employments.filter(({ employer_id }) => !limit.includes(employer_id));
+  if (others.length === 0) return false;
+  const own = employments.find(({ employer_id }) => employer_id === employerId);
+  const isInBoth = own !== undefined && isInOneSpell(own, from, today) && isActive(own, today);
+  return !isInBoth || !others.some((employment) => isActive(employment, from));
+}
+
+/** Reports whether one period of employment contains both days. */
+function isInOneSpell(employment: Employment, from: string, until: string): boolean {
+  return isInSpell(employment, from) && spellOn(employment, from) === spellOn(employment, until);
 }
 
 function isSame(known: NewAssignment, assignment: NewAssignment): boolean {

@@ -90,7 +90,7 @@ export async function payrollsDue(
       employersInRoster(db, employers),
       employersWithCensus(db, employers),
       employersWithSyncs(db, employers),
-      undeliveredChanges(db, employers, today),
+      undeliveredChanges(db, employers),
       lastPayDates(db, employers),
       currentRegularRuns(db, employers, today),
     ]);

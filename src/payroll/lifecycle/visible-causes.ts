@@ -1,6 +1,7 @@
 /** Hides which records of other employers explain an amount, for callers limited to employers. */
 import type { Db } from '../../database/tables.ts';
-import { seesReport, sightsOf, type Viewer, visibleEvents } from '../../ledger/visibility.ts';
+import { rosterOf } from '../../ledger/roster.ts';
+import { type Viewer, visibleEvents } from '../../ledger/visibility.ts';
 import type { Because } from '../calculation/line.ts';
 
 /** Stands for the id of a record that the caller may not see. */
@@ -19,13 +20,15 @@ export async function withVisibleCauses<E extends Explained>(
   if (viewer === null) return [...explained];
   const reported = explained.filter(({ because }) => because?.kind === 'roster');
   const employees = reported.map(({ employee_id }) => employee_id);
-  const sights = await sightsOf(db, employees, viewer);
-  const events = await visibleEvents(db, idsOf('event'), viewer);
-  const isVisible = ({ employee_id, because }: Explained): boolean =>
-    because?.kind === 'event'
-      ? events.has(because.id)
-      : because?.kind !== 'roster' || seesReport(sights.get(employee_id), because.id, because.received_at);
-  return explained.map((each) =>
-    each.because === null || isVisible(each) ? each : { ...each, because: { ...each.because, id: HIDDEN } },
-  );
+  const reports = [...(await rosterOf(db, [...new Set(employees)])).values()].flat();
+  const ofEmployers = reports.filter(({ employer_id }) => viewer.employers.includes(employer_id));
+  const visible = {
+    roster: new Set(ofEmployers.map(({ source_id }) => source_id)),
+    event: await visibleEvents(db, idsOf('event'), viewer),
+  };
+  return explained.map((each) => {
+    const { because } = each;
+    if (because?.kind !== 'event' && because?.kind !== 'roster') return each;
+    return visible[because.kind].has(because.id) ? each : { ...each, because: { ...because, id: HIDDEN } };
+  });
 }

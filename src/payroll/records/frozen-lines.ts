@@ -5,7 +5,6 @@ import { closed, nullable } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { versionsIn } from '../../ledger/visibility.ts';
 import { isStopped, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
 /** An amount that `lineRecord` wrote. Only such a text becomes cents. */
@@ -162,22 +161,6 @@ export function finalizedLinesOf(
     .orderBy('run_id', 'desc')
     .limit(limit + 1)
     .execute();
-}
-
-/** Returns the keys of the versions that final runs of employers name in lines of these employees. */
-export async function versionsInLines(
-  db: Db,
-  employees: readonly string[],
-  employers: readonly string[],
-): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('payroll_runs')
-    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
-    .select(['run_employees.freeze_id', 'employee_id', 'lines'])
-    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
-    .where(isOneOf(db, 'run_employees.employee_id', employees))
-    .execute();
-  return versionsIn(rows.flatMap(storedLines));
 }
 
 /** Returns the finalized runs that took a deduction for a pay period ending on or after a day, by pay date. */
