@@ -37,7 +37,9 @@ export function createWarnings(today: string) {
         warning_count += 1;
         if (warnings.length < PROBLEMS_MAX) warnings.push({ path: `${employeePath(row)}.${path}`, rule });
       };
-      const like = firstWith(rowOfId, nearKey(employee.employee_id), row);
+      const { employee_id } = employee;
+      if (employee_id !== employee_id.trim()) warn('employee_id', 'begins or ends with a blank');
+      const like = firstWith(rowOfId, nearKey(employee_id), row);
       if (like !== null) {
         const first = `${employeePath(like)}.employee_id`;
         warn('employee_id', `differs from ${first} only by zeros at its front, blanks or case`);

@@ -31,6 +31,7 @@ const CASES: readonly (readonly [fields: Partial<Employee>, warning: RegExp | nu
     { dob: '2021-01-01', hire_date: '2020-02-03', ...paid({ effective_start: '2022-01-01' }) },
     /dob is after the hire date$/,
   ],
+  [{ employee_id: 'e-1 ' }, /employee_id begins or ends with a blank$/],
   [{ dob: '1899-12-31' }, /dob is not after 1900-01-01/],
   [{ dob: '1900-01-01' }, /dob is not after 1900-01-01/],
   [{ dob: '1900-01-02' }, null],
