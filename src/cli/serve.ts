@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { readConfig } from '../config.ts';
-import { createLog } from '../telemetry/log.ts';
+import { createLog, flushLog } from '../telemetry/log.ts';
 import type { Command, Context } from './command.ts';
 import { printFailure } from './failure.ts';
 
@@ -44,6 +44,7 @@ async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): 
       log.info({ reason: signal ?? 'failure' }, 'stopping');
       await (await starting).stop();
       log.info({}, 'stopped');
+      await flushLog();
       // Throwing is the only way to end with exit code 1. The reason was printed when it failed.
       if (failure !== null) throw failure;
     },

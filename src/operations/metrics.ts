@@ -104,6 +104,11 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
       label: 'thread',
       of: threads<Tally>(({ loopDelay }) => loopDelay),
     }),
+    counter(
+      'log_lines_dropped',
+      'Log lines that were dropped because the reader of standard output stalled.',
+      receiving.droppedLines,
+    ),
     gauge('heap_used_bytes', 'Bytes of the JavaScript heap in use.', {
       label: 'thread',
       of: threads(({ heapUsed }) => heapUsed),

@@ -1,5 +1,6 @@
 /** The counts of each thread since the start, as plain numbers that can be sent between threads. */
 import type { Clock } from '../clock.ts';
+import { droppedLines } from './log.ts';
 import { createTally, note, SECONDS, type Tally } from './metric.ts';
 import { createMinutes } from './minutes.ts';
 
@@ -60,7 +61,7 @@ export function createStoringCounts() {
       note(counts.commits, tookMs / 1_000);
       note(counts.batches, stored.accepted + stored.duplicates);
     },
-    read: () => counts,
+    read: () => ({ ...counts, droppedLines: droppedLines() }),
   };
 }
 

@@ -52,6 +52,7 @@ onEitherEngine('metrics and activity count received, rejected and applied events
     'webhooks_refused_total{cause="encoding"}': 1,
     'webhooks_refused_total{cause="unreadable"}': 2,
     webhooks_unstored_total: 0,
+    log_lines_dropped_total: 0,
     webhooks_duplicates_total: 2,
     webhooks_conflicts_total: 1,
     acknowledgement_seconds_count: 7,
