@@ -100,6 +100,8 @@ export function required(name: string, value: string | undefined): string {
 
 /** Returns `text` if it is valid in an Authorization header, so that the start fails instead of the first request. */
 export function bearer(name: string, text: string): string {
+  // `docker run --env-file` passes quotes on.
+  if (/^["']|["']$/.test(text)) throw configError(name, 'must not be in quotes: remove them');
   if (!/^[\x21-\x7e]+$/.test(text))
     throw configError(name, 'must be printable ASCII characters without spaces');
   return text;

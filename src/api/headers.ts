@@ -40,16 +40,20 @@ function compare(left: Range, right: Range): number {
   return right.quality - left.quality || stars(left) - stars(right) || left.place - right.place;
 }
 
-/** One ETag, quoted or not, or a weak one. */
-const SINGLE_ETAG = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
+/** One ETag, quoted or not. A proxy that compresses makes it weak, or adds the encoding to it. */
+const SINGLE_ETAG = /^(?:W\/)?(?:"([^"]+)"|([^",\s]+))$/;
+const ENCODED = /(?:-|;|--)(?:gzip|br|zstd|deflate)$/;
 
-/** Returns the ETag of an If-Match header; null without one or for `*`. A weak ETag matches nothing. Throws 400 for several. */
+/**
+ * Returns the ETag of an If-Match header, as this listener sent it; null without one or for `*`. Throws 400 for several.
+ * RFC 9110 lets no weak ETag match, but ours names the content, whatever encoding a proxy gave it.
+ */
 export function ifMatchOf(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '*') return null;
   const [, quoted, unquoted] = SINGLE_ETAG.exec(header.trim()) ?? [];
   const etag = quoted ?? unquoted;
   if (etag === undefined) throw invalid([{ path: 'if-match', rule: 'must be a single ETag of the run' }]);
-  return etag;
+  return etag.replace(ENCODED, '');
 }
 
 /** Returns the value of an Idempotency-Key header, or null without one. Throws 400 if it is not valid. */

@@ -153,6 +153,8 @@ export function createRouteTable() {
       route.config = { ...route.config, scope, employers };
       route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope, employers) };
       route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
+      // It responds like the GET of its path.
+      if (route.method === 'HEAD' && !isOfReference) return;
       routes.push({
         methods,
         url: route.url,

@@ -8,6 +8,7 @@ import { assertAppendable } from '../operations/audit-heads.ts';
 import { assertRoles } from '../security/claims.ts';
 import type { Log } from '../telemetry/log.ts';
 import { systemClocks } from './clocks.ts';
+import { OPEN_FILES_LEAST, openFilesLimit, readLimits } from './open-files.ts';
 import { startStoring } from './storing.ts';
 import { startApiThread, startReceiverThread } from './threads.ts';
 
@@ -47,6 +48,12 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       { reason },
       'an address uses plain HTTP: keys and personal data cross the network unencrypted, so use HTTPS',
     );
+  }
+
+  const openFiles = openFilesLimit(readLimits());
+  if (openFiles !== null && openFiles < OPEN_FILES_LEAST) {
+    const needed = `the process may open too few files: raise the limit to ${OPEN_FILES_LEAST} or more, such as with "ulimit -n"`;
+    log.warn({ count: openFiles }, needed);
   }
 
   // Started parts are stopped in reverse order.

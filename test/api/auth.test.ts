@@ -135,6 +135,8 @@ onEitherEngine('a HEAD request needs the same scope as GET', async (t) => {
   const token = await tokenWith('events:read');
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token: null })).status, 401);
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token })).status, 200);
+  for (const url of ['/livez', '/readyz'])
+    t.equal((await call({ method: 'HEAD', url, token: null })).status, 200, 'as on the public listener');
   const head = await call({ method: 'HEAD', url: '/v1/deductions', token });
   t.equal(head.status, 405, 'other routes have no HEAD');
 });

@@ -165,13 +165,16 @@ const WHY: Readonly<Record<NotReady, string>> = {
   failed: 'the database failed: see the log',
 };
 
+/** Load balancers may use HEAD, as on the public listener. */
+const withHead: typeof operation = (...declared) => ({ ...operation(...declared), exposeHeadRoute: true });
+
 /** Liveness and readiness of the process. Public: no token, and no stored data. */
 export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
   let logged: NotReady | null = null;
 
   app.get(
     '/livez',
-    operation('Health', 'public', {
+    withHead('Health', 'public', {
       operationId: 'isAlive',
       summary: 'Check liveness',
       description: 'Responds while the process runs.',
@@ -183,7 +186,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
 
   app.get(
     '/readyz',
-    operation('Health', 'public', {
+    withHead('Health', 'public', {
       operationId: 'canCommit',
       summary: 'Check whether the process can commit',
       description:
