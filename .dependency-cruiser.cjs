@@ -26,6 +26,8 @@ const ROWS = [
     'environment.ts',
     'errors.ts',
     'money.ts',
+    'outgoing.ts',
+    'proxy-config.ts',
     'sign-in-config.ts',
     'version.ts',
   ],

@@ -14,11 +14,14 @@ import {
   required,
   secret,
 } from './environment.ts';
+import { type ProxyConfig, readProxy } from './proxy-config.ts';
 import { readSignIn, type SignInConfig } from './sign-in-config.ts';
 
 export type Config = {
   readonly environment: 'sandbox' | 'live';
   readonly benefits: BenefitsConfig;
+  /** For requests to the service, to the census source and to the provider of sign-ins. */
+  readonly proxy: ProxyConfig;
   /** `whsec_…`; all are accepted. Two during a rotation. */
   readonly webhookSecrets: readonly string[];
   /** The first one encrypts; all decrypt. */
@@ -78,6 +81,7 @@ export function readConfig(env: Environment): Config {
   return Object.freeze({
     environment: readEnvironment(env),
     benefits: readBenefits(env),
+    proxy: readProxy(env),
     webhookSecrets: readWebhookSecrets(env),
     dataKeys: readDataKeys(env),
     databaseUrl: readDatabaseUrl(env),
@@ -146,7 +150,7 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
 
 export function readDatabaseUrl(env: Environment): string {
   // A secret, because it may contain a password.
-  const url = secret(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db';
+  const url = withHost(secret(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db');
   if (!isDatabaseUrl(url)) {
     throw configError(
       'DATABASE_URL',
@@ -154,6 +158,11 @@ export function readDatabaseUrl(env: Environment): string {
     );
   }
   return url;
+}
+
+/** Adds a host to an address of a Unix socket such as `postgres://user:password@/database?host=/cloudsql/…`, which has none. */
+function withHost(url: string): string {
+  return url.replace(/^(postgres(?:ql)?:\/\/[^/@]*@)(?=\/[^?]*\?(?:.*&)?host=)/, '$1localhost');
 }
 
 /** Reports whether it has the form of a `DATABASE_URL`. */
@@ -305,6 +314,10 @@ function proxiesOf(env: Environment, name: string): string[] {
 function listener(env: Environment, prefix: 'RECEIVER' | 'API', host: string, port: number): Listener {
   const name = `${prefix}_PORT`;
   const text = given(env, name) ?? String(port);
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw configError(name, 'must be a port, 0 to 65535');
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
+    const service = prefix.toLowerCase();
+    const cause = `: Kubernetes sets this variable in every Pod next to a Service called "${service}". Set enableServiceLinks: false in the Pod, or ${name} to a port`;
+    throw configError(name, `must be a port, 0 to 65535${/^[a-z]+:\/\//.test(text) ? cause : ''}`);
+  }
   return Object.freeze({ host: given(env, `${prefix}_HOST`) ?? host, port: Number(text) });
 }

@@ -23,7 +23,8 @@ export const REQUIRED: Variables = {
 export function variables(): Set<string> {
   const asked = new Set<string>();
   const get = (given: Variables, name: string) => {
-    asked.add(name);
+    // The names of proxies may also be in lower case.
+    if (!/^[a-z]/.test(name)) asked.add(name);
     return given[name];
   };
   readConfig(new Proxy(REQUIRED, { get }));

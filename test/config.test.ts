@@ -14,6 +14,7 @@ t.test('optional variables have defaults', async (t) => {
   t.strictSame(readConfig(REQUIRED), {
     environment: 'sandbox',
     benefits: { baseUrl: 'https://benefits.example/api', apiKey: 'api-key-1', apiKeyFile: null },
+    proxy: { http: null, https: null, except: '' },
     webhookSecrets: [webhookSecret(24)],
     dataKeys: [{ id: 'k1', key: Buffer.alloc(32, 9) }],
     databaseUrl: 'sqlite:./data/sidecar.db',
@@ -33,6 +34,9 @@ t.test('every variable can be set', async (t) => {
     BENEFITS_ENVIRONMENT: 'live',
     BENEFITS_BASE_URL: 'http://127.0.0.1:9090/',
     BENEFITS_API_KEY: 'api-key-2',
+    HTTP_PROXY: 'proxy:3128',
+    HTTPS_PROXY: 'https://user:password@proxy',
+    NO_PROXY: 'payroll.internal',
     WEBHOOK_SECRETS: `${webhookSecret(64)} ${webhookSecret(32)}`,
     DATA_KEYS: `${dataKey('new')}\n${dataKey('old.1')}`,
     DATABASE_URL: 'sqlite:/var/lib/sidecar/live.db',
@@ -64,6 +68,7 @@ t.test('every variable can be set', async (t) => {
   t.strictSame(config, {
     environment: 'live',
     benefits: { baseUrl: 'http://127.0.0.1:9090', apiKey: 'api-key-2', apiKeyFile: null },
+    proxy: { http: 'http://proxy:3128', https: 'https://user:password@proxy', except: 'payroll.internal' },
     webhookSecrets: [webhookSecret(64), webhookSecret(32)],
     dataKeys: ['new', 'old.1'].map((id) => ({ id, key: Buffer.alloc(32, 9) })),
     databaseUrl: 'sqlite:/var/lib/sidecar/live.db',
@@ -131,6 +136,8 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
       `https://benefits.example/#${CANARY}`,
       'https://benefits.example/#',
     ],
+    ['HTTPS_PROXY', /address of a proxy/, `socks5://u:${CANARY}@proxy`, `http://u:${CANARY}@proxy/path`],
+    ['BENEFITS_API_KEY', /must not be in quotes/, `"${CANARY}"`, `'${CANARY}'`, `${CANARY}"`],
     ['BENEFITS_API_KEY', /printable/, `${CANARY} two`, `${CANARY}\nX-Header: 1`, `${CANARY}é`],
     [
       'DATABASE_URL',
@@ -139,6 +146,13 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
       `mysql://u:${CANARY}@h/db`,
     ],
     ['RECEIVER_PORT', /0 to 65535/, '65536', '-1', '80.5', 'http', '0x50', '1e3'],
+    ['RECEIVER_PORT', /a Service called "receiver".*enableServiceLinks: false/, 'tcp://10.96.12.7:80'],
+    [
+      'API_PORT',
+      /a Service called "api".*enableServiceLinks: false/,
+      'tcp://[fd00::1]:80',
+      'udp://10.96.12.7:80',
+    ],
     ['API_PORT', /0 to 65535/, '65536', '8 0'],
     ['API_PROXIES', /entry 1 must be an IP address/, CANARY, '10.0.0.1/33', '10.0.0.1/', '::1/129', '/8'],
     ['API_PROXIES', /entry 2 must be an IP address/, '10.0.0.1 0.0.0.0/0', '10.0.0.1 ::/0', '::1 localhost'],
@@ -323,4 +337,9 @@ t.test('a data key has an id and 32 bytes, and each id is used once', async (t) 
     refused(t, { DATA_KEYS: text }, 'DATA_KEYS', /entry 1 must be an id.*keys generate/, name);
   const twice = { DATA_KEYS: `${dataKey('a')} ${dataKey('a')}` };
   refused(t, twice, 'DATA_KEYS', /two keys with the id a$/, 'twice');
+});
+
+t.test('a Unix socket of PostgreSQL may be named without a host, as Google writes it', async (t) => {
+  const url = 'postgresql://user:password@/payroll?sslmode=disable&host=/cloudsql/project:region:name';
+  t.equal(readConfig({ ...REQUIRED, DATABASE_URL: url }).databaseUrl, url.replace('@/', '@localhost/'));
 });

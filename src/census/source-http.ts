@@ -1,7 +1,9 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { pathSegment } from '../contract/fields.ts';
 import type { AppError } from '../errors.ts';
 import { failureCode } from '../outbox/client.ts';
+import { createAgent } from '../outgoing.ts';
+import { NO_PROXY, type ProxyConfig } from '../proxy-config.ts';
 import { type CensusFetcher, sourceFailed } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */
@@ -17,8 +19,13 @@ const WHOLE_MS = 10 * 60_000;
 const HEADER = 'Census-Organization';
 
 /** Creates a source that requests `url`, payroll's own endpoint, which contains `{employer_id}`. */
-export function createHttpSource(url: string, token: string | null, version: string): CensusFetcher {
-  const agent = new Agent({ connect: { timeout: CONNECT_MS }, allowH2: false });
+export function createHttpSource(
+  url: string,
+  token: string | null,
+  version: string,
+  proxy: ProxyConfig = NO_PROXY,
+): CensusFetcher {
+  const agent = createAgent(proxy, { connect: { timeout: CONNECT_MS } });
   return {
     async fetch(employerId, signal) {
       const segment = pathSegment(employerId);

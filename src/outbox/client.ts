@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { codeOf } from '../errors.ts';
+import { createAgent } from '../outgoing.ts';
+import { NO_PROXY, type ProxyConfig } from '../proxy-config.ts';
 import { type AttemptOutcome, type BodyKind, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
 
@@ -23,10 +25,10 @@ export type BenefitsClient = {
 /** How requests leave the process. `timeout` returns a signal that aborts after this time, for a whole attempt. */
 export type Transport = { dispatcher: Dispatcher; timeout: (ms: number) => AbortSignal };
 
-/** Returns the transport over sockets. With HTTP/1.1 a broken connection fails one request, not all that share it. */
-export function createTransport(): Transport {
+/** Returns the transport over sockets. */
+export function createTransport(proxy: ProxyConfig = NO_PROXY): Transport {
   const connect = { timeout: CONNECT_MS };
-  const dispatcher = new Agent({ connect, keepAliveTimeout: KEEP_ALIVE_MS, allowH2: false });
+  const dispatcher = createAgent(proxy, { connect, keepAliveTimeout: KEEP_ALIVE_MS });
   return { dispatcher, timeout: (ms) => AbortSignal.timeout(ms) };
 }
 
@@ -70,7 +72,7 @@ export function createClient(
       } catch (error) {
         // Only the code: messages may quote what was sent.
         const code = failureCode(error);
-        return { responded: false, code, sent: !NOT_SENT.has(code) };
+        return { responded: false, code, sent: !NOT_SENT.has(code) && !code.startsWith(PROXY_REFUSAL) };
       }
     },
     refreshKey() {
@@ -146,6 +148,11 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'CENSUS_CUT',
 ]);
 
+/** A proxy that opens no tunnel. The rest of the code is its status, such as 407 for a wrong password. */
+const PROXY_REFUSAL = 'PROXY_RESPONSE_';
+
 export function failureCode(error: unknown): string {
+  const [, status] = /^Proxy response \((\d{3})\)/.exec(error instanceof Error ? error.message : '') ?? [];
+  if (status !== undefined) return PROXY_REFUSAL + status;
   return error instanceof Error && error.name === 'TimeoutError' ? 'TIMEOUT' : codeOf(error) || 'UNKNOWN';
 }

@@ -5,12 +5,12 @@ import { pressureLimits } from '../api/pressure.ts';
 import { type CensusFetcher, createFunctionSource } from '../census/source.ts';
 import { createDirSource } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
-import type { CensusConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { createTransport } from '../outbox/client.ts';
+import { createAgent } from '../outgoing.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
-import type { SignInConfig } from '../sign-in-config.ts';
 import type { Receiving } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { VERSION } from '../version.ts';
@@ -40,13 +40,13 @@ runWorker<ToApi, FromApi>(startApi);
 async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const source = hasCensusFunction
     ? createFunctionSource((employerId, port) => main.send({ type: 'census', employerId, port }, [port]))
-    : censusSource(config.census);
+    : censusSource(config);
   const serving = createServing(config, {
     log: logOf(main),
     clocks: systemClocks,
     random: Math.random,
-    transport: createTransport(),
-    openId: await openIdProvider(config.signIn),
+    transport: createTransport(config.proxy),
+    openId: await openIdProvider(config),
     ...{ source, hasCensusFunction, applies, latestStored },
     pressure: pressureLimits(),
     receiving: () => request<Receiving>((port) => main.send({ type: 'counts', port }, [port])),
@@ -76,15 +76,15 @@ function logOf(main: MainThread<FromApi>): Log {
 }
 
 /** The client takes 8 MB, so it is loaded only if it is used. */
-async function openIdProvider({ provider }: SignInConfig): Promise<OpenIdProvider | null> {
+async function openIdProvider({ signIn: { provider }, proxy }: Config): Promise<OpenIdProvider | null> {
   if (provider === null) return null;
   const { createOpenIdProvider } = await import('../security/openid.ts');
-  return createOpenIdProvider(provider, systemClocks.elapsed);
+  return createOpenIdProvider(provider, systemClocks.elapsed, { agent: createAgent(proxy) });
 }
 
 /** Returns null for `push`: payroll uploads its censuses. */
-function censusSource({ source, token }: CensusConfig): CensusFetcher | null {
+function censusSource({ census: { source, token }, proxy }: Config): CensusFetcher | null {
   if (source.kind === 'dir') return createDirSource(source.path);
-  if (source.kind === 'http') return createHttpSource(source.url, token, VERSION);
+  if (source.kind === 'http') return createHttpSource(source.url, token, VERSION, proxy);
   return null;
 }

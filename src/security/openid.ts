@@ -22,6 +22,8 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client';
+// The agent belongs to this library, and Node's own fetch may be of another release of it.
+import { type Dispatcher, fetch, type RequestInit } from 'undici';
 import type { Elapsed } from '../clock.ts';
 import { codeOf } from '../errors.ts';
 import { CALLBACK_PATH, type ProviderConfig } from '../sign-in-config.ts';
@@ -64,7 +66,7 @@ export type OpenIdProvider = ReturnType<typeof createOpenIdProvider>;
 export function createOpenIdProvider(
   provider: ProviderConfig,
   { now }: Pick<Elapsed, 'now'>,
-  responseSeconds: number = RESPONSE_SECONDS,
+  { agent, responseSeconds = RESPONSE_SECONDS }: { agent: Dispatcher; responseSeconds?: number },
 ) {
   const redirectUri = `${provider.consoleUrl}${CALLBACK_PATH}`;
   let discovered: { at: number; configuration: Promise<Configuration> } | null = null;
@@ -73,7 +75,7 @@ export function createOpenIdProvider(
   /** Discovers the provider once for concurrent callers, and again after an hour or a failure. */
   function configuration(): Promise<Configuration> {
     if (discovered !== null && now() - discovered.at < DISCOVERY_MS) return discovered.configuration;
-    const discovering = { at: now(), configuration: discover(provider, responseSeconds) };
+    const discovering = { at: now(), configuration: discover(provider, responseSeconds, agent) };
     discovered = discovering;
     discovering.configuration.catch(() => {
       if (discovered === discovering) discovered = null;
@@ -149,6 +151,7 @@ export function createOpenIdProvider(
 async function discover(
   { issuer, clientId, clientSecret }: ProviderConfig,
   responseSeconds: number,
+  agent: Dispatcher,
 ): Promise<Configuration> {
   const metadata = {
     [clockTolerance]: CLOCK_TOLERANCE_SECONDS,
@@ -157,7 +160,7 @@ async function discover(
   const isPlain = issuer.startsWith('http:');
   return discovery(new URL(issuer), clientId, metadata, clientSecret === null ? None() : undefined, {
     timeout: responseSeconds,
-    [customFetch]: fetchBounded,
+    [customFetch]: fetchThrough(agent),
     // Without it, the client would trust the connection to the token endpoint instead of the signature.
     execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
   });
@@ -176,17 +179,19 @@ function isComplete(claims: object, { roleClaim, employerClaim }: ProviderConfig
 }
 
 /** Fetches a response of limited size. Redirects are errors to the client. */
-const fetchBounded: CustomFetch = async (url, options) => {
-  const { body, status, headers } = await fetch(url, options as RequestInit);
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of body ?? []) {
-    bytes += part.length;
-    if (bytes > RESPONSE_MAX_BYTES) throw new TypeError('the response is too long');
-    parts.push(part);
-  }
-  return new Response(parts.length === 0 ? null : Buffer.concat(parts), { status, headers });
-};
+function fetchThrough(dispatcher: Dispatcher): CustomFetch {
+  return async (url, options) => {
+    const { body, status, headers } = await fetch(url, { ...(options as RequestInit), dispatcher });
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const part of body ?? []) {
+      bytes += part.length;
+      if (bytes > RESPONSE_MAX_BYTES) throw new TypeError('the response is too long');
+      parts.push(part);
+    }
+    return new Response(parts.length === 0 ? null : Buffer.concat(parts), { status, headers: [...headers] });
+  };
+}
 
 /** The messages of the client may quote tokens, so only codes leave this file. */
 function refusalOf(error: unknown): SignInRefusal {

@@ -145,6 +145,11 @@ const RULES: Record<string, (t: Test) => Promise<readonly Case[]>> = {
       ['service.key', await at(403), { result: 'warn', message: /403/ }],
       ['service.reachable', await at(500), { result: 'warn', message: /500/ }],
       ['service.reachable', {}, { result: 'fail', message: /ECONNREFUSED/ }],
+      [
+        'service.reachable',
+        { HTTP_PROXY: 'http://user:secret@127.0.0.1:9' },
+        { result: 'fail', message: /^no response through the proxy 127\.0\.0\.1:9: ECONNREFUSED$/ },
+      ],
       ['service.key', {}, { result: 'unknown' }],
       ['clock', {}, { result: 'unknown' }],
     ];

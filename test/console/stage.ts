@@ -6,6 +6,8 @@ import type { ApiParts } from '../../src/api/route.ts';
 import { addConsole } from '../../src/console/console.ts';
 import type { ConsoleParts } from '../../src/console/page.ts';
 import { readMark } from '../../src/operations/activity.ts';
+import { createAgent } from '../../src/outgoing.ts';
+import { NO_PROXY } from '../../src/proxy-config.ts';
 import { createOpenIdProvider } from '../../src/security/openid.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';
 import { launchBrowser } from '../support/browser.ts';
@@ -52,7 +54,13 @@ function theBrowser(): Promise<Browser> {
 
 function consolePartsOf(parts: ApiParts): ConsoleParts {
   const { provider } = parts.signIn;
-  const openId = provider === null ? null : createOpenIdProvider(provider, parts.elapsed, PROVIDER_SECONDS);
+  const openId =
+    provider === null
+      ? null
+      : createOpenIdProvider(provider, parts.elapsed, {
+          agent: createAgent(NO_PROXY),
+          responseSeconds: PROVIDER_SECONDS,
+        });
   return { ...parts, openId, environment: 'sandbox', readMark: () => readMark(parts.db) };
 }
 

@@ -2,6 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { systemElapsed } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';
+import { createAgent } from '../../src/outgoing.ts';
+import { NO_PROXY } from '../../src/proxy-config.ts';
 import { createSidecar } from '../../src/runtime/sidecar.ts';
 import { createOpenIdProvider, type SignedIn, type SignInRefusal } from '../../src/security/openid.ts';
 import type { ProviderConfig } from '../../src/sign-in-config.ts';
@@ -20,7 +22,7 @@ import {
 const PATIENCE_SECONDS = 20;
 
 const clientOf = (config: ProviderConfig, seconds = PATIENCE_SECONDS) =>
-  createOpenIdProvider(config, systemElapsed, seconds);
+  createOpenIdProvider(config, systemElapsed, { agent: createAgent(NO_PROXY), responseSeconds: seconds });
 
 async function begun(client: ReturnType<typeof createOpenIdProvider>) {
   const begun = await client.begin();

@@ -107,6 +107,7 @@ function sourceFile(from: string): string {
 /** Returns the name of a database without user and password. */
 export function nameOfDatabase(databaseUrl: string): string {
   if (engineOfUrl(databaseUrl) === 'sqlite') return sqlitePath(databaseUrl);
-  const { host, pathname } = new URL(databaseUrl);
-  return `${decodeURIComponent(pathname.slice(1)) || 'the default database'} at ${host || 'this machine'}`;
+  const { host, pathname, searchParams } = new URL(databaseUrl);
+  const place = searchParams.get('host') ?? (host || 'this machine');
+  return `${decodeURIComponent(pathname.slice(1)) || 'the default database'} at ${place}`;
 }

@@ -1,7 +1,7 @@
 /** Checks of the benefits service, the census source and our own listeners. */
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { Agent, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import type { Clock } from '../../clock.ts';
 import {
   type BenefitsConfig,
@@ -14,6 +14,9 @@ import {
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
+import { failureCode } from '../../outbox/client.ts';
+import { createAgent } from '../../outgoing.ts';
+import { NO_PROXY, type ProxyConfig, proxyFor } from '../../proxy-config.ts';
 import { VERSION } from '../../version.ts';
 import { counted } from '../output.ts';
 import { addressToReach } from '../replay.ts';
@@ -35,32 +38,43 @@ type Received = Exclude<Reply, { failure: string }>;
  * All endpoints of the contract are POSTs that change something, so this sends a GET of the census path of an employer
  * that does not exist. The path's prefix can't be checked, because the right address may respond with 404 or 405 too.
  */
-export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clock): Promise<Finding[]> {
+export async function checkService(
+  { baseUrl, apiKey }: BenefitsConfig,
+  now: Clock,
+  proxy: ProxyConfig,
+): Promise<Finding[]> {
   const url = `${baseUrl}/employer/${NO_EMPLOYER}/census`;
   const began = now().getTime();
-  const withKey = await get(url, apiKey);
+  const withKey = await get(url, apiKey, proxy);
+  const way = through(url, proxy);
   const between = (began + now().getTime()) / 2;
   if ('failure' in withKey) {
     const advice = 'Check BENEFITS_BASE_URL, DNS, the firewall and the proxy.';
     const skipped = unknown('not checked: the service does not respond');
     return [
-      { id: 'service.reachable', ...fail(`no response: ${withKey.failure}`, advice) },
+      { id: 'service.reachable', ...fail(`no response${way}: ${withKey.failure}`, advice) },
       { id: 'service.key', ...skipped },
       { id: 'clock', ...skipped },
     ];
   }
   return [
-    { id: 'service.reachable', ...checkReachable(withKey) },
-    { id: 'service.key', ...checkKey(withKey, await get(url, null)) },
+    { id: 'service.reachable', ...checkReachable(withKey, way) },
+    { id: 'service.key', ...checkKey(withKey, await get(url, null, proxy)) },
     { id: 'clock', ...checkClock(withKey, between) },
   ];
 }
 
-function checkReachable({ status }: Received): Verdict {
+/** Names the proxy that requests to an address pass. */
+function through(url: string, proxy: ProxyConfig): string {
+  const host = proxyFor(url, proxy);
+  return host === null ? '' : ` through the proxy ${host}`;
+}
+
+function checkReachable({ status }: Received, way: string): Verdict {
   if (isRedirect(status)) return redirected(status, 'Set BENEFITS_BASE_URL to the final address.');
-  if (status < 500) return pass('it responds');
+  if (status < 500) return pass(`it responds${way}`);
   const advice = 'The service has a problem. Requests are retried until it recovers.';
-  return warn(`it responds with ${status}`, advice);
+  return warn(`it responds with ${status}${way}`, advice);
 }
 
 function isRedirect(status: number): boolean {
@@ -104,9 +118,12 @@ function checkClock({ date }: Received, between: number): Verdict {
 }
 
 /** Checks that the source of censuses is there. For `push` the check of staged censuses does. */
-export async function checkCensusSource({ source, token }: CensusConfig): Promise<Verdict | null> {
+export async function checkCensusSource(
+  { source, token }: CensusConfig,
+  proxy: ProxyConfig,
+): Promise<Verdict | null> {
   if (source.kind === 'dir') return checkFolder(source.path);
-  return source.kind === 'http' ? checkEndpoint(source.url, token) : null;
+  return source.kind === 'http' ? checkEndpoint(source.url, token, proxy) : null;
 }
 
 function checkFolder(path: string): Verdict {
@@ -124,15 +141,17 @@ function checkFolder(path: string): Verdict {
 }
 
 /** Requests the census of an employer that does not exist: a working source responds with 404. */
-async function checkEndpoint(url: string, token: string | null): Promise<Verdict> {
-  const reply = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
+async function checkEndpoint(template: string, token: string | null, proxy: ProxyConfig): Promise<Verdict> {
+  const url = template.replaceAll('{employer_id}', NO_EMPLOYER);
+  const reply = await get(url, token, proxy);
+  const way = through(url, proxy);
   const advice = "Correct CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
-  if ('failure' in reply) return fail(`no response: ${reply.failure}`, advice);
+  if ('failure' in reply) return fail(`no response${way}: ${reply.failure}`, advice);
   const { status } = reply;
   if (status === 401 || status === 403) return fail(`it rejects the token (${status})`, advice);
   if (isRedirect(status)) return redirected(status, advice);
   if (status >= 500) return warn(`it responds with ${status} for an employer that does not exist`, advice);
-  return pass(`it responds (${status} for an employer that does not exist)`);
+  return pass(`it responds${way} (${status} for an employer that does not exist)`);
 }
 
 /** Checks whether a `serve` runs, and whether the ports are free or its own. */
@@ -168,7 +187,7 @@ async function checkListener(
   if (code !== 'EADDRINUSE') {
     return fail(`${where} is not available: ${code}`, 'Choose another host or port for this listener.');
   }
-  const reply = await get(`${addressToReach(listener)}/livez`, null);
+  const reply = await get(`${addressToReach(listener)}/livez`, null, NO_PROXY);
   if ('status' in reply && reply.status === 200) {
     if (served() !== false) return pass(`a sidecar listens at ${where}`);
     const advice = `Set ${prefix}_PORT to another port, or stop it.`;
@@ -194,8 +213,8 @@ const RESPONSE_MS = 10_000;
 type Reply = { status: number; date: Date | null } | { failure: string };
 
 /** Sends one GET, with or without a bearer token. Follows no redirect. Never throws. */
-async function get(url: string, token: string | null): Promise<Reply> {
-  const agent = new Agent({ allowH2: false });
+async function get(url: string, token: string | null, proxy: ProxyConfig): Promise<Reply> {
+  const agent: Dispatcher = createAgent(proxy);
   try {
     const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
     const { statusCode, headers, body } = await request(url, {
@@ -207,7 +226,7 @@ async function get(url: string, token: string | null): Promise<Reply> {
     const date = new Date([headers.date].flat()[0] ?? '');
     return { status: statusCode, date: Number.isNaN(date.getTime()) ? null : date };
   } catch (error) {
-    return { failure: codeOf(error) || (error as Error).name };
+    return { failure: failureCode(error) };
   } finally {
     await agent.destroy();
   }

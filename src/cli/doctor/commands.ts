@@ -1,4 +1,5 @@
 import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { readProxy } from '../../proxy-config.ts';
 import { markOf, printChecks } from '../checks.ts';
 import type { Command } from '../command.ts';
 import { type Output, printable, printResult, printWrapped } from '../output.ts';
@@ -31,8 +32,8 @@ export function addDoctorCommand(program: Command): void {
         await findingsOf('database', () => checkDatabase(context)),
         await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
         await checkListeners(env),
-        await findingsOf('service', () => checkService(readBenefits(env), now)),
-        await findingsOf('census-source', () => checkCensusSource(readCensus(env))),
+        await findingsOf('service', () => checkService(readBenefits(env), now, readProxy(env))),
+        await findingsOf('census-source', () => checkCensusSource(readCensus(env), readProxy(env))),
       ];
       const findings = groups.flat();
       const healthy = findings.every((finding) => finding.result !== 'fail');

@@ -91,6 +91,9 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   BENEFITS_ENVIRONMENT: ({ environment }) => environment,
   BENEFITS_BASE_URL: ({ benefits }) => benefits.baseUrl,
   BENEFITS_API_KEY: ({ benefits }) => lengthOf(benefits.apiKey),
+  HTTPS_PROXY: ({ proxy }) => proxyHost(proxy.https),
+  HTTP_PROXY: ({ proxy }) => proxyHost(proxy.http),
+  NO_PROXY: ({ proxy }) => proxy.except || 'not set',
   WEBHOOK_SECRETS: ({ webhookSecrets }) => secrets(webhookSecrets),
   DATA_KEYS: ({ dataKeys }) => keys(dataKeys),
   DATABASE_URL: ({ databaseUrl }) => nameOfDatabase(databaseUrl),
@@ -166,7 +169,14 @@ function readAlone(name: string, env: Environment): Config {
   const environment = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? 'live' : 'sandbox';
   const ofProvider = given(env, 'OIDC_ISSUER') === undefined ? {} : PROVIDER_STAND_INS;
   const standIns = { ...STAND_INS, ...ofProvider, BENEFITS_ENVIRONMENT: environment };
-  return readConfig({ ...standIns, [name]: env[name], [file]: env[file] });
+  // The names of proxies may be in lower case.
+  const lower = name.toLowerCase();
+  return readConfig({ ...standIns, [name]: env[name], [lower]: env[lower], [file]: env[file] });
+}
+
+/** Returns the host and port of a proxy, without its user and password. */
+function proxyHost(proxy: string | null): string {
+  return proxy === null ? 'not set' : new URL(proxy).host;
 }
 
 /** Returns the meaning of a variable that belongs to the OpenID Connect provider. */
