@@ -2,6 +2,7 @@
 import fastifyCookie from '@fastify/cookie';
 import fastify, { type FastifyError, type FastifyRequest, type FastifyServerOptions } from 'fastify';
 import {
+  discountPauses,
   endSlowBodies,
   hasOneHost,
   isBodyPending,
@@ -99,6 +100,7 @@ export function createApi(parts: ApiParts): Api {
   );
   limitConnections(app.server, CONNECTIONS, () => logDropped({ code: '', count: 1 }));
   endSlowBodies(app.server);
+  discountPauses(app.server, TIMEOUT_CHECK_MS);
   protectResponses(app.server);
   app.decorate('routeTable', createRouteTable());
   app.decorate('unknownPage', null);

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import {
   addressOf,
   closeListener,
+  discountPauses,
   hasOneHost,
   isBodyPending,
   limitConnections,
@@ -164,6 +165,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
   limitConnections(app.server, CONNECTIONS, parts.dropped);
+  discountPauses(app.server, times.checkMs);
   // The framework would read the body of a request to an unknown path first.
   app.addHook('onRequest', (request, reply, done) => {
     if (!hasOneHost(request.raw)) {

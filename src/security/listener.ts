@@ -69,6 +69,52 @@ function linger(socket: Socket, closing: Set<Socket>): void {
   });
 }
 
+/**
+ * Returns a function that is called every `everyMs` and returns by how much it is late: the process was stopped, as for a
+ * snapshot of its machine, or its thread was busy. What arrived in that time has not been read yet.
+ */
+function createLateness(everyMs: number): () => number {
+  let last = performance.now();
+  return () => {
+    const late = Math.max(0, performance.now() - last - everyMs);
+    last = performance.now();
+    return late;
+  };
+}
+
+/**
+ * Keeps the time in which nothing could be read out of the time limits of requests and connections. `checkMs` is the interval
+ * in which the server checks the former.
+ */
+export function discountPauses(server: Server, checkMs: number): void {
+  const { headersTimeout, requestTimeout } = server;
+  const lateness = createLateness(checkMs);
+  let pauses: { ms: number; countsUntil: number }[] = [];
+  const paused = (): number => Math.ceil(pauses.reduce((sum, { ms }) => sum + ms, 0));
+  Object.defineProperties(server, {
+    // The server reads both limits in each check, this one first.
+    headersTimeout: {
+      get() {
+        const now = performance.now();
+        // After this, no request that it delayed is within its limit.
+        const countsUntil = now + Math.max(headersTimeout, requestTimeout);
+        pauses = pauses.filter((pause) => pause.countsUntil > now);
+        pauses.push({ ms: lateness(), countsUntil });
+        return headersTimeout + paused();
+      },
+    },
+    requestTimeout: { get: () => requestTimeout + paused() },
+  });
+  // A listener keeps the server from closing a connection without traffic.
+  server.on('timeout', (socket: Socket) => {
+    const before = socket.bytesRead;
+    // Timers run before what has arrived is read, and this after it.
+    setImmediate(() => {
+      if (socket.bytesRead === before) socket.destroy();
+    });
+  });
+}
+
 /** Returns whether the request announced a body that hasn't arrived in full. */
 export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
   if (complete) return false;
@@ -84,8 +130,11 @@ export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_
   server.on('request', (request: IncomingMessage) => {
     if (isBodyPending(request)) measure(request, request.socket);
   });
+  const lateness = createLateness(checkMs);
   const checking = setInterval(() => {
+    const late = lateness();
     for (const [request, before] of arriving) {
+      before.at += late;
       const { complete, readableLength } = request;
       const { socket } = before;
       if (complete || socket.destroyed) arriving.delete(request);

@@ -6,10 +6,12 @@ import t, { type Test } from 'tap';
 import { createReceiver, type ReceiverParts } from '../../src/inbox/receiver.ts';
 import {
   closeListener,
+  discountPauses,
   endSlowBodies,
   limitConnections,
   refuseProtocol,
 } from '../../src/security/listener.ts';
+import { eventually } from '../support/eventually.ts';
 
 const parts = {
   verify: () => ({ eventId: 'msg_1' }),
@@ -158,6 +160,37 @@ t.test('only a body slower than the minimum rate is rejected with 408', async (t
   t.match(dripping, /^HTTP\/1.1 408 /, 'a dripping body');
   t.match(steady, /^HTTP\/1.1 200 OK .*600000$/, 'slow and steady');
   t.match(busy, /^HTTP\/1.1 200 OK .*2000000$/, 'a body with a slow reader');
+});
+
+t.test('a request that arrives while the process is stopped is served', async (t) => {
+  const [limitMs, checkMs] = [500, 50];
+  const server = createServer({ connectionsCheckingInterval: checkMs }, (request, response) => {
+    request.resume().on('end', () => response.end('served'));
+  });
+  server.headersTimeout = limitMs;
+  server.requestTimeout = limitMs;
+  server.keepAliveTimeout = limitMs;
+  server.setTimeout(limitMs);
+  discountPauses(server, checkMs);
+  const port = await measuring(t, server, { bytes: 1_000, withinMs: limitMs }, checkMs);
+  const started: Record<string, [sent: string, rest: string]> = {
+    'in its headers': ['POST / HTTP/1.1\r\n', 'host: a\r\ncontent-length: 2\r\n\r\n{}'],
+    'in its body': ['POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{', '}'],
+    'before it starts': ['', 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'],
+    'between requests': ['GET / HTTP/1.1\r\nhost: a\r\n\r\n', 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'],
+  };
+  for (const [when, [sent, rest]] of Object.entries(started)) {
+    const socket = connect(port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    const [accepted] = (await once(server, 'connection')) as [Socket];
+    socket.write(sent);
+    await eventually('it is read', () => accepted.bytesRead, sent.length);
+    if (when === 'between requests') await once(socket, 'data');
+    socket.write(rest);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * limitMs);
+    const ended = once(socket, 'close').then(() => ['closed']);
+    t.match(String((await Promise.race([once(socket, 'data'), ended]))[0]), /^HTTP\/1.1 200 /, when);
+  }
 });
 
 t.test('a destroyed request without a socket is no longer measured', async (t) => {
