@@ -6,6 +6,7 @@ import type { InjectOptions } from 'fastify';
 import { type Config, readConfig } from '../../src/config.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
+import { fetched } from './features/censuses.ts';
 import { closeHandles, crashFiles, openUnwatched } from './handles.ts';
 import { type Instance, startInstance } from './instance.ts';
 import type { Simulation } from './simulation.ts';
@@ -87,7 +88,7 @@ export function createMachine(simulation: Simulation) {
       log: trace.log(which),
       random: seededRandom(seed, 'jitter', which, generation),
       transport: { dispatcher: service, timeout: timeoutSignal },
-      census: world.hasFunction ? async (employerId) => world.census(employerId, time.now()) : null,
+      census: world.hasFunction ? async (employerId) => fetched(simulation, employerId) : null,
       message: (deliver) => {
         if (!simulation.faults.isOn('lost-message')) setTimeout(deliver, 1);
       },

@@ -15,7 +15,15 @@ export const TROUBLES = [
 export type Trouble = (typeof TROUBLES)[number];
 
 /** A request that the service applied. The same key again is not applied again. */
-export type Applied = { key: string; subject: string; path: string; body: string; at: number };
+export type Applied = {
+  key: string;
+  subject: string;
+  path: string;
+  body: string;
+  at: number;
+  /** Whether the sidecar was sent a 2xx. */
+  isAcknowledged: boolean;
+};
 
 type Handler = Dispatcher.DispatchHandler;
 
@@ -71,15 +79,17 @@ export class Service extends Dispatcher {
       if (trouble === 'reset') return exchange.fail(socketError());
       if (trouble === null || trouble === 'lost') this.#apply({ key, path, body: content, at: time.now() });
       if (trouble === 'lost') return exchange.fail(socketError());
+      const applied = this.applied.get(key);
+      if (trouble === null && applied !== undefined) applied.isAcknowledged = true;
       exchange.respond(...responseTo(trouble, this.#random));
     });
   }
 
-  #apply(request: Omit<Applied, 'subject'>): void {
+  #apply(request: Omit<Applied, 'subject' | 'isAcknowledged'>): void {
     if (this.applied.has(request.key)) return;
     const [, employer] = /\/employer\/([^/]+)\/census$/.exec(request.path) ?? [];
     const subject = employer ?? (JSON.parse(request.body) as { employee_id: string }).employee_id;
-    const applied = { ...request, subject };
+    const applied = { ...request, subject, isAcknowledged: false };
     this.applied.set(request.key, applied);
     this.#simulation.count('requests applied');
     this.#simulation.applied(applied);

@@ -28,8 +28,11 @@ export function createWorld(seed: number) {
     }));
     return { id, frequencies, people };
   });
+  const shrunk = new Set<string>();
   return {
     employers,
+    /** The employers whose payroll system gives only one employee, by mistake or because they sold a branch. */
+    shrunk,
     /** Whether censuses come from a function instead of uploads. */
     hasFunction: draw() < 0.5,
     everyone: (): { employer: Employer; person: Person }[] =>
@@ -40,7 +43,8 @@ export function createWorld(seed: number) {
       const { organization } = makeCensus(seed, employerId, 1);
       const today = dayOf(at);
       const active = people.filter(({ terminated }) => terminated === null || terminated >= today);
-      return { organization, employees: active.map(({ employee }) => employee) };
+      const employees = active.map(({ employee }) => employee);
+      return { organization, employees: shrunk.has(employerId) ? employees.slice(0, 1) : employees };
     },
     /** Returns an employee who is not employed yet. */
     newPerson(employer: Employer, hired: string): Person {
