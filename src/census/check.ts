@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Organization, organization as organizationChecker } from '../contract/census.ts';
 import { PROBLEMS_MAX } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
@@ -14,6 +15,9 @@ import {
   employeePath,
   jsonPieces,
 } from './reading.ts';
+
+/** Rows and problems per tick of the event loop: a few milliseconds. A small file can have millions. */
+const CHECKED_AT_ONCE = 300;
 
 /** A row that passed the check. Only `employee` is uploaded. */
 export type CensusRow = { employee: Employee } & ForPayroll;
@@ -77,7 +81,8 @@ export async function checkCensus(
     const { rest, forPayroll, problems } = splitPayrollFields(parsed.value, ['pay_group', 'effective_on']);
     add(below(path, problems));
     if (!employeeChecker.accepts(rest)) {
-      add(below(path, employeeChecker.problems(rest, PROBLEMS_MAX, 'hints')));
+      if (report.problems.length === PROBLEMS_MAX) report.problemCount += employeeChecker.count(rest);
+      else add(below(path, employeeChecker.problems(rest, PROBLEMS_MAX, 'hints')));
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
@@ -99,9 +104,14 @@ export async function checkCensus(
   const content = slices(census.content, CENSUS_BYTES_MAX, signal);
   const pieces =
     census.format === 'json' ? jsonPieces(content) : csvPieces(content, census.organization ?? null);
+  let counted = 0;
   try {
     for await (const some of pieces) {
       for (const piece of some) {
+        if (report.employees + report.problemCount - counted > CHECKED_AT_ONCE) {
+          counted = report.employees + report.problemCount;
+          await nextTurn();
+        }
         if (piece.kind === 'employee') {
           const row = takeEmployee(piece);
           if (row !== null && report.problemCount === 0) await onRow(row);

@@ -16,6 +16,8 @@ export type Checker<T> = {
    * who sent the value, they name what a refused text means.
    */
   problems(value: unknown, limit?: number, hints?: 'hints'): Problem[];
+  /** Returns how many problems there are, at most `PROBLEMS_MAX`, in less time. */
+  count(value: unknown): number;
 };
 
 /** The default limit: more than anyone reads, and small enough to send. */
@@ -42,6 +44,10 @@ export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> 
       });
       const byPath = Map.groupBy(problems, ({ path }) => path);
       return [...byPath.values()].slice(0, limit).map(([first]) => first as Problem);
+    },
+    count(value) {
+      const paths = new Set(errorsOf(validator(), value, PROBLEMS_MAX).flatMap(pathsIn));
+      return Math.min(paths.size, PROBLEMS_MAX);
     },
   };
 }
@@ -72,7 +78,20 @@ function problemsIn(
   error: TLocalizedValidationError,
   hinted: { value: unknown } | undefined,
 ): Problem[] {
+  const paths = pathsIn(error);
   const { keyword, instancePath, schemaPath } = error;
+  const [path] = paths;
+  if (path === undefined) return [];
+  if (keyword === 'boolean') return [{ path, rule: 'is not a field of the interface' }];
+  if (keyword === 'required') return paths.map((missing) => ({ path: missing, rule: 'is required' }));
+  const broken = segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, schema);
+  const text = hinted && valueAt(hinted.value, instancePath);
+  const hint = typeof text === 'string' ? didYouMean(meantFor(broken, text)) : {};
+  return [{ path, rule: ruleOf(broken, error), ...hint }];
+}
+
+/** Returns the fields that an error is about. */
+function pathsIn({ keyword, instancePath, schemaPath, params }: TLocalizedValidationError): string[] {
   // A choice has its own error, so the errors of its branches are omitted.
   if (schemaPath.includes('/anyOf/')) return [];
   // Each unknown field has its own error before this one ('boolean', because its schema is false).
@@ -80,18 +99,11 @@ function problemsIn(
   if (keyword === 'boolean') {
     const parent = instancePath.lastIndexOf('/');
     const [name] = segmentsOf(instancePath.slice(parent));
-    const path = givenFieldPath(pathOf(instancePath.slice(0, parent)), name as string);
-    return [{ path, rule: 'is not a field of the interface' }];
+    return [givenFieldPath(pathOf(instancePath.slice(0, parent)), name as string)];
   }
   const path = pathOf(instancePath);
-  if (keyword === 'required') {
-    const missing = error.params.requiredProperties;
-    return missing.map((name) => ({ path: fieldPath(path, name), rule: 'is required' }));
-  }
-  const broken = segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, schema);
-  const text = hinted && valueAt(hinted.value, instancePath);
-  const hint = typeof text === 'string' ? didYouMean(meantFor(broken, text)) : {};
-  return [{ path, rule: ruleOf(broken, error), ...hint }];
+  if (keyword !== 'required') return [path];
+  return (params as { requiredProperties: string[] }).requiredProperties.map((name) => fieldPath(path, name));
 }
 
 function valueAt(root: unknown, pointer: string): unknown {

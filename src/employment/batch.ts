@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ParsedJson } from '../contract/json.ts';
 import { isFatal } from '../database/errors.ts';
 import { codeOf, type Problem } from '../errors.ts';
@@ -18,8 +19,10 @@ import { LIMIT_PROBLEMS, type Limits } from './limits.ts';
 /** A large payroll's changes of one day, accepted within seconds. */
 export const BATCH_CHANGES_MAX = 10_000;
 export const LINE_BYTES_MAX = 256 * 1024;
-/** The most problems reported per line, more than it has fields. Bounds the response for 10,000 bad lines. */
+/** The most problems reported per line, more than it has fields. */
 const LINE_PROBLEMS_MAX = 50;
+/** Once so many are reported of a batch, each further line reports its first one: a response of megabytes blocks the thread. */
+const BATCH_PROBLEMS_MAX = 10_000;
 
 export type LineResult =
   | { readonly status: 'accepted' | 'repeated'; readonly changeId: string }
@@ -45,6 +48,7 @@ export async function acceptBatch(
   const results: LineResult[] = [];
   let some: (Submission | LineResult)[] = [];
   let isLost = false;
+  let listed = 0;
   const flush = async (): Promise<void> => {
     const settled = isLost ? null : await acceptSome(parts, some, results.length === 0);
     isLost = settled === null;
@@ -52,9 +56,13 @@ export async function acceptBatch(
     some = [];
   };
   for (const line of lines) {
-    const entry = submissionOf(line, actor);
+    const entry = submissionOf(line, actor, listed < BATCH_PROBLEMS_MAX ? LINE_PROBLEMS_MAX : 1);
+    if ('problems' in entry) listed += entry.problems.length;
     some.push('change' in entry ? { ...entry, limits } : entry);
-    if (some.length === CHANGES_AT_ONCE) await flush();
+    if (some.length < CHANGES_AT_ONCE) continue;
+    await flush();
+    // Lines that are refused need no transaction, in which other work could run.
+    await nextTurn();
   }
   if (some.length > 0) await flush();
   return results;
@@ -97,7 +105,7 @@ async function acceptSome(
   });
 }
 
-function submissionOf(line: ParsedJson, actor: Actor): Submission | LineResult {
+function submissionOf(line: ParsedJson, actor: Actor, limit: number): Submission | LineResult {
   if (!line.ok) return refused([{ path: '', rule: line.reason }]);
   const { value } = line;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -112,8 +120,8 @@ function submissionOf(line: ParsedJson, actor: Actor): Submission | LineResult {
     const rule = name === undefined ? 'is required' : `must be one of ${CHANGE_KINDS.join(', ')}`;
     return refused([{ path: 'kind', rule }, ...problems]);
   }
-  const checked = checkChange(kind, body, LINE_PROBLEMS_MAX);
-  if (!checked.ok) return refused([...problems, ...checked.problems]);
+  const checked = checkChange(kind, body, limit);
+  if (!checked.ok) return refused([...problems, ...checked.problems].slice(0, limit));
   if (wrongKey !== null) return refused(problems);
   return { change: checked.change, idempotencyKey: (key ?? null) as string | null, actor };
 }

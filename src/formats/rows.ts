@@ -1,4 +1,5 @@
 /** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { didYouMean, fieldPath, givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { meantAmount } from '../contract/meant.ts';
@@ -149,6 +150,14 @@ export function createProblems() {
       count += problems.length;
       named.push(...problems.slice(0, PROBLEMS_MAX - named.length));
     },
+    /** Counts problems of a row that are not listed. */
+    addUnlisted(problems: number): void {
+      count += problems;
+    },
+    /** Whether the list is full: further problems are only counted. */
+    get isFull() {
+      return named.length === PROBLEMS_MAX;
+    },
     get isEmpty() {
       return count === 0;
     },
@@ -164,6 +173,9 @@ function rowOf({ path }: Problem): number {
   return Number(/\[(\d+)\]/.exec(path)?.[1] ?? Number.MAX_SAFE_INTEGER);
 }
 
+/** Rows per tick of the event loop: a few milliseconds. */
+const ROWS_AT_ONCE = 200;
+
 /** Yields the readable rows in lists of at most `count`, and adds the problems of unreadable rows. */
 export async function* readableRows(
   rows: Rows,
@@ -178,6 +190,8 @@ export async function* readableRows(
       rowsRead += 1;
       if ('problem' in row) problems.add(row.problem);
       else some.push(row);
+      // A slice of the file may have thousands of rows.
+      if (rowsRead % ROWS_AT_ONCE === 0) await nextTurn();
       if (some.length < count) continue;
       yield some;
       some = [];

@@ -102,6 +102,10 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
   const createdAt = fields.created_at ?? null;
   const event = { event_type: DEDUCTION_UPDATED, data, ...(createdAt !== null && { created_at: createdAt }) };
   const isValid = deduction.accepts(data) && envelope.accepts(event);
+  if (!isValid && problems.isFull) {
+    problems.addUnlisted(deduction.count(data) + envelope.count(event));
+    return null;
+  }
   const wrong = isValid
     ? []
     : [...deduction.problems(data, PROBLEMS_MAX, 'hints'), ...envelope.problems(event)];

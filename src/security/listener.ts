@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { systemElapsed } from '../clock.ts';
 
 /** How long requests that are being served may take to end after a stop, which has 10 s in all. */
 const SERVED_WITHIN_MS = 5_000;
@@ -121,12 +122,12 @@ export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Ends requests whose body arrives slower than `slowest` with 408. Time spent on our side doesn't count. */
+/** Ends requests whose body arrives slower than `slowest` with 408. Time during which this thread works doesn't count. */
 export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_CHECK_MS): void {
   // A request that was destroyed has no socket any more, so the socket is kept from its start.
   const arriving = new Map<IncomingMessage, { socket: Socket; at: number; bytes: number }>();
   const measure = (request: IncomingMessage, socket: Socket) =>
-    arriving.set(request, { socket, at: performance.now(), bytes: socket.bytesRead });
+    arriving.set(request, { socket, at: systemElapsed.idle(), bytes: socket.bytesRead });
   server.on('request', (request: IncomingMessage) => {
     if (isBodyPending(request)) measure(request, request.socket);
   });
@@ -139,7 +140,7 @@ export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_
       const { socket } = before;
       if (complete || socket.destroyed) arriving.delete(request);
       else if (readableLength > 0) measure(request, socket);
-      else if (performance.now() - before.at >= slowest.withinMs) {
+      else if (systemElapsed.idle() - before.at >= slowest.withinMs) {
         measure(request, socket);
         if (socket.bytesRead - before.bytes < slowest.bytes)
           server.emit('clientError', { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createReceiver, type ReceiverParts } from '../../src/inbox/receiver.ts';
 import {
@@ -191,6 +191,27 @@ t.test('a request that arrives while the process is stopped is served', async (t
     const ended = once(socket, 'close').then(() => ['closed']);
     t.match(String((await Promise.race([once(socket, 'data'), ended]))[0]), /^HTTP\/1.1 200 /, when);
   }
+});
+
+t.test('time during which the thread works is no slowness of the client', async (t) => {
+  const request = Promise.withResolvers<void>();
+  const server = createServer(async (incoming, response) => {
+    request.resolve();
+    for await (const _ of incoming);
+    response.end();
+  });
+  const socket = connect(await measuring(t, server, { bytes: 1_000, withinMs: 300 }, 5), '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  const responded = once(socket, 'data');
+  socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nx');
+  await request.promise;
+  for (let turn = 0; turn < 40; turn += 1) {
+    const until = performance.now() + 20;
+    while (performance.now() < until);
+    await nextTurn();
+  }
+  socket.write('x');
+  t.match(String(await responded), /^HTTP\/1.1 200 OK/);
 });
 
 t.test('a destroyed request without a socket is no longer measured', async (t) => {
