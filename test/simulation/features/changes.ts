@@ -22,6 +22,16 @@ export const CHANGES: Feature = {
   },
   invariants: {
     'the service receives the changes of an employee in order': outOfOrder,
+    'a lost attempt is treated as unknown, and marks a rejection': `
+      select request_id, state from outbox where (unknown_outcome = 0 or (state = 'rejected' and may_have_been_applied = 0))
+      and exists (select 1 from delivery_attempts where delivery_attempts.request_id = outbox.request_id and (
+        reason = 'the sender stopped during the attempt' or reason = 'no response was received: UND_ERR_SOCKET'
+        or reason = 'no response was received: TIMEOUT'))`,
+    'only the last attempt of a request is confirmed': `
+      select request_id, attempt from delivery_attempts where reason in
+        ('the service responded with 200', 'the service responded with 202')
+      and exists (select 1 from delivery_attempts as later
+        where later.request_id = delivery_attempts.request_id and later.attempt > delivery_attempts.attempt)`,
     'a delivered request was applied by the service': ({ machine, service }) => {
       const keys = new Set([...service.applied.keys()].map(idOf));
       return machine
