@@ -199,7 +199,8 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.post('/webhooks', {
     onRequest: (request, reply, done) => {
       request.arrivedAt = performance.now();
-      if (!NO_ENCODING.test(request.headers['content-encoding'] ?? '')) {
+      const encoding = request.headers['content-encoding'];
+      if (encoding !== undefined && !NO_ENCODING.test(encoding)) {
         refuse('compressed');
         reply.code(415).send();
         return;
