@@ -1,11 +1,12 @@
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { ROLES } from '../../src/security/scopes.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { authenticate } from '../../src/security/tokens.ts';
 import { at } from '../support/clocks.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { commandsWith, jsonOf, withDatabase } from './harness.ts';
+import { commandsWith, here, jsonOf, withDatabase } from './harness.ts';
 
 const test = onEitherEngine.with(withDatabase);
 
@@ -78,4 +79,22 @@ test('a token pasted instead of its id is not printed', async (t, { cli }) => {
   const { code, stderr } = await cli('token revoke', stdout.trim());
   t.equal(code, 1);
   t.notMatch(stderr, stdout.trim());
+});
+
+test('rotation fails if a value is damaged or its key is missing', async (t, { env, db }) => {
+  const [first] = readDataKeys(env);
+  const old = { id: 'old', key: Buffer.alloc(32, 3) };
+  const place = { table: 'hash_keys', row: '1', column: 'ciphertext' };
+  const ciphertext = createEncryptor([old]).encrypt(Buffer.alloc(32), place);
+  ciphertext[ciphertext.length - 1] = (ciphertext.at(-1) as number) ^ 1;
+  await transact(db, async (trx) => {
+    await trx.deleteFrom('hash_keys').execute();
+    await trx.insertInto('hash_keys').values({ id: 1, key_id: 'old', ciphertext }).execute();
+  });
+  const rotate = (more = '') => here(t, { ...env, DATA_KEYS: `${env.DATA_KEYS}${more}` }, ['keys', 'rotate']);
+  const withOld = ` old:${old.key.toString('base64')}`;
+  t.match(await rotate(withOld), { code: 1, stderr: /Damaged.*: 1 values of hash_keys.ciphertext/ });
+  t.match(await rotate(), { code: 1, stderr: /Missing.*: old\. Add it to DATA_KEYS/ });
+  await transact(db, (trx) => trx.deleteFrom('hash_keys').execute());
+  t.match(await rotate(withOld), { code: 0, stdout: new RegExp(first?.id ?? '') });
 });
