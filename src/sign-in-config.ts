@@ -15,6 +15,8 @@ export type SignInConfig = {
   /** Whether a token opens a console session. */
   readonly withToken: boolean;
   readonly provider: ProviderConfig | null;
+  /** Browsers open the console by https, as `CONSOLE_URL` states. */
+  readonly isHttps?: true;
 };
 
 export type ProviderConfig = {
@@ -57,7 +59,8 @@ export function readSignIn(env: Environment): SignInConfig {
   if (!withToken && provider === null) {
     throw configError('CONSOLE_TOKEN_SIGN_IN', 'can be off only if OIDC_ISSUER is set');
   }
-  return Object.freeze({ withToken, provider });
+  const isHttps = readConsoleUrl(env)?.startsWith('https:') === true;
+  return Object.freeze({ withToken, provider, ...(isHttps && { isHttps }) });
 }
 
 function readProvider(env: Environment): ProviderConfig | null {

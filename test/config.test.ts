@@ -76,6 +76,7 @@ t.test('every variable can be set', async (t) => {
     api: { host: '10.0.0.1', port: 65_535, token: FIRST_TOKEN, proxies: ['10.0.0.2', 'fd00::/8'] },
     signIn: {
       withToken: false,
+      isHttps: true,
       provider: {
         issuer: 'https://login.example/tenant/',
         clientId: 'sidecar',

@@ -19,13 +19,7 @@ import {
   setSessionCookie,
   takePrivateCookie,
 } from './sign-in-cookies.ts';
-
-const START_PATH = `${SIGN_IN_PATH}/provider`;
-
-/** Returns the address that starts a sign-in, on the host to which the provider sends the browser back. */
-export function startAddress(consoleUrl: string, next: string): string {
-  return `${consoleUrl}${START_PATH}?next=${encodeURIComponent(next)}`;
-}
+import { isSameOrigin, START_PATH, signInPage, startAddress, withReferrer } from './sign-in-page.ts';
 
 /** Adds no route without a provider. */
 export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -51,6 +45,8 @@ export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts):
 
   app.get(START_PATH, options, async (request, reply) => {
     const next = nextOf(request.query);
+    // Another site must not be able to sign a user in. A click on this page starts the sign-in.
+    if (!isSameOrigin(request)) return sendPage(request, withReferrer(reply), parts, signInPage(parts, next));
     const begun = await openId.begin();
     if ('cause' in begun) return refuse(request, reply, begun, next);
     setPrivateCookie(reply, request, ATTEMPT, encode({ ...begun.attempt, next }), secure);

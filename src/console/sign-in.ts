@@ -1,13 +1,13 @@
 /** Signs people in with an API token, and out. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { actingIn, actorOfCaller, sessionInCookie } from '../api/auth.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
 import { endSession, forgeryToken, signIn } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
-import { type Html, html } from './html.ts';
-import { type ConsoleParts, keyOf, type Page, SIGNED_IN_PATH, sendPage } from './page.ts';
-import { afterSignOut, startAddress } from './provider-sign-in.ts';
+import { html } from './html.ts';
+import { type ConsoleParts, keyOf, SIGNED_IN_PATH, sendPage } from './page.ts';
+import { afterSignOut } from './provider-sign-in.ts';
 import {
   clearSessionCookies,
   nextOf,
@@ -15,6 +15,7 @@ import {
   SIGN_OUT_PATH,
   setSessionCookie,
 } from './sign-in-cookies.ts';
+import { isSameOrigin, signInPage, withReferrer } from './sign-in-page.ts';
 
 /** A token has 47 characters; a configured first token may have a few more. */
 const FORM_LIMIT_BYTES = 4 * 1024;
@@ -77,13 +78,13 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return signIn(trx, typed, { actor, now: await sharedNow(trx), earlier: sessionInCookie(request) });
     });
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
-    return setSessionCookie(reply, request, secret, isEncrypted(request)).redirect(next, 303);
+    return setSessionCookie(
+      reply,
+      request,
+      secret,
+      parts.signIn.isHttps === true || isEncrypted(request),
+    ).redirect(next, 303);
   });
-}
-
-/** Makes the browser send the form's origin, which also shows whether it used https. */
-function withReferrer(reply: FastifyReply): FastifyReply {
-  return reply.header('referrer-policy', 'same-origin');
 }
 
 async function dropSlow({ raw }: FastifyRequest): Promise<void> {
@@ -92,46 +93,7 @@ async function dropSlow({ raw }: FastifyRequest): Promise<void> {
   raw.once('end', clear).once('close', clear);
 }
 
-/**
- * Returns whether the form comes from this site: another site must not be able to sign a user in as someone else.
- * Browsers send `Sec-Fetch-Site` only over trustworthy connections, and `Origin` always.
- */
-function isSameOrigin({ headers }: FastifyRequest): boolean {
-  const { origin, host } = headers;
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site === 'same-origin' || site === 'none';
-  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
-}
-
 /** Returns whether the browser uses https, as its own `Origin` or one of the configured proxies reports. */
 function isEncrypted({ headers, protocol }: FastifyRequest): boolean {
   return headers.origin?.startsWith('https:') === true || protocol === 'https';
-}
-
-function signInPage(
-  { signIn: { provider, withToken } }: ConsoleParts,
-  next: string,
-  problem: string | null = null,
-): Page {
-  const body = html`
-    <div class="sign-in card">
-      ${problem !== null && html`<p class="problem" role="alert">${problem}</p>`}
-      ${provider !== null && html`<p><a class="button" href=${startAddress(provider.consoleUrl, next)}>Sign in with your organization</a></p>`}
-      ${withToken && tokenForm(next, provider === null)}
-      <p class="hint">Your session ends after 30 minutes without activity, and after 12 hours at the latest.</p>
-    </div>
-  `;
-  return { title: 'Sign in', body };
-}
-
-function tokenForm(next: string, autofocus: boolean): Html {
-  return html`
-    <form method="post" action=${SIGN_IN_PATH}>
-      <input type="hidden" name="next" value=${next} />
-      <label for="token">API token</label>
-      <input id="token" name="token" type="password" autocomplete="current-password" required autofocus=${autofocus} />
-      <p class="hint">Ask an administrator of this sidecar for a token. Its scopes decide what you can see and do.</p>
-      <button type="submit">Sign in</button>
-    </form>
-  `;
 }

@@ -74,6 +74,19 @@ export function personOf({ issuer, subject }: Identity): string {
   return `${issuer} ${subject}`;
 }
 
+/**
+ * Reports whether two texts identify the same person. The issuer and the subject of OpenID Connect are exact; other
+ * persons were typed, so their case does not matter.
+ */
+export function isSamePerson(left: string, right: string): boolean {
+  return comparable(left) === comparable(right);
+}
+
+/** An issuer is an address, which a space separates from the subject. */
+function comparable(person: string): string {
+  return /^https?:\/\/\S+ /.test(person) ? person : person.toLowerCase();
+}
+
 export function isPerson(text: string): boolean {
   return text.length <= PERSON_MAX_CHARACTERS && PERSON.test(text);
 }

@@ -96,3 +96,20 @@ t.test('a sign-in sets Secure cookies, and never opens another site', async (t) 
   const { next } = JSON.parse(Buffer.from(cookie.split(/[=;]/)[1] ?? '', 'base64url').toString());
   t.equal(next, '/');
 });
+
+t.test('another site cannot start a sign-in: it gets the page to sign in', async (t) => {
+  const { config } = await startProvider(t, 'https://sidecar.example');
+  const { app } = await openConsole(t, { signIn: { withToken: false, provider: config } });
+  for (const [site, status] of [
+    ['cross-site', 200],
+    ['same-site', 200],
+    ['same-origin', 303],
+    ['none', 303],
+  ] as const) {
+    const headers = { host: 'sidecar.example', 'sec-fetch-site': site };
+    const response = await app.inject({ url: '/sign-in/provider?next=/runs', headers });
+    t.equal(response.statusCode, status, site);
+    t.equal(response.headers['set-cookie'] !== undefined, status === 303, site);
+    if (status === 200) t.match(response.body, 'https://sidecar.example/sign-in/provider?next=%2Fruns');
+  }
+});

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertGood, csrfOf, openConsole } from './stage.ts';
@@ -74,6 +75,11 @@ t.test('the cookie is Secure when the browser uses https', async (t) => {
     (await signInAt(base, { origin, 'sec-fetch-site': 'same-origin' })).headers.get('set-cookie') ?? '';
   t.match(await cookieOf('https://payroll.example'), /^__Host-.*; Path=\/; .*; Secure/);
   t.notMatch(await cookieOf(base), /Secure/);
+  const { base: plain } = await openConsole(t, {
+    signIn: { withToken: true, provider: null, isHttps: true },
+  });
+  const set = (await signInAt(plain, { origin: plain })).headers.get('set-cookie');
+  t.match(set, /^__Host-.*Secure/, 'CONSOLE_URL is https');
   // A browser sends its origin only if the page's referrer policy allows it.
   const page = await visit();
   await page.goto('/sign-in');
@@ -233,4 +239,29 @@ t.test('a user sees their sessions, ends one, and ends all others', async (t) =>
     await other.goto('/');
     t.match(other.url(), /\/sign-in/);
   }
+});
+
+t.test('a page that refreshes or listens does not extend a session, and its user does', async (t) => {
+  const { base, cookie, db } = await openConsole(t);
+  const session = await cookie();
+  const earlier = new Date(NOW.getTime() - 10 * 60_000).toISOString();
+  await transact(db, (trx) => trx.updateTable('sessions').set({ last_used_at: earlier }).execute());
+  const lastUse = async () =>
+    (await db.selectFrom('sessions').select('last_used_at').executeTakeFirstOrThrow()).last_used_at;
+  const open = async (path: string, headers: Record<string, string>) => {
+    const { status, body } = await fetch(base + path, { headers: { cookie: session, ...headers } });
+    t.equal(status, 200, path);
+    await body?.cancel();
+  };
+  for (const [path, headers] of [
+    ['/live', { accept: 'text/event-stream' }],
+    ['/', { 'x-background': 'refresh' }],
+    ['/session', { 'x-background': 'refresh' }],
+  ] as const)
+    await open(path, headers);
+  t.equal(await lastUse(), earlier);
+  await open('/', {});
+  await eventually('the use is noted', async () => ((await lastUse()) === earlier ? [] : ['noted']), {
+    length: 1,
+  });
 });

@@ -8,6 +8,7 @@ import {
   authenticate,
   createFailedAttempts,
   createToken,
+  isSamePerson,
   listTokens,
   type NewToken,
   revokeToken,
@@ -200,4 +201,16 @@ t.test('1,000 addresses are remembered, and the oldest is forgotten first', asyn
   attempts.failed('one more');
   t.equal(attempts.failed('last'), 60);
   t.equal(attempts.failed('first'), null);
+});
+
+t.test('persons without an issuer compare without case, and issuer and subject are exact', async (t) => {
+  for (const [left, right, isSame] of [
+    ['Dana@Example.com', 'dana@example.com', true],
+    ['Dana Doe', 'dana doe', true],
+    ['dana', 'dan', false],
+    ['https://login.example.com Abc', 'https://login.example.com abc', false],
+    ['https://login.example.com Abc', 'https://login.example.com Abc', true],
+    ['https://Login.example.com abc', 'https://login.example.com abc', false],
+  ] as const)
+    t.equal(isSamePerson(left, right), isSame, `${left}, ${right}`);
 });

@@ -7,6 +7,7 @@ import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
+import { isSamePerson } from '../../security/tokens.ts';
 import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
 import { isApprovalRequired } from '../settings/approval.ts';
 import { hashOf } from './basis.ts';
@@ -156,7 +157,7 @@ export async function approvalFor(
     (candidate) =>
       candidate.action === run.action &&
       candidate.etag === run.etag &&
-      candidate.person !== person &&
+      (person === null || !isSamePerson(candidate.person, person)) &&
       hashes.every((hash) => candidate.findings.has(hash)),
   );
   return approval === undefined ? { state: 'missing' } : { state: 'given', approval };

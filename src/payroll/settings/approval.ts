@@ -4,6 +4,7 @@ import { boolean, closed, component, nullable, reasonField, text } from '../../c
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Acting, Actor, type Details, makersOf, record } from '../../security/audit.ts';
+import { isSamePerson } from '../../security/tokens.ts';
 import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
 import { lockPayroll } from './lock.ts';
 
@@ -57,7 +58,8 @@ export async function setApproval(
   const requestedBy = known?.requested_by ?? null;
   if (required ? isOn && requestedBy === null : !isOn) return 'same';
   if (!required && person === null) return 'person-missing';
-  if (!required && requestedBy === person) return 'same';
+  if (person !== null && !required && requestedBy !== null && isSamePerson(requestedBy, person))
+    return 'same';
   const isRequest = !required && requestedBy === null;
   const after = { required: required || isRequest, requested_by: isRequest ? person : null };
   const version = (known?.version ?? 0) + 1;
