@@ -273,7 +273,9 @@ export function logRefusal(
 ): void {
   const { status } = PROBLEMS[code];
   if (code === 'EMPLOYEE_ELSEWHERE') logElsewhere(request);
-  if (CALLER_REFUSED.includes(status)) request.server.refusedCaller(request, status);
+  // To a caller limited to employers, the ids of others are unknown: a probe of them must leave a trace.
+  const isPerhapsProbe = status === 404 && request.caller?.employers != null;
+  if (CALLER_REFUSED.includes(status) || isPerhapsProbe) request.server.refusedCaller(request, status);
   // The listener itself refuses as UNAVAILABLE only under load, which it logs by the number of requests.
   if (status < 500 || (error instanceof Refusal && code === 'UNAVAILABLE')) return;
   const fields = { route: `${request.method} ${request.routeOptions.url}`, status };

@@ -12,6 +12,8 @@ const CHECK_EVERY_MS = 1_000;
 const HEARTBEAT_CHECKS = 15;
 /** The listener accepts 256 connections; open pages must leave some for payroll. */
 export const LISTENERS_MAX = 64;
+/** Of one session, so that no session takes the places of all others. A person has fewer pages in front at once. */
+export const LISTENERS_OF_SESSION_MAX = 8;
 /** Pages that are in the background close their streams, so a slot becomes free soon. */
 const RETRY_AFTER_SECONDS = 30;
 
@@ -33,7 +35,7 @@ export function liveRoute(app: FastifyInstance, parts: ConsoleParts): void {
     '/live',
     { config: { scope: 'any', employers: 'none' }, schema: { hide: true } },
     (request, reply) => {
-      const stream = notifier.subscribe(async () => {
+      const isAllowed = async () => {
         try {
           await authorize(request, reply);
           return true;
@@ -41,7 +43,9 @@ export function liveRoute(app: FastifyInstance, parts: ConsoleParts): void {
           // A database error must not end the stream; only a rejected session does.
           return !(error instanceof Refusal);
         }
-      });
+      };
+      const owner = request.session ?? request.caller?.tokenId ?? '';
+      const stream = notifier.subscribe(owner, isAllowed);
       // Many open pages are not an error, so nothing is thrown or logged.
       if (stream === null) return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
       return reply.type('text/event-stream').send(stream);
@@ -50,6 +54,8 @@ export function liveRoute(app: FastifyInstance, parts: ConsoleParts): void {
 }
 
 type Subscriber = {
+  /** The session of the page, or the token of another client. */
+  owner: string;
   isAllowed: () => Promise<boolean>;
   /** Null before the first check, which always notifies: something may have changed since the page was rendered. */
   known: string | null;
@@ -96,13 +102,18 @@ export function createPageNotifier(readState: () => Promise<string>, checkEveryM
   }
 
   return {
-    /** Returns a stream of server-sent events, or null at `LISTENERS_MAX`. Each check calls `isAllowed` again. */
-    subscribe(isAllowed: () => Promise<boolean>): Readable | null {
+    /**
+     * Returns a stream of server-sent events, or null at `LISTENERS_MAX`, or at `LISTENERS_OF_SESSION_MAX` of the owner. Each
+     * check calls `isAllowed` again.
+     */
+    subscribe(owner: string, isAllowed: () => Promise<boolean>): Readable | null {
       if (subscribers.size === LISTENERS_MAX) return null;
+      const ofOwner = [...subscribers.values()].filter((subscriber) => subscriber.owner === owner);
+      if (ofOwner.length >= LISTENERS_OF_SESSION_MAX) return null;
       const stream = new PassThrough();
       stream.write(HELLO);
       if (closing.signal.aborted) return stream.end();
-      subscribers.set(stream, { isAllowed, known: null });
+      subscribers.set(stream, { owner, isAllowed, known: null });
       stream.once('close', () => subscribers.delete(stream));
       if (!isRunning) run().catch(() => {});
       return stream;

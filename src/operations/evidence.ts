@@ -11,6 +11,7 @@ import { viewRun } from '../payroll/lifecycle/results.ts';
 import { viewStoredRun } from '../payroll/lifecycle/run-view.ts';
 import { approvalsOf, viewApproval } from '../payroll/records/approvals.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
+import { limitedAcceptances } from '../readiness/report.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
 import { allRecords } from '../security/audit-list.ts';
 
@@ -48,7 +49,8 @@ export async function* evidenceOf(
     yield { name: `events/${name}`, content: ndjson(await receivedEvents(db, events, bodies)) };
   }
   const { rows } = await acceptancesOf(db, stored.run_id);
-  yield { name: 'accepted-findings.ndjson', content: ndjson(rows) };
+  const findings = viewer === null ? rows : limitedAcceptances(rows);
+  yield { name: 'accepted-findings.ndjson', content: ndjson(findings) };
   const approvals = (await approvalsOf(db, stored.run_id)).map(viewApproval);
   yield { name: 'approvals.ndjson', content: ndjson(approvals) };
   const filter = { resourceType: 'run', resourceId: stored.run_id };

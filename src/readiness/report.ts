@@ -18,6 +18,7 @@ import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { withoutAmounts } from '../inbox/unapplied.ts';
 import { DATE_CHECKS, DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
+import type { AcceptanceRow } from '../payroll/lifecycle/acceptances.ts';
 import { EMPLOYER_UNKNOWN } from '../payroll/lifecycle/checks.ts';
 import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 
@@ -139,6 +140,21 @@ export async function reportOf<Asked extends Question>(
     etag: hash.digest('hex'),
     acceptable,
   };
+}
+
+const COMMON_IDS: ReadonlySet<string> = new Set([...COMMON_CHECKS, EMPLOYED_TWICE].map(({ id }) => id));
+
+/**
+ * Returns accepted findings of a run as a caller limited to employers sees them: without the example, which another caller
+ * may have seen in full, and of checks of the whole ledger without ids.
+ */
+export function limitedAcceptances<R extends Pick<AcceptanceRow, 'check_id' | 'employee_id' | 'ids'>>(
+  rows: readonly R[],
+) {
+  return rows.map((row) => {
+    const shown = { ...row, example: null };
+    return COMMON_IDS.has(row.check_id) ? { ...shown, employee_id: null, ids: '[]' } : shown;
+  });
 }
 
 /** Returns a finding that the viewer accepts without seeing what it is about. */

@@ -1,8 +1,10 @@
 /** The archive with the evidence for a payroll run, as the `tar` of the system reads it. */
 import { execFileSync } from 'node:child_process';
 import type { Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import type { ReceivedEvent } from '../../src/inbox/events.ts';
 import { sha256 } from '../../src/inbox/inbox.ts';
+import { recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
 import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER } from '../support/payroll.ts';
@@ -78,3 +80,32 @@ onEitherEngine('without the scopes for events, the evidence has hashes and no bo
   t.match(await call({ url: '/v1/payroll-runs/open/evidence' }), { status: 409 });
   t.match(await call({ url: '/v1/payroll-runs/unknown/evidence' }), { status: 404 });
 });
+
+onEitherEngine(
+  'a limited token sees accepted findings of the whole ledger without their facts',
+  async (t) => {
+    const { call, finalized, tokenFor, db, logged } = await startPayroll(t);
+    await finalized('r');
+    const rows = ['events-quarantined', 'overlap'].map((check_id, ordinal) => ({
+      ...{ run_id: 'r', ordinal, employer_id: EMPLOYER, check_id, employee_id: `e-${check_id}` },
+      ...{ ids: `["id-${check_id}"]`, example: 'other-employer', reason: 'known', record_id: 1 },
+    }));
+    await transact(db, (trx) => recordAcceptances(trx, rows));
+    const token = await tokenFor([EMPLOYER], 'runs:read');
+    const shown = async (path: string, as?: string) =>
+      (await call({ url: path, ...(as && { token: as }) })).text;
+    for (const path of ['/v1/payroll-runs/r/evidence', '/v1/payroll-runs/r/findings']) {
+      t.match(await shown(path), /other-employer/);
+      const limited = await shown(path, token);
+      t.match(limited, /id-overlap/);
+      t.notMatch(limited, /other-employer|id-events|e-events/);
+    }
+    const other = await tokenFor(['other-employer'], 'runs:read');
+    t.equal((await call({ url: '/v1/payroll-runs/r', token: other })).status, 404);
+    const probe = {
+      message: 'a caller was refused',
+      fields: { status: 404, route: 'GET /v1/payroll-runs/:run_id' },
+    };
+    t.match(logged.at(-1), probe, 'a probe of an id of another employer leaves a line');
+  },
+);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createPageNotifier, LISTENERS_MAX } from '../../src/console/live.ts';
+import { createPageNotifier, LISTENERS_MAX, LISTENERS_OF_SESSION_MAX } from '../../src/console/live.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
@@ -210,8 +210,10 @@ function stage(t: Test) {
     return world.mark;
   }, LOOK_EVERY_MS);
   t.teardown(() => notifier.close());
+  let sessions = 0;
   const listen = () => {
-    const stream = notifier.subscribe(async () => true) as Readable;
+    sessions += 1;
+    const stream = notifier.subscribe(`listening ${sessions}`, async () => true) as Readable;
     const heard = { text: '' };
     stream.on('data', (bytes: Buffer) => {
       heard.text += bytes.toString();
@@ -284,12 +286,15 @@ function unread(stream: Readable): string {
 
 t.test('subscribers are limited, and unread messages do not pile up', async (t) => {
   const { world, notifier } = stage(t);
-  const streams = Array.from({ length: LISTENERS_MAX }, () => notifier.subscribe(async () => true));
+  const subscribe = (owner = 'last') => notifier.subscribe(owner, async () => true);
+  const streams = Array.from({ length: LISTENERS_MAX }, (_, index) =>
+    subscribe(`session ${Math.floor(index / LISTENERS_OF_SESSION_MAX)}`),
+  );
   t.notOk(streams.includes(null));
-  const subscribe = () => notifier.subscribe(async () => true);
   t.equal(subscribe(), null);
   streams[0]?.destroy();
   await once(streams[0] as Readable, 'close');
+  t.equal(subscribe('session 1'), null, 'one session does not take the place of another');
   t.not(subscribe(), null);
   for (const mark of ['1', '2', '3']) await seen(world, mark);
   t.equal(unread(streams[1] as Readable), 'retry: 2000\n\nevent: news\ndata:\n\n');

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
+import { limitedAcceptances } from '../../readiness/report.ts';
 import { employersOf } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
@@ -51,11 +52,10 @@ export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
       const stored = await storedRun(db, request.params.run_id);
       if (stored.state !== 'open') {
         const { rows } = await acceptancesOf(db, stored.run_id);
-        const isLimited = employersOf(request) !== null;
-        const findings = rows.slice(0, FINDINGS_MAX).map((row) => {
+        const shown = employersOf(request) === null ? rows : limitedAcceptances(rows);
+        const findings = shown.slice(0, FINDINGS_MAX).map((row) => {
           const { check_id, employee_id, example } = row;
-          const shown = isLimited ? null : example;
-          return { check_id, result: 'accepted' as const, example: shown, employee_id, ids: idsOf(row) };
+          return { check_id, result: 'accepted' as const, example, employee_id, ids: idsOf(row) };
         });
         return { count: rows.length, findings };
       }

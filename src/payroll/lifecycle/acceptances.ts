@@ -8,12 +8,12 @@ import { type Actor, makersOf } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { hashOf } from '../records/basis.ts';
 
-type AcceptanceRow = Tables['accepted_findings'];
+export type AcceptanceRow = Tables['accepted_findings'];
 
 const readIds = jsonColumn('accepted_findings', 'ids', Type.Array(Type.String()));
 
 /** Returns the events, versions or dates of an accepted finding. */
-export function idsOf({ run_id, ids }: AcceptanceRow): string[] {
+export function idsOf({ run_id, ids }: Pick<AcceptanceRow, 'run_id' | 'ids'>): string[] {
   return readIds(ids, run_id);
 }
 
