@@ -61,7 +61,7 @@ function namingProblems(part: HttpPart, properties: Properties, httpPart: string
     if (!Object.hasOwn(properties, name)) {
       const rule = `${NAMES[httpPart]}, which has: ${Object.keys(properties).join(', ')}`;
       problems.push({ path: givenFieldPath('', name), rule });
-    } else if (httpPart !== 'body' && Array.isArray(value)) {
+    } else if (httpPart !== 'body' && Array.isArray(value) && properties[name]?.type !== 'array') {
       problems.push({ path, rule: 'must be given only once' });
     } else if (httpPart !== 'body' && String(value).includes('\0')) {
       problems.push({ path, rule: 'must not contain a NUL character' });
@@ -72,7 +72,10 @@ function namingProblems(part: HttpPart, properties: Properties, httpPart: string
 
 function fromText(part: HttpPart, properties: Properties): HttpPart {
   return Object.fromEntries(
-    Object.entries(part).map(([name, text]) => [name, parsed(String(text), properties[name]?.type)]),
+    Object.entries(part).map(([name, given]) => {
+      const type = properties[name]?.type;
+      return [name, type === 'array' ? [given].flat() : parsed(String(given), type)];
+    }),
   );
 }
 

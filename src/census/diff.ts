@@ -14,6 +14,7 @@ import {
   ORGANIZATION_FIELDS,
   ORGANIZATION_ROW,
 } from './fingerprints.ts';
+import { createPersonCheck, type Persons } from './persons.ts';
 import type { CensusContent } from './reading.ts';
 import { type LastUpload, lastUpload } from './staged.ts';
 import { createWarnings } from './warnings.ts';
@@ -38,31 +39,39 @@ export type Comparison = Awaited<ReturnType<typeof compareCensus>>;
 
 /**
  * Checks a census and compares it with the employer's last upload, as the API and the CLI show it. Stores nothing.
- * `changes` is null if there is nothing to compare with, or the census breaks the contract. `limit`: the employers of a limited
- * caller. Throws EMPLOYEE_ELSEWHERE.
+ * `changes` is null if there is nothing to compare with, or the census breaks the contract. Throws
+ * EMPLOYEE_ELSEWHERE.
  */
 export async function compareCensus(
   { db, encryptor }: { db: Db; encryptor: Encryptor },
   employerId: string,
   content: CensusContent,
   today: string,
-  limit: readonly string[] | null = null,
+  persons: Persons = {},
 ) {
+  const { limit = null } = persons;
   const upload = await lastUpload(db, employerId);
   const comparison = upload === null ? null : await compare(db, encryptor, employerId, upload);
   const check = await createElsewhereCheck(db, employerId, limit && { employers: limit, today });
+  // What a limited caller could learn of another employer's employee by trying values is left to staging, which leaves records.
+  const compared =
+    limit === null ? createPersonCheck(db, () => openHasher(db, encryptor), employerId, persons) : null;
   const add = async (row: CensusRow): Promise<void> => {
     await check.add(row);
+    await compared?.add(row);
     await comparison?.add(row);
   };
   const warnings = createWarnings(today);
   const report = await checkCensus(content, add, null, warnings.note);
-  if (report.problemCount === 0) await check.end();
+  if (report.problemCount === 0) {
+    await check.end();
+    Object.assign(report, await compared?.end());
+  }
   let changes: CensusChanges | null = null;
   if (comparison !== null && report.organization !== null && report.problemCount === 0) {
-    const compared = await comparison.end(report.organization);
+    const differences = await comparison.end(report.organization);
     // Its fingerprints may have been removed while they were read.
-    if ((await lastUpload(db, employerId))?.census_id === upload?.census_id) changes = compared;
+    if ((await lastUpload(db, employerId))?.census_id === upload?.census_id) changes = differences;
   }
   const last_upload = upload && {
     census_id: upload.census_id,

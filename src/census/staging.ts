@@ -16,6 +16,7 @@ import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import { createElsewhereCheck } from './elsewhere.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
+import { createPersonCheck, type Persons } from './persons.ts';
 import type { CensusContent } from './reading.ts';
 import { updateRoster } from './roster-update.ts';
 import { CHUNK_BYTES, chunkPlace, END, packEmployees, packOrganization, type Staging } from './staged.ts';
@@ -25,13 +26,7 @@ export type StagingResult =
   | { ok: true; censusId: string; employees: number }
   | ({ ok: false } & Omit<CensusReport, 'organization'>);
 
-type StagingOptions = {
-  uploading?: string | null;
-  signal?: AbortSignal | null;
-  actor?: Actor;
-  /** The employers of a limited caller; null or none: the caller sees all. */
-  limit?: readonly string[] | null;
-};
+type StagingOptions = { uploading?: string | null; signal?: AbortSignal | null; actor?: Actor } & Persons;
 
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written in chunks, and
@@ -43,7 +38,7 @@ export async function stageCensus(
   { db, encryptor, sharedNow }: Staging,
   employerId: string,
   content: CensusContent,
-  { uploading = null, signal = null, actor = SYSTEM, limit = null }: StagingOptions = {},
+  { uploading = null, signal = null, actor = SYSTEM, limit = null, ...confirmed }: StagingOptions = {},
 ): Promise<StagingResult> {
   const hasher = await openHasher(db, encryptor);
   const census = { census_id: randomUUID(), employer_id: employerId };
@@ -62,18 +57,23 @@ export async function stageCensus(
   try {
     const writer = createChunkWriter({ db, encryptor, sharedNow }, hasher, census);
     const check = await createElsewhereCheck(db, employerId, viewer);
+    const persons = createPersonCheck(db, async () => hasher, employerId, { ...confirmed, limit });
     const add = async (row: CensusRow): Promise<void> => {
       await check.add(row);
+      await persons.add(row);
       await writer.add(row);
     };
     const { organization, ...report } = await checkCensus(content, add, signal);
-    if (report.problemCount > 0 || organization === null) staged = { ok: false, ...report };
+    const isValid = report.problemCount === 0 && organization !== null;
+    if (isValid) await check.end();
+    const others = isValid ? await persons.end() : null;
+    if (others === null || organization === null) staged = { ok: false, ...report };
+    else if (others.problemCount > 0) staged = { ok: false, ...report, ...others };
     else {
-      await check.end();
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
       await transactOnLedger(db, async (trx) => {
         await check.endLocked(trx, census_id);
-        await makeCurrent(trx, census, size, { uploading, actor, sharedNow });
+        await makeCurrent(trx, census, size, { uploading, actor, sharedNow, confirmed });
       });
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }
@@ -104,11 +104,18 @@ async function renewStaging(trx: Trx, censusId: string, sharedNow: SharedNow): P
   }
 }
 
+type MakingCurrent = {
+  uploading: string | null;
+  actor: Actor;
+  sharedNow: SharedNow;
+  confirmed: Pick<Persons, 'samePerson' | 'reason'>;
+};
+
 async function makeCurrent(
   trx: Trx,
   { census_id, employer_id }: CensusIds,
   size: { employee_count: number; body_bytes: number },
-  { uploading, actor, sharedNow }: { uploading: string | null; actor: Actor; sharedNow: SharedNow },
+  { uploading, actor, sharedNow, confirmed }: MakingCurrent,
 ): Promise<void> {
   await lockSubject(trx, employerSubject(employer_id));
   await renewStaging(trx, census_id, sharedNow);
@@ -126,13 +133,16 @@ async function makeCurrent(
     .where('census_id', '=', census_id)
     .execute();
   await reviveSyncs(trx, { employerId: employer_id, uploading, now });
-  const ended = { phase: 'end', employees: size.employee_count } as const;
-  await recordStaging(trx, { actor, now }, { census_id, employer_id }, ended);
+  const { samePerson = [], reason = null } = confirmed;
+  const isConfirmed = samePerson.length > 0;
+  const same = isConfirmed ? { same_person: samePerson } : {};
+  const ended = { phase: 'end', employees: size.employee_count, ...same } as const;
+  await recordStaging(trx, { actor, now }, { census_id, employer_id }, ended, isConfirmed ? reason : null);
 }
 
 type StagingPhase =
   | { phase: 'start' }
-  | { phase: 'end'; employees: number }
+  | { phase: 'end'; employees: number; same_person?: readonly string[] }
   | { phase: 'end'; failed: string };
 
 function recordStaging(
@@ -140,8 +150,15 @@ function recordStaging(
   acting: Acting,
   { census_id, employer_id }: CensusIds,
   details: StagingPhase,
+  reason: string | null = null,
 ) {
-  const made = { action: 'census.stage', resource: census_id, employer: employer_id, details } as const;
+  const made = {
+    action: 'census.stage',
+    resource: census_id,
+    employer: employer_id,
+    details,
+    reason,
+  } as const;
   return record(trx, acting, made);
 }
 

@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
 import { describeHold } from '../census/holds.ts';
+import type { Persons } from '../census/persons.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { mayFetch } from '../census/source-dir.ts';
 import { listStagedCensuses } from '../census/staged.ts';
@@ -24,7 +25,7 @@ import { employeesKnownAt } from '../ledger/roster.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { record } from '../security/audit.ts';
 import { createEncryptor } from '../security/encryption.ts';
-import { assertKnownEmployer, employerId } from './arguments.ts';
+import { assertKnownEmployer, employerId, several } from './arguments.ts';
 import {
   actingIn,
   type Command,
@@ -52,6 +53,19 @@ const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
 
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
 
+const SAME_PERSON = [
+  '--same-person <id>',
+  'An employee who is one person with the employee of this id in the census of another employer; repeatable, with --reason',
+  several((text) => text),
+] as const;
+
+type PersonOptions = { samePerson?: string[]; reason?: string };
+
+function personsOf({ samePerson = [], reason = '' }: PersonOptions): Persons {
+  if (samePerson.length > 0 && reason.trim() === '') throw wrongUsage('--same-person needs a --reason');
+  return { samePerson, reason };
+}
+
 export function addCensusCommands(program: Command): void {
   const census = program.subcommand('census', 'Validate, stage and upload employer censuses.');
   census
@@ -60,11 +74,14 @@ export function addCensusCommands(program: Command): void {
     .examples('census validate census.json', 'census validate census.csv --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .option('--employer <id>', 'Also compare the census with the last upload of this employer', employerId)
+    .option(...SAME_PERSON)
+    .option('--reason <text>', 'Why they are one person')
     .json()
-    .does(async (context, file: string, { employer }: { employer?: string }) => {
+    .does(async (context, file: string, { employer, ...persons }: { employer?: string } & PersonOptions) => {
       // Without an employer it needs no configuration and no database.
       const { out } = context;
-      const compared = employer === undefined ? null : await compare(context, employer, file);
+      const compared =
+        employer === undefined ? null : await compare(context, employer, file, personsOf(persons));
       const report = compared ?? (await check(context, file));
       printResult(out, report, () => {
         printWarnings(out, report);
@@ -80,14 +97,18 @@ export function addCensusCommands(program: Command): void {
     .examples('census stage census.json --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
     .employer()
+    .option(...SAME_PERSON)
+    .option('--reason <text>', 'Why they are one person; stored in the audit record')
     .json()
-    .does(async (context, file: string, { employer }: { employer: string }) => {
+    .does(async (context, file: string, { employer, ...persons }: { employer: string } & PersonOptions) => {
       const { out, env, now } = context;
       const encryptor = createEncryptor(readDataKeys(env));
       const content = await openCensusFile(file);
       return withDatabase(context, async (db) => {
         const staging = { db, encryptor, sharedNow: sharedClock(now) };
-        const staged = await stageCensus(staging, employer, content, { actor: context.actor });
+        const staged = await stageCensus(staging, employer, content, {
+          ...{ actor: context.actor, ...personsOf(persons) },
+        });
         if (!staged.ok) {
           const findings = viewFindings(staged);
           printResult(out, findings, () => printProblems(out, findings));
@@ -293,7 +314,12 @@ async function check(context: Context, file: string) {
   return { ...viewFindings(report), ...warnings.view() };
 }
 
-async function compare(context: Context, employer: string, file: string): Promise<Comparison> {
+async function compare(
+  context: Context,
+  employer: string,
+  file: string,
+  persons: Persons,
+): Promise<Comparison> {
   const encryptor = createEncryptor(readDataKeys(context.env));
   const content = await openCensusFile(file);
   return withDatabase(context, async (db) => {
@@ -302,7 +328,7 @@ async function compare(context: Context, employer: string, file: string): Promis
       context.out.note(
         `Nothing is known of the employer ${employer} yet. Check --employer unless it is new.`,
       );
-    return compareCensus({ db, encryptor }, employer, content, todayIn(context));
+    return compareCensus({ db, encryptor }, employer, content, todayIn(context), persons);
   });
 }
 

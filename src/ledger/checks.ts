@@ -40,7 +40,7 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
     }));
   },
   advice:
-    'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If an employment is wrong, report its termination.',
+    'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If they are two people with one ID, give one of them another ID in the census.',
   passed: 'Every deduction of an employee with two employers is assigned to one where the employee works.',
 };
 

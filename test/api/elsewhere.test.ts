@@ -120,3 +120,49 @@ onEitherEngine('of two requests at once, one makes a new employee its own', asyn
     .execute();
   t.equal(employers.length, 1);
 });
+
+onEitherEngine('an id of another person in the census of another employer is refused', async (t) => {
+  const { call, tokenFor, limited } = await startBorders(t);
+  const put = (employerId: string, rows: object[], query = '', token?: string) => {
+    const employees = rows.map((row) => ({ ...employee, ...row }));
+    const url = `/v1/employers/${employerId}/census${query}`;
+    return call({
+      method: query.startsWith('/') ? 'POST' : 'PUT',
+      url,
+      body: { ...census, employees },
+      ...(token && { token }),
+    });
+  };
+  const person = { employee_id: 'e-7', dob: '1990-01-15', ssn: '123-45-6789' };
+  t.equal((await put(EMPLOYER, [person])).status, 200);
+  const { ssn: _, ...withoutSsn } = person;
+  const { ssn: __, ...sample } = employee as { ssn?: string };
+  t.equal((await put('same', [person])).status, 200, 'the same person is a transfer or has two jobs');
+  const absent = { ...census, employees: [{ ...sample, ...withoutSsn }] };
+  t.equal(
+    (await call({ method: 'PUT', url: '/v1/employers/same/census', body: absent })).status,
+    200,
+    'an absent SSN is no difference',
+  );
+  for (const other of [{ dob: '1990-01-16' }, { ssn: '123-45-6780' }]) {
+    const rows = [{ employee_id: 'e-8' }, { ...person, ...other }];
+    const refused = await put(OTHER, rows);
+    t.match(refused, { status: 422, json: { errors: [{ path: 'employees[1]', rule: /another person/ }] } });
+    t.notMatch(refused.text, new RegExp(`${EMPLOYER}|dob|ssn`, 'i'));
+    t.match((await put(OTHER, rows, '/validate')).json, {
+      valid: false,
+      problems: [{ path: 'employees[1]' }],
+    });
+    for (const query of ['', '/validate', '?same_person=e-7&reason=ours'])
+      t.equal((await put(OTHER, rows, query, limited)).status, 409, 'a limited token sees no difference');
+  }
+  const rows = [{ ...person, dob: '1990-01-16' }];
+  t.match(await put(OTHER, rows, '?same_person=e-7'), {
+    status: 400,
+    json: { errors: [{ path: 'reason' }] },
+  });
+  const both = await tokenFor([EMPLOYER, OTHER, 'same'], 'all');
+  t.equal((await put(OTHER, rows, '?same_person=e-6&same_person=e-7&reason=corrected', both)).status, 200);
+  const { data } = (await call({ url: `/v1/audit?action=census.stage&employer_id=${OTHER}` })).json;
+  t.match(data[0], { reason: 'corrected', details: { same_person: ['e-6', 'e-7'] } });
+});

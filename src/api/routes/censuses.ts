@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
+import type { Persons } from '../../census/persons.ts';
 import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
 import { CENSUS_FROM } from '../../census/source.ts';
 import { currentCensus, listStagedCensuses, uploadBody } from '../../census/staged.ts';
@@ -14,7 +15,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { actorOf, by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { employersOf } from '../employers.ts';
-import { notFound, Refusal } from '../problem.ts';
+import { invalid, notFound, Refusal } from '../problem.ts';
 import { limitReads, type ReadSlot } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -115,6 +116,22 @@ const CENSUS = field.named('Census', {
   description: 'An organization and all of its active employees.',
 });
 
+const SamePerson = field.closed({
+  same_person: Type.Optional(
+    Type.Array(field.identifier, {
+      description:
+        'Employees who are one person with the employee of this ID in the census of another employer, although the birth date or SSN differs. Repeat it for each. Needs a token that sees both employers, and a `reason`.',
+    }),
+  ),
+  reason: Type.Optional(field.reasonField('Why they are one person. It is stored in the audit record.')),
+});
+
+function personsIn({ same_person: samePerson = [], reason }: Static<typeof SamePerson>): Persons {
+  if (samePerson.length > 0 && reason === undefined)
+    throw invalid([{ path: 'reason', rule: 'is required with same_person' }]);
+  return { samePerson, reason: reason ?? null };
+}
+
 const BODY_IN_WORDS =
   'Send JSON (the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are never sent to the service) or ' +
   'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), one ' +
@@ -141,6 +158,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       summary: "Stage an employer's census",
       description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
       params: EmployerId,
+      querystring: SamePerson,
       headers,
       body: Body,
       response: { 200: Staged },
@@ -154,7 +172,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       const limit = employersOf(request);
       const staged = await limited(request, (slot) =>
         stageCensus({ db, encryptor, sharedNow }, employer_id, streamedCensus(request, slot), {
-          ...{ actor, limit },
+          ...{ actor, limit, ...personsIn(request.query) },
         }),
       );
       if (!staged.ok) {
@@ -178,6 +196,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       summary: 'Validate a census',
       description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
       params: EmployerId,
+      querystring: SamePerson,
       headers,
       body: Body,
       response: { 200: Report },
@@ -188,13 +207,10 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
       const { employer_id } = request.params;
       const today = utcDay(await sharedNow(db));
       const { changes, ...report } = await limited(request, (slot) =>
-        compareCensus(
-          { db, encryptor },
-          employer_id,
-          streamedCensus(request, slot),
-          today,
-          employersOf(request),
-        ),
+        compareCensus({ db, encryptor }, employer_id, streamedCensus(request, slot), today, {
+          limit: employersOf(request),
+          ...personsIn(request.query),
+        }),
       );
       if (changes === null || report.last_upload === null) return { ...report, changes: null };
       const { added, absent } = changes;
