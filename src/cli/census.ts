@@ -174,9 +174,11 @@ export function addCensusCommands(program: Command): void {
       const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
       const sync = await findSync(db, syncId, { now, overdueMs });
       printResult(out, sync, syncId);
-      out.note(
-        'The sidecar uploads the census as soon as a fresh one is staged. Follow it with "benefits-sidecar census show".',
-      );
+      const what =
+        source.kind === 'push'
+          ? 'uploads the census as soon as a fresh one is staged'
+          : 'fetches the census from CENSUS_SOURCE and uploads it';
+      out.note(`The sidecar ${what}. Follow it with "benefits-sidecar census show".`);
     });
   census
     .subcommand('dismiss', 'Mark a sync that is waiting, held, failed or overdue as reviewed.')
