@@ -120,6 +120,7 @@ onEitherEngine('a limited token gets the same for an id of another employer as f
     .filter((id) => !['0', '2026'].includes(id));
   const routes = app.routeTable.routes.filter(({ scope, hidden }) => scope !== 'public' && !hidden);
   t.ok(routes.length >= 60, 'all routes are in the table');
+  const kept = await rowsOfForeign(world);
   for (const scope of SCOPES) {
     const token = await tokenFor([EMPLOYER], scope);
     for (const { methods, url: pattern, scope: needed, employers: rule } of routes) {
@@ -149,7 +150,24 @@ onEitherEngine('a limited token gets the same for an id of another employer as f
       t.strictSame(shown, [], `${scope}: ${route} hides the other employer`);
     }
   }
+  t.strictSame(await rowsOfForeign(world), kept, 'nothing of the other employer changed');
 });
+
+/** Returns the facts, runs, changes and assignments of the other employer. */
+async function rowsOfForeign({ db }: World): Promise<object> {
+  const employee = 'globex-emp';
+  return {
+    facts: await db.selectFrom('roster_facts').selectAll().where('employee_id', '=', employee).execute(),
+    runs: await db.selectFrom('payroll_runs').selectAll().where('employer_id', '=', FOREIGN).execute(),
+    changes: await db.selectFrom('outbox').selectAll().where('subject_id', '=', employee).execute(),
+    assignments: await db
+      .selectFrom('deduction_assignments')
+      .selectAll()
+      .where('deduction_id', '=', 'globex-ded')
+      .execute(),
+    syncs: await db.selectFrom('census_syncs').selectAll().where('employer_id', '=', FOREIGN).execute(),
+  };
+}
 
 onEitherEngine("another employer's change takes no more reads than an unknown one", async (t) => {
   const world = await startWorld(t);
