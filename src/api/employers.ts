@@ -1,6 +1,6 @@
 /**
- * Limits tokens to their employers. Every route declares its rule, and this hook enforces the rules
- * of ids in a path. Another employer's id gets the same response as an unknown id.
+ * Limits tokens to their employers, and refuses unknown employers. Every route declares its rule, and this hook enforces the
+ * rules of ids in a path. Another employer's id gets the same response as an unknown id.
  */
 import type { FastifyRequest } from 'fastify';
 import { employerOfSync } from '../census/sync-list.ts';
@@ -11,13 +11,15 @@ import { isVisibleChange } from '../employment/changes.ts';
 import { getDeduction } from '../ledger/deductions.ts';
 import { isKnownAt } from '../ledger/roster.ts';
 import type { Viewer } from '../ledger/visibility.ts';
+import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import type { LineSight } from '../payroll/lifecycle/line-view.ts';
 import { employersOfRuns } from '../payroll/records/runs.ts';
 import { mayAlso } from './auth.ts';
 import { notFound, Refusal } from './problem.ts';
 
 /**
- * `employer`, `run`, `sync`, `employee`, `deduction`, `change`: the hook checks the id in the path. `list`: the handler filters by the caller's employers.
+ * `employer`, `run`, `sync`, `employee`, `deduction`, `change`: the hook checks the id in the path. `new-employer`: an employer may
+ * begin with the operation, so only a limited token needs to know it. `list`: the handler filters by the caller's employers.
  * `request`: the handler checks the employers and employees that the request names. `refused`: limited tokens get 403.
  * `none`: the response has no data of an employer.
  */
@@ -35,12 +37,15 @@ type PathRule = {
   isVisible: (db: Db, id: string, viewer: Viewer) => Promise<boolean>;
 };
 
+const EMPLOYER: PathRule = {
+  parameter: 'employer_id',
+  noun: 'employer',
+  isVisible: async (_db, id, { employers }) => employers.includes(id),
+};
+
 const PATH_RULES = {
-  employer: {
-    parameter: 'employer_id',
-    noun: 'employer',
-    isVisible: async (_db, id, { employers }) => employers.includes(id),
-  },
+  employer: EMPLOYER,
+  'new-employer': EMPLOYER,
   run: {
     parameter: 'run_id',
     noun: 'payroll run',
@@ -85,16 +90,31 @@ export async function refuseLimited(request: FastifyRequest): Promise<void> {
   if (rule === undefined || rule === 'refused') throw refusedToLimited();
 }
 
+/** Returns why a route's rule does not fit its path; null if it does. Ids of employers in a path are always checked. */
+export function whyWrongRule(url: string, rule: EmployerRule): string | null {
+  const isChecked = isPathRule(rule) && PATH_RULES[rule].parameter === EMPLOYER.parameter;
+  if (!url.split('/').includes(`:${EMPLOYER.parameter}`) || isChecked) return null;
+  return `has an employer in its path: declare the rule employer, or new-employer if an employer begins with it`;
+}
+
 /** Returns the hook that checks ids in the path before the handlers of all routes. */
 export function createEmployerLimit(parts: Viewed) {
   return async (request: FastifyRequest): Promise<void> => {
-    const viewer = viewerOf(request, parts);
     const { employers: rule = 'none' } = request.routeOptions.config;
-    if (viewer === null || request.is404 || !isPathRule(rule)) return;
+    if (request.is404 || !isPathRule(rule)) return;
     const { parameter, noun, isVisible }: PathRule = PATH_RULES[rule];
     const id = (request.params as Readonly<Record<string, string>>)[parameter] as string;
-    if (!(await isVisible(parts.db, id, viewer))) throw notFound(noun);
+    const viewer = viewerOf(request, parts);
+    if (viewer !== null && !(await isVisible(parts.db, id, viewer))) throw notFound(noun);
+    if (rule === 'employer' && !(await isKnownEmployer(parts.db, id))) throw unknownEmployer();
   };
+}
+
+export function unknownEmployer(): Refusal {
+  return new Refusal(
+    'NOT_FOUND',
+    'Nothing is known of this employer. Check the ID, or stage its census first.',
+  );
 }
 
 /** Returns the employers to which the caller's token is limited; null if it is not limited. */

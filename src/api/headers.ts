@@ -45,7 +45,7 @@ const SINGLE_ETAG = /^(?:W\/)?(?:"([^"]+)"|([^",\s]+))$/;
 const ENCODED = /(?:-|;|--)(?:gzip|br|zstd|deflate)$/;
 
 /**
- * Returns the ETag of an If-Match header, as this listener sent it; null without one or for `*`. Throws 400 for several.
+ * Returns the ETag of an If-Match header, as this listener sent it; null without one or for `*`, which names nothing that was reviewed. Throws 400 for several.
  * RFC 9110 lets no weak ETag match, but ours names the content, whatever encoding a proxy gave it.
  */
 export function ifMatchOf(header: string | undefined): string | null {

@@ -31,6 +31,7 @@ export const PROBLEMS = {
   PRECONDITION_FAILED: { status: 412, title: 'Precondition Failed' },
   TOO_LARGE: { status: 413, title: 'Content Too Large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported Media Type' },
+  PRECONDITION_REQUIRED: { status: 428, title: 'Precondition Required' },
   CHANGE_REFUSED: { status: 422, title: 'The change breaks the contract' },
   CENSUS_REFUSED: { status: 422, title: 'The census breaks the contract' },
   RUN_REFUSED: { status: 422, title: 'The payroll run cannot be computed' },

@@ -15,7 +15,7 @@ import type { SignInConfig } from '../sign-in-config.ts';
 import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { RouteScope } from './auth.ts';
-import type { EmployerRule } from './employers.ts';
+import { type EmployerRule, whyWrongRule } from './employers.ts';
 import type { PressureLimits } from './pressure.ts';
 import type { ProblemCode } from './problem.ts';
 
@@ -150,6 +150,9 @@ export function createRouteTable() {
         throw new Error(`${methods} ${route.url} declares no employer rule: ${advice}`);
       }
       const { hide } = (route.schema ?? {}) as { hide?: boolean };
+      // Pages of the console call these operations.
+      const wrong = hide === true ? null : whyWrongRule(route.url, employers);
+      if (wrong !== null) throw new Error(`${methods} ${route.url} ${wrong}`);
       route.config = { ...route.config, scope, employers };
       route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope, employers) };
       route.schema = { ...route.schema, ...securityOf(scope, route.schema) };

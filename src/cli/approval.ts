@@ -3,7 +3,6 @@ import { transact } from '../database/transaction.ts';
 import { approvalsOf, viewApproval } from '../payroll/records/approvals.ts';
 import { findRun } from '../payroll/records/runs.ts';
 import { setApproval, viewApprovalSetting } from '../payroll/settings/approval.ts';
-import { assertKnownEmployer } from './arguments.ts';
 import { actingIn, type Command, type DatabaseContext } from './command.ts';
 import { unknownId } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
@@ -21,8 +20,6 @@ export function addApprovalCommands(program: Command): void {
     .reason('Why; kept in the audit record')
     .json()
     .doesOnDatabase(async (context, { employer, reason }: Options) => {
-      // A mistyped id would leave the runs of the employer unprotected.
-      await assertKnownEmployer(context.db, employer);
       const setting = { required: true, reason, person: null };
       await transact(context.db, (trx) => setApproval(trx, employer, setting, actingIn(context)));
       await printSetting(context, employer);
@@ -34,7 +31,6 @@ export function addApprovalCommands(program: Command): void {
     .employer()
     .json()
     .doesOnDatabase(async (context, { employer }: Options) => {
-      await assertKnownEmployer(context.db, employer);
       await printSetting(context, employer);
     });
   approval

@@ -96,7 +96,7 @@ export function addCensusCommands(program: Command): void {
     .records('census.stage')
     .examples('census stage census.json --employer maple-bakery')
     .argument('<file>', CENSUS_FILE)
-    .employer()
+    .newEmployer()
     .option(...SAME_PERSON)
     .option('--reason <text>', 'Why they are one person; stored in the audit record')
     .json()
@@ -135,7 +135,6 @@ export function addCensusCommands(program: Command): void {
         const { db, out, env } = context;
         const { maxAgeMs, overdueMs } = readCensus(env);
         const now = await databaseNow(db, context.now);
-        await assertKnownEmployer(db, employer);
         const { censuses } = await listStagedCensuses(db, { employerId: employer }, { limit: 1 });
         const staged = censuses[0] ?? null;
         const { syncs } = await listSyncs(db, { employerId: employer }, { limit: 5 }, { now, overdueMs });
@@ -163,7 +162,7 @@ export function addCensusCommands(program: Command): void {
     .subcommand('sync', "Upload an employer's census now.")
     .records('census-sync.request')
     .examples('census sync --employer maple-bakery')
-    .employer()
+    .newEmployer()
     .json()
     .doesOnDatabase(async (context, { employer }: { employer: string }) => {
       const { db, out, env } = context;

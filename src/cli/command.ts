@@ -9,7 +9,7 @@ import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
 import type { Acting, Action, Actor } from '../security/audit.ts';
-import { employerId, reasonOf, wholeNumber } from './arguments.ts';
+import { assertKnownEmployer, employerId, reasonOf, wholeNumber } from './arguments.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { type Output, printable, WIDTH } from './output.ts';
 
@@ -132,6 +132,7 @@ export class Command extends Base {
   exampleLines: readonly string[] = [];
   /** The action that the command records. Null for a group of commands. */
   recorded: Action | 'none' | null = null;
+  #hasKnownEmployer = false;
 
   constructor(name: string, act: Act) {
     super(name);
@@ -157,16 +158,26 @@ export class Command extends Base {
 
   /** Sets the function that runs the command. Throws if the command declares no action, which stops every start. */
   does(run: RunCommand): this {
+    if (this.#hasKnownEmployer) {
+      throw new Error(`the command ${this.name()} is of a known employer: run it with doesOnDatabase()`);
+    }
+    return this.#does(run);
+  }
+
+  #does(run: RunCommand): this {
     if (this.recorded === null) {
       throw new Error(`the command ${this.name()} declares no action: say what it records with records()`);
     }
     return this.action(this.#act(run));
   }
 
-  /** Sets the function that runs the command on the configured database. */
+  /** Sets the function that runs the command on the configured database, if something is known of its employer. */
   doesOnDatabase(run: (context: DatabaseContext, ...rest: never[]) => ReturnType<RunCommand>): this {
-    return this.does((context, ...parameters) =>
-      withDatabase(context, async (db) => run({ ...context, db }, ...parameters)),
+    return this.#does((context, ...parameters) =>
+      withDatabase(context, async (db) => {
+        if (this.#hasKnownEmployer) await assertKnownEmployer(db, this.opts().employer);
+        return run({ ...context, db }, ...parameters);
+      }),
     );
   }
 
@@ -201,7 +212,14 @@ export class Command extends Base {
     return this.option('--all', 'Also print the checks that passed').json();
   }
 
+  /** Adds the employer of a command. It must be known, because a mistyped id would change nothing of the right one. */
   employer(): this {
+    this.#hasKnownEmployer = true;
+    return this.newEmployer();
+  }
+
+  /** Adds the employer of a command with which an employer may begin. */
+  newEmployer(): this {
     return this.requiredOption('--employer <id>', 'The employer (required)', employerId);
   }
 

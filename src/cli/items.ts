@@ -24,7 +24,7 @@ import {
 } from '../payroll/reconciliation/opening-rows.ts';
 import { type PreviewedPaycheck, previewDecisions } from '../payroll/reconciliation/preview-decisions.ts';
 import type { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
-import { amount, assertKnownEmployer, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
+import { amount, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
 import { actingIn, type Command, type Context, confirm, type PageOptions, todayIn } from './command.ts';
 import { failed, impossible, inputRefused, wrongUsage } from './failure.ts';
 import { type Column, counted, type Output, printPage, printResult, printTable } from './output.ts';
@@ -43,7 +43,6 @@ export function addItemCommands(program: Command): void {
     .page()
     .doesOnDatabase(async (context, options: FilterOptions & PageOptions) => {
       const { db, out } = context;
-      await assertKnownEmployer(db, options.employer);
       const { cursor, limit } = options;
       const page = { after: itemCursor.decode(cursor), limit };
       const { items, next } = await listItems(db, itemsOf(context, options), page);
@@ -58,7 +57,6 @@ export function addItemCommands(program: Command): void {
     .table()
     .doesOnDatabase(async (context, options: FilterOptions) => {
       const { db, out } = context;
-      await assertKnownEmployer(db, options.employer);
       const sums = await totalItems(db, itemsOf(context, options));
       printResult(out, sums, () => printTotals(out, sums));
     });
@@ -75,7 +73,6 @@ export function addItemCommands(program: Command): void {
     .page()
     .doesOnDatabase(async ({ db, out }, options: DecisionsOptions & PageOptions) => {
       const { employer, item, employee, cursor, limit } = options;
-      await assertKnownEmployer(db, employer);
       const filter = { itemId: item, employeeId: employee };
       const page = await listDecisions(db, employer, filter, { cursor, limit });
       printPage(out, page, { columns: DECISION_COLUMNS, rows: page.data, none: 'No decisions.' });

@@ -9,7 +9,7 @@ import {
   type Schedule,
 } from '../payroll/settings/schedules.ts';
 import { readJsonFile, year } from './arguments.ts';
-import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
+import { actingIn, type Command, type DatabaseContext } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
 import { addShowCommand, type Options } from './settings.ts';
@@ -24,13 +24,12 @@ export function addScheduleCommands(program: Command): void {
     .employer()
     .requiredOption('--year <year>', 'The calendar year of the pay dates (required)', year)
     .table()
-    .does(async (context: Context, path: string, { employer, year }: Options & { year: string }) => {
+    .doesOnDatabase(async (context, path: string, { employer, year }: Options & { year: string }) => {
+      const { db } = context;
       const checked = checkSchedules(await readJsonFile(path), year);
       if (!checked.ok) throw inputRefused('the pay schedule', checked);
-      await withDatabase(context, async (db) => {
-        await transact(db, (trx) => putScheduleYear(trx, employer, year, checked.value, actingIn(context)));
-        await print({ ...context, db }, { employer });
-      });
+      await transact(db, (trx) => putScheduleYear(trx, employer, year, checked.value, actingIn(context)));
+      await print(context, { employer });
     });
   addShowCommand(schedule, 'schedule', "Show an employer's pay dates of all years.", print);
 }

@@ -6,8 +6,8 @@ import { CODES, type PayrollCode } from '../payroll/settings/codes.ts';
 import { POLICY, type ShownVersion } from '../payroll/settings/policy.ts';
 import type { Setting } from '../payroll/settings/setting.ts';
 import type { Action } from '../security/audit.ts';
-import { assertKnownEmployer, instant, readJsonFile } from './arguments.ts';
-import { actingIn, type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
+import { instant, readJsonFile } from './arguments.ts';
+import { actingIn, type Command, type DatabaseContext } from './command.ts';
 import { inputRefused } from './failure.ts';
 import { type Column, printList, printResult } from './output.ts';
 
@@ -50,13 +50,11 @@ function addSetting<Value, View, Row>(
     .argument('<file>', 'A .json file with the request body of the API')
     .employer()
     .table()
-    .does(async (context: Context, path: string, { employer }: Options) => {
+    .doesOnDatabase(async (context: DatabaseContext, path: string, { employer }: Options) => {
       const checked = setting.check(await readJsonFile(path));
       if (!checked.ok) throw inputRefused(what, checked);
-      await withDatabase(context, async (db) => {
-        await transact(db, (trx) => setting.put(trx, employer, checked.value, actingIn(context)));
-        await print({ ...context, db }, { employer });
-      });
+      await transact(context.db, (trx) => setting.put(trx, employer, checked.value, actingIn(context)));
+      await print(context, { employer });
     });
   addShowCommand(noun, name, show, print);
 }
@@ -76,7 +74,6 @@ export function addShowCommand(
     .option('--known-at <time>', 'As set by this time, such as 2026-07-01T08:00:00Z', instant)
     .table()
     .doesOnDatabase(async (context: DatabaseContext, options: Options) => {
-      await assertKnownEmployer(context.db, options.employer);
       await print(context, options);
     });
 }

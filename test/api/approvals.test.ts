@@ -5,7 +5,7 @@ import { voidRun } from '../../src/payroll/records/runs.ts';
 import { finalizeChecked } from '../../src/readiness/run-report.ts';
 import { cliActor } from '../../src/security/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, deduct, EMPLOYER, LATELY, NOW, QUESTION } from '../support/payroll.ts';
+import { bodyOn, deduct, EMPLOYER, etagOf, LATELY, NOW, QUESTION } from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const SETTING = `/v1/employers/${EMPLOYER}/second-approval`;
@@ -38,8 +38,9 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
       const headers = { 'if-match': etag ?? (await readiness(run)) };
       return call({ method: 'POST', url: `${RUNS}/${run}/approval`, body, token: tokens[who], headers });
     },
-    finalize: (who: Who, body: object = {}) =>
-      call({ method: 'POST', url: `${RUNS}/r/finalize`, body, token: tokens[who] }),
+    finalize: (who: Who, body: object = {}) => payroll.finalize('r', body, { token: tokens[who] }),
+    finalizeBy: (token?: string, run = 'r') =>
+      payroll.finalize(run, {}, token === undefined ? {} : { token }),
     voidRun: (who: Who) => call({ method: 'POST', url: `${RUNS}/r/void`, body: REASON, token: tokens[who] }),
     approveVoid: (who: Who, headers = {}) => {
       const body = { action: 'void', ...REASON };
@@ -55,7 +56,8 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
 const MISSING = { status: 409, json: { type: `${PROBLEM}approval-missing` } };
 
 onEitherEngine('a run is finalized by a person after another person approved its lines', async (t) => {
-  const { approve, finalize, get, call, personWith, put } = await startApproving(t);
+  const payroll = await startApproving(t);
+  const { approve, finalize, get, call, personWith, put } = payroll;
   t.match(await finalize('ann'), MISSING, 'nobody approved');
   await put('other', { kind: 'off_cycle', employee_ids: ['emp-1'] });
   t.equal((await approve('bob', {}, undefined, 'other')).status, 201);
@@ -64,7 +66,7 @@ onEitherEngine('a run is finalized by a person after another person approved its
   t.match(approval, { run_id: 'r', action: 'finalize', approved_by: { kind: 'token' }, accepted_checks: [] });
   t.match(await finalize('bob'), MISSING, 'the same person');
   const token = await personWith('bob@example.com', 'all');
-  t.match(await call({ method: 'POST', url: `${RUNS}/r/finalize`, token }), MISSING, 'by another token');
+  t.match(await payroll.finalizeBy(token), MISSING, 'by another token');
   t.match(await finalize('program'), MISSING, 'a token without a person');
   const { status, json } = await finalize('ann');
   t.equal(status, 200);
@@ -177,7 +179,7 @@ onEitherEngine('a new run with the id of a deleted one is not approved', async (
 });
 
 onEitherEngine('one person switches second approval on, and two switch it off', async (t) => {
-  const { set, finalize, call } = await startApproving(t);
+  const { set, finalize } = await startApproving(t);
   t.match(await set('program', false), { status: 403 });
   const asked = { required: true, switching_off: { requested_by: { kind: 'token' } } };
   t.match((await set('ann', false)).json, asked);
@@ -187,14 +189,17 @@ onEitherEngine('one person switches second approval on, and two switch it off', 
   await set('ann', false);
   t.match((await set('bob', false)).json, { required: false, switching_off: null });
   t.equal((await finalize('program')).status, 200);
-  const { json } = await call({ url: '/v1/employers/unknown/second-approval' });
-  t.match(json, { required: false, set_by: null });
+  t.match((await set('program', true)).json, { required: true, switching_off: null }, 'a program');
+  t.match((await set('ann', false)).json, { required: true, switching_off: { requested_by: {} } });
+  t.match((await set('ann', false)).json, { required: true }, 'the same person again');
+  t.match((await set('bob', false)).json, { required: false, switching_off: null });
 });
 
 onEitherEngine('the command line finalizes and voids only what a person approved', async (t) => {
   const { approve, approveVoid, db } = await startApproving(t);
   const actor = cliActor('root');
-  const how = { ifMatch: null, accept: null, actor, question: QUESTION, sharedNow: async () => NOW };
+  const ifMatch = await etagOf(db, 'r');
+  const how = { ifMatch, accept: null, actor, question: QUESTION, sharedNow: async () => NOW };
   const finalize = () => finalizeChecked(db, 'r', how);
   const voidIt = () => transact(db, (trx) => voidRun(trx, 'r', { ...REASON, actor, now: LATELY }));
   t.match(await finalize(), { outcome: 'approval-missing' });
@@ -206,7 +211,7 @@ onEitherEngine('the command line finalizes and voids only what a person approved
 });
 
 onEitherEngine('a run that states options of its own still needs the approval', async (t) => {
-  const { call, put } = await startApproving(t);
+  const { finalizeBy, put } = await startApproving(t);
   await put('own', bodyOn('2026-07-31', { scheme: 'first-checks', policy_reason: 'a test' }));
-  t.match(await call({ method: 'POST', url: `${RUNS}/own/finalize` }), MISSING);
+  t.match(await finalizeBy(undefined, 'own'), MISSING);
 });

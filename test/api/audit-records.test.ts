@@ -160,6 +160,10 @@ onEitherEngine('every route that declares an action leaves exactly one record of
   const running = await startPayroll(t, { encryptor });
   const { call, db } = running;
   const covered = new Map<string, Action>();
+  const ifMatchOf = async (url: string) =>
+    url.endsWith('/finalize') && {
+      'if-match': (await call({ url: url.replace('/finalize', '') })).headers.etag as string,
+    };
   for (const step of await stepsOf(running)) {
     if (typeof step === 'function') {
       await step();
@@ -169,7 +173,7 @@ onEitherEngine('every route that declares an action leaves exactly one record of
     const ids: Record<string, string> = { ...IDS, ...step.ids };
     const url = urlOf(route, (name) => encodeURIComponent(ids[name] as string));
     const before = (await recordsIn(db)).length;
-    const headers = { 'x-acting-user': 'Zoë' };
+    const headers = { 'x-acting-user': 'Zoë', ...(await ifMatchOf(url)) };
     const request = { method: methodOf(route), url, headers: latin1(headers), body };
     const { status, text } = await call({ ...request, ...(token && { token }) });
     t.ok(status >= 200 && status < 300, `${route}: ${status} ${status < 300 ? '' : text}`);

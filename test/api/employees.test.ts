@@ -79,7 +79,7 @@ const marksOf = (lines: readonly Line[]) =>
   lines.map(({ employee_id, unapplied }) => [employee_id, unapplied?.message ?? null]);
 
 onEitherEngine('without ledger:read, a change that is not applied is shown without amounts', async (t) => {
-  const { db, put, get, post, tokenWith } = await startPayroll(t);
+  const { db, put, get, finalize, tokenWith } = await startPayroll(t);
   await put('r');
   await deduct(db, 'evt-3', NEWER, LATER);
   const token = await tokenWith('runs:read');
@@ -98,7 +98,7 @@ onEitherEngine('without ledger:read, a change that is not applied is shown witho
   }
   const { etag } = (await get('/r/readiness')).json;
   t.equal(readiness.json.etag, etag, 'the scope does not change what is reviewed');
-  t.equal((await post('/r/finalize')).status, 409);
+  t.equal((await finalize('r')).status, 409);
 });
 
 onEitherEngine('a finalized run does not show changes that arrive later', async (t) => {

@@ -11,6 +11,7 @@ import { record } from '../../src/security/audit.ts';
 import { createReceivingCounts } from '../../src/telemetry/counts.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { employ } from '../support/payroll.ts';
 import { read } from '../support/scrape.ts';
 import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
@@ -106,7 +107,7 @@ test('work on runs is counted by kind, and each kind is a declared route', async
   for (const route of Object.keys(RUN_ROUTES)) t.ok(routes.includes(route), route);
   const period = { period_start: '2026-01-01', period_end: '2026-01-07' };
   const body = { employer_id: 'e1', pay_frequency: 'weekly', ...period };
-  await running.call({ url: '/v1/employers/e1/payroll-codes', method: 'PUT', body: { codes: [] } });
+  await employ(running.db, 'emp-1', { employer_id: 'e1' });
   const preview = (more: object) =>
     running.call({ url: '/v1/payroll-runs/preview', method: 'POST', body: { ...body, ...more } });
   t.equal((await preview({ pay_date: '2026-01-09' })).status, 200);

@@ -3,7 +3,7 @@ import { verifyRuns } from '../../src/payroll/lifecycle/verify.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, deduct } from '../support/payroll.ts';
-import { RUNS, startPayroll } from './payroll-stage.ts';
+import { startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
 
@@ -11,11 +11,19 @@ const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
 const quoted = (etag: string) => ({ 'if-match': `"${etag}"` });
 
-test('without If-Match, or with *, the current lines are finalized', async (t, { put, post }) => {
-  await put('one');
-  t.equal((await post('/one/finalize')).status, 200);
-  await put('two', bodyOn('2026-07-31'));
-  t.equal((await post('/two/finalize', {}, { 'if-match': '*' })).status, 200);
+test('without the ETag that was reviewed, finalizing and approving are 428', async (t, world) => {
+  const { put, post, get, finalize, personWith } = world;
+  await put('r');
+  const missing = { status: 428, json: { type: `${PROBLEM}precondition-required`, detail: /If-Match/ } };
+  t.match(await post('/r/finalize'), missing);
+  t.match(await post('/r/finalize', {}, { 'if-match': '*' }), missing, '* names nothing that was reviewed');
+  t.match(await post('/r/finalize', {}, { 'idempotency-key': 'k' }), missing);
+  const token = await personWith('ann@example.com', 'runs:approve');
+  const approving = { action: 'finalize', reason: 'a test' };
+  t.match(await get('/r/approval', { method: 'POST', body: approving, token }), missing);
+  t.match((await get('/r')).json, { state: 'open' });
+  t.equal((await finalize('r')).status, 200);
+  t.match(await post('/r/finalize'), missing, 'a finalized run');
 });
 
 test('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t, world) => {
@@ -53,29 +61,34 @@ test('a finalize is repeated only with its ETag or its key', async (t, payroll) 
   const { json } = await finalized('r');
   const repeated = await post('/r/finalize', {}, quoted(json.etag));
   t.strictSame([repeated.status, repeated.json], [200, json]);
-  t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
-  const again = await post('/r/finalize', {});
-  t.equal(again.status, 409);
-  t.equal(again.json.type, `${PROBLEM}conflict`);
-  t.match(again.json.detail, /no longer open/);
+  const stale = {
+    status: 412,
+    headers: { etag: `"${json.etag}"` },
+    json: { detail: /was finalized with other/ },
+  };
+  t.match(await post('/r/finalize', {}, quoted('x')), stale);
   t.strictSame((await get('/r')).json, json);
-  const { put } = payroll;
+  const { put, finalize } = payroll;
   await put('s', bodyOn('2026-07-31'));
   const key = { 'idempotency-key': 'k-1' };
-  const first = await post('/s/finalize', {}, key);
+  const first = await finalize('s', {}, { headers: key });
   t.equal(first.status, 200);
   t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
-  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
+  t.strictSame((await post('/s/finalize', {}, { ...key, ...quoted('x') })).json, first.json);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2', ...quoted('x') })).status, 412);
   t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
+  await post('/r/void', { reason: 'a test' });
+  const voided = { status: 409, json: { detail: 'The run is voided. Create another run.' } };
+  t.match(await post('/r/finalize', {}, quoted(json.etag)), voided);
 });
 
-test('an empty list of checks accepts none', async (t, { put, post, get, db }) => {
+test('an empty list of checks accepts none', async (t, { put, finalize, get, db }) => {
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
-  const refused = await post('/r/finalize', { accept: [], reason: 'the bank waits' });
+  const refused = await finalize('r', { accept: [], reason: 'the bank waits' });
   t.equal(refused.json.type, `${PROBLEM}readiness-failed`);
   await put('next', bodyOn('2026-07-31', { employee_ids: ['emp-2'] }));
-  t.equal((await post('/next/finalize', { accept: [] })).status, 200);
+  t.equal((await finalize('next', { accept: [] })).status, 200);
   t.strictSame((await get('/next')).json.accepted_checks, []);
 });
 
@@ -126,11 +139,10 @@ test('a 412 on an acceptance has the ETag that the next attempt can use', async 
 });
 
 test('accepting a finding needs runs:approve, and finalizing does not', async (t, world) => {
-  const { put, call, db, tokenWith } = world;
+  const { put, db, tokenWith } = world;
   await put('r');
   const token = await tokenWith('runs:read', 'runs:write');
-  const finalize = (runId: string, body: object) =>
-    call({ method: 'POST', url: `${RUNS}/${runId}/finalize`, body, token });
+  const finalize = (runId: string, body: object) => world.finalize(runId, body, { token });
   await put('next', bodyOn('2026-07-31', { employee_ids: ['emp-2'] }));
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
   const refused = await finalize('r', { accept: ['overlap'], reason: 'both are confirmed' });
@@ -138,12 +150,12 @@ test('accepting a finding needs runs:approve, and finalizing does not', async (t
   t.equal((await finalize('next', { accept: [] })).status, 200);
 });
 
-test('open runs have readiness, other runs have verification', async (t, { put, post, get }) => {
+test('open runs have readiness, other runs have verification', async (t, { put, finalize, get }) => {
   await put('r');
   const early = await get('/r/verify');
   t.equal(early.status, 409);
   t.match(early.json.detail, /is open/);
-  await post('/r/finalize');
+  await finalize('r');
   const late = await get('/r/readiness');
   t.equal(late.status, 409);
   t.match(late.json.detail, /is finalized/);

@@ -52,18 +52,18 @@ test('pages of any size have each line once, even if they end inside an employee
       t.strictSame(seen.flat(), whole, `${state}, ${limit} a page`);
       for (const page of seen.slice(0, -1)) t.equal(page.length, limit, 'every page except the last is full');
     }
-    await payroll.post('/r/finalize');
+    await payroll.finalize('r');
   }
 });
 
 test('the download of a file of a final run is recorded, and the run shows the last one', async (t, payroll) => {
-  const { get, post, put, call, finalized, personWith } = payroll;
+  const { get, put, call, finalize, finalized, personWith } = payroll;
   await put('r');
   const download = (token?: string) =>
     get('/r/lines?download=true', { ...CSV, ...(token !== undefined && { token }) });
   await download();
   t.equal((await get('/r')).json.last_download, null, 'the run is open');
-  const { audit_head } = (await post('/r/finalize')).json;
+  const { audit_head } = (await finalize('r')).json;
   await get('/r/lines', CSV);
   await get('/r/lines?download=true');
   t.equal((await get('/r/outline')).json.last_download, null, 'a page, or a file without a record');
@@ -81,19 +81,19 @@ test('the download of a file of a final run is recorded, and the run shows the l
 });
 
 test('a list begun before the run was finalized at another position must start over', async (t, world) => {
-  const { put, get, post, db } = world;
+  const { put, get, finalize, db } = world;
   await put('r');
   const { next_cursor } = (await get('/r/lines?limit=1')).json;
   const changed = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', member_contribution: '1' };
   await deduct(db, 'evt-3', changed, '2026-07-01T00:00:00Z');
-  await post('/r/finalize');
+  await finalize('r');
   const { status, json } = await get(`/r/lines?limit=1&cursor=${next_cursor}`);
   t.equal(status, 409);
   t.match(json.detail, /was finalized while the list was read/);
 });
 
 test('the same lines are available as CSV and as newline-delimited JSON', async (t, payroll) => {
-  const { get, post, put } = payroll;
+  const { get, finalize, put } = payroll;
   await several(payroll.db);
   await put('r');
   for (const state of ['open', 'finalized']) {
@@ -109,7 +109,7 @@ test('the same lines are available as CSV and as newline-delimited JSON', async 
     const expected = lines.map((line) => ['r', line.deduction_id, line.member_amount]);
     t.strictSame(picked, expected);
     t.equal(csv.headers.vary, 'accept');
-    await post('/r/finalize');
+    await finalize('r');
   }
   const { etag } = (await get('/r')).json;
   for (const more of [{}, CSV, NDJSON]) t.equal((await get('/r/lines', more)).headers.etag, `"${etag}"`);

@@ -6,18 +6,22 @@ import { PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
 
-test('the request and state of a run are returned without computing it', async (t, { put, get, post }) => {
+test('the request and state of a run are returned without computing it', async (t, {
+  put,
+  get,
+  finalize,
+}) => {
   const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
   const open = (await get('/r/outline')).json;
   const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...rest } = put1;
   const { comparison, not_in_run, not_in_run_count, on_other_schedules, open_items, ...kept } = rest;
   t.strictSame(open, { ...kept, etag: null, totals: null });
-  const { etag, totals } = (await post('/r/finalize')).json;
+  const { etag, totals } = (await finalize('r')).json;
   t.match((await get('/r/outline')).json, { state: 'finalized', etag, totals });
   t.equal((await get('/nobody/outline')).status, 404);
 });
 
-test('the same body again is 200, and another is 409', async (t, { put, post, get, logged }) => {
+test('the same body again is 200, and another is 409', async (t, { put, finalize, get, logged }) => {
   t.equal((await put('r', { employee_ids: ['emp-2', 'emp-1'] })).status, 201);
   const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
   t.equal(again.status, 200);
@@ -25,7 +29,7 @@ test('the same body again is 200, and another is 409', async (t, { put, post, ge
   t.equal(logged.length, 1, 'nothing was changed');
   const other = await put('r', { remainder: 'none' });
   t.match(other, { status: 409, json: { detail: /A run with this ID and a different body exists/ } });
-  await post('/r/finalize');
+  await finalize('r');
   const late = await put('r', { employee_ids: ['emp-1', 'emp-2'] });
   t.match(late, { status: 200, json: { state: 'finalized' } });
 });
@@ -86,9 +90,10 @@ test('a run may name many employees, up to a limit', async (t, { put, call }) =>
   t.equal((await call({ method: 'PUT', url: `${RUNS}/x`, body })).status, 413);
 });
 
-test('any employer without settings has empty lists', async (t, { call }) => {
-  t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedules' })).json, { years: [] });
-  t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
+test('an employer without settings has empty lists', async (t, { call, db }) => {
+  await employ(db, 'e', { employer_id: 'new' });
+  t.strictSame((await call({ url: '/v1/employers/new/pay-schedules' })).json, { years: [] });
+  t.strictSame((await call({ url: '/v1/employers/new/payroll-codes' })).json, { codes: [] });
 });
 
 test('an employer with only payroll settings is known', async (t, { db, put }) => {

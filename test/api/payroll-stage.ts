@@ -15,6 +15,8 @@ export const RUNS = '/v1/payroll-runs';
 export type Payroll = Running & {
   put: (runId: string, fields?: Body) => Promise<Answer>;
   post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+  /** Finalizes the lines of a run as they are now. */
+  finalize: (runId: string, body?: unknown, more?: Partial<Request>) => Promise<Answer>;
   get: (path: string, more?: Partial<Request>) => Promise<Answer>;
   /** Finalizes a run and accepts the failures in its readiness report. */
   accept: (runId: string, reason?: string) => Promise<Answer>;
@@ -39,10 +41,22 @@ export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): P
     running.call({ method: 'PUT', url: `${RUNS}/${runId}`, body: bodyOn(PAY_DATE, fields) });
   const post: Payroll['post'] = (path, body, headers) =>
     running.call({ method: 'POST', url: RUNS + path, body, ...(headers && { headers }) });
+  const finalize: Payroll['finalize'] = async (runId, body, { headers, ...more } = {}) => {
+    const { json } = await running.call({ url: `${RUNS}/${runId}` });
+    const reviewed = { 'if-match': `"${json.etag}"`, ...headers };
+    return running.call({
+      method: 'POST',
+      url: `${RUNS}/${runId}/finalize`,
+      body,
+      ...more,
+      headers: reviewed,
+    });
+  };
   return {
     ...running,
     put,
     post,
+    finalize,
     get: (path, more) => running.call({ url: RUNS + path, ...more }),
     async accept(runId, reason = 'a test') {
       const { json, headers } = await running.call({ url: `${RUNS}/${runId}/readiness` });
@@ -57,7 +71,7 @@ export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): P
     },
     async finalized(runId, fields) {
       await put(runId, fields);
-      const answer = await post(`/${runId}/finalize`);
+      const answer = await finalize(runId);
       if (answer.status !== 200) throw new Error(answer.text);
       return answer;
     },

@@ -15,7 +15,7 @@ import { heldSync } from '../census/parts.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { EMPLOYER, LATELY, sync } from '../support/payroll.ts';
+import { EMPLOYER, etagOf, LATELY, sync } from '../support/payroll.ts';
 import { here } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -59,6 +59,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     ...{ saved_position: 1, saved_seq: 1, saved_received_at: null },
     ...{ accepted_at: null, accepted_reason: null },
   };
+  const finalizing = ['run', 'finalize', 'r', '--etag'];
   return [
     { argv: ['census', 'dismiss', WAITING, ...reason, '--yes'], action: 'census-sync.dismiss' },
     { argv: ['census', 'release', held, ...reason, '--yes'], action: 'census-sync.release' },
@@ -68,7 +69,10 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     { argv: ['run', 'create', 'r', ...optionsOn(PAY_DATE)], action: 'run.create' },
     { argv: ['run', 'override', ...overridden, ...amounts, ...reason], action: 'run.override' },
     { argv: ['run', 'remove-override', ...overridden], action: 'run.remove-override' },
-    { argv: ['run', 'finalize', 'r', '--yes'], action: 'run.finalize' },
+    async () => {
+      finalizing.push((await etagOf(db, 'r')) ?? '');
+    },
+    { argv: finalizing, action: 'run.finalize' },
     { argv: ['evidence', 'run', 'r', join(dirname(taken), 'evidence.tar')], action: 'run.read' },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },

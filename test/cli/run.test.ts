@@ -26,6 +26,12 @@ async function answering({ env }: Stage, answer: string | null, ...argv: string[
   return { code, asked };
 }
 
+/** Finalizes the run `r1` as its readiness report shows it. */
+async function finalize(run: Stage['run'], ...options: string[]) {
+  const { etag } = jsonOf(await run('readiness', 'r1', '--json'));
+  return run('finalize', 'r1', '--etag', etag, ...options);
+}
+
 test('a run is created with its totals, and creating it again changes nothing', async (t, { run }) => {
   const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.match(created, { code: 0, stdout: /^total +2 +2 +\$138\.46 +\$323\.06$/m, stderr: '' });
@@ -65,7 +71,8 @@ const REJECTED: Record<string, readonly [code: number, line: RegExp]> = {
   'create r /no/such.json': [1, /\/no\/such\.json does not exist/],
   'show r': [1, /there is no run r: .*run list/],
   'finalize r --etag x': [1, /there is no run r/],
-  'finalize r': [2, /--etag/],
+  'finalize r': [2, /without a terminal, add the --etag of the reviewed lines/],
+  'finalize r --yes': [2, /without a terminal, add the --etag/],
   'finalize r --yes --accept overlap': [2, /--reason/],
   'finalize r --yes --accept overlap bogus --reason x': [2, /unknown: bogus$/m],
   'finalize r --yes --reason x': [2, /--accept/],
@@ -124,12 +131,12 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-1' });
   const stdout = /^FAIL {2}overlap: 1$[\s\S]*emp-1[\s\S]*^Not ready: 1 failure.* of \d+ checks\. Fix/m;
   t.match(await run('readiness', 'r1'), { code: 1, stdout });
-  const refused = await run('finalize', 'r1', '--yes');
+  const refused = await finalize(run);
   const stderr = /FAIL {2}overlap: 1[\s\S]*readiness checks fail: overlap\. .*--accept/;
   t.match(refused, { code: 1, stdout: '', stderr });
   t.notMatch(refused.stderr, 'pass');
   const why = ['--accept', 'overlap', '--reason', 'both are right'];
-  const accepted = await run('finalize', 'r1', '--yes', ...why, '--json');
+  const accepted = await finalize(run, ...why, '--json');
   t.match(jsonOf(accepted), { state: 'finalized', accept_reason: 'both are right' });
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
 });
@@ -140,18 +147,21 @@ test('a refusal names only the failed checks that are not accepted', async (t, {
   await deduct('evt-4', { id: 'ded-4', employee_id: 'emp-1' });
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const accepted = ['--accept', 'employees-not-scheduled', '--reason', 'paid elsewhere'];
-  const refused = await run('finalize', 'r1', '--yes', ...accepted);
+  const refused = await finalize(run, ...accepted);
   t.match(refused, { code: 1, stderr: /readiness checks fail: overlap\. Fix them/ });
   t.notMatch(refused.stderr, 'employees-not-scheduled');
   const { etag } = jsonOf(await run('show', 'r1', '--json'));
   const both = ['--accept', 'employees-not-scheduled', 'overlap', '--reason', 'both are right'];
   const ofRun = await run('finalize', 'r1', '--etag', etag, ...both);
   t.match(ofRun, { code: 1, stderr: /--etag must be the ETag of the current readiness report/ });
-  await run('finalize', 'r1', '--yes', ...both);
+  await finalize(run, ...both);
   await taken(db, 'r1', { employee_id: 'emp-2', amount: '1.00' });
   const voided = await run('void', 'r1', '--yes', '--reason', 'again');
   t.match(voided.stderr, /Report these deductions taken again for the run that replaces it: 1 \(1 line\)/);
-  t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is voided: create another run/ });
+  t.match(await run('finalize', 'r1', '--etag', etag), {
+    code: 1,
+    stderr: /the run is voided: create another run/,
+  });
 });
 
 test('only the reviewed lines are finalized', async (t, { run, deduct }) => {
@@ -163,7 +173,8 @@ test('only the reviewed lines are finalized', async (t, { run, deduct }) => {
   t.match(stale.stderr, now.etag, 'the current ETag is shown');
   const finalized = await run('finalize', 'r1', '--etag', now.etag);
   t.match(finalized, { code: 0, stdout: /^state +finalized$/m });
-  t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is finalized: void it/ });
+  t.match(await run('finalize', 'r1', '--etag', now.etag), { code: 0 }, 'a repeat');
+  t.match(await run('finalize', 'r1', '--etag', etag), { code: 1, stderr: /the run is finalized: void it/ });
   t.match(await run('delete', 'r1'), { code: 1, stderr: /was finalized, so it is kept/ });
 });
 
@@ -179,6 +190,15 @@ test('on a terminal finalizing shows the totals and asks for confirmation', asyn
   const yes = await answering(stage, 'yes', 'finalize', 'r1');
   t.equal(yes.code, 0);
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
+});
+
+test('on a terminal --yes shows what it finalizes, with the ETag, and does not ask', async (t, stage) => {
+  await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
+  const { etag } = jsonOf(await stage.run('readiness', 'r1', '--json'));
+  const { code, asked } = await answering(stage, null, 'finalize', 'r1', '--yes');
+  t.equal(code, 0);
+  t.match(asked, new RegExp(`total +2 +2 +\\$138\\.46[\\s\\S]*ETag\\S* +${etag}$`, 'm'));
+  t.notMatch(asked, 'Finalize 2 lines');
 });
 
 test('an audit that finds differences ends with 1', async (t, { run, file }) => {

@@ -10,7 +10,7 @@ import { employee, organization } from '../contract/samples.ts';
 import { acting } from '../support/audit.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { eventually } from '../support/eventually.ts';
-import { schedule, setSchedules } from '../support/payroll.ts';
+import { employ, schedule, setSchedules } from '../support/payroll.ts';
 import { assertFits, csrfOf, openConsole, type Page } from './stage.ts';
 
 const CODES = '/v1/employers/acme/payroll-codes';
@@ -21,6 +21,7 @@ const QUICK_MS = 300 * 3;
 
 async function opened(t: Test) {
   const stage = await openConsole(t);
+  await employ(stage.db, 'e');
   const page = await stage.opened('/');
   const cookie = await stage.cookie();
   const form = {

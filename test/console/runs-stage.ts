@@ -23,7 +23,9 @@ export async function openPayroll(t: Test): Promise<PayrollConsole> {
     put,
     async finalized(runId, payDate, fields) {
       await put(runId, payDate, fields);
-      const { status, text } = await call({ method: 'POST', url: `${RUNS}/${runId}/finalize` });
+      const { etag } = (await call({ url: `${RUNS}/${runId}` })).headers;
+      const headers = { 'if-match': String(etag) };
+      const { status, text } = await call({ method: 'POST', url: `${RUNS}/${runId}/finalize`, headers });
       if (status !== 200) throw new Error(text);
     },
     run: async (runId) => (await call({ url: `${RUNS}/${runId}` })).json,

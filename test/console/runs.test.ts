@@ -168,7 +168,7 @@ t.test('pages of a run show that it changed elsewhere, and keep only what still 
   };
   const [open, finalizing] = [await listening('/runs/next'), await listening('/runs/next/finalize')];
   t.match(await usable(open), ['Finalize …', 'Download CSV', 'Show', /./, /./, /./, /./, 'Delete']);
-  await post(stage, 'next/finalize');
+  await finalized('next', '2026-07-31');
   await notice(open, 'finalized').waitFor();
   t.match(await open.getByLabel('Summary').textContent(), /State\s*finalized/);
   t.equal(await open.getByRole('heading', { name: 'Ready to finalize' }).isVisible(), false);

@@ -29,7 +29,10 @@ onEachEngine('only approved lines become final, however approvals and changes ra
     };
     // Every other round approves first, and every third one changes nothing: SQLite decides most races in one way.
     if (race % 2 === 0) await approve();
-    const finalize = () => post(`${run}/finalize`, ann, {});
+    const finalize = async () => {
+      const reviewed = (await call({ url: run })).headers.etag as string;
+      return post(`${run}/finalize`, ann, {}, { 'if-match': reviewed });
+    };
     const work = race % 3 === 0 ? [approve, finalize] : [approve, change, finalize];
     await Promise.all((orders[race] ?? []).map((place) => work[place]?.()));
     const { json } = await call({ url: run });

@@ -77,7 +77,8 @@ async function startTyped(t: Test) {
   const approved = await failedChecks('approved');
   const approving = { action: 'finalize', accept: approved.accept };
   await typed('POST', `${RUNS}/approved/approval`, approving, bob, approved.ifMatch);
-  const finalized = await call({ method: 'POST', url: `${RUNS}/approved/finalize`, body: {}, token: ann });
+  const headers = approved.ifMatch;
+  const finalized = await call({ method: 'POST', url: `${RUNS}/approved/finalize`, token: ann, headers });
   t.equal(finalized.status, 200, finalized.text);
   return payroll;
 }

@@ -162,7 +162,8 @@ async function commands(r: Recorder): Promise<void> {
   const { data } = await r.until(`${CHANGES}?limit=100`, ({ data }) => data.every(hasEnded));
   const september = ['--frequency', 'monthly', '--period-start', '2024-09-01', '--period-end', '2024-09-30'];
   await one('run', 'create', 'mb-09', ...employer, ...september, '--pay-date', '2024-09-30');
-  await one('run', 'finalize', 'mb-09', '--yes');
+  const { json: run } = await r.call('GET', `${RUNS}/mb-09`);
+  await one('run', 'finalize', 'mb-09', '--etag', run.etag);
   const name = ['--name', 'payroll'];
   await one('token', 'create', ...name, '--scope', 'ledger:read', 'runs:read', '--expires', '90d');
   const audited =

@@ -262,17 +262,27 @@ export async function override(
   if (outcome !== 'created' && outcome !== 'replaced') throw new Error(outcome);
 }
 
-/** Finalizes, and calls `checkReadiness` after the computation and before the run becomes final. */
-export function finalize(
+/** Returns the ETag of the lines of an open run as they are now; null for other runs. */
+export async function etagOf(db: Db, runId: string): Promise<string | null> {
+  const stored = await findRun(db, runId);
+  return stored?.state === 'open' ? (await viewRun(db, stored)).etag : null;
+}
+
+/**
+ * Finalizes the lines as they are now, unless `ifMatch` names others. Calls `checkReadiness` after the computation and before
+ * the run becomes final.
+ */
+export async function finalize(
   db: Db,
   runId: string,
   options: Partial<Finalizing> = {},
   checkReadiness: CheckReadiness = async () => READY,
 ): Promise<Finalized> {
+  const ifMatch = 'ifMatch' in options ? null : await etagOf(db, runId);
   return finalizeRun(
     db,
     runId,
-    { ifMatch: null, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY), ...options },
+    { ifMatch, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY), ...options },
     checkReadiness,
   );
 }

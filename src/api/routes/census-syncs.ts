@@ -8,8 +8,8 @@ import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
-import { employersOf } from '../employers.ts';
-import { conflict, notFound, Refusal } from '../problem.ts';
+import { employersOf, unknownEmployer } from '../employers.ts';
+import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
@@ -194,7 +194,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census/sync',
     operation('Census', 'census:write', {
       operationId: 'syncCensus',
-      employers: 'employer',
+      employers: 'new-employer',
       action: 'census-sync.request',
       summary: "Upload an employer's census now",
       description:
@@ -205,10 +205,8 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { employer_id } = request.params;
-      if (!(await mayFetch(employer_id)) && !(await isKnownEmployer(db, employer_id))) {
-        const detail = 'Nothing is known of this employer. Check the ID, or stage its census.';
-        throw new Refusal('NOT_FOUND', detail);
-      }
+      if (!(await mayFetch(employer_id)) && !(await isKnownEmployer(db, employer_id)))
+        throw unknownEmployer();
       const at = await sharedNow(db);
       const asked = { employerId: employer_id, ...actingIn(request, at) };
       const sync_id = await transact(db, (trx) => requestSyncManually(trx, asked));

@@ -153,7 +153,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census',
     operation('Census', 'census:write', {
       operationId: 'putCensus',
-      employers: 'employer',
+      employers: 'new-employer',
       action: 'census.stage',
       summary: "Stage an employer's census",
       description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
@@ -191,7 +191,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     '/v1/employers/:employer_id/census/validate',
     operation('Census', 'census:write', {
       operationId: 'validateCensus',
-      employers: 'employer',
+      employers: 'new-employer',
       action: 'none',
       summary: 'Validate a census',
       description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,

@@ -18,7 +18,14 @@ import { invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from './censuses.ts';
-import { acceptField, acceptProblems, notFinalized, notReady, reviewAgain } from './payroll-run-work.ts';
+import {
+  acceptField,
+  acceptProblems,
+  etagRequired,
+  notFinalized,
+  notReady,
+  reviewAgain,
+} from './payroll-run-work.ts';
 import { noRun, notOpen, storedRun } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
@@ -76,7 +83,14 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       }),
       body: Approving,
       response: { 201: Approval },
-      refuses: ['NOT_FOUND', 'CONFLICT', 'READINESS_FAILED', 'PRECONDITION_FAILED', 'RUN_REFUSED'],
+      refuses: [
+        'NOT_FOUND',
+        'CONFLICT',
+        'READINESS_FAILED',
+        'PRECONDITION_FAILED',
+        'PRECONDITION_REQUIRED',
+        'RUN_REFUSED',
+      ],
     }),
     async (request, reply) => {
       const { caller, params, body } = request;
@@ -84,8 +98,9 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       if (person === null) throw needsPerson('An approval');
       const { action, reason } = body;
       const ifMatch = ifMatchOf(request.headers['if-match']);
-      const problems = approvingProblems(body, ifMatch);
+      const problems = approvingProblems(body);
       if (problems.length > 0) throw invalid(problems);
+      if (action === 'finalize' && ifMatch === null) throw etagRequired('readiness report');
       const approving = { action, reason, person, ifMatch, accept: body.accept ?? [] };
       const acting = actingIn(request, now());
       const approved = await approveRun(db, params.run_id, approving, acting, async (stored) =>
@@ -138,13 +153,10 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
 }
 
 /** Returns the problems of a request that no run can resolve. */
-function approvingProblems({ action, accept }: Static<typeof Approving>, ifMatch: string | null): Problem[] {
-  if (action === 'void') {
-    const rule = 'must be omitted: voiding accepts no findings';
-    return accept === undefined ? [] : [{ path: 'accept', rule }];
-  }
-  const rule = 'must be the ETag of the readiness report that was reviewed';
-  return ifMatch === null ? [{ path: 'if-match', rule }] : acceptProblems(accept ?? []);
+function approvingProblems({ action, accept }: Static<typeof Approving>): Problem[] {
+  if (action === 'finalize') return acceptProblems(accept ?? []);
+  const rule = 'must be omitted: voiding accepts no findings';
+  return accept === undefined ? [] : [{ path: 'accept', rule }];
 }
 
 function refusalOf(

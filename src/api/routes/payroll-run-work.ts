@@ -17,7 +17,7 @@ import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
-import { noRun, notOpen, storedRun, withRunHeaders } from './payroll-runs.ts';
+import { noRun, storedRun, withRunHeaders } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
 export const acceptField = Type.Optional(
@@ -65,7 +65,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       summary: 'Finalize a payroll run',
       description:
         'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
-        'readiness report; if the lines changed since, the response is 412 with the current ETag. A failed readiness ' +
+        'readiness report that was reviewed; without it the response is 428, and if the lines changed since, 412 with the current ETag. A failed readiness ' +
         'check is a 409 that names it, unless `accept` names the check: then `If-Match` must be the ETag of the ' +
         'readiness report, and the token needs the scope `runs:approve` too. An accepted finding stays accepted until its versions or events change. A repeat ' +
         'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
@@ -82,6 +82,7 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
         'READINESS_FAILED',
         'APPROVAL_MISSING',
         'PRECONDITION_FAILED',
+        'PRECONDITION_REQUIRED',
         'RUN_REFUSED',
       ],
       validatorCompiler: bodyMayBeLeftOut,
@@ -157,10 +158,16 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
       case 'unknown':
         return noRun();
       case 'not-open':
-        return notOpen();
+        return notFinalized(await storedRun(db, id));
+      case 'etag-missing':
+        return etagRequired('run or readiness report');
       case 'stale': {
-        const { etag } = await viewRun(db, await storedRun(db, id));
-        const detail = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
+        const stored = await storedRun(db, id);
+        const { etag } = await viewRun(db, stored);
+        const detail =
+          stored.state === 'open'
+            ? `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`
+            : `The run was finalized with other lines. Their ETag is "${etag}". Review them, and void the run if they are wrong.`;
         return reviewAgain(etag, detail);
       }
       case 'changed':
@@ -194,6 +201,14 @@ export function notReady({ checks }: ReadinessReport): Refusal {
 /** Returns a refusal with the current ETag, for another attempt after a review. */
 export function reviewAgain(etag: string, detail: string): Refusal {
   return new Refusal('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
+}
+
+/** Returns the refusal of a request without the ETag of what was reviewed. */
+export function etagRequired(reviewed: string): Refusal {
+  return new Refusal(
+    'PRECONDITION_REQUIRED',
+    `Send the ETag of the ${reviewed} that was reviewed as If-Match, so that nothing else is accepted.`,
+  );
 }
 
 export function notFinalized({ state }: Pick<StoredRun, 'state'>): Refusal {

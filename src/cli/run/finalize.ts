@@ -65,18 +65,18 @@ export function addFinalizeCommands(run: Command): void {
     .examples(
       'run finalize mb-2026-07',
       'run finalize mb-2026-07 --etag 5f0c2e',
-      'run finalize mb-2026-07 --yes --accept overlap --reason "two dental plans until August"',
+      'run finalize mb-2026-07 --etag 5f0c2e.81d4aa --accept overlap --reason "two dental plans until August"',
     )
     .argument('<run-id>', 'The id of the run')
-    .option('--etag <etag>', 'The ETag of the reviewed run or readiness report (default: ask)')
-    .option('--yes', 'Finalize the current lines without asking')
+    .option('--etag <etag>', 'The ETag of the reviewed run or readiness report. Required without a terminal')
+    .option('--yes', 'Show the current totals and their ETag, and finalize them without asking')
     .option('--accept <check...>', 'Accept the findings of these readiness checks')
     .option('--reason <text>', 'Why the findings are accepted (required with --accept)')
     .json()
     .does(async (context, runId: string, options: Options) => {
-      const { now, yes, actor } = context;
+      const { now, actor } = context;
       const accept = acceptanceOf(options);
-      if (options.etag !== undefined && yes) throw wrongUsage('use either --etag or --yes');
+      if (options.etag === undefined && !isTerminal(context)) throw wrongUsage(ETAG_MISSING);
       await withDatabase(context, async (db) => {
         const onDatabase = { ...context, db };
         const question = await questionOf(onDatabase);
@@ -189,22 +189,20 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   return { checks: accept, reason: reasonOf(reason) };
 }
 
-/** Prints the totals and the failed checks. Returns the ETag of the report, or null if the user does not agree. */
+const ETAG_MISSING =
+  'without a terminal, add the --etag of the reviewed lines, which "benefits-sidecar run show" and "run readiness" print';
+
+/** Prints the totals, the failed checks and the ETag. Returns the ETag of the report, or null if the user does not agree. */
 async function agreed(context: DatabaseContext, runId: string, at: Question): Promise<string | null> {
   const { db, yes } = context;
-  if (!yes && !isTerminal(context)) {
-    throw wrongUsage(
-      'add the --etag of the reviewed run, which "benefits-sidecar run show" prints, or --yes for the current lines',
-    );
-  }
   const stored = await storedRun(db, runId);
   if (stored.state !== 'open') throw failed(notOpen(stored));
   const view = await viewRun(db, stored);
   const report = await readinessOfRun(db, bodyOf(stored), runId, at);
-  if (yes) return report.etag;
   const stderr = onStderr(context);
-  printTotals(stderr, { ...view, employees: view.outcome.employees });
+  printTotals(stderr, { ...view, employees: view.outcome.employees, etag: report.etag });
   printFailed(stderr, report);
+  if (yes) return report.etag;
   const question = `Finalize ${counted(view.totals.lines, 'line')} of ${printable(runId)}? A finalized run can only be voided.`;
   return (await isAgreed(context, question)) ? report.etag : null;
 }
@@ -229,8 +227,12 @@ async function whyRefused(
     case 'unknown':
     case 'not-open':
       return notOpen(await storedRun(db, runId));
+    case 'etag-missing':
+      return ETAG_MISSING;
     case 'stale': {
-      const { etag } = await viewRun(db, await storedRun(db, runId));
+      const stored = await storedRun(db, runId);
+      if (stored.state !== 'open') return notOpen(stored);
+      const { etag } = await viewRun(db, stored);
       return `the lines changed since the review: review them again. Their ETag is now ${etag}`;
     }
     case 'changed':

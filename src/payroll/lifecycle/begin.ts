@@ -64,7 +64,7 @@ async function previewKnown(
   onPage: OnPage = () => {},
 ): Promise<RunView> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
-    const rule = 'is unknown: check the ID, or stage a census or set a pay schedule for it first';
+    const rule = 'is unknown: check the ID, or stage its census first';
     throw runRefused({ path: 'employer_id', rule });
   }
   const unknown = await unknownIds(db, run);

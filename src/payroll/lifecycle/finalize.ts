@@ -29,7 +29,7 @@ import { lockPayroll } from '../settings/lock.ts';
 import { type Acceptance, acceptanceRows, hashOfAcceptances, recordAcceptances } from './acceptances.ts';
 
 export type Finalizing = {
-  /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */
+  /** The ETag of the lines or of the readiness report that was reviewed; null if the request has none. */
   ifMatch: string | null;
   /** Identifies the request, so that a repeat returns the run; null without one. */
   idempotencyKey?: string | null;
@@ -51,7 +51,7 @@ export type Finalized =
   | { outcome: 'findings-changed'; report: ReadinessReport }
   /** The employer requires an approval of these lines and findings by another person. */
   | { outcome: 'approval-missing' }
-  | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
+  | { outcome: 'unknown' | 'etag-missing' | 'not-open' | 'stale' | 'changed' }
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
 
@@ -102,7 +102,9 @@ async function findOpen(
 ): Promise<{ outcome: 'open'; stored: StoredRun } | NotFinalized> {
   const stored = await findRun(db, runId);
   if (stored === null) return { outcome: 'unknown' };
-  if (stored.state !== 'open') return notOpen(stored, finalizing);
+  if (isRepeated(stored, finalizing)) return { outcome: 'repeated', stored };
+  if (finalizing.ifMatch === null) return { outcome: 'etag-missing' };
+  if (stored.state !== 'open') return { outcome: stored.state === 'finalized' ? 'stale' : 'not-open' };
   const holder = stored.kind === 'off_cycle' ? null : await runOnPayDate(db, stored);
   return holder === null ? { outcome: 'open', stored } : { outcome: 'date-taken', by: holder };
 }
@@ -146,7 +148,7 @@ async function review(
   checkReadiness: CheckReadiness,
 ): Promise<{ outcome: 'accepted'; acceptable: readonly AcceptableFinding[] } | NotFinalized> {
   const { ifMatch, accept } = finalizing;
-  const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
+  const isStale = linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
@@ -192,12 +194,11 @@ function acceptedFindings(
   );
 }
 
-/** A finalized run is returned to a caller that repeats the request that finalized it. */
-function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): NotFinalized {
-  if (stored.state !== 'finalized') return { outcome: 'not-open' };
+/** Reports whether this request, or one with the same ETag, finalized the run. */
+function isRepeated(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): boolean {
+  if (stored.state !== 'finalized') return false;
   const isSameKey = idempotencyKey != null && stored.finalize_key_hash === hashOf(idempotencyKey);
-  if (isSameKey || linesEtagOf(ifMatch) === stored.etag) return { outcome: 'repeated', stored };
-  return { outcome: ifMatch === null ? 'not-open' : 'stale' };
+  return isSameKey || linesEtagOf(ifMatch) === stored.etag;
 }
 
 /** The ETag of a readiness report begins with the ETag of the lines. */

@@ -12,6 +12,7 @@ import { onEitherEngine } from '../../support/engine.ts';
 import {
   deduct,
   EMPLOYER,
+  etagOf,
   LATELY,
   NOW,
   QUESTION,
@@ -37,10 +38,10 @@ const test = onEitherEngine.with(start);
 
 type Asked = { accept?: string[]; ifMatch?: string; runId?: string };
 
-const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked = {}) =>
+const finalize = async (db: Db, { accept, ifMatch, runId = RUN_ID }: Asked = {}) =>
   finalizeChecked(db, runId, {
     actor: PAYROLL,
-    ifMatch: ifMatch ?? null,
+    ifMatch: ifMatch ?? (await etagOf(db, runId)),
     accept: accept === undefined ? null : { checks: accept, reason: REASON },
     sharedNow: async () => NOW,
     question: QUESTION,
@@ -121,6 +122,7 @@ test('a run is not final if a second approval is required since its review', asy
     if (isReviewed) await setApproval(trx as Trx, EMPLOYER, required, acting(LATELY));
     return NOW;
   };
-  const request = { ifMatch: null, accept: null, actor: PAYROLL, sharedNow };
+  const ifMatch = await etagOf(db, RUN_ID);
+  const request = { ifMatch, accept: null, actor: PAYROLL, sharedNow };
   t.match(await finalizeRun(db, RUN_ID, request, review), { outcome: 'approval-missing' });
 });

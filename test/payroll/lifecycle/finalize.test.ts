@@ -17,6 +17,7 @@ import {
   body,
   election,
   employment,
+  etagOf,
   finalize,
   finalized,
   LATELY,
@@ -139,7 +140,7 @@ test('a repeated finalize returns the run', async (t, db) => {
   t.match(await finalize(db, 'r', key), repeated, 'by its key');
   t.match(await finalize(db, 'r', { ifMatch: 'other', ...key }), repeated);
   t.equal((await finalize(db, 'r', { ifMatch: 'other' })).outcome, 'stale');
-  t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'not-open');
+  t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'etag-missing');
   t.notMatch(JSON.stringify(await storedRun(db, 'r')), 'key-1', 'only a hash of the key is stored');
   await voided(db, 'r');
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
@@ -166,7 +167,7 @@ const INTERFERENCES: Record<string, (db: Db) => Promise<unknown>> = {
   'changed: another run of the employer is finalized': (db) => finalized(db, 'other', body(1)),
   'date-taken: another run of the pay date is finalized': (db) =>
     finalized(db, 'other', body(2, { pay_group: 'north' })),
-  'not-open: the run itself is finalized': (db) => finalize(db, 'r'),
+  'repeated: the run itself is finalized': (db) => finalize(db, 'r'),
   'changed: the previous run is voided': (db) => voided(db, 'r0'),
   'changed: deductions taken of an earlier run are reported': (db) =>
     taken(db, 'r0', { employee_id: 'e', amount: '1.00' }),
@@ -204,7 +205,8 @@ for (const [name, work] of Object.entries(INTERFERENCES)) {
 
 test('a run that is not ready, or fails, stays open with nothing left behind', async (t, db) => {
   await put(db, 'r', body(2));
-  const asked = { ifMatch: null, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY) };
+  const ifMatch = await etagOf(db, 'r');
+  const asked = { ifMatch, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY) };
   const acceptable = [
     { checkId: 'overlap', example: 'emp-1', result: 'fail' as const, employeeId: null, ids: [] },
   ];
