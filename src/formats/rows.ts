@@ -25,6 +25,8 @@ export type Columns = {
   readonly list: string;
   readonly required: readonly string[];
   readonly optional: readonly string[];
+  /** The optional columns that are true or false. JSON may send them as such. */
+  readonly flags?: readonly string[];
 };
 
 /** A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. */
@@ -102,7 +104,7 @@ async function* ndjsonRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): 
   }
 }
 
-function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: string): RowResult {
+function jsonRow(parsed: ParsedJson, { required, optional, flags = [] }: Columns, path: string): RowResult {
   if (!parsed.ok) return { problem: { path, rule: parsed.reason } };
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -113,6 +115,10 @@ function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: stri
     const at = givenFieldPath(path, name);
     if (!required.includes(name) && !optional.includes(name)) {
       return { problem: { path: at, rule: 'is not a field of this file' } };
+    }
+    if (typeof field === 'boolean' && flags.includes(name)) {
+      fields[name] = String(field);
+      continue;
     }
     // A JSON number may have lost precision; amounts are texts everywhere.
     if (field !== null && typeof field !== 'string') {

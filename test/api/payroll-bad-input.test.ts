@@ -110,6 +110,12 @@ const CASES: Refused = {
   'voiding an open run → 409 (The run is open\\. Finalize it first\\.)': post('/open/void', { reason: 'x' }),
   'voiding without a reason → 400 reason: is required': post('/final/void', {}),
   'deductions taken for an open run → 409 (The run is open)': post('/open/taken', { lines: [] }),
+  'an amount above its line → 422 lines[0].amount: ^is 1008\\.07 for a line of 69\\.23\\. Correct it, or set over':
+    rows('employee_id,amount\nemp-1,1008.07\n'),
+  'an over that is no flag → 422 lines[0].over: must be true or false': rows(
+    { lines: [{ employee_id: 'emp-1', amount: '1.00', over: 'yes' }] },
+    {},
+  ),
   'taken for a line that does not exist → 422 lines[0]: does not match a line of the run': rows(
     'employee_id,deduction_id,amount\nemp-1,none,1.00',
   ),

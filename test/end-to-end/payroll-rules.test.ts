@@ -103,8 +103,8 @@ const brief = (lines: Json[]) =>
 
 onEitherEngine('a hire reported after two runs pays both missed checks', async (t) => {
   const { schedule, census, deduct, paid, on, report, put, lines, readiness } = await begin(t);
-  await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
+  await schedule(BIWEEKLY);
   await deduct('ded-1', { member_contribution: '10.00' });
   const missed = { employee_id: 'emp-2', line_of_coverage: 'dental', member_contribution: '70.00' };
   await deduct('ded-2', { ...missed, effective_start: '2026-06-01' });
@@ -129,8 +129,8 @@ onEitherEngine('a pay frequency from August 3 on moves the employee in August', 
     { pay_frequency: 'weekly', pay_dates: weekly },
     { ...BIWEEKLY, pay_dates: biweekly },
   ];
-  await schedule(weeks, others);
   await census({ 'emp-1': { pay_frequency: 'weekly' }, 'emp-2': { pay_frequency: 'weekly' } });
+  await schedule(weeks, others);
   await deduct('ded-1', { period: 'weekly', member_contribution: '20.00' });
   await deduct('ded-2', { employee_id: 'emp-2', period: 'weekly', member_contribution: '5.00' });
   on('2026-07-06');
@@ -153,8 +153,8 @@ onEitherEngine('a pay frequency from August 3 on moves the employee in August', 
 
 onEitherEngine('an employee who leaves for another employer keeps the last check', async (t) => {
   const { schedule, census, deduct, paid, on, report, put, lines, run } = await begin(t);
-  await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
+  await schedule(BIWEEKLY);
   await census({ 'emp-b': {} }, 'birch');
   await deduct('ded-1', { member_contribution: '20.00', effective_end: '2026-06-30' });
   await paid('r1', '2026-05-29');

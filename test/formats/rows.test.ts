@@ -110,6 +110,15 @@ t.test('null and an empty text mean absent, and other values must be texts', asy
   }
 });
 
+t.test('a column that is true or false may be one in JSON', async (t) => {
+  const read = readRows(parts('[{"employee_id":"e","over":true,"amount":true}, {"over":false}]'), 'json', {
+    ...{ list: 'lines', required: ['employee_id'], optional: ['amount', 'over'], flags: ['over'] },
+  });
+  const found: object[] = [];
+  for await (const row of read) found.push(row);
+  t.match(found, [{ problem: { path: 'lines[0].amount' } }, { path: 'lines[1]', fields: { over: 'false' } }]);
+});
+
 t.test('an invalid line of NDJSON is one problem, and empty lines are skipped', async (t) => {
   const row = '{"employee_id":"e"}';
   const text = [row, '', '{"employee_id":"e","employee_id":"f"}', ' ', '{', row].join('\r\n');

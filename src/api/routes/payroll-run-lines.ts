@@ -153,10 +153,19 @@ const TakenRow = field.component(
     payroll_code,
     kind: Type.Optional(field.nullable({ ...field.text('The kind of line.'), enum: [...LINE_KINDS] })),
     adjustment_for: optional('The earlier run that the line settles.'),
+    opening_id: optional('The opening item that the line settles.'),
     taxability: optional('The taxability: a corrected one is settled by two lines.'),
     amount: field.text('The amount taken from the employee, such as 12.34.'),
+    over: Type.Optional(
+      field.nullable(
+        field.boolean(
+          'Whether payroll took more than the line, or the other sign. Without it, such an amount is refused.',
+        ),
+      ),
+    ),
   },
-  'Identifies one line of the run, by as many fields as its employee needs.',
+  'Identifies one line of the run, by as many fields as its employee needs. With only an employee and the amount 0.00, all ' +
+    'lines of the employee that are above 0.00: nothing was taken.',
 );
 
 const AuditedRow = field.component(
@@ -192,7 +201,7 @@ export function payrollRunFileRoutes(app: Api, parts: ApiParts): void {
       employers: 'run',
       action: 'run.taken',
       summary: 'Report the amounts taken',
-      description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. With an \`Idempotency-Key\`, the same lines always return the first report, and other lines with the same key are a 409. ${WORDS}`,
+      description: `Records the amounts that payroll took for a finalized run. A line that no report names was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report, as does an amount larger in size than its line or of the other sign, unless the row says \`over\`. With an \`Idempotency-Key\`, the same lines always return the first report, and other lines with the same key are a 409. ${WORDS}`,
       params: RunId,
       headers: Type.Object({
         'idempotency-key': Type.Optional(field.text('A repeat with the same key returns the stored report.')),

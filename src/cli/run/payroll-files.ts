@@ -31,7 +31,10 @@ export function addPayrollFileCommands(run: Command): void {
     .records('run.taken')
     .examples('run taken mb-2026-07 taken.csv')
     .argument('<run-id>', 'The id of the finalized run')
-    .argument('<file>', `A ${ROWS_FILE} with employee_id, amount, and line_of_coverage or payroll_code`)
+    .argument(
+      '<file>',
+      `A ${ROWS_FILE} with employee_id, amount (0.00 without a line: nothing was taken), line_of_coverage or payroll_code, and over: true if more was taken`,
+    )
     .json()
     .doesOnDatabase(async (context, runId: string, path: string) => {
       const { db, out } = context;

@@ -3,7 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { amountProblem, type Columns, type GivenRow, type Problems } from '../../formats/rows.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
-import { type Cents, parseAmount } from '../../money.ts';
+import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
@@ -22,13 +22,14 @@ const NAMING = [
 export const TAKEN_COLUMNS: Columns = {
   list: 'lines',
   required: ['employee_id', 'amount'],
-  optional: NAMING,
+  optional: [...NAMING, 'over'],
+  flags: ['over'],
 };
 
 /** A line that a row names. */
 export type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
 
-/** Returns the lines that rows name, and adds a problem for each other row. */
+/** Returns the lines that rows name, and adds a problem for each other row, and for each amount that its line cannot have. */
 export async function findLines(
   db: Db,
   { employer_id, freeze_id }: StoredRun,
@@ -41,19 +42,19 @@ export async function findLines(
   const unknown = [...employees].filter((id) => !frozen.has(id));
   const near = await nearIds(db, unknown, employer_id);
   return rows.flatMap((row) => {
-    const named = findLine(row, frozen, near);
-    if ('line' in named) return [named];
+    const named = linesOfRow(row, frozen, near);
+    if (Array.isArray(named)) return named;
     problems.add(named);
     return [];
   });
 }
 
-function findLine(
+function linesOfRow(
   { path, fields }: GivenRow,
   frozen: ReadonlyMap<string, readonly Line[]>,
   near: ReadonlyMap<string, string>,
-): TakenRow | Problem {
-  const { employee_id, amount, kind } = fields;
+): TakenRow[] | Problem {
+  const { employee_id, amount, kind, over = 'false' } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
   const taken = parseAmount(amount);
@@ -61,9 +62,15 @@ function findLine(
   if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
     return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
   }
+  if (!/^(true|false)$/i.test(over)) return { path: `${path}.over`, rule: 'must be true or false' };
   const lines = frozen.get(employee_id);
   if (lines === undefined) {
     return { path: `${path}.employee_id`, rule: `is not in the run${censusHas(near.get(employee_id))}` };
+  }
+  const positive = lines.filter((line) => line.member_amount > 0n);
+  const isWholePaycheck = taken === 0n && NAMING.every((name) => fields[name] === undefined);
+  if (isWholePaycheck && positive.length > 0) {
+    return positive.map((line) => ({ path, line, taken, owed: line.member_amount }));
   }
   const named = lines.filter((line) =>
     NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
@@ -74,6 +81,15 @@ function findLine(
     const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
     return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
   }
-  const owed = line.member_amount - taken;
-  return { path, line, taken, owed };
+  const { member_amount } = line;
+  if (isOver(taken, member_amount) && over.toLowerCase() === 'false') {
+    const rule = `is ${amountOf(taken)} for a line of ${amountOf(member_amount)}. Correct it, or set over to true if payroll took it`;
+    return { path: `${path}.amount`, rule };
+  }
+  return [{ path, line, taken, owed: member_amount - taken }];
+}
+
+/** Reports whether an amount is larger in size than its line, or has the other sign. */
+function isOver(taken: Cents, line: Cents): boolean {
+  return line < 0n ? taken > 0n || taken < line : taken < 0n || taken > line;
 }

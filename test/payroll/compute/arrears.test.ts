@@ -42,7 +42,14 @@ const test = onEitherEngine.with(staged);
 async function took(db: Db, runId: string, ...amounts: string[]): Promise<void> {
   const rows = amounts.map((line) => {
     const [deduction_id = '', amount = '', kind = 'regular', adjustment_for] = line.split(' ');
-    return { employee_id: 'e', deduction_id, amount, kind, ...(adjustment_for && { adjustment_for }) };
+    return {
+      employee_id: 'e',
+      deduction_id,
+      amount,
+      over: 'true',
+      kind,
+      ...(adjustment_for && { adjustment_for }),
+    };
   });
   const recorded = await taken(db, runId, ...rows);
   if (!recorded.ok) throw new Error(JSON.stringify(recorded));

@@ -152,6 +152,7 @@ export class RecordedWorld implements World {
       deduction_id: line.deduction,
       kind: line.kind,
       amount: dollars(amount),
+      over: 'true',
       ...(line.of !== null && {
         [line.item === 'opening' ? 'opening_id' : 'adjustment_for']: line.of,
         line_of_coverage: line.election.coverage,

@@ -45,7 +45,7 @@ async function staged(t: Test, deductions: Readonly<Record<string, Fields>> = { 
 }
 
 const took = (db: Db, run: string, amount: string, deduction_id = 'a') =>
-  taken(db, run, { employee_id: 'e', deduction_id, amount });
+  taken(db, run, { employee_id: 'e', deduction_id, amount, over: 'true' });
 
 /** e pays 10.00 for medical in each check. Payroll took nothing in the first two checks. */
 async function owing(t: Test): Promise<Db> {

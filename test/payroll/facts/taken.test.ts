@@ -66,7 +66,7 @@ test('a later report replaces the lines it names, and all reports stay readable'
   t.strictSame(await readTaken(db, FIRST), []);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
   await finalizedOn(db, SECOND, { arrears: 'include' });
-  const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5' });
+  const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5', over: 'true' });
   t.match(replaced, { ok: true, id: '2', lines: 1 });
   t.strictSame(await readTaken(db, FIRST), [
     { id: '1', recorded_at: LATELY, lines: 2 },
@@ -137,6 +137,46 @@ test('a row identifies its line among the lines of its employee', async (t, db) 
   t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: does not match a line of the run']);
 });
 
+test('an amount larger in size than its line, or of the other sign, needs over', async (t, db) => {
+  await finalizedOn(db, FIRST);
+  await deduct(db, 'evt-3', { member_contribution: '130.00' });
+  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  const of = (amount: string, fields: Given = {}) =>
+    problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount, ...fields });
+  const rule = (amount: string) =>
+    `lines[0].amount: is ${amount} for a line of -9.23. Correct it, or set over to true if payroll took it`;
+  for (const amount of ['0', '-9.23', '-5']) t.strictSame(await of(amount), [], amount);
+  for (const amount of ['-9.24', '0.01', '9.23']) t.strictSame(await of(amount), [rule(amount)], amount);
+  for (const over of ['true', 'TRUE']) t.strictSame(await of('9.23', { over }), []);
+  t.strictSame(await of('9.23', { over: 'false' }), [rule('9.23')]);
+  t.strictSame(await of('-5', { over: 'yes' }), ['lines[0].over: must be true or false']);
+  const typed = await problemsOf(db, FIRST, { employee_id: 'emp-1', amount: '692.30' });
+  t.match(typed, [/is 692\.30 for a line of 69\.23\./]);
+});
+
+test('a row with only an employee and 0.00 means that nothing was taken from the paycheck', async (t, db) => {
+  await deduct(db, 'evt-3', { id: 'ded-3', line_of_coverage: 'dental' });
+  await finalizedOn(db, FIRST);
+  await deduct(db, 'evt-4', { member_contribution: '130.00' });
+  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '0' }), {
+    ...{ ok: true, lines: 2, owed: '129.23', difference_count: 2 },
+  });
+  const lines = (await takenLines(db)).map(({ line, amount, owed }) => [line, amount, owed]);
+  t.strictSame(lines, [
+    ['regular ded-1', '0.00', '60.00'],
+    ['regular ded-3', '0.00', '69.23'],
+  ]);
+  const dental = { employee_id: 'emp-1', amount: '0.00', line_of_coverage: 'dental' };
+  t.match(await taken(db, SECOND, dental), { lines: 1 }, 'a row with a line names only that one');
+  t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', amount: '0' }, dental), [
+    'lines[1]: names the same line as an earlier row',
+  ]);
+  t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', amount: '1.00' }), [
+    'lines[0]: matches several lines: add deduction_id or line_of_coverage or kind or adjustment_for',
+  ]);
+});
+
 test('each invalid row is named, and one rejects the whole report', async (t, db) => {
   await employ(db, 'emp-3');
   await finalizedOn(db, FIRST);
@@ -195,7 +235,9 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
 test('rows may be in any order, and duplicates are detected far apart', async (t, db) => {
   const ids = await hireMany(db, 600);
   await finalizedOn(db, FIRST);
-  const rows = ids.map((employee_id, index) => ({ employee_id, amount: `${index}.00` })).reverse();
+  const rows = ids
+    .map((employee_id, index) => ({ employee_id, amount: `${index}.00`, over: 'true' }))
+    .reverse();
   t.match(await taken(db, FIRST, ...rows), { ok: true, id: '1', lines: 600 });
   t.strictSame(await problemsOf(db, FIRST, ...rows, rows[0] as Given), [
     'lines[600]: names the same line as an earlier row',

@@ -19,13 +19,15 @@ type Audit = Schemas['PayrollRunAudit'];
 
 const TAKEN_COLUMNS = {
   employee_id: 'Employee ID (required)',
-  amount: 'Amount taken from the employee; 0 for none (required)',
+  amount: 'Amount taken from the employee; 0 for none, without a line for the whole paycheck (required)',
   deduction_id: 'Deduction ID, where the employee has several lines',
   line_of_coverage: 'Line of coverage, where the employee has several lines',
   payroll_code: 'Payroll code, where the employee has several lines',
   kind: 'regular, adjustment or arrears',
   adjustment_for: 'The earlier run that the line corrects',
+  opening_id: 'The opening item that the line settles',
   taxability: 'Taxability, where a correction of it has two lines',
+  over: 'true if payroll took more than the line, or the other sign',
 };
 const AUDIT_COLUMNS = {
   employee_id: 'Employee ID (required)',

@@ -40,6 +40,7 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
       <div class="fields">${lines.map(amountField)}</div>
+      <p><input type="checkbox" id="over" name="over" value="yes" /> <label for="over">An amount larger than its line, or of the other sign, is right</label></p>
       <button type="submit" class="while-unchanged">Save the amounts</button>
     </form>
   `;
@@ -62,13 +63,13 @@ function amountField(line: Line, index: number): Html {
 
 /** Returns the lines of a report with the amounts of the form. */
 export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
-  const { employee_id = '', ...fields } = act.form;
+  const { employee_id = '', over, ...fields } = act.form;
   const lines = await linesOf(act, employee_id);
   return {
     lines: lines.flatMap((line, index) => {
       // People write $1,205.27.
       const amount = fields[AMOUNT + index]?.trim().replace(/^\$|,/g, '') ?? '';
-      return amount === '' ? [] : [{ employee_id, amount, ...namesOf(line) }];
+      return amount === '' ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
     }),
   };
 }
