@@ -2,6 +2,7 @@ import type { Test } from 'tap';
 import { storeClockWarning } from '../../src/database/instance.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { onEitherEngine, onSqlite } from '../support/engine.ts';
+import { EMPLOYER } from '../support/payroll.ts';
 import { commandsWith, withDatabase } from './harness.ts';
 import { payrollStage } from './payroll-stage.ts';
 
@@ -39,8 +40,8 @@ onSqlite('retention waits while the sidecar on the file notices a wrong clock', 
 
 onEitherEngine('an invalid setting is rejected in one line and nothing is saved', async (t) => {
   const { cli, file } = await payrollStage(t);
-  const ran = await cli(`codes put ${file('c.json', '{"codes":[],"colour":1}')} --employer e`);
+  const ran = await cli(`codes put ${file('c.json', '{"codes":[],"colour":1}')} --employer ${EMPLOYER}`);
   t.match(ran, { code: 1, stdout: '', stderr: /payroll codes is refused.*colour/ });
   t.equal(ran.stderr.trimEnd().split('\n').length, 1);
-  t.match(await cli('codes show --employer e'), { stdout: '' });
+  t.match(await cli(`codes show --employer ${EMPLOYER}`), { stdout: '' });
 });
