@@ -51,7 +51,6 @@ export function addEventCommands(program: Command): void {
   const events = program.subcommand('events', 'Show, reprocess and dismiss webhook events.');
   filtered(events.subcommand('list', 'List events, newest first.').records('none'))
     .examples(
-      'events list',
       'events list --state quarantined --dismissed false',
       'events list --from 2026-07-01 --until 2026-08-01 --json',
       'events list --follow',
