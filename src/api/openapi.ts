@@ -12,8 +12,10 @@ type Parameter = { name: string; in: string };
 type ListedOperation = {
   operationId?: string;
   parameters?: object[] | undefined;
+  requestBody?: { required?: boolean };
   responses?: Record<string, unknown>;
   'x-refuses'?: readonly ProblemCode[];
+  'x-optional-body'?: boolean;
 };
 type Document = { paths?: Record<string, Record<string, ListedOperation>>; components?: object };
 
@@ -97,6 +99,9 @@ function finish(document: Document): Document {
       used.add(code);
     }
     delete operation['x-refuses'];
+    if (operation['x-optional-body'] === true && operation.requestBody !== undefined)
+      operation.requestBody.required = false;
+    delete operation['x-optional-body'];
   }
   const content = { [PROBLEM_TYPE]: { schema: ProblemDetails } };
   const responses = Object.fromEntries(
@@ -167,6 +172,8 @@ function standard(value: unknown): unknown {
   const { rule, meant: _, ...rest } = value as Record<string, unknown>;
   const words = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
   const format = rest.format === 'instant' ? { format: 'date-time' } : {};
+  // A date or a date-time has no format of its own.
+  if (rest.format === 'day-or-date-time') delete rest.format;
   const kept = rule === undefined || typeof rule === 'string' ? {} : { rule };
   return Object.fromEntries(
     Object.entries({ ...rest, ...format, ...kept, ...words }).map(([name, part]) => [name, standard(part)]),

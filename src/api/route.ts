@@ -18,6 +18,7 @@ import type { RouteScope } from './auth.ts';
 import { type EmployerRule, whyWrongRule } from './employers.ts';
 import type { PressureLimits } from './pressure.ts';
 import type { ProblemCode } from './problem.ts';
+import { bodyMayBeLeftOut } from './validation.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,6 +30,8 @@ declare module 'fastify' {
   interface FastifySchema {
     /** For the reference: every refusal that the route may return. */
     'x-refuses'?: readonly ProblemCode[];
+    /** For the reference: the body may be left out. */
+    'x-optional-body'?: boolean;
   }
 }
 
@@ -155,6 +158,7 @@ export function createRouteTable() {
       if (wrong !== null) throw new Error(`${methods} ${route.url} ${wrong}`);
       route.config = { ...route.config, scope, employers };
       route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope, employers) };
+      if (route.validatorCompiler === bodyMayBeLeftOut) route.schema['x-optional-body'] = true;
       route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
       // It responds like the GET of its path.
       if (route.method === 'HEAD' && !isOfReference) return;

@@ -266,3 +266,15 @@ test('a list rejects a cursor from a different list', async (t, { call, db }) =>
     t.match(await call({ url: `${url}?cursor=${next_cursor}` }), { status: 400, json: { errors } }, url);
   }
 });
+
+/** The formats of JSON Schema 2020-12 and of the OpenAPI format registry that the document uses. */
+const STANDARD_FORMATS = ['date', 'date-time', 'email', 'uri', 'binary', 'int32', 'int64', 'double'];
+
+t.test('every format in the reference is a standard one', async (t) => {
+  const formats = [...schemasIn(JSON.parse(await referenceDocument()))].flatMap(({ format }) =>
+    typeof format === 'string' ? [format] : [],
+  );
+  t.ok(formats.includes('date'));
+  const unknown = formats.filter((format) => !STANDARD_FORMATS.includes(format));
+  t.strictSame([...new Set(unknown)], []);
+});

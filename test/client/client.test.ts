@@ -104,3 +104,12 @@ t.test('the types were generated from the current API document', async (t) => {
   const [, madeFrom] = /^\/\/ SHA-256 of the document: ([0-9a-f]{64})$/m.exec(types) ?? [];
   t.equal(madeFrom, sha256(await referenceDocument()), 'the API has changed: run npm run client-types');
 });
+
+/** Checked by the compiler only: the calls that docs/api.md shows need no body. */
+export function isDocumented(client: Client): unknown {
+  const header = { 'if-match': 'etag' };
+  return [
+    client.POST('/v1/payroll-runs/{run_id}/finalize', { params: { path: { run_id: '1' }, header } }),
+    client.POST('/v1/employee-changes/{change_id}/retry', { params: { path: { change_id: '1' } } }),
+  ];
+}
