@@ -70,7 +70,7 @@ export function meantAmount(written: string): string | null {
   const signs = [sign, inner, after, open + close].filter((one) => one !== '');
   if (open.length !== close.length || signs.length > 1) return null;
   // Zeros after the cents are no cents.
-  const cents = decimals.replace(/(?<=^..\d*?)0+$/, '');
+  const cents = decimals.slice(0, 2) + decimals.slice(2).replace(/(?<!0)0+$/, '');
   const amount = `${whole.replaceAll(',', '') || '0'}${cents && `.${cents}`}`;
   const isNegative = signs.length === 1 && sign !== '+' && /[1-9]/.test(amount);
   return isNegative ? `-${amount}` : amount;
@@ -78,7 +78,7 @@ export function meantAmount(written: string): string | null {
 
 /** Returns the ten digits of a phone number in the United States, without an extension. */
 export function meantPhone(written: string): string | null {
-  const text = written.trim().replace(/[ ,;]*(?:x|ext\.?|extension)[ .:]*\d{1,6}$/i, '');
+  const text = written.trim().replace(/(?<![ ,;])[ ,;]*(?:x|ext\.?|extension)[ .:]*\d{1,6}$/i, '');
   if (!/^\+?[\d ().\-/]+$/.test(text)) return null;
   const digits = text.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
   return digits.length === 10 ? digits : null;
