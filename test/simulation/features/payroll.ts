@@ -25,6 +25,9 @@ const STEPS = { biweekly: 14, weekly: 7 } as const;
 
 const FINAL_RUNS = "select run_id as id from payroll_runs where state <> 'open'";
 
+const TAKEN_LINES = `select run_id || ',' || report || ',' || employee_id || ',' || line || ',' || amount as id
+  from taken_lines join taken_reports using (run_id, report) where recorded_at is not null`;
+
 export const PAYROLL: Feature = {
   plan(simulation) {
     for (const employer of simulation.world.employers) {
@@ -43,6 +46,9 @@ export const PAYROLL: Feature = {
     'settlement of a voided run':
       "run_settlements where settles in (select run_id from payroll_runs where state = 'voided')",
     'voided settlement': "run_settlements join payroll_runs using (freeze_id) where state = 'voided'",
+    'second report of amounts taken of a line': `taken_lines as first join taken_lines as second
+      on second.run_id = first.run_id and second.employee_id = first.employee_id and second.line = first.line
+      and second.report > first.report and second.amount <> first.amount`,
     'pay dates of two years': "payroll_runs where state = 'finalized' and pay_date > '2027'",
   },
 };
@@ -195,14 +201,35 @@ function voidRun(simulation: Simulation, run: SimulatedRun, draw: Random): void 
   });
 }
 
-async function taken(simulation: Simulation, run: SimulatedRun, draw: Random): Promise<void> {
-  const lines = (await regularLines(simulation, run)).filter(() => draw() < 0.3);
+/** Reports what payroll took of some lines. A second report corrects some of them and names others. */
+async function taken(
+  simulation: Simulation,
+  run: SimulatedRun,
+  draw: Random,
+  isSecond = false,
+): Promise<void> {
+  const lines = (await regularLines(simulation, run)).filter(() => draw() < (isSecond ? 0.6 : 0.3));
   if (lines.length === 0) return;
   const rows = lines.map(({ employee_id, deduction_id, member_amount }) => ({
     ...{ employee_id, deduction_id, kind: 'regular' },
     amount: draw() < 0.5 ? '0.00' : member_amount,
   }));
   const { specialist } = peopleOf(simulation, run.employerId);
-  const report = () => specialist('POST', `/v1/payroll-runs/${run.runId}/taken`, { lines: rows });
-  simulation.persist('taken', report, [200, 409]);
+  const url = `/v1/payroll-runs/${run.runId}/taken`;
+  simulation.persist(
+    'taken',
+    () => specialist('POST', url, { lines: rows }),
+    [200, 409],
+    (response) => {
+      if (response.status === 409) return;
+      const { id } = response.body as { id: string };
+      for (const { employee_id, deduction_id, amount } of rows)
+        simulation.confirm(
+          TAKEN_LINES,
+          [run.runId, id, employee_id, `regular ${deduction_id}`, amount].join(),
+        );
+      if (!isSecond)
+        simulation.time.after(draw() * 2 * DAY_MS, 'taken', () => taken(simulation, run, draw, true));
+    },
+  );
 }
