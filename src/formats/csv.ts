@@ -81,6 +81,11 @@ async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => strin
     record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: ELEMENT_BYTES_MAX,
     info: true,
+    on_record: (row) => {
+      // The parser builds an error, slowly, for each row whose length differs from that of the first: let each be the first.
+      (parser.info as { records: number }).records = 0;
+      return row;
+    },
   });
   // Its errors reach the loop below as errors of the parser.
   const bytes = validUtf8(withinColumns(byCommas(content)), `: ${SAVE_AS}`);

@@ -56,6 +56,7 @@ test('every problem of a small file with many bad rows is counted, in short turn
     ['census', () => checked(censusOf(ROWS)), ofTwo.count + (ROWS - 2) * problemsOfRow],
     ['import', () => imported(db, `[${rowsOf('{}')}]`), ROWS * ofImport],
     ['JSON', () => read(`[${rowsOf('{}')}]`, 'json'), ROWS],
+    ['CSV', () => read(`employee_id,amount\n${'1\n'.repeat(ROWS)}`, 'csv'), ROWS],
     ['NDJSON', () => read('1\n'.repeat(ROWS), 'ndjson'), ROWS],
   ];
   for (const [name, work, count] of cases) {
