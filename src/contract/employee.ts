@@ -14,7 +14,7 @@ export const Address = component('Address', {
   line1: Type.String(),
   line2: Type.Optional(Type.String()),
   city: Type.String(),
-  state: oneOf(US_STATES, 'must be a US state code'),
+  state: oneOf(US_STATES, 'must be the code of one of the 50 states or DC: the service accepts no others'),
   zip_code: Type.String(),
 });
 export type Address = Static<typeof Address>;

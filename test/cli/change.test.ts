@@ -139,7 +139,10 @@ test('one wrong row rejects the file, with each row and field named', async (t, 
     for (const line of [
       ...['the file is refused, and nothing was changed:', 'changes[2].nickname: is not a field'],
       ...['changes[1].employee_id: must have at least 1 character', 'changes[2][…]: is not a field'],
-      ...['changes[1].address.state: must be a US state code', 'changes[3]: must be an object'],
+      ...[
+        'changes[1].address.state: must be the code of one of the 50 states or DC: the service accepts no others',
+        'changes[3]: must be an object',
+      ],
     ])
       t.ok(stderr.includes(line), line);
     t.notMatch(stderr, /Marker|4321/);

@@ -110,7 +110,10 @@ t.test('the problems of a failed sync are listed by row, field and rule', async 
   const stage = await openConsole(t);
   const upload = await asked(stage, HOSTILE, HOSTILE, hoursAgo(2));
   const problems = [
-    { path: 'employees[17].address.state', rule: 'must be a US state code' },
+    {
+      path: 'employees[17].address.state',
+      rule: 'must be the code of one of the 50 states or DC: the service accepts no others',
+    },
     { path: `organization.${HOSTILE}`, rule: HOSTILE },
   ];
   const reason = `the census breaks the contract ${HOSTILE}`;
@@ -120,7 +123,11 @@ t.test('the problems of a failed sync are listed by row, field and rule', async 
     await page.goto(path);
     await page.getByText('1,402 problems in the census').click();
     t.strictSame(await cells(page, 'Problems by row and field'), [
-      ['18', 'address.state', 'must be a US state code'],
+      [
+        '18',
+        'address.state',
+        'must be the code of one of the 50 states or DC: the service accepts no others',
+      ],
       ['organization', HOSTILE, HOSTILE],
     ]);
     t.equal(await page.getByText('1,400 more problems not shown').count(), 1);

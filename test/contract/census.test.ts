@@ -25,7 +25,16 @@ t.test('an address follows the interface', async (t) => {
     ...required('line1', 'city', 'state', 'zip_code'),
     ...text('line1', 'line2', 'city', 'zip_code'),
     passes('state', ...US_STATES),
-    fails('state: must be a US state code', 'XX', 'ny', 'PR', 'New York', '', 36, null),
+    fails(
+      'state: must be the code of one of the 50 states or DC: the service accepts no others',
+      'XX',
+      'ny',
+      'PR',
+      'New York',
+      '',
+      36,
+      null,
+    ),
     noOtherField,
   ]);
 });
@@ -98,7 +107,10 @@ t.test('an employee of a census follows the interface', async (t) => {
 t.test('an employee has an address and a list of pay rates', async (t) => {
   checkRules(t, employee, samples.employee, [
     passes('address.state', 'WY'),
-    fails('address.state: must be a US state code', 'ZZ'),
+    fails(
+      'address.state: must be the code of one of the 50 states or DC: the service accepts no others',
+      'ZZ',
+    ),
     fails('address: must be an object', '1 Main Street', null),
     passes('pay_rate', [], [samples.payRate, samples.payRate]),
     fails('pay_rate: must be an array', samples.payRate, null),
@@ -139,7 +151,9 @@ t.test('a census follows the interface', async (t) => {
 t.test('a problem names the row and the field', async (t) => {
   const employees = Array.from({ length: 20 }, () => samples.employee);
   const body = changed({ ...samples.census, employees }, 'employees.17.address.state', 'ZZ');
-  t.same(census.problems(body).map(describe), ['employees[17].address.state: must be a US state code']);
+  t.same(census.problems(body).map(describe), [
+    'employees[17].address.state: must be the code of one of the 50 states or DC: the service accepts no others',
+  ]);
 });
 
 t.test('every invalid field of every row is named, up to the limit', async (t) => {

@@ -139,7 +139,10 @@ t.test('a demographic change names an employee and an address', async (t) => {
     ...required('employee_id', 'address', 'address.line1'),
     ...identifiers('employee_id'),
     passes('address.state', 'DC'),
-    fails('address.state: must be a US state code', 'D.C.'),
+    fails(
+      'address.state: must be the code of one of the 50 states or DC: the service accepts no others',
+      'D.C.',
+    ),
     noOtherField,
   ]);
 });
