@@ -16,6 +16,7 @@ import {
   callerOf,
   FIRST_TOKEN,
   type Identity,
+  isSamePerson,
   personHash,
   personOf,
   readEmployers,
@@ -215,13 +216,13 @@ export async function listSessions(
   return { sessions, next: last === undefined ? null : { created_at: last.created_at, id: last.id } };
 }
 
-/** Returns all sessions that have not ended, newest first, for an operator. A token has a name, a person also an identity. */
+/** Returns all sessions that have not ended, newest first, for an operator. A token has a name, and a person if one was given. */
 export async function allSessions(db: Db, now: Date) {
   const rows = await db
     .selectFrom('sessions')
     .leftJoin('tokens', 'tokens.token_hash', 'sessions.owner_hash')
     .selectAll('sessions')
-    .select('tokens.name as token_name')
+    .select(['tokens.name as token_name', 'tokens.person as token_person'])
     .where('sessions.expires_at', '>', now.toISOString())
     .where('sessions.last_used_at', '>', ago(now, SESSION_IDLE_MS))
     .orderBy('sessions.created_at', 'desc')
@@ -229,7 +230,7 @@ export async function allSessions(db: Db, now: Date) {
     .execute();
   return rows.map(({ issuer, subject, ...row }) => ({
     id: idOf(row.session_hash),
-    person: issuer === null || subject === null ? null : personOf({ issuer, subject }),
+    person: issuer === null || subject === null ? row.token_person : personOf({ issuer, subject }),
     // The configured first token is in no table.
     name: row.name ?? row.token_name ?? FIRST_TOKEN,
     created_at: row.created_at,
@@ -255,7 +256,7 @@ export async function endSessions(
   if (id !== undefined && !SESSION_ID.test(id)) return 0;
   let query = trx.deleteFrom('sessions').returning('session_hash');
   if (owner !== undefined) query = query.where('owner_hash', '=', owner);
-  if (person !== undefined) query = query.where('owner_hash', '=', tokenHash(person));
+  if (person !== undefined) query = query.where('owner_hash', 'in', await ownersOf(trx, person));
   if (id !== undefined) {
     const { first, last } = hashesOf(id);
     query = query.where('session_hash', '>=', first).where('session_hash', '<=', last);
@@ -270,6 +271,17 @@ export async function endSessions(
     details: isOne ? {} : { session_ids: ended },
   });
   return ended.length;
+}
+
+/** Returns the hashes under which a person has sessions: of the sign-in with OpenID Connect, and of the person's tokens. */
+async function ownersOf(trx: Trx, person: string): Promise<Buffer[]> {
+  const tokens = await trx
+    .selectFrom('tokens')
+    .select(['token_hash', 'person'])
+    .where('person', 'is not', null)
+    .execute();
+  const theirs = tokens.filter((token) => token.person !== null && isSamePerson(token.person, person));
+  return [tokenHash(person), ...theirs.map(({ token_hash }) => token_hash)];
 }
 
 /** Returns the id of the session with this secret, which reveals nothing about the secret. */

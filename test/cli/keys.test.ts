@@ -74,6 +74,25 @@ test('an operator lists the console sessions and ends the sessions of a person',
   t.match((await cli('session list')).stderr, /No user is signed in/);
 });
 
+test('the sessions of a typed person end with those of all tokens of the person, without case', async (t, {
+  cli,
+  db,
+  json,
+}) => {
+  for (const [name, person] of [
+    ['a', 'Dana@Example.com'],
+    ['b', 'dana@example.com'],
+    ['c', 'eve@example.com'],
+  ]) {
+    const { stdout } = await cli(`token create --name ${name} --scope ledger:read --person ${person}`);
+    await transact(db, (trx) => beginSession(trx, stdout.trim(), new Date()));
+  }
+  const endDana = () => cli('session end --person', 'DANA@example.com');
+  t.match(await endDana(), { code: 0, stdout: 'Ended 2 sessions\n' });
+  t.match((await json('session list')).data, [{ name: 'c', person: 'eve@example.com' }]);
+  t.match(await endDana(), { code: 1, stderr: /no session has this id/ });
+});
+
 test('a token pasted instead of its id is not printed', async (t, { cli }) => {
   const { stdout } = await cli('token create --name x --scope all');
   const { code, stderr } = await cli('token revoke', stdout.trim());
