@@ -90,6 +90,7 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getPayrollRunReadiness',
       'listPayrollRunFindings',
       'approvePayrollRun',
+      'withdrawPayrollRunApproval',
       'listPayrollRunApprovals',
       'getPayrollRunFreshness',
       'finalizePayrollRun',

@@ -39,9 +39,9 @@ export function addApprovalCommands(program: Command): void {
     .examples('approval list mb-2026-07')
     .argument('<run-id>', 'The id of the run')
     .table()
-    .doesOnDatabase(async ({ db, out }, runId: string) => {
+    .doesOnDatabase(async ({ db, out, now }, runId: string) => {
       if ((await findRun(db, runId)) === null) throw unknownId('run', runId, 'run list');
-      const approvals = (await approvalsOf(db, runId)).map(viewApproval);
+      const approvals = (await approvalsOf(db, runId, now().toISOString())).map(viewApproval);
       const none = 'No approvals.';
       printResult(out, { approvals }, () => printList(out, { columns: COLUMNS, rows: approvals, none }));
     });
@@ -63,6 +63,7 @@ const COLUMNS: readonly Column<Approval>[] = [
   ['action', (approval) => approval.action],
   ['by', (approval) => approval.approved_by.name],
   ['time', (approval) => approval.approved_at, 1],
+  ['ended', (approval) => approval.ended_at ?? '–', 1],
   ['accepted checks', (approval) => approval.accepted_checks.join(' '), 'cut'],
   ['reason', (approval) => approval.reason, 'cut'],
 ];

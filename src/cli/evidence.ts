@@ -28,7 +28,7 @@ export function addEvidenceCommands(program: Command): void {
       const read = { action: 'run.read', resource: runId, employer } as const;
       await transact(db, (trx) => record(trx, actingIn(context), read));
       const signal = stopped();
-      const files = evidenceOf(db, stored, { bodies: true, viewer: null });
+      const files = evidenceOf(db, stored, { bodies: true, viewer: null, now: now() });
       const target = createWriteStream(file, { mode: 0o600, flags: 'wx' });
       await pipeline(tarOf(files, now()), target, { signal })
         .catch((error: unknown) => {

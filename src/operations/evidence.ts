@@ -19,13 +19,13 @@ import { allRecords } from '../security/audit-list.ts';
  * `bodies`: with the bodies of events, else only their SHA-256. `viewer`: a caller limited to employers, whose archive has
  * only the versions that the lines name; null: with every version that the run could know.
  */
-type EvidenceSight = { bodies: boolean; viewer: Viewer | null };
+type EvidenceSight = { bodies: boolean; viewer: Viewer | null; now: Date };
 
 /** Yields the files of the archive. The run must be final. */
 export async function* evidenceOf(
   db: Db,
   stored: StoredRun,
-  { bodies, viewer }: EvidenceSight,
+  { bodies, viewer, now }: EvidenceSight,
 ): AsyncGenerator<ArchiveFile> {
   yield { name: 'README.md', content: README };
   const run = await viewStoredRun(db, await viewRun(db, stored), stored);
@@ -51,7 +51,7 @@ export async function* evidenceOf(
   const { rows } = await acceptancesOf(db, stored.run_id);
   const findings = viewer === null ? rows : limitedAcceptances(rows);
   yield { name: 'accepted-findings.ndjson', content: ndjson(findings) };
-  const approvals = (await approvalsOf(db, stored.run_id)).map(viewApproval);
+  const approvals = (await approvalsOf(db, stored.run_id, now.toISOString())).map(viewApproval);
   yield { name: 'approvals.ndjson', content: ndjson(approvals) };
   const filter = { resourceType: 'run', resourceId: stored.run_id };
   const records: object[] = [];

@@ -41,6 +41,7 @@ export const ACTIONS = [
   'reason.erase',
   'retention.apply',
   'run.approve',
+  'run.approval-withdraw',
   'run.create',
   'run.delete',
   'run.download',

@@ -3,6 +3,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Elapsed } from '../clock.ts';
 import { parseJson } from '../contract/json.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
@@ -222,6 +223,27 @@ function limitOf(employers: readonly string[]): string[] {
   if (limit.length === 0 || limit.length > TOKEN_EMPLOYERS_MAX)
     throw refused(`a limited token needs 1 to ${TOKEN_EMPLOYERS_MAX} employers`);
   return limit;
+}
+
+/** Returns since when tokens are revoked or expired, by id. Valid ones are missing. */
+export async function endsOfTokens(
+  db: Db | Trx,
+  ids: readonly string[],
+  now: string,
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('tokens')
+    .select(['token_id', 'revoked_at', 'expires_at'])
+    .where(isOneOf(db, 'token_id', [...new Set(ids)]))
+    .execute();
+  return new Map(
+    rows.flatMap(({ token_id, revoked_at, expires_at }) => {
+      const expired = expires_at !== null && expires_at <= now ? expires_at : null;
+      const ended = [revoked_at, expired].flatMap((at) => at ?? []).sort()[0];
+      return ended === undefined ? [] : [[token_id, ended] as const];
+    }),
+  );
 }
 
 /** Returns every token, oldest first, including revoked and expired ones: logs still name those. */

@@ -2,7 +2,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf, pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
-import type { Db, Tables } from '../database/tables.ts';
+import type { Db, Tables, Trx } from '../database/tables.ts';
 import { type Action, type Details, resourceTypeOf } from './audit.ts';
 import { readDetails } from './audit-list.ts';
 
@@ -130,7 +130,7 @@ export type RecordOfAction = Recorded & {
 
 /** Returns the records of actions, which have one type of resource, by resource and in order. */
 export async function recordsOfResources(
-  db: Db,
+  db: Db | Trx,
   actions: readonly Action[],
   resourceIds: readonly string[],
 ): Promise<Map<string, RecordOfAction[]>> {

@@ -30,6 +30,7 @@ async function startApproving(t: Test, options: Parameters<typeof startPayroll>[
     (await call({ url: `${RUNS}/${run}/readiness` })).headers.etag as string;
   return {
     ...payroll,
+    tokens,
     set,
     readiness,
     /** Approves the current lines and findings. */
@@ -94,6 +95,44 @@ onEitherEngine('an approval ends when a line changes, and not before', async (t)
   await approve('bob');
   t.equal((await finalize('ann')).status, 200);
 });
+
+onEitherEngine('an approval ends when its giver withdraws it', async (t) => {
+  const { tokens, approve, approveVoid, finalize, voidRun, call, get } = await startApproving(t);
+  const withdraw = async (who: keyof typeof tokens) =>
+    (await call({ method: 'DELETE', url: `${RUNS}/r/approval`, token: tokens[who] })).status;
+  const endings = async () =>
+    (await get('/r/approvals')).json.approvals.map(
+      (approval: { ended_at: string | null }) => approval.ended_at,
+    );
+  t.equal(await withdraw('bob'), 409, 'nothing was approved');
+  await approve('bob');
+  t.equal(await withdraw('ann'), 409, 'another person approved');
+  t.equal(await withdraw('program'), 403, 'a token without a person');
+  t.strictSame(await endings(), [null]);
+  t.equal(await withdraw('bob'), 204);
+  t.match(await endings(), [String]);
+  t.match(await finalize('ann'), MISSING);
+  t.equal(await withdraw('bob'), 409, 'it ended before');
+  await approve('bob');
+  t.equal((await finalize('ann')).status, 200);
+  await approveVoid('bob');
+  t.equal(await withdraw('bob'), 204);
+  t.match(await voidRun('ann'), MISSING);
+});
+
+for (const ending of ['revoked', 'expired'])
+  onEitherEngine(`an approval ends when the token that gave it is ${ending}`, async (t) => {
+    let now = NOW;
+    const { approve, finalize, db, get } = await startApproving(t, { now: () => now });
+    await approve('bob');
+    const { id } = (await get('/r/approvals')).json.approvals[0].approved_by;
+    const ended =
+      ending === 'revoked' ? { revoked_at: NOW.toISOString() } : { expires_at: NOW.toISOString() };
+    await transact(db, (trx) => trx.updateTable('tokens').set(ended).where('token_id', '=', id).execute());
+    now = new Date(NOW.getTime() + 1);
+    t.match((await get('/r/approvals')).json.approvals, [{ ended_at: NOW.toISOString() }]);
+    t.match(await finalize('ann'), MISSING);
+  });
 
 onEitherEngine('a payroll waits for approval until the present lines of its run are approved', async (t) => {
   let now = NOW;

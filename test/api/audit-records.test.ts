@@ -74,6 +74,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`POST ${RUN}/finalize`, 'run.finalize'),
     step(`POST ${RUN}/taken`, 'run.taken', { lines: [{ employee_id: 'emp-1', amount: '1.00' }] }),
     step(`POST ${RUN}/approval`, 'run.approve', { action: 'void', ...REASON }, approving),
+    step(`DELETE ${RUN}/approval`, 'run.approval-withdraw', undefined, approving),
     step(`POST ${RUN}/void`, 'run.void', REASON),
     step(`PUT ${OF_EMPLOYER}/second-approval`, 'approval-setting.put', { required: true, ...REASON }),
     step('POST /v1/payroll-runs', 'run.create', payroll),

@@ -184,7 +184,7 @@ export function auditRoutes(app: Api, parts: ApiParts): void {
       if (bodies) {
         await writeReadDown(parts, request, { action: 'run.read', resource: run_id, employer: employer_id });
       }
-      const files = evidenceOf(db, stored, { bodies, viewer });
+      const files = evidenceOf(db, stored, { bodies, viewer, now: parts.now() });
       const archive = tarOf(files, parts.now()).once('error', interruptedOf(request, parts));
       reply.header('content-disposition', `attachment; filename="evidence-${run_id}.tar"`);
       return reply.type(TAR_TYPE).send(archive);

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
-import { type Approved, approveRun } from '../../payroll/lifecycle/approve.ts';
+import { type Approved, approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
 import { APPROVED_ACTIONS, Approval, approvalsOf, viewApproval } from '../../payroll/records/approvals.ts';
 import { bodyOf } from '../../payroll/records/runs.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { actingIn, by } from '../auth.ts';
 import { ifMatchOf } from '../headers.ts';
-import { invalid, Refusal } from '../problem.ts';
+import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from './censuses.ts';
@@ -55,14 +55,15 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       employers: 'run',
       operationId: 'listPayrollRunApprovals',
       summary: 'List the approvals of a payroll run',
-      description: 'Lists them newest first. An approval ends when a line changes or another finding fails.',
+      description:
+        'Lists them newest first. An approval ends when a line changes or another finding fails, when its giver withdraws it, and with the token that gave it.',
       params: RunId,
       response: { 200: Approvals },
       refuses: ['NOT_FOUND'],
     }),
     async ({ params }) => {
       const { run_id } = await storedRun(db, params.run_id);
-      return { approvals: (await approvalsOf(db, run_id)).map(viewApproval) };
+      return { approvals: (await approvalsOf(db, run_id, now().toISOString())).map(viewApproval) };
     },
   );
 
@@ -110,6 +111,32 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       const { run_id, employer_id } = approved.stored;
       log.info({ run_id, employer_id, ...by(request) }, 'a payroll run was approved');
       return reply.code(201).send(viewApproval(approved.approval));
+    },
+  );
+
+  app.delete(
+    '/v1/payroll-runs/:run_id/approval',
+    operation('Payroll runs', 'runs:approve', {
+      employers: 'run',
+      operationId: 'withdrawPayrollRunApproval',
+      action: 'run.approval-withdraw',
+      summary: 'Withdraw your approval of a payroll run',
+      description:
+        'Ends every approval of the run that the person of the token gave. A run that was finalized or voided with it stays so.',
+      params: RunId,
+      response: { 204: Type.Null({ description: 'The approval no longer counts.' }) },
+      refuses: ['NOT_FOUND', 'CONFLICT'],
+    }),
+    async (request, reply) => {
+      const { caller, params } = request;
+      const person = caller?.person ?? null;
+      if (person === null) throw needsPerson('An approval');
+      const withdrawn = await withdrawApproval(db, params.run_id, person, actingIn(request, now()));
+      if (withdrawn.outcome === 'unknown') throw noRun();
+      if (withdrawn.outcome === 'none') throw conflict('You have given no approval of this run that counts.');
+      const { run_id, employer_id } = withdrawn.stored;
+      log.info({ run_id, employer_id, ...by(request) }, 'an approval of a payroll run was withdrawn');
+      return reply.code(204).send(null);
     },
   );
 

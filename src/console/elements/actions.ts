@@ -32,6 +32,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'reason.erase': 'Reason erased',
   'retention.apply': 'Old data deleted',
   'run.approve': 'Run approved',
+  'run.approval-withdraw': 'Approval withdrawn',
   'run.create': 'Run created',
   'run.delete': 'Run deleted',
   'run.download': 'File of a run downloaded',

@@ -9,6 +9,7 @@ import {
   insertApproval,
   type NewApproval,
   type StoredApproval,
+  withdrawApprovals,
 } from '../records/approvals.ts';
 import { findRun, type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
@@ -62,8 +63,26 @@ export async function approveRun(
     if (state === undefined) return { outcome: 'unknown' };
     if (state !== stored.state) return { outcome: 'wrong-state', state };
     const id = await insertApproval(trx, approval, acting);
-    const made = (await approvalsOf(trx, runId)).find(({ recordId }) => recordId === id);
+    const made = (await approvalsOf(trx, runId, acting.now)).find(({ recordId }) => recordId === id);
     return { outcome: 'approved', approval: made as StoredApproval, stored };
+  });
+}
+
+type Withdrawn = { outcome: 'withdrawn' | 'none'; stored: StoredRun } | { outcome: 'unknown' };
+
+/** Withdraws what a person approved of a run. A run that became final by it stays final. */
+export async function withdrawApproval(
+  db: Db,
+  runId: string,
+  person: string,
+  acting: Acting,
+): Promise<Withdrawn> {
+  return transact(db, async (trx): Promise<Withdrawn> => {
+    await lockPayroll(trx);
+    const stored = await findRun(trx, runId);
+    if (stored === null) return { outcome: 'unknown' };
+    const count = await withdrawApprovals(trx, { runId, employerId: stored.employer_id }, person, acting);
+    return { outcome: count > 0 ? 'withdrawn' : 'none', stored };
   });
 }
 

@@ -164,12 +164,12 @@ async function review(
   return { outcome: 'accepted', acceptable };
 }
 
-function approvalOf(
+async function approvalOf(
   db: Db | Trx,
   { runId, basis }: Computation,
   { etag }: Summary,
   acceptable: readonly AcceptableFinding[],
-  { actor, person = null }: Finalizing,
+  { actor, person = null, sharedNow }: Finalizing,
 ): Promise<ApprovalState> {
   const run = {
     runId: runId as string,
@@ -178,7 +178,7 @@ function approvalOf(
     etag,
   } as const;
   const failed = acceptable.filter(({ result }) => result === 'fail');
-  return approvalFor(db, run, failed, { actor, person });
+  return approvalFor(db, run, failed, { actor, person }, (await sharedNow(db)).toISOString());
 }
 
 /** Returns the findings that the approval covers, or without one, of the checks that the request names. */

@@ -101,7 +101,7 @@ export async function payrollsDue(
   const openRuns = runs.filter(({ state }) => state === 'open').map(({ run_id }) => run_id);
   const [computations, approved, data] = await Promise.all([
     computationsOf(db, openRuns),
-    approvedLines(db, openRuns),
+    approvedLines(db, openRuns, now.toISOString()),
     readDataState(db),
   ]);
   const isOutdated = (computation: StoredComputation) =>

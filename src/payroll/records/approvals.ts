@@ -1,14 +1,14 @@
 /** Approvals of finalizing and voiding runs: by a person, of lines with an ETag, with named readiness findings. */
 import Type, { type Static } from 'typebox';
 import type { AcceptableFinding } from '../../checks.ts';
-import { component, oneOf, text } from '../../contract/fields.ts';
+import { component, nullableText, oneOf, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, Actor, makersOf, record } from '../../security/audit.ts';
-import { isSamePerson } from '../../security/tokens.ts';
-import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
+import { type Acting, Actor, type Made, makersOf, record } from '../../security/audit.ts';
+import { endsOfTokens, isSamePerson } from '../../security/tokens.ts';
+import { type Recorded, recordsOfResources, verifyRecorded } from '../../security/verify-recorded.ts';
 import { isApprovalRequired } from '../settings/approval.ts';
 import { hashOf } from './basis.ts';
 
@@ -28,6 +28,9 @@ export const Approval = component(
     reason: text('The reason that the person gave. Empty after it was erased.'),
     approved_by: Actor,
     approved_at: text('The time of the approval.'),
+    ended_at: nullableText(
+      'Since when it no longer counts: it was withdrawn, or the token that gave it was revoked or expired. Null while it counts.',
+    ),
   },
   'An approval by a person. It covers these lines and findings only.',
 );
@@ -72,8 +75,8 @@ export async function insertApproval(trx: Trx, approval: NewApproval, acting: Ac
   return record_id;
 }
 
-/** Returns the approvals of a run, newest first. */
-export async function approvalsOf(db: Db | Trx, runId: string): Promise<StoredApproval[]> {
+/** Returns the approvals of a run, newest first, as they count at an instant. */
+export async function approvalsOf(db: Db | Trx, runId: string, now: string): Promise<StoredApproval[]> {
   const rows = await db
     .selectFrom('run_approvals')
     .selectAll()
@@ -84,6 +87,7 @@ export async function approvalsOf(db: Db | Trx, runId: string): Promise<StoredAp
     db,
     rows.map(({ record_id }) => record_id),
   );
+  const ends = await endsOf(db, rows, makers, now);
   return rows.flatMap(({ record_id, run_id, action, etag, person, checks, findings }) => {
     const made = makers.get(record_id);
     if (made === undefined) return [];
@@ -93,11 +97,63 @@ export async function approvalsOf(db: Db | Trx, runId: string): Promise<StoredAp
       accepted_checks: readTexts(checks, run_id),
       approved_by: made.by,
       approved_at: made.at,
+      ended_at: ends.get(record_id) ?? null,
       recordId: record_id,
       person,
       findings: new Set(readTexts(findings, run_id)),
     };
   });
+}
+
+/** Returns since when approvals no longer count, by record id. */
+async function endsOf(
+  db: Db | Trx,
+  approvals: readonly { record_id: number; run_id: string }[],
+  makers: ReadonlyMap<number, Made>,
+  now: string,
+): Promise<Map<number, string>> {
+  if (approvals.length === 0) return new Map();
+  const runIds = [...new Set(approvals.map(({ run_id }) => run_id))];
+  const withdrawn = await recordsOfResources(db, ['run.approval-withdraw'], runIds);
+  const byApproval = new Map(
+    [...withdrawn.values()].flat().map(({ details, recorded_at }) => [details.approval_id, recorded_at]),
+  );
+  const tokenOf = (recordId: number): string | null => {
+    const by = makers.get(recordId)?.by;
+    return by?.kind === 'token' ? by.id : null;
+  };
+  const ids = approvals.flatMap(({ record_id }) => tokenOf(record_id) ?? []);
+  const tokens = await endsOfTokens(db, ids, now);
+  return new Map(
+    approvals.flatMap(({ record_id }) => {
+      const times = [byApproval.get(String(record_id)), tokens.get(tokenOf(record_id) ?? '')];
+      const ended = times.filter((at) => at !== undefined).sort()[0];
+      return ended === undefined ? [] : [[record_id, ended] as const];
+    }),
+  );
+}
+
+/**
+ * Withdraws the approvals of a run that a person gave and that still count. Returns their number. The caller holds the payroll
+ * lock, so that no run becomes final by them in between.
+ */
+export async function withdrawApprovals(
+  trx: Trx,
+  { runId, employerId }: { runId: string; employerId: string },
+  person: string,
+  acting: Acting,
+): Promise<number> {
+  const given = (await approvalsOf(trx, runId, acting.now)).filter(
+    (approval) => approval.ended_at === null && isSamePerson(approval.person, person),
+  );
+  for (const { id, action } of given)
+    await record(trx, acting, {
+      action: 'run.approval-withdraw',
+      resource: runId,
+      employer: employerId,
+      details: { approval_id: id, action },
+    });
+  return given.length;
 }
 
 /** The lines that an approval of finalizing covers, and the checks whose findings it accepts. */
@@ -107,15 +163,22 @@ export type ApprovedLines = { etag: string; checks: string[] };
 export async function approvedLines(
   db: Db,
   runIds: readonly string[],
+  now: string,
 ): Promise<Map<string, ApprovedLines[]>> {
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('run_approvals')
-    .select(['run_id', 'etag', 'checks'])
+    .select(['record_id', 'run_id', 'etag', 'checks'])
     .where('action', '=', 'finalize')
     .where(isOneOf(db, 'run_id', runIds))
     .execute();
-  const approved = rows.map(({ run_id, etag, checks }) => ({
+  const makers = await makersOf(
+    db,
+    rows.map(({ record_id }) => record_id),
+  );
+  const ends = await endsOf(db, rows, makers, now);
+  const counting = rows.filter(({ record_id }) => !ends.has(record_id));
+  const approved = counting.map(({ run_id, etag, checks }) => ({
     run_id,
     etag,
     checks: readTexts(checks, run_id),
@@ -149,12 +212,14 @@ export async function approvalFor(
   run: { runId: string; employerId: string; action: ApprovedAction; etag: string },
   failed: readonly AcceptableFinding[],
   { actor, person }: Requester,
+  now: string,
 ): Promise<ApprovalState> {
   if (!(await isApprovalRequired(db, run.employerId))) return { state: 'not-required' };
   if (person === null && actor.kind !== 'cli') return { state: 'missing' };
   const hashes = failed.map(findingHash);
-  const approval = (await approvalsOf(db, run.runId)).find(
+  const approval = (await approvalsOf(db, run.runId, now)).find(
     (candidate) =>
+      candidate.ended_at === null &&
       candidate.action === run.action &&
       candidate.etag === run.etag &&
       (person === null || !isSamePerson(candidate.person, person)) &&

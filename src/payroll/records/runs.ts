@@ -322,7 +322,7 @@ export async function voidRun(
   if (run === undefined) return 'unknown';
   if (run.state !== 'finalized') return 'not-finalized';
   const approved = { runId, employerId: run.employer_id, action: 'void', etag: run.etag as string } as const;
-  const approval = await approvalFor(trx, approved, [], { actor: acting.actor, person });
+  const approval = await approvalFor(trx, approved, [], { actor: acting.actor, person }, acting.now);
   if (approval.state === 'missing') return 'approval-missing';
   await trx
     .updateTable('payroll_runs')

@@ -11,7 +11,7 @@ import { approvalTable, placeOf, totals } from './finalize.ts';
 import { openFindings } from './findings.ts';
 import { nameOf } from './labels.ts';
 import { outlineOf } from './run.ts';
-import { stateOf } from './state.ts';
+import { isBy, stateOf } from './state.ts';
 
 export function approvalPages({ page, part, action }: Console): void {
   const scope = 'runs:approve';
@@ -22,6 +22,7 @@ export function approvalPages({ page, part, action }: Console): void {
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
       ${approvals.length > 0 && approvalTable(approvals)}
+      ${approvals.some(({ approved_by, ended_at }) => ended_at === null && isBy(approved_by, visit)) && withdrawForm(run.id)}
       ${run.state === 'open' && later(runPath(run.id, '/approval'), 'Computing the run …')}
       ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' })}
       ${run.state === 'voided' && html`<p>This run is voided.</p>`}
@@ -43,6 +44,16 @@ export function approvalPages({ page, part, action }: Console): void {
     if (problem === undefined) return { go: address(runPath(runId), { approved }) };
     return approved === 'void' ? approvalForm(runId, form, { problem }) : openForm(act, form, problem);
   });
+
+  action('/runs/:run_id/approval/withdraw', scope, async ({ api, params: { run_id = '' } }) => {
+    await api.send('delete', '/v1/payroll-runs/{run_id}/approval');
+    return { go: runPath(run_id) };
+  });
+}
+
+/** Withdraws the approvals that the user gave. */
+function withdrawForm(id: string): Html {
+  return html`<form hx-post=${runPath(id, '/approval/withdraw')}><button class="quiet">Withdraw your approval</button></form>`;
 }
 
 /** Shows what is approved: the totals and findings as they are now. */

@@ -139,6 +139,7 @@ export function approvalTable(approvals: readonly Approval[]): Html {
   return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
     ['Action', ({ action }) => term(action), 'name'],
     ['Time', ({ approved_at }) => instant(approved_at), 'date'],
+    ['Ended', ({ ended_at }) => (ended_at === null ? '–' : instant(ended_at)), 'date'],
     ['By', ({ approved_by }) => actorName(approved_by)],
     ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
     ['Reason', ({ reason }) => reason, 'wide'],

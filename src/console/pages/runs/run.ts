@@ -125,6 +125,11 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
     waits &&
     mayApprove(visit) &&
     html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
+  const withdraw =
+    approval !== null &&
+    approval !== 'missing' &&
+    isBy(approval.approved_by, visit) &&
+    html`<a class="button quiet while-unchanged" href=${runPath(id, '/approve')}>Withdraw your approval …</a>`;
   const report =
     run.state === 'finalized' &&
     may('runs:write') &&
@@ -132,6 +137,7 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
   const actions = html`
     <div class="actions">
       ${approve}
+      ${withdraw}
       ${finalize}
       ${report}
       <a class="button quiet" href=${runPath(id, '/lines.csv')} download>${run.state === 'voided' ? 'Download voided amounts (CSV)' : 'Download CSV'}</a>

@@ -150,7 +150,12 @@ export async function approvalOf(
 ): Promise<RunApproval> {
   if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
   const approvals = known ?? (await visit.api.get('/v1/payroll-runs/{run_id}/approvals')).approvals;
-  return approvals.find(({ action, etag }) => action === 'finalize' && etag === run.etag) ?? 'missing';
+  return approvals.find(isOf(run)) ?? 'missing';
+}
+
+function isOf(run: { etag: string }) {
+  return ({ action, etag, ended_at }: Schemas['PayrollRunApproval']) =>
+    action === 'finalize' && etag === run.etag && ended_at === null;
 }
 
 /** Returns who approved a run, if the approval accepts every check that fails. */
