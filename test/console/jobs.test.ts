@@ -150,7 +150,7 @@ t.test('approve as a manager on a phone: three interactions, then the specialist
   });
   const prepared = counting(specialist);
   await prepared.use('button', /^Start/);
-  await specialist.getByRole('heading', { name: 'Ready to finalize' }).waitFor();
+  await specialist.getByRole('heading', { name: 'Waiting for approval' }).waitFor();
   const bar = specialist.getByRole('region', { name: 'Payroll run' });
   await bar.getByText('waiting for approval').waitFor();
   t.equal(await bar.getByRole('link', { name: /^(Finalize|Approve)/ }).count(), 0, 'another person is next');

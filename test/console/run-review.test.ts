@@ -178,7 +178,7 @@ t.test('a moved start date is decided on the page that the readiness check links
   await page.getByLabel('It never applies').check();
   await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
   await click(page, 'Save the decision');
-  await page.waitForURL('**/deductions/ded%2F3');
+  await page.waitForURL('**/deductions/ded%2F3?saved=true');
   const decided = `Moved start: it never applies. Decided by API_TOKEN: ${HOSTILE}`;
   t.match(await page.locator('main').textContent(), decided);
   const { json } = await call({ url: '/v1/deductions/ded%2F3/versions' });
@@ -349,7 +349,7 @@ t.test('a deduction of two jobs is assigned on the page that the readiness check
   await page.getByLabel('From the pay period of').fill('2026-07-01');
   await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
   await click(page, 'Assign the deduction');
-  await page.waitForURL('**/deductions/ded-1');
+  await page.waitForURL('**/deductions/ded-1?saved=true');
   const shown = `globex from the pay period of Jul 1, 2026. Assigned by API_TOKEN: ${HOSTILE}`;
   t.match(await page.locator('main').textContent(), shown);
   const { json } = await call({ url: '/v1/deductions/ded-1/employer' });

@@ -5,7 +5,7 @@ import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
-import { clock, count, lacksScope, plain, sentence, since, withInstants } from './format.ts';
+import { actorName, clock, count, lacksScope, plain, sentence, since, withInstants } from './format.ts';
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
@@ -16,6 +16,8 @@ type Run = { readonly id: string; readonly employer_id: string };
 /** The quarantined events that need a decision. */
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
 const EXAMPLES_SHOWN = 5;
+/** The example of a finding that the user may not see: it names no record to link. */
+const HIDDEN = 'another employer';
 
 /**
  * Where one example (`example`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`.
@@ -146,6 +148,7 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
   const ofEmployer = census(links.censusPath(employer_id));
   return {
     ...LEDGER_FIXES,
+    'census-syncs': ofEmployer,
     'census-held': ofEmployer,
     'census-completed': { ...ofEmployer, example: withInstants },
     'ledger-empty': ofEmployer,
@@ -206,22 +209,41 @@ export type Accepting = {
   readonly selected: readonly string[];
 };
 
-/** `approvedBy`: the person whose approval accepts the failed checks. */
-type ReadinessOptions = { readonly approvedBy?: string | null; readonly accepting?: Accepting };
+/**
+ * `approvedBy`: the person whose approval accepts the failed checks. `waitsFor`: what another person must do before the run
+ * is final.
+ */
+type ReadinessOptions = {
+  readonly approvedBy?: string | null;
+  readonly waitsFor?: 'approval' | 'finalizing' | null;
+  readonly accepting?: Accepting;
+};
+
+const WAITS_FOR = {
+  approval: 'Waiting for approval',
+  finalizing: 'Waiting for another person to finalize',
+} as const;
 
 export function readinessOf(
   readiness: Readiness,
   run: Run,
   visit: Visit,
-  { approvedBy = null, accepting }: ReadinessOptions = {},
+  { approvedBy = null, waitsFor = null, accepting }: ReadinessOptions = {},
 ): Html {
   const { ready, checks } = readiness;
-  const isGood = ready || approvedBy !== null;
-  const title = ready ? 'Ready to finalize' : approvedBy === null ? 'Not ready' : `Approved by ${approvedBy}`;
+  const isPassed = ready || approvedBy !== null;
+  const tone = !isPassed ? 'bad' : waitsFor === null ? 'good' : '';
+  const title = !isPassed
+    ? 'Not ready'
+    : waitsFor !== null
+      ? WAITS_FOR[waitsFor]
+      : ready
+        ? 'Ready to finalize'
+        : `Approved by ${approvedBy}`;
   const isAcceptable = checks.some((check) => isChoice(check, accepting));
   const hint = hintOf(ready, approvedBy, isAcceptable, visit);
   return html`
-    <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${isGood ? 'good' : 'bad'}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
+    <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
       <h2 id="readiness-title">${title}</h2>
       ${hint !== null && html`<p id="readiness-hint">${hint}</p>`}
       ${checkList(readiness, visit, runFixes(run, visit.may), (id) => links.runEmployeeLink(run.id, id), accepting)}
@@ -241,7 +263,7 @@ function hintOf(
       : null;
   if (approvedBy !== null) return 'The approval accepts the failed checks.';
   if (isAcceptable)
-    return 'Fix the failed checks, or select each one that the reason below covers. The run is final only if all are accepted.';
+    return 'Fix the failed checks, or select each one that the reason below covers. Each failed check must be selected.';
   return may('runs:approve')
     ? 'Fix the failed checks, or accept their findings with a reason.'
     : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
@@ -285,7 +307,9 @@ function checkOf(check: Check, { may, caller }: Visit, fixes: Fixes, accepting?:
     accepting?.findings.get(id) ??
     examples
       .slice(0, EXAMPLES_SHOWN)
-      .map((example) => (isLinked && linked !== undefined ? linked(example) : withInstants(example)));
+      .map((example) =>
+        isLinked && linked !== undefined && example !== HIDDEN ? linked(example) : withInstants(example),
+      );
   const more =
     number > shown.length &&
     shown.length > 0 &&
@@ -300,7 +324,7 @@ function checkOf(check: Check, { may, caller }: Visit, fixes: Fixes, accepting?:
       <p>${advice}</p>
       ${!isLinked && html`<p class="hint">${obstacle}</p>`}
       ${shown.length > 0 && html`<ul class="examples">${shown.map((example) => html`<li>${example}</li>`)}${more}</ul>`}
-      ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${accepted_by}: ${sentence(example)}, ${reason}`}</p>`)}
+      ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${actorName(accepted_by)}: ${sentence(example)}, ${reason}`}</p>`)}
     </li>
   `;
 }

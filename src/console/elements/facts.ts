@@ -89,3 +89,13 @@ export function problemBody({ detail, errors = [], error_count = errors.length }
     </div>
   `;
 }
+
+/** Confirms a decision after it was saved, with a way back to the list that named it. */
+export function savedNotice(
+  { saved }: { readonly saved?: string | undefined },
+  back: string,
+  label: string,
+): Html | null {
+  if (saved === undefined) return null;
+  return html`<p class="card" role="status"><strong>Saved.</strong> <a href=${back}>${label}</a></p>`;
+}

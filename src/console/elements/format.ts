@@ -89,7 +89,8 @@ export function resultText(reason: string): string {
 /** Names what a user may not do, the scope that it needs, and the roles that have it. */
 export function lacksScope(purpose: string, scope: Scope): string {
   const roles = ROLE_NAMES.filter((role) => (ROLES[role] as readonly Scope[]).includes(scope));
-  return `${purpose}, your token needs the scope ${scope}, which these roles have: ${roles.join(', ')}.`;
+  const who = roles.length === 0 ? 'no role has' : `these roles have: ${roles.join(', ')}`;
+  return `${purpose}, your token needs the scope ${scope}, which ${who}.`;
 }
 
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */

@@ -1,7 +1,7 @@
 /** Censuses: what is staged and the syncs, of all employers and of one. */
 import type { Schemas } from '../../client.ts';
 import { pausedNotice } from '../elements/checks.ts';
-import { empty, facts, live } from '../elements/facts.ts';
+import { empty, facts, live, savedNotice } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
 import { age, count, counted, instant, lacksScope, since } from '../elements/format.ts';
 import { address, censusLink, censusPath, fitsPath, pathOf } from '../elements/links.ts';
@@ -65,7 +65,7 @@ export function censusPages({ page, action }: Console): void {
 
   page('/census/:employer_id', 'census:read', async (visit) => {
     const { api, params, may } = visit;
-    const { response: sync_id, dismiss, release, requested, ...query } = visit.query;
+    const { response: sync_id, dismiss, release, requested, saved, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
     const { data, source } = await api.get('/v1/censuses', { employer_id });
@@ -85,6 +85,7 @@ export function censusPages({ page, action }: Console): void {
     const isStill = response !== null || syncs.data.some(isOpen);
     const body = html`
       ${await pausedNotice(visit)}
+      ${savedNotice({ saved }, '/census', 'All censuses')}
       ${requested !== undefined && html`<p class="card" role="status">A sync was requested. The newest sync below shows its progress.</p>`}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
@@ -115,13 +116,13 @@ export function censusPages({ page, action }: Console): void {
 
   action('/census/:employer_id/syncs/:sync_id/dismiss', 'census:write', async ({ api, params, form }) => {
     await api.send('post', '/v1/census-syncs/{sync_id}/dismiss', {}, { reason: form.reason ?? '' });
-    return { go: censusPath(params.employer_id ?? '') };
+    return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
   });
 
   action('/census/:employer_id/syncs/:sync_id/release', 'runs:approve', async ({ api, params, form }) => {
     const { reason = '', census_id } = form;
     await api.send('post', '/v1/census-syncs/{sync_id}/release', {}, { reason, census_id });
-    return { go: censusPath(params.employer_id ?? '') };
+    return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
   });
 }
 

@@ -1,8 +1,16 @@
 /** Employment changes that payroll reported: the list, and one with its attempts, content and actions. */
 import type { Schemas } from '../../client.ts';
-import { attempt } from '../api-client.ts';
+import { attempt, dataOrNull } from '../api-client.ts';
 import { pausedNotice } from '../elements/checks.ts';
-import { empty, facts, live, recordedRead, responseOfService, state } from '../elements/facts.ts';
+import {
+  empty,
+  facts,
+  live,
+  recordedRead,
+  responseOfService,
+  savedNotice,
+  state,
+} from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
 import { count, dayOf, instant, lacksScope, resultText, since } from '../elements/format.ts';
 import { address, changePath, employeeOf } from '../elements/links.ts';
@@ -71,7 +79,7 @@ export function changePages({ page, action }: Console): void {
     const change = await api.get('/v1/employee-changes/{change_id}', isBodyShown ? { body: true } : {});
     const body = html`
       ${await pausedNotice(visit)}
-      ${summary(change, visit)}
+      ${summary(change, await isCounted(change, visit), visit)}
       ${change.state === 'rejected' && (may('pii:read') ? content(change) : html`<p class="hint">${lacksScope('To see the response of the service', 'pii:read')}</p>`)}
       ${may('changes:write') && decisions(change, query.newer !== undefined)}
       ${await waitingChanges(change, visit)}
@@ -81,7 +89,10 @@ export function changePages({ page, action }: Console): void {
     return {
       title: `${KINDS[change.kind]} of ${change.employee_id}`,
       // A refresh would record another read.
-      body: isBodyShown ? body : live({ id: 'change', path: changePath(change.id) }, body),
+      body: html`
+        ${savedNotice(query, address('/changes', { state: 'rejected' }), 'Rejected changes')}
+        ${isBodyShown ? body : live({ id: 'change', path: changePath(change.id) }, body)}
+      `,
     };
   });
 
@@ -95,17 +106,17 @@ export function changePages({ page, action }: Console): void {
       if (state === 'rejected') return { go: `${changePath(change_id)}?newer=1` };
     }
     await call;
-    return { go: changePath(change_id) };
+    return { go: address(changePath(change_id), { saved: 'true' }) };
   });
 
   action('/changes/:change_id/cancel', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
     await api.send('post', '/v1/employee-changes/{change_id}/cancel', {}, { reason: form.reason ?? '' });
-    return { go: changePath(change_id) };
+    return { go: address(changePath(change_id), { saved: 'true' }) };
   });
 
   action('/changes/:change_id/release', 'changes:write', async ({ api, params: { change_id = '' } }) => {
     await api.send('post', '/v1/employee-changes/{change_id}/release');
-    return { go: changePath(change_id) };
+    return { go: address(changePath(change_id), { saved: 'true' }) };
   });
 }
 
@@ -138,12 +149,19 @@ function nothing(isWhole: boolean): Html {
   return empty('No employment changes yet', advice);
 }
 
-function summary(change: Change, visit: Visit): Html {
+/** Reports whether payroll runs count a change: it is not only of contact data, and its employee is in the roster. */
+async function isCounted({ kind, employee_id }: Change, { api, may }: Visit): Promise<boolean> {
+  if (kind === 'demographic' || !may('ledger:read')) return false;
+  const employee = await dataOrNull(api.get('/v1/employees/{employee_id}', { employee_id }));
+  return employee !== null && employee.employments.length > 0;
+}
+
+function summary(change: Change, isCounted: boolean, visit: Visit): Html {
   const { now } = visit;
   const { earlier_change_id: earlier, finished_at, due_at } = change;
   return html`
     <section class="card" aria-label="Summary">
-      <p class="headline">${state(change.state)} ${meaningOf(change)}</p>
+      <p class="headline">${state(change.state)} ${meaningOf(change, isCounted)}</p>
       ${change.may_have_been_applied && html`<p>${lostResponse(change)}</p>`}
       ${facts([
         ['Employee', employeeOf(change.employee_id, visit)],
@@ -162,12 +180,12 @@ function summary(change: Change, visit: Visit): Html {
   `;
 }
 
-function meaningOf({ kind, state, blocking, earlier_change_id }: Change): string {
+function meaningOf({ state, blocking, earlier_change_id }: Change, isCounted: boolean): string {
   if (state === 'pending' && earlier_change_id !== null)
     return 'It is sent automatically after another change of the employee.';
   if (state !== 'rejected') return STATES[state];
   const later = blocking ? ' Later changes of the employee wait for it.' : '';
-  const counts = kind === 'demographic' ? '' : ' Payroll runs count it already.';
+  const counts = isCounted ? ' Payroll runs count it already.' : '';
   return `${STATES.rejected}${later}${counts} Decide below what to do.`;
 }
 

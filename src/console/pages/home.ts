@@ -10,7 +10,8 @@ import { type Content, type Html, html } from '../html.ts';
 import type { Console, Done, Visit } from '../page.ts';
 import { type Key, type Payroll, payrollAction, payrollsOf, STEPS } from './payrolls.ts';
 
-type State = Payroll['state'];
+/** A payroll whose run was not computed yet is `computing`, although the API reports that it needs a review. */
+type State = Payroll['state'] | 'computing';
 
 const RELATIVE = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 /** How long one request computes runs. Pages ask again every few seconds. */
@@ -18,6 +19,7 @@ const COMPUTE_MS = 3_000;
 
 const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
   overdue: ['Overdue', 'bad'],
+  computing: ['Computing', 'plain'],
   needs_review: ['Needs review', 'warn'],
   waiting_for_approval: ['Waiting for approval', 'warn'],
   not_started: ['Not started', 'plain'],
@@ -68,17 +70,22 @@ function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
   return run_id !== null && now !== 'finalized' && (computation?.is_outdated ?? true);
 }
 
+function stateIn({ state: now, computation }: Payroll): State {
+  return now === 'needs_review' && computation === null ? 'computing' : now;
+}
+
 /** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
 async function payrollsPart(visit: Visit): Promise<Html> {
   const all = await payrollsOf(visit);
   const { state: selected, check } = visit.query;
   const shown = all.filter(
     (payroll) =>
-      payroll.state === (selected ?? payroll.state) && (check === undefined || fails(payroll, check)),
+      stateIn(payroll) === (selected ?? stateIn(payroll)) && (check === undefined || fails(payroll, check)),
   );
   const path = address('/', visit.query);
   const content = html`
     ${all.length === 0 ? firstSteps(visit) : tabs(all, visit)}
+    ${await rejectedNotice(visit)}
     ${sharedChecks(all, visit)}
     ${visit.may('runs:write') && startAll(all.filter(canStart).length)}
     ${all.length > 0 && (shown.length === 0 ? empty('No matching payrolls', html`<p><a href="/">Show all payrolls</a></p>`) : payrollTable(shown, visit))}
@@ -104,7 +111,7 @@ function firstSteps({ may }: Visit): Html {
 }
 
 function tabs(all: readonly Payroll[], { query }: Visit): Html {
-  const byState = Map.groupBy(all, (payroll) => payroll.state);
+  const byState = Map.groupBy(all, stateIn);
   const tab = (label: string, number: number, value?: State) =>
     html`<li><a href=${address('/', { state: value })} aria-current=${query.state === value && query.check === undefined ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
   const states = Object.keys(STATES) as State[];
@@ -116,6 +123,14 @@ function tabs(all: readonly Payroll[], { query }: Visit): Html {
       </ul>
     </nav>
   `;
+}
+
+/** Links to the rejected changes, also those of employees who have no known employer and so are in no row. */
+async function rejectedNotice({ api, may }: Visit): Promise<Html | null> {
+  if (!may('changes:read')) return null;
+  const { data } = await api.get('/v1/employee-changes', { state: 'rejected', limit: 1 });
+  if (data.length === 0) return null;
+  return html`<p class="notice"><a href=${address('/changes', { state: 'rejected' })}>Rejected employment changes</a>${' need a decision.'}</p>`;
 }
 
 /** Lists the checks that fail in several payrolls, each with a link to these payrolls. */
@@ -186,8 +201,9 @@ function nameOf(payroll: Payroll): Html {
 }
 
 /** Renders the state of a payroll, and when its run was computed last. */
-function stateOf({ state: now, computation, final, voided_run_id }: Payroll, visit: Visit): Html {
-  const word = state(...STATES[now]);
+function stateOf(payroll: Payroll, visit: Visit): Html {
+  const { computation, final, voided_run_id } = payroll;
+  const word = state(...STATES[stateIn(payroll)]);
   if (voided_run_id !== null)
     return withNote(word, html`<small><a href=${runPath(voided_run_id)}>Its run was voided</a></small>`);
   const downloaded = final?.downloaded_at ?? null;
@@ -237,7 +253,7 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
       ${findings}
       ${accepted > 0 && html`<li class="soft">${`${counted(accepted, 'failed check')} accepted`}</li>`}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
-      ${payroll.state !== 'finalized' && isFirst && waitingFor(payroll, visit)}
+      ${isFirst && waitingFor(payroll, visit)}
       ${visit.may('runs:write') && stepsOf(payroll, isFirst)}
     </ul>
   `;

@@ -58,11 +58,14 @@ export async function nextStepOf(visit: Visit, employer_id: string): Promise<Htm
   if (!visit.may('runs:write')) return null;
   const payrolls = (await visit.api.get('/v1/payrolls-due', { employer_id })).data;
   const stepsOf = (payroll: Payroll) => payroll.missing.filter((what) => !canWait(what, payroll));
-  const payroll = payrolls.find((candidate) => stepsOf(candidate).length > 0) ?? payrolls[0];
+  const payroll =
+    payrolls.find((candidate) => stepsOf(candidate).length > 0) ??
+    payrolls.find(({ state: now }) => now !== 'finalized');
   if (payroll === undefined) return null;
   const [what] = stepsOf(payroll);
   const step = what && STEPS[what];
-  const start = `Start the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
+  const verb = payroll.run_id === null ? 'Start' : 'Open';
+  const start = `${verb} the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
   return html`
     <div class="actions">
       ${step === undefined ? payrollAction(payroll, visit, start) : html`<a class="button" href=${step[1](payroll)}>${`Next: ${step[0]}`}</a>`}

@@ -1,7 +1,8 @@
 /** One event: its consequence for paychecks, the action that helps, its result and its bodies. */
 import type { Schemas } from '../../../client.ts';
 import { dataOrNull } from '../../api-client.ts';
-import { facts, live, state } from '../../elements/facts.ts';
+import { QUARANTINED } from '../../elements/checks.ts';
+import { facts, live, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { counted, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
@@ -29,6 +30,7 @@ export function eventPages({ page, action }: Console): void {
       ${await employerNotice(event, visit)}
     `;
     const body = html`
+      ${savedNotice(visit.query, QUARANTINED, 'Quarantined events')}
       ${live({ id: 'consequence', path: address(path, { cursor }) }, lead)}
       ${actions(event, may)}
       ${live({ id: 'event', path: address(path, { cursor }) }, summary(event, may))}
@@ -41,12 +43,12 @@ export function eventPages({ page, action }: Console): void {
 
   action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
     await api.send('post', '/v1/events/{event_id}/reprocess');
-    return { go: eventPath(event_id) };
+    return { go: address(eventPath(event_id), { saved: 'true' }) };
   });
 
   action('/events/:event_id/dismiss', 'events:write', async ({ api, params: { event_id = '' }, form }) => {
     await api.send('post', '/v1/events/{event_id}/dismiss', {}, { reason: form.reason ?? '' });
-    return { go: eventPath(event_id) };
+    return { go: address(eventPath(event_id), { saved: 'true' }) };
   });
 }
 

@@ -29,7 +29,7 @@ export function assignmentActions({ action }: Console): void {
     const body = { employer_id, reason, ...(effective_on !== '' && { effective_on }) };
     const call = api.send('put', '/v1/deductions/{deduction_id}/employer', {}, body);
     const { problem } = await attempt(call, 400, 404, 409, 422);
-    if (problem === undefined) return { go: path };
+    if (problem === undefined) return { go: address(path, { saved: 'true' }) };
     return assignmentForm(path, await employersOf(api, employee_id), form, problem);
   });
 }

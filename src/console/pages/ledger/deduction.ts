@@ -2,11 +2,11 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { type Api, attempt, dataOrNull } from '../../api-client.ts';
-import { facts, state } from '../../elements/facts.ts';
+import { facts, savedNotice, state } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
+import { address, employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -46,6 +46,7 @@ export function deductionPages(console: Console): void {
     const paychecks = await lastPaychecks(visit, deduction.employee_id);
     const { assignments } = await api.get('/v1/deductions/{deduction_id}/employer');
     const body = html`
+      ${savedNotice(query, '/', 'All payrolls')}
       ${query.assign !== undefined && (await assignmentPart(api, path, deduction.employee_id, may))}
       ${query.decide !== undefined && decisionPart(path, query.decide, versions, may)}
       ${deductedNow(deduction, inEffect, visit)}
@@ -68,7 +69,9 @@ export function deductionPages(console: Console): void {
     const body = { version: Number(version), decision, reason };
     const call = api.send('post', '/v1/deductions/{deduction_id}/start-decision', {}, body);
     const { problem } = await attempt(call, 400, 404, 409);
-    return problem === undefined ? { go: path } : decisionForm(path, form, problem);
+    return problem === undefined
+      ? { go: address(path, { saved: 'true' }) }
+      : decisionForm(path, form, problem);
   });
 }
 

@@ -67,7 +67,7 @@ async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: Pro
     results: ['fail'] as const,
     selected: acceptedIn(typed),
   };
-  const checks = readinessOf(readiness, run, visit, { accepting });
+  const checks = readinessOf(readiness, run, visit, { waitsFor: 'approval', accepting });
   return html`
     <div id="approval">
       ${totals(run, {}, visit)}

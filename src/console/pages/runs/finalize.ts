@@ -15,7 +15,7 @@ import { openFindings } from './findings.ts';
 import { nameOf, periodOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
-import { approvalOf, approverOf, isBy, type RunApproval, stateOf } from './state.ts';
+import { approvalOf, approverOf, isBy, type RunApproval, stateOf, waitsForOf } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = Schemas['PayrollRun'];
@@ -183,10 +183,11 @@ async function confirmation(
   const isAccepted = isReady || approvedBy !== null;
   const accepting = {
     findings: await openFindings(visit, run),
-    results: isAccepting ? (['fail', 'warn'] as const) : [],
+    results: !isAccepting ? [] : isReady ? (['warn'] as const) : (['fail'] as const),
     selected: acceptedIn(reviewed),
   };
-  const shown = readinessOf(readiness, run, visit, { approvedBy, accepting });
+  const waitsFor = waitsForOf(approval, visit);
+  const shown = readinessOf(readiness, run, visit, { approvedBy, waitsFor, accepting });
   if (obstacle !== null)
     return html`${shown}<p class="notice">${obstacle} <a href=${path}>Back to the run</a></p>`;
   const label = isReady ? 'Reason to accept warnings' : 'Reason';
@@ -197,7 +198,7 @@ async function confirmation(
     ? `The reason of ${reviewed.after}. Change it if it differs here. ${stored}`
     : stored;
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
-  const isWarned = isAccepting && checks.some(({ result }) => result === 'warn');
+  const isWarned = isAccepting && isReady && checks.some(({ result }) => result === 'warn');
   return html`
     <form novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ ...reviewedOf(run), etag, ...(!isAccepted && { failed: 'true' }) })}

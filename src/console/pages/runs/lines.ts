@@ -68,7 +68,8 @@ export function runLinePages({ app, parts, options, part }: Console): void {
     // Only the whole file of a final run is what payroll loads.
     const download = now === 'finalized' && Object.keys(query).length === 0 ? 'true' : undefined;
     const path = address(lines, { ...query, download });
-    const filename = `${run_id}${now === 'voided' ? '-voided' : ''}.csv`;
+    // A file of another state must not pass for the final one.
+    const filename = `${run_id}${now === 'finalized' ? '' : `-${now}`}.csv`;
     return sendCsv(app, request, reply, { path, filename });
   });
 }
@@ -100,7 +101,7 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
       </form>
       ${shown}
       <div class="actions while-stored">
-        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download=${`${run_id}.csv`}>Download these lines (CSV)</a>
+        <a class="button quiet" href=${address(`${path}/lines.csv`, filter)} download>Download these lines (CSV)</a>
         ${now === 'open' && visit.may('runs:write') && html`<a class="button quiet" href=${overridePath(run_id, { employee_id })}>Override an amount …</a>`}
       </div>
     </section>

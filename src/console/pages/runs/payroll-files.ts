@@ -61,7 +61,7 @@ export function payrollFilePages(pages: Console): void {
     const { id } = run;
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
-      <p>${'List only the exceptions: a line that no report names counts as taken in full. Amounts not taken become arrears in the next runs. '}<a href=${runPath(id)}>Back to the run</a></p>
+      <p>${'List only the exceptions: a line that no report names counts as taken in full. An amount not taken becomes an open item; the payroll policy decides whether later runs take it. '}<a href=${runPath(id)}>Back to the run</a></p>
       ${run.state === 'finalized' && visit.may('runs:write') && (await paycheckForm(run, visit))}
       ${takenForm(run, visit)}
       <div id="outcome" aria-live="polite"></div>

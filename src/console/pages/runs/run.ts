@@ -28,6 +28,7 @@ import {
   runSummary,
   stateOf,
   statePart,
+  waitsForOf,
 } from './state.ts';
 import { breakdown } from './totals.ts';
 
@@ -97,7 +98,10 @@ export function runPages({ page, part }: Console): void {
     if (data === undefined) return html`<div></div>`;
     const run = await outlineOf(visit);
     const approval = await approvalOf(visit, { ...run, etag: linesEtag(data) });
-    return readinessOf(data, run, visit, { approvedBy: approverOf(approval, data) });
+    return readinessOf(data, run, visit, {
+      approvedBy: approverOf(approval, data),
+      waitsFor: waitsForOf(approval, visit),
+    });
   });
 
   part('/runs/:run_id/verification', 'runs:read', async ({ api }) =>
@@ -183,7 +187,12 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
   const place = due.findIndex(({ run_id }) => run_id === id) + 1;
   // An earlier payroll was passed over because it is not ready, so it comes last.
   const candidates = [...due.slice(place), ...due.slice(0, place)];
-  const open = candidates.filter(({ state: now }) => now !== 'finalized' && now !== 'needs_setup');
+  const open = candidates.filter(
+    ({ state: now }) =>
+      now !== 'finalized' &&
+      now !== 'needs_setup' &&
+      (now === 'waiting_for_approval' ? mayApprove(visit) : visit.may('runs:write')),
+  );
   const alike = open.find((payroll) => sharedFinding(payroll, run) !== undefined);
   const next = alike ?? open[0];
   return html`

@@ -172,6 +172,15 @@ export function isBy({ id }: Schemas['Actor'], { caller }: Pick<Visit, 'caller'>
   return id !== null && id === (caller?.tokenId ?? caller?.identity?.subject);
 }
 
+/** Returns what another person must do before the run is final; null if the user can finalize it. */
+export function waitsForOf(
+  approval: RunApproval,
+  visit: Pick<Visit, 'caller'>,
+): 'approval' | 'finalizing' | null {
+  if (approval === 'missing') return 'approval';
+  return approval !== null && isBy(approval.approved_by, visit) ? 'finalizing' : null;
+}
+
 async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
   return (await api.get('/v1/employers/{employer_id}/second-approval', { employer_id })).required;
 }
