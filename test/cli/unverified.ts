@@ -52,9 +52,10 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     event_conflicts: 'conflict_id',
     roster_facts:
       'hire_date termination_date employment_status pay_frequency pay_group absent effective_on source_id',
-    outbox: 'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason',
-    census_syncs: 'sync_id reason problem_count problems',
-    staged_censuses: 'fingerprint_key',
+    outbox:
+      'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason refusals',
+    census_syncs: 'sync_id reason problem_count problems held_census_id held_for',
+    staged_censuses: 'fingerprint_key limited_to',
     run_computations: 'position revision computed_at result',
     payroll_runs: 'finalize_key_hash rules_version',
     taken_reports: 'key_hash',

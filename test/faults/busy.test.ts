@@ -63,7 +63,7 @@ onEachEngine('under load from other users of the database', async (t) => {
     })();
     const [answers, written, read, ready] = await Promise.all([
       Promise.all(events.map(send)),
-      api.call('PUT', '/v1/employers/employer-1/pay-schedules/2026', { schedules: [] }),
+      api.call('PUT', '/v1/employers/employer-4/pay-schedules/2026', { schedules: [] }),
       api.call('GET', '/v1/deductions/ded-1'),
       fetch(`${receiver}/readyz`),
     ]);

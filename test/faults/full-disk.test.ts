@@ -66,7 +66,7 @@ t.test('on a full disk no unstored event is acknowledged, and storing resumes', 
       const refused = [...until.inDoubt.values()];
       for (const { status, headers } of await Promise.all(refused.map(send)))
         t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
-      const schedules = '/v1/employers/employer-0/pay-schedules/2026';
+      const schedules = '/v1/employers/employer-4/pay-schedules/2026';
       t.equal((await api.call('PUT', schedules, { schedules: [] })).status, 503);
       t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');
       const { data } = await api.get('/v1/deductions?limit=1000');

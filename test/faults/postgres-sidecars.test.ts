@@ -51,7 +51,7 @@ t.test('three sidecars on one database', async (t) => {
     const reprocessed = await all[1].api.call('POST', '/v1/events/msg_concurrent-0_0/reprocess');
     t.equal(reprocessed.status, 202);
     await eventually('an event is pending', () => calls.splice(0).includes('apply'), true);
-    const employer = '/v1/employers/employer-0';
+    const employer = '/v1/employers/employer-4';
     t.equal((await all[1].api.call('PUT', `${employer}/pay-schedules/2026`, { schedules: [] })).status, 200);
     t.equal((await all[1].api.call('POST', `${employer}/census/sync`)).status, 202);
     await eventually('a request is pending', () => calls.splice(0).includes('send'), true);

@@ -7,7 +7,6 @@ export type Event = { id: string; body: string };
 
 /** The number of deductions in the events; each has a history. */
 const DEDUCTIONS = 97;
-const EMPLOYERS = 5;
 /** One in this many events is a sync request, which does not change a deduction. */
 const SYNC_REQUEST_EVERY = 20;
 const FIRST_CREATED_AT = Date.parse('2026-01-01T00:00:00.000Z');
@@ -16,7 +15,7 @@ const FIRST_CREATED_AT = Date.parse('2026-01-01T00:00:00.000Z');
 export function eventOf(series: string, index: number): Event {
   const isSync = index % SYNC_REQUEST_EVERY === SYNC_REQUEST_EVERY - 1;
   const frame = isSync
-    ? { event_type: 'employee-census.sync-request', data: { employer_id: `employer-${index % EMPLOYERS}` } }
+    ? { event_type: 'employee-census.sync-request', data: { employer_id: 'employer-4' } }
     : {
         event_type: 'employee.deduction-updated',
         data: {

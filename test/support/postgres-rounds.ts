@@ -7,8 +7,8 @@ import type { Instance } from './stage.ts';
 import { nothingPending, type Three } from './three.ts';
 import type { Cut } from './wire.ts';
 
-/** While the database is down, each of storing, applying and sending reports it once a second at most. */
-const LINES_A_SECOND = 3;
+/** While the database is down, each of refusing, storing, applying and sending reports it once a second at most. */
+const LINES_A_SECOND = 4;
 /** The time that the database is down while events keep arriving. */
 const AWAY_MS = 3_000;
 
