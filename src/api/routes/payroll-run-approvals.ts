@@ -129,6 +129,7 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request, reply) => {
       const { caller, params } = request;
+      await storedRun(db, params.run_id);
       const person = caller?.person ?? null;
       if (person === null) throw needsPerson('An approval');
       const withdrawn = await withdrawApproval(db, params.run_id, person, actingIn(request, now()));
