@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Organization, organization as organizationChecker } from '../contract/census.ts';
-import { PROBLEMS_MAX } from '../contract/check.ts';
+import { PROBLEMS_MAX, within } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
@@ -58,10 +58,13 @@ export async function checkCensus(
     report.problems.push(...problems.slice(0, PROBLEMS_MAX - report.problems.length));
   };
 
+  const addWithin = (path: string, problems: readonly Problem[]): void =>
+    add(problems.map((problem) => within(path, problem)));
+
   const takeOrganization = (value: unknown): void => {
     organizationSeen = true;
     if (organizationChecker.accepts(value)) report.organization = value;
-    else add(below('organization', organizationChecker.problems(value, PROBLEMS_MAX, 'hints')));
+    else addWithin('organization', organizationChecker.problems(value, PROBLEMS_MAX, 'hints'));
   };
 
   const takeEmployee = ({ parsed, broken }: EmployeePiece): CensusRow | null => {
@@ -79,10 +82,10 @@ export async function checkCensus(
       return null;
     }
     const { rest, forPayroll, problems } = splitPayrollFields(parsed.value, ['pay_group', 'effective_on']);
-    add(below(path, problems));
+    addWithin(path, problems);
     if (!employeeChecker.accepts(rest)) {
       if (report.problems.length === PROBLEMS_MAX) report.problemCount += employeeChecker.count(rest);
-      else add(below(path, employeeChecker.problems(rest, PROBLEMS_MAX, 'hints')));
+      else addWithin(path, employeeChecker.problems(rest, PROBLEMS_MAX, 'hints'));
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
@@ -132,11 +135,4 @@ export async function checkCensus(
     add(error.problems);
   }
   return report;
-}
-
-function below(path: string, problems: readonly Problem[]): Problem[] {
-  return problems.map((problem) => ({
-    ...problem,
-    path: problem.path === '' ? path : `${path}${problem.path.startsWith('[') ? '' : '.'}${problem.path}`,
-  }));
 }

@@ -1,5 +1,5 @@
 /** Reads a census in CSV or JSON piece by piece. */
-import { fieldPath, givenFieldPath } from '../contract/check.ts';
+import { givenFieldPath, within } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
 import type { Problem } from '../errors.ts';
@@ -62,15 +62,11 @@ export async function* csvPieces(
       continue;
     }
     const path = employeePath(employees);
-    const problems = spacedIds.map((problem): Piece => ({ kind: 'problem', problem: below(path, problem) }));
+    const problems = spacedIds.map((problem): Piece => ({ kind: 'problem', problem: within(path, problem) }));
     employees += 1;
-    if (broken !== null) yield [{ kind: 'employee', broken: below(path, broken) }];
+    if (broken !== null) yield [{ kind: 'employee', broken: within(path, broken) }];
     else yield [...problems, { kind: 'employee', parsed: { ok: true, value: header.rowOf(cells) } }];
   }
-}
-
-function below(path: string, problem: Problem): Problem {
-  return { ...problem, path: fieldPath(path, problem.path) };
 }
 
 function organizationPiece(bytes: Uint8Array): Piece {

@@ -162,7 +162,16 @@ export function givenFieldPath(path: string, name: string): string {
 }
 
 export function fieldPath(path: string, name: string): string {
-  return path === '' || name === '' ? path || name : `${path}.${name}`;
+  return path === '' ? name : `${path}.${name}`;
+}
+
+/** Returns a problem of a part, whose path is '' for the whole part, as one of what contains it at `path`. */
+export function within(path: string, problem: Problem): Problem {
+  if (path === '' || problem.path === '') return { ...problem, path: path || problem.path };
+  return {
+    ...problem,
+    path: problem.path.startsWith('[') ? path + problem.path : fieldPath(path, problem.path),
+  };
 }
 
 /** Returns the unescaped segments of a JSON pointer (RFC 6901). */

@@ -1,6 +1,6 @@
 /** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { didYouMean, fieldPath, givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
+import { didYouMean, givenFieldPath, PROBLEMS_MAX, within } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { meantAmount } from '../contract/meant.ts';
 import { isAppError, type Problem } from '../errors.ts';
@@ -67,7 +67,7 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
     const path = pathOf(columns, rows);
     rows += 1;
     const problem = broken ?? spacedIds[0];
-    if (problem !== undefined) yield { problem: { ...problem, path: fieldPath(path, problem.path) } };
+    if (problem !== undefined) yield { problem: within(path, problem) };
     else yield { path, fields: fieldsOf(cells, header) };
   }
 }

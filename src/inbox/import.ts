@@ -1,6 +1,6 @@
 /** Imports the deductions that the service sent before the sidecar existed, from a file, as events. */
 import { createHash } from 'node:crypto';
-import { PROBLEMS_MAX } from '../contract/check.ts';
+import { PROBLEMS_MAX, within } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { isSet, toInstant } from '../contract/instant.ts';
@@ -114,7 +114,7 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
     if (time > toInstant(now)!) wrong.push({ path: 'created_at', rule: 'must not be later than now' });
     if (!isSet(time)) wrong.push({ path: 'created_at', rule: 'must be in 2000 or later' });
   }
-  problems.add(...wrong.map((problem) => ({ ...problem, path: `${path}.${problem.path}` })));
+  problems.add(...wrong.map((problem) => within(path, problem)));
   if (wrong.length > 0) return null;
   const body = Buffer.from(JSON.stringify(event));
   const eventId = importId(sha256(body));

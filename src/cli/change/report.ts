@@ -1,7 +1,7 @@
 /** Reports the employment changes in a file. */
 import { createHash } from 'node:crypto';
 import { readDataKeys } from '../../config.ts';
-import { givenFieldPath } from '../../contract/check.ts';
+import { givenFieldPath, within } from '../../contract/check.ts';
 import type { ParsedJson } from '../../contract/json.ts';
 import { sharedClock } from '../../database/engine.ts';
 import {
@@ -156,11 +156,6 @@ async function* checkedChanges(content: AsyncIterable<Uint8Array>, format: RowFo
       else yield { problems: checked.problems.map((problem) => within(path, problem)) };
     }
   }
-}
-
-function within(path: string, problem: Problem): Problem {
-  if (path === '' || problem.path === '') return { ...problem, path: path || problem.path };
-  return { ...problem, path: problem.path.startsWith('[') ? path + problem.path : `${path}.${problem.path}` };
 }
 
 type GivenChange = { path: string; value: unknown } | { problem: Problem };
