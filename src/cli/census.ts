@@ -3,54 +3,30 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { checkCensus, type Findings, viewFindings } from '../census/check.ts';
 import { type Comparison, compareCensus } from '../census/diff.ts';
-import { describeHold } from '../census/holds.ts';
 import type { Persons } from '../census/persons.ts';
 import type { CensusContent } from '../census/reading.ts';
-import { mayFetch } from '../census/source-dir.ts';
 import { listStagedCensuses } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
-import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../census/sync-list.ts';
-import { dismissSync, NOT_RELEASED, releaseSync, requestSyncManually } from '../census/syncs.ts';
+import { listSyncs } from '../census/sync-list.ts';
 import { createWarnings, type Warnings } from '../census/warnings.ts';
-import { ago, FOUND_AT_MOST } from '../checks.ts';
+import { FOUND_AT_MOST } from '../checks.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import { databaseNow, sharedClock } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
-import { transact } from '../database/transaction.ts';
 import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { activeTwice } from '../ledger/checks.ts';
 import { employeesKnownAt } from '../ledger/roster.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
-import { record } from '../security/audit.ts';
 import { createEncryptor } from '../security/encryption.ts';
-import { assertKnownEmployer, employerId, several } from './arguments.ts';
-import {
-  actingIn,
-  type Command,
-  type Context,
-  confirm,
-  type DatabaseContext,
-  todayIn,
-  withDatabase,
-} from './command.ts';
-import { type CommandError, failed, unknownId, wrongUsage } from './failure.ts';
-import {
-  type Column,
-  counted,
-  type Output,
-  printable,
-  printFirst,
-  printPairs,
-  printResult,
-  printTable,
-  printWrapped,
-} from './output.ts';
+import { employerId, several } from './arguments.ts';
+import { addSyncCommands, printResponse, printSyncs, responseOf } from './census-syncs.ts';
+import { type Command, type Context, todayIn, withDatabase } from './command.ts';
+import { failed, wrongUsage } from './failure.ts';
+import { counted, type Output, printable, printFirst, printPairs, printResult } from './output.ts';
 
 /** For examples. */
-const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
-
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
 
 const SAME_PERSON = [
@@ -158,89 +134,7 @@ export function addCensusCommands(program: Command): void {
         });
       },
     );
-  census
-    .subcommand('sync', "Upload an employer's census now.")
-    .records('census-sync.request')
-    .examples('census sync --employer maple-bakery')
-    .newEmployer()
-    .json()
-    .doesOnDatabase(async (context, { employer }: { employer: string }) => {
-      const { db, out, env } = context;
-      const { overdueMs, source } = readCensus(env);
-      const now = await databaseNow(db, context.now);
-      if (!(await mayFetch(source, employer))) await assertKnownEmployer(db, employer);
-      const request = { employerId: employer, ...actingIn(context, now) };
-      const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
-      const sync = await findSync(db, syncId, { now, overdueMs });
-      printResult(out, sync, syncId);
-      const what =
-        source.kind === 'push'
-          ? 'uploads the census as soon as a fresh one is staged'
-          : 'fetches the census from CENSUS_SOURCE and uploads it';
-      out.note(`The sidecar ${what}. Follow it with "benefits-sidecar census show".`);
-    });
-  census
-    .subcommand('dismiss', 'Mark a sync that is waiting, held, failed or overdue as reviewed.')
-    .records('census-sync.dismiss')
-    .examples(`census dismiss ${SYNC_ID} --reason "the employer left"`)
-    .argument('<sync-id>', 'The id of the sync, which "census show" prints')
-    .reason('Why; stored with the sync')
-    .confirmed()
-    .json()
-    .doesOnDatabase(async (context, syncId: string, { reason }: { reason: string }) => {
-      const { db, out, env } = context;
-      const { overdueMs } = readCensus(env);
-      const now = await databaseNow(db, context.now);
-      const sync = await findSync(db, syncId, { now, overdueMs });
-      if (sync === null) throw unknownSync(syncId);
-      await confirm(
-        context,
-        [`${syncId}: ${sync.employer_id}, ${stateOf(sync)}, requested ${sync.requested_at}.`],
-        'Dismiss it? Readiness stops reporting it, and staging a census no longer requests it again.',
-      );
-      const dismissal = { reason, overdueBefore: ago(now, overdueMs), ...actingIn(context, now) };
-      const outcome = await transact(db, (trx) => dismissSync(trx, syncId, dismissal));
-      if (outcome === 'unknown') throw unknownSync(syncId);
-      if (outcome === 'nothing to dismiss')
-        throw failed(`${syncId} cannot be dismissed: it is ${sync.state}, and not overdue`);
-      printResult(out, await findSync(db, syncId, { now, overdueMs }), `Dismissed ${syncId}`);
-    });
-  census
-    .subcommand('release', 'Upload a held census as it is, for all syncs that are held because of it.')
-    .records('census-sync.release')
-    .examples(`census release ${SYNC_ID} --reason "the Dayton branch was sold"`)
-    .argument('<sync-id>', 'The id of the sync, which "census show" prints')
-    .reason('Why the census is right; stored in the audit record')
-    .confirmed()
-    .json()
-    .doesOnDatabase(async (context, syncId: string, { reason }: { reason: string }) => {
-      const { db, out, env } = context;
-      const { maxAgeMs, overdueMs } = readCensus(env);
-      const now = await databaseNow(db, context.now);
-      const sync = await findSync(db, syncId, { now, overdueMs });
-      if (sync === null) throw unknownSync(syncId);
-      const { employer_id, held_census_id, held_for } = sync;
-      if (sync.state === 'held') {
-        await confirm(
-          context,
-          [
-            `${syncId}: ${employer_id}, ${stateOf(sync)}, requested ${sync.requested_at}.`,
-            ...heldLines(held_for),
-          ],
-          'Release its census? It is uploaded as it is, and the service may treat missing employees as terminated.',
-        );
-      }
-      const reviewed = held_census_id ?? undefined;
-      const release = { reason, reviewed, freshSince: ago(now, maxAgeMs), ...actingIn(context, now) };
-      const outcome = await transact(db, (trx) => releaseSync(trx, syncId, release));
-      if (outcome === 'unknown') throw unknownSync(syncId);
-      if (outcome !== 'released') throw failed(`${syncId} is not released. ${NOT_RELEASED[outcome]}`);
-      printResult(
-        out,
-        await findSync(db, syncId, { now, overdueMs }),
-        `Released the census of ${employer_id}`,
-      );
-    });
+  addSyncCommands(census);
 }
 
 /** Opens the file of a census. The check reports what is wrong in its content. */
@@ -342,60 +236,4 @@ async function noteEmployedTwice(context: Context, db: Db, employer: string): Pr
     `${counted(size, 'employee')} also active with another employer, so no run takes their deductions until each is assigned to an employer. ` +
       'If they do not have two jobs, check the employer id and the file, then stage the right census for both employers.',
   );
-}
-
-/** Records the read before it opens anything. */
-async function responseOf(context: DatabaseContext, sync: CensusSync | undefined) {
-  if (sync === undefined) return null;
-  const { db, env } = context;
-  const encryptor = createEncryptor(readDataKeys(env));
-  const read = { action: 'census-sync.read', resource: sync.id, employer: sync.employer_id } as const;
-  await transact(db, (trx) => record(trx, actingIn(context), read));
-  return readSyncResponse(db, encryptor, sync.id);
-}
-
-function printResponse(out: Output, response: string | null): void {
-  out.print('');
-  if (response === null) out.note('The benefits service did not reject the latest upload.');
-  else if (response === '') out.note('The benefits service rejected the upload with an empty response.');
-  else for (const line of response.split('\n')) out.print(printable(line));
-}
-
-function heldLines(holds: CensusSync['held_for']): string[] {
-  return holds.flatMap((hold) => [
-    `${describeHold(hold)}:`,
-    ...hold.employee_ids.slice(0, LISTED).map((id) => `  ${id}`),
-    ...(hold.count > LISTED ? [`  … and ${hold.count - LISTED} more`] : []),
-  ]);
-}
-
-const SYNC_COLUMNS: readonly Column<CensusSync>[] = [
-  ['sync', (sync) => sync.id],
-  ['requested', (sync) => sync.requested_at],
-  ['state', stateOf],
-  ['uploaded', (sync) => sync.uploaded_at, 1],
-  ['completed', (sync) => sync.completed_at, 2],
-];
-
-function stateOf({ state, overdue }: CensusSync): string {
-  return overdue ? `${state}, overdue` : state;
-}
-
-function unknownSync(syncId: string): CommandError {
-  return unknownId('census sync', syncId, 'census show');
-}
-
-function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
-  const [newest] = syncs;
-  if (newest === undefined) {
-    out.note('No sync has been requested.');
-    return;
-  }
-  out.print('');
-  printTable(out, SYNC_COLUMNS, syncs);
-  if (newest.reason) printWrapped(out, 'Reason of the newest sync: ', printable(newest.reason));
-  for (const line of heldLines(newest.held_for)) out.print(printable(line));
-  if (newest.dismissed_reason) printWrapped(out, 'Dismissed: ', printable(newest.dismissed_reason));
-  // `--json` has all.
-  for (const problem of newest.problems.slice(0, 20)) out.print(`  ${printable(describe(problem))}`);
 }
