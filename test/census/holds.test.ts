@@ -210,25 +210,12 @@ onEitherEngine('a source that shrinks is fetched again only by a new request', a
 
 onEitherEngine('a census staged or released while it is being held is not missed', async (t) => {
   const sending = await sendingCensuses(t);
-  const { db, census, put, ask, syncs } = sending;
+  const { db, put, ask, syncs } = sending;
   await uploaded(sending, people(40));
   await put(censusOf(people(2)));
   await ask('held');
-  const requests = await sending.requests();
-  const { request_id: requestId, kind, subject_type, subject_id } = requests.at(-1)!;
-  const claim = {
-    requestId,
-    kind,
-    subject_type,
-    subject_id,
-    attempt: 1,
-    body: null,
-    probe: false,
-    rereadsKey: false,
-  };
-  const prepared = await census.prepare(claim, new AbortController().signal);
+  const decide = await sending.decide();
   await put(censusOf(people(40)));
-  if (prepared.kind !== 'decision') throw new Error('the census is not held');
-  t.match(await transact(db, prepared.decide), { outcome: 'later', delayMs: 0 });
+  t.match(await transact(db, decide), { outcome: 'later', delayMs: 0 });
   t.match((await syncs()).at(-1), { state: 'requested' });
 });

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import type { Selectable } from 'kysely';
 import type { Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import type { CensusContent } from '../../src/census/reading.ts';
 import type { CensusFetcher } from '../../src/census/source.ts';
 import { completeSyncs } from '../../src/census/syncs.ts';
+import type { OutboxTable } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
@@ -52,6 +54,18 @@ export async function sendingCensuses(t: Test, { fetch, answer }: Options = {}) 
       ),
     syncs: () =>
       db.selectFrom('census_syncs').selectAll().orderBy('requested_at').orderBy('event_id').execute(),
+    /** Prepares the newest request as the send loop would, and returns the decision. Throws if it would be sent. */
+    decide: async () => {
+      const [request] = await db.selectFrom('outbox').selectAll().orderBy('seq', 'desc').limit(1).execute();
+      const { request_id: requestId, kind, subject_type, subject_id } = request as Selectable<OutboxTable>;
+      const claim = {
+        ...{ requestId, kind, subject_type, subject_id },
+        ...{ attempt: 1, body: null, probe: false, rereadsKey: false },
+      };
+      const prepared = await census.prepare(claim, new AbortController().signal);
+      if (prepared.kind !== 'decision') throw new Error('the census would be sent');
+      return prepared.decide;
+    },
     requests: () => db.selectFrom('outbox').selectAll().orderBy('seq').execute(),
     put: (text: string) => stage(db, clock, text),
   };
