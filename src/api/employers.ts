@@ -94,7 +94,7 @@ export async function refuseLimited(request: FastifyRequest): Promise<void> {
 export function whyWrongRule(url: string, rule: EmployerRule): string | null {
   const isChecked = isPathRule(rule) && PATH_RULES[rule].parameter === EMPLOYER.parameter;
   if (!url.split('/').includes(`:${EMPLOYER.parameter}`) || isChecked) return null;
-  return `has an employer in its path: declare the rule employer, or new-employer if an employer begins with it`;
+  return 'has an employer in its path: declare the rule employer, or new-employer if an employer begins with it';
 }
 
 /** Returns the hook that checks ids in the path before the handlers of all routes. */

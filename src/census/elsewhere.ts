@@ -19,7 +19,7 @@ export async function createElsewhereCheck(db: Db, employerId: string, viewer: V
   const position = viewer === null ? 0 : await readPosition(db);
   const rowOf = new Map<string, number>();
   let waiting: string[] = [];
-  let found: string[] = [];
+  let elsewhere: string[] = [];
 
   const select = async (on: Db | Trx, employeeIds: readonly string[], by: Viewer): Promise<string[]> => {
     const roster = await rosterOf(on, employeeIds);
@@ -28,16 +28,17 @@ export async function createElsewhereCheck(db: Db, employerId: string, viewer: V
   const lookUp = async (by: Viewer): Promise<void> => {
     const employeeIds = waiting;
     waiting = [];
-    found = [...found, ...(await select(db, employeeIds, by))];
+    elsewhere = [...elsewhere, ...(await select(db, employeeIds, by))];
   };
   const refuse = (): void => {
-    if (found.length === 0) return;
-    const rows = found.length === 1 ? '1 row names an employee' : `${found.length} rows name employees`;
+    if (elsewhere.length === 0) return;
+    const rows =
+      elsewhere.length === 1 ? '1 row names an employee' : `${elsewhere.length} rows name employees`;
     const why = `${rows} active at an employer outside the limit of this token, so nothing was stored.`;
-    const problems = found
+    const problems = elsewhere
       .slice(0, PROBLEMS_MAX)
       .map((id) => elsewhereProblem(`${employeePath(rowOf.get(id) as number)}.employee_id`));
-    const problemCount = found.length;
+    const problemCount = elsewhere.length;
     throw new AppError('EMPLOYEE_ELSEWHERE', `${why} ${ELSEWHERE_ADVICE}`, { problems, problemCount });
   };
 
@@ -62,7 +63,7 @@ export async function createElsewhereCheck(db: Db, employerId: string, viewer: V
         .where('census_id', '=', censusId)
         .where(isOneOfSelected(trx, 'employee_id', reportedAfter(trx, position)))
         .execute();
-      found = await select(
+      elsewhere = await select(
         trx,
         rows.map(({ employee_id }) => employee_id),
         viewer,

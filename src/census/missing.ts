@@ -46,7 +46,7 @@ export async function missingEmployees(
     const last = rows.at(-1);
     if (last === undefined || rows.length < ROWS_AT_ONCE) break;
     after = last.employee_id;
-    // Reading from SQLite is synchronous; let other work run.
+    // SQLite is read synchronously, so other work runs here.
     await setImmediate();
   }
   const { count } = missing;

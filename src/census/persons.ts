@@ -36,7 +36,7 @@ export function createPersonCheck(db: Db, open: () => Promise<Hasher>, employerI
   const sees = (employer: string): boolean => limit === null || limit.includes(employer);
   let rows = 0;
   let waiting = new Map<string, { employee: Employee; row: number }>();
-  const found: number[] = [];
+  const otherPersons: number[] = [];
 
   const lookUp = async (): Promise<void> => {
     const looked = waiting;
@@ -60,7 +60,7 @@ export function createPersonCheck(db: Db, open: () => Promise<Hasher>, employerI
       if (confirmed.has(employee_id) && sees(employer_id)) continue;
       const { employee, row } = looked.get(employee_id) as { employee: Employee; row: number };
       const now = fingerprintEmployee(hasher, employer_id, employee);
-      if (isAnotherPerson(field_hashes, now) && found.at(-1) !== row) found.push(row);
+      if (isAnotherPerson(field_hashes, now) && otherPersons.at(-1) !== row) otherPersons.push(row);
     }
   };
 
@@ -72,9 +72,11 @@ export function createPersonCheck(db: Db, open: () => Promise<Hasher>, employerI
     },
     async end(): Promise<{ problemCount: number; problems: Problem[] }> {
       await lookUp();
-      found.sort((one, other) => one - other);
-      const problems = found.slice(0, PROBLEMS_MAX).map((row) => ({ path: employeePath(row), rule: RULE }));
-      return { problemCount: found.length, problems };
+      otherPersons.sort((one, other) => one - other);
+      const problems = otherPersons
+        .slice(0, PROBLEMS_MAX)
+        .map((row) => ({ path: employeePath(row), rule: RULE }));
+      return { problemCount: otherPersons.length, problems };
     },
   };
 }

@@ -1,4 +1,4 @@
-/** What the contract allows in a census and nobody means. Warnings name the field, never its value. */
+/** Warns about values of a census that the contract allows, and that are probably mistakes. A warning never contains a value. */
 import { PROBLEMS_MAX } from '../contract/check.ts';
 import type { Employee, PayRate } from '../contract/employee.ts';
 import { meantZip } from '../contract/meant.ts';

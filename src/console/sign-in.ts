@@ -78,12 +78,8 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return signIn(trx, typed, { actor, now: await sharedNow(trx), earlier: sessionInCookie(request) });
     });
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
-    return setSessionCookie(
-      reply,
-      request,
-      secret,
-      parts.signIn.isHttps === true || isEncrypted(request),
-    ).redirect(next, 303);
+    const isSecure = parts.signIn.isHttps === true || isEncrypted(request);
+    return setSessionCookie(reply, request, secret, isSecure).redirect(next, 303);
   });
 }
 

@@ -4,7 +4,10 @@
  */
 import { isDay } from './instant.ts';
 
-const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const MONTHS = [
+  ...['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august'],
+  ...['september', 'october', 'november', 'december'],
+];
 
 /** Spreadsheets read the two digits 00 to 29 as 2000 to 2029, and 30 to 99 as 1930 to 1999. */
 const LAST_SHORT_YEAR_OF_2000 = 29;
@@ -47,11 +50,10 @@ export function meantDate(written: string): string | null {
 
 const isCentury = (digits: string): boolean => digits === '19' || digits === '20';
 
+/** `name` has at least three letters, which no two months share. */
 function monthOf(name: string): string {
-  const known = MONTHS.indexOf(name.slice(0, 3).toLowerCase());
-  const full = new Date(Date.UTC(2000, known, 1)).toLocaleString('en-US', { month: 'long', timeZone: 'UTC' });
-  const isName = known !== -1 && full.toLowerCase().startsWith(name.toLowerCase().replace(/^sept$/, 'sep'));
-  return isName ? String(known + 1) : '';
+  const index = MONTHS.findIndex((month) => month.startsWith(name.toLowerCase()));
+  return index === -1 ? '' : String(index + 1);
 }
 
 function dayOf(year: string, month: string, day: string): string | null {

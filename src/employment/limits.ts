@@ -20,7 +20,7 @@ function withAdvice({ path, rule }: Problem): Problem {
   return { path, rule: `${rule}. ${ELSEWHERE_ADVICE}` };
 }
 
-/** Returns why a limited token may not report a change, or null. `reports`: those of the employee, in the order of their positions. */
+/** Returns why a limited token may not report a change, or null. `reports`: all reports of the employee, in order. */
 export function limitRefusal(
   change: Change,
   employers: readonly string[],

@@ -15,7 +15,7 @@ export function columnFinder(names: readonly string[]): (cell: string) => boolea
   return (cell) => cell.length <= NAME_CHARACTERS_MAX && words.has(folded(cell));
 }
 
-/** Longer cells are no names, and are not repeated in a hint. */
+/** A cell with more characters is no name, and no hint repeats it. */
 const NAME_CHARACTERS_MAX = 64;
 
 /** A name and its last part: `address.zip_code` is also written `ZIP Code`. */

@@ -82,7 +82,7 @@ async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => strin
     max_record_size: ELEMENT_BYTES_MAX,
     info: true,
     on_record: (row) => {
-      // The parser builds an error, slowly, for each row whose length differs from that of the first: let each be the first.
+      // The parser compares each row with the first one, and builds a slow error if their lengths differ. So each row counts as the first.
       (parser.info as { records: number }).records = 0;
       return row;
     },
@@ -240,7 +240,7 @@ type FieldSchema = {
 
 export type Header = ReturnType<typeof readHeader>;
 
-/** Returns the columns of a kind of rows; of an array, those of its first element. */
+/** Returns the columns of a kind of rows. An array has the columns of its first element. */
 export function columnsOf({ schema, more, what }: RowKind): NamedColumns {
   const names: string[] = [];
   const required: string[] = [];

@@ -87,9 +87,9 @@ function oddDates(
     const states = (await oddlyDatedDeductions(db, employerId).execute()).filter(
       (state) => employees?.has(state.employee_id) !== false && isFound(state, today),
     );
-    const found = states.slice(0, FOUND_AT_MOST);
-    const seen = new Set(viewer == null ? found : await visibleVersions(db, found, viewer));
-    return found.map((state) => ({
+    const listed = states.slice(0, FOUND_AT_MOST);
+    const seen = new Set(viewer == null ? listed : await visibleVersions(db, listed, viewer));
+    return listed.map((state) => ({
       example: `${state.employee_id}: deduction ${state.deduction_id}, ${describe(state)}`,
       // A warning: a service may cancel an election by such dates.
       result: 'warn',

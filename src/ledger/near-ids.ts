@@ -21,7 +21,7 @@ function candidatesOf(id: string): string[] {
   return [id.trim(), ...padded, written.toLowerCase(), written.toUpperCase()];
 }
 
-/** Returns, by id, another id in the roster that differs only so: of the employer, or of any without it. */
+/** Returns by id its near match in the roster. `employerId`: only employees of this employer. */
 export async function nearIds(
   db: Db | Trx,
   ids: readonly string[],

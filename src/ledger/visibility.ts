@@ -12,6 +12,9 @@ import { createRosterReader, type Roster, rosterOf } from './roster.ts';
 /** A caller limited to employers. `today` is the UTC date. */
 export type Viewer = { readonly employers: readonly string[]; readonly today: string };
 
+/** Stands for what another employer has, which the caller may not see. */
+export const OF_ANOTHER_EMPLOYER = 'another employer';
+
 /** The problem of a row that names an employee who is active at an employer outside the limit of a token. */
 export function elsewhereProblem(path: string): Problem {
   return { path, rule: 'is active at an employer outside the limit of this token' };
@@ -48,7 +51,7 @@ export function belongsTo(reports: readonly RosterFact[], { employers, today }: 
   return belonging.some((employer) => employers.includes(employer));
 }
 
-/** Whether a limited caller sees all deductions of an employee, or only those that are assigned to its employers. */
+/** What a limited caller sees of an employee: all deductions, or only deductions that are assigned to its employers. */
 type Sight = 'all' | 'assigned' | 'none';
 
 function sightOf(reports: readonly RosterFact[], { employers, today }: Viewer): Sight {
@@ -63,8 +66,8 @@ export async function seesAllOf(db: Db | Trx, employeeId: string, viewer: Viewer
 }
 
 /**
- * Returns the versions of deductions that a limited caller sees, in the given order: of employees whose present (or last)
- * employers it sees, and of employees who are active with others too, those that are assigned to its employers.
+ * Returns the versions of deductions that a limited caller sees, in the given order. If it sees all present (or last) employers
+ * of the employee, these are all versions. If it sees some, these are the deductions that are assigned to its employers.
  */
 export async function visibleVersions<V extends Pick<Version, 'deduction_id' | 'employee_id'>>(
   db: Db | Trx,

@@ -21,7 +21,7 @@ export type HeadsVerified = {
   named: string[];
 };
 
-/** Reads lines and ignores those without a signed head. Call it after the chain was verified. */
+/** Verifies the signed heads in lines, and ignores other lines. The chain itself must have been verified. */
 export async function verifyHeads(
   db: Db,
   lines: AsyncIterable<string>,

@@ -132,7 +132,7 @@ async function suspectTarget(
   return false;
 }
 
-/** Returns whether a request of another subject that is not held is due or being sent. */
+/** Returns whether another subject, which is not held, has a request that is due or being sent. */
 async function isOtherDue(trx: Trx, subject: string, now: Date): Promise<boolean> {
   const row = await trx
     .selectFrom('outbox')

@@ -17,6 +17,7 @@ import type { Db } from '../database/tables.ts';
 import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { withoutAmounts } from '../inbox/unapplied.ts';
 import { DATE_CHECKS, DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
+import { OF_ANOTHER_EMPLOYER } from '../ledger/visibility.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
 import type { AcceptanceRow } from '../payroll/lifecycle/acceptances.ts';
 import { EMPLOYER_UNKNOWN } from '../payroll/lifecycle/checks.ts';
@@ -163,7 +164,7 @@ function hidden({ checkId, result }: Pick<AcceptableFinding, 'checkId' | 'result
 }
 
 function shownExample({ example, isHidden }: Found): string {
-  return isHidden === true ? 'another employer' : example;
+  return isHidden === true ? OF_ANOTHER_EMPLOYER : example;
 }
 
 function resultOf(

@@ -158,8 +158,8 @@ export type StateOfAction = {
   readonly field: string;
   readonly is: RawBuilder<SqlBool>;
   readonly action: Action;
-  /** The column with the time of the action; null if the row has none. */
-  readonly at: string | null;
+  /** The column with the time of the action. */
+  readonly at: string;
 };
 
 /** Checks that an audit record states the action that brought each row into its state. */
@@ -169,12 +169,11 @@ export async function verifyStates(
   on: Verifying,
 ): Promise<void> {
   on.signal.throwIfAborted();
-  const isThen = at === null ? sql`true` : sql`made.recorded_at = changed.${sql.ref(at)}`;
   const { rows } = await sql<{ id: string }>`
     select changed.${sql.ref(key)} as id from ${sql.table(table)} changed
     where ${is} and not exists (select 1 from audit_records made
       where made.resource_type = ${resourceTypeOf(action)} and made.resource_id = changed.${sql.ref(key)}
-        and made.action = ${action} and ${isThen})
+        and made.action = ${action} and made.recorded_at = changed.${sql.ref(at)})
     order by 1 limit ${sql.lit(NAMED)}`.execute(db);
   for (const { id } of rows) on.report(table, id, field, `has no audit record of ${action}`);
 }

@@ -16,7 +16,7 @@ type Run = { readonly id: string; readonly employer_id: string };
 /** The quarantined events that need a decision. */
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
 const EXAMPLES_SHOWN = 5;
-/** The example of a finding that the user may not see: it names no record to link. */
+/** The API shows this example to a user who may not see the finding. It names no record to link. */
 const HIDDEN = 'another employer';
 
 /**
@@ -233,13 +233,8 @@ export function readinessOf(
   const { ready, checks } = readiness;
   const isPassed = ready || approvedBy !== null;
   const tone = !isPassed ? 'bad' : waitsFor === null ? 'good' : '';
-  const title = !isPassed
-    ? 'Not ready'
-    : waitsFor !== null
-      ? WAITS_FOR[waitsFor]
-      : ready
-        ? 'Ready to finalize'
-        : `Approved by ${approvedBy}`;
+  const passed = ready ? 'Ready to finalize' : `Approved by ${approvedBy}`;
+  const title = isPassed ? (waitsFor === null ? passed : WAITS_FOR[waitsFor]) : 'Not ready';
   const isAcceptable = checks.some((check) => isChoice(check, accepting));
   const hint = hintOf(ready, approvedBy, isAcceptable, visit);
   return html`

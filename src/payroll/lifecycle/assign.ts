@@ -133,9 +133,10 @@ function takesFromOthers(
   if (assigned.some((employer) => employer !== null && !limit.includes(employer))) return true;
   const others = employments.filter(({ employer_id }) => !limit.includes(employer_id));
   if (others.length === 0) return false;
-  const own = employments.find(({ employer_id }) => employer_id === employerId);
-  const isInBoth = own !== undefined && isInOneSpell(own, from, today) && isActive(own, today);
-  return !isInBoth || !others.some((employment) => isActive(employment, from));
+  const employment = employments.find(({ employer_id }) => employer_id === employerId);
+  const isInBoth =
+    employment !== undefined && isInOneSpell(employment, from, today) && isActive(employment, today);
+  return !isInBoth || !others.some((each) => isActive(each, from));
 }
 
 /** Reports whether one period of employment contains both days. */

@@ -1,11 +1,8 @@
 /** Hides which records of other employers explain an amount, for callers limited to employers. */
 import type { Db } from '../../database/tables.ts';
 import { rosterOf } from '../../ledger/roster.ts';
-import { type Viewer, visibleEvents } from '../../ledger/visibility.ts';
+import { OF_ANOTHER_EMPLOYER, type Viewer, visibleEvents } from '../../ledger/visibility.ts';
 import type { Because } from '../calculation/line.ts';
-
-/** Stands for the id of a record that the caller may not see. */
-const HIDDEN = 'another employer';
 
 type Explained = { readonly employee_id: string; readonly because: Because | null };
 
@@ -29,6 +26,8 @@ export async function withVisibleCauses<E extends Explained>(
   return explained.map((each) => {
     const { because } = each;
     if (because?.kind !== 'event' && because?.kind !== 'roster') return each;
-    return visible[because.kind].has(because.id) ? each : { ...each, because: { ...because, id: HIDDEN } };
+    return visible[because.kind].has(because.id)
+      ? each
+      : { ...each, because: { ...because, id: OF_ANOTHER_EMPLOYER } };
   });
 }

@@ -143,17 +143,17 @@ export async function withdrawApprovals(
   person: string,
   acting: Acting,
 ): Promise<number> {
-  const given = (await approvalsOf(trx, runId, acting.now)).filter(
+  const approvals = (await approvalsOf(trx, runId, acting.now)).filter(
     (approval) => approval.ended_at === null && isSamePerson(approval.person, person),
   );
-  for (const { id, action } of given)
+  for (const { id, action } of approvals)
     await record(trx, acting, {
       action: 'run.approval-withdraw',
       resource: runId,
       employer: employerId,
       details: { approval_id: id, action },
     });
-  return given.length;
+  return approvals.length;
 }
 
 /** The lines that an approval of finalizing covers, and the checks whose findings it accepts. */

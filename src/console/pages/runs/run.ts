@@ -21,7 +21,6 @@ import { overridesOf } from './overrides.ts';
 import {
   approvalOf,
   approverOf,
-  isBy,
   optionsOf,
   otherActions,
   type RunApproval,
@@ -118,21 +117,18 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
       ? money(amount)
       : withNote(money(amount), `${difference(change)} since the last run`);
   const approval = await approvalOf(visit, run);
-  const waits = approval === 'missing';
+  const waitsFor = waitsForOf(approval, visit);
   const finalize =
     run.state === 'open' &&
     may('runs:write') &&
-    !waits &&
-    !(approval !== null && isBy(approval.approved_by, visit)) &&
+    waitsFor === null &&
     html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), { ...reviewedOf(run), after: query.after })}>Finalize …</a>`;
   const approve =
-    waits &&
+    waitsFor === 'approval' &&
     mayApprove(visit) &&
     html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
   const withdraw =
-    approval !== null &&
-    approval !== 'missing' &&
-    isBy(approval.approved_by, visit) &&
+    waitsFor === 'finalizing' &&
     html`<a class="button quiet while-unchanged" href=${runPath(id, '/approve')}>Withdraw your approval …</a>`;
   const report =
     run.state === 'finalized' &&
