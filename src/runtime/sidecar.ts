@@ -4,6 +4,7 @@ import { type Config, plainHttpVariables } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import { configError } from '../environment.ts';
+import type { Downstream } from '../inbox/receiver.ts';
 import { assertAppendable } from '../operations/audit-heads.ts';
 import { assertRoles } from '../security/claims.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -64,8 +65,14 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   try {
     cleanup.push(holdServeLock(config.databaseUrl));
     const parts = { log, clocks: systemClocks, migrate: options.migrate ?? true, cleanup };
-    const { downstream, failure, signals, latestStored, counts, thread } = await startStoring(config, parts);
+    const { failure, signals, latestStored, counts, thread, ...storing } = await startStoring(config, parts);
     const { fail } = failure;
+    /** Whether the private listener accepts connections. An orchestrator may probe the public one only. */
+    let isServing = false;
+    const downstream: Downstream = {
+      ...storing.downstream,
+      isReady: async () => isServing && (await storing.downstream.isReady()),
+    };
 
     // Receive.
     // On PostgreSQL the HTTP server is loaded here. It takes 7 MB, which on SQLite the receiver thread already uses.
@@ -99,6 +106,11 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       failed: failure.first,
       stop,
     };
+    isServing = true;
+    // First, before a listener closes.
+    cleanup.push(() => {
+      isServing = false;
+    });
     failure.started();
     log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');
     log.info({ address: sidecar.api }, 'private listener ready');

@@ -51,6 +51,21 @@ t.test('serve runs until SIGTERM while commands work, and then exits with 0', as
   t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is intact');
 });
 
+t.test('the public listener is ready only once the private one accepts', async (t) => {
+  const [receiver, api] = [await lastingPort(), await lastingPort()];
+  const ports = { RECEIVER_PORT: String(receiver), API_PORT: String(api) };
+  const { ended } = start(t, { ...served(t), ...ports }, ['serve']);
+  const statusOf = (port: number) =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  let isEnded = false;
+  void ended.then(() => (isEnded = true));
+  while (!isEnded && (await statusOf(receiver)) !== 200);
+  t.equal(await statusOf(api), 200);
+});
+
 t.test('events list --follow prints deliveries, and refused ones by cause', async (t) => {
   const env = served(t);
   const serving = start(t, env, ['serve']);
