@@ -5,6 +5,7 @@ import { utcDay } from '../contract/instant.ts';
 import { countRows } from '../database/bulk.ts';
 import { databaseNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { type Environment, secret } from '../environment.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
 import { recordStartAndEnd } from '../security/audit.ts';
 import { type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/encrypted-columns.ts';
@@ -19,16 +20,18 @@ export function addKeyCommands(program: Command): void {
     .subcommand('generate', 'Generate a key for DATA_KEYS and print it.')
     .records('none')
     .examples('keys generate', 'keys generate > data-keys')
-    .does(async ({ out, now }) => {
+    .does(async ({ out, now, env }) => {
       const day = utcDay(now()).replaceAll('-', '');
       // Two keys of one day get different ids. AES-256 needs 32 bytes.
       const [id, key] = [randomBytes(2).toString('hex'), randomBytes(32).toString('base64')];
       out.print(`k${day}-${id}:${key}`);
       out.note(
-        'Add it to DATA_KEYS, or to the file of DATA_KEYS_FILE, before the older keys. Keep those until\n' +
-          '"benefits-sidecar keys rotate" reports that they are no longer needed.\n' +
-          'Store a copy apart from the backups: without the key, encrypted data cannot be read.',
+        hasKeys(env)
+          ? 'Add it to DATA_KEYS, or to the file of DATA_KEYS_FILE, before the older keys. Keep those until\n' +
+              '"benefits-sidecar keys rotate" reports that they are no longer needed.'
+          : 'Set DATA_KEYS to it, or save it in a file and set DATA_KEYS_FILE to its path.',
       );
+      out.note('Store a copy apart from the backups: without the key, encrypted data cannot be read.');
     });
   keys
     .subcommand('rotate', 'Encrypt stored data again with the first key of DATA_KEYS.')
@@ -66,6 +69,16 @@ export function addKeyCommands(program: Command): void {
 const PASSES_MOST = 3;
 
 type Rotated = Reencrypted & { inUse: KeysInUse };
+
+/** Whether DATA_KEYS or its file has a value, valid or not. */
+function hasKeys(env: Environment): boolean {
+  try {
+    return secret(env, 'DATA_KEYS') !== undefined;
+  } catch {
+    // A file that is missing or empty: it gets the first key.
+    return false;
+  }
+}
 
 async function rotate(
   db: Db,

@@ -13,7 +13,10 @@ const test = onEitherEngine.with(withDatabase);
 onEitherEngine('a generated key is valid for DATA_KEYS and different each time', async (t) => {
   const { cli } = commandsWith(t, {});
   const [one, other] = [await cli('keys generate'), await cli('keys generate')];
-  t.match(one, { code: 0, stderr: /DATA_KEYS/ });
+  t.match(one, { code: 0, stderr: /^Set DATA_KEYS to it/ });
+  t.notMatch(one.stderr, /older|rotate/);
+  const next = await commandsWith(t, { DATA_KEYS: one.stdout }).cli('keys generate');
+  t.match(next, { code: 0, stderr: /before the older keys/ });
   t.not(one.stdout, other.stdout);
   const keys = readDataKeys({ DATA_KEYS: `${one.stdout.trim()} ${other.stdout.trim()}` });
   t.equal(keys.length, 2);
