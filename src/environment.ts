@@ -45,6 +45,10 @@ export function secret(env: Environment, name: string): string | undefined {
   return file === undefined ? value : readSecretFile(name, file);
 }
 
+/** Who may read a file with a secret: docs/secrets.md#files. */
+export const SECRET_FILE_RULE =
+  "give it to the sidecar's user with mode 0400, or to its group with mode 0440";
+
 /** Maximum size of a file with a secret. A larger file was named by mistake. */
 const SECRET_FILE_KIB = 64;
 
@@ -58,7 +62,9 @@ export function readSecretFile(name: string, path: string): string {
   try {
     bytes = readRegular(path, SECRET_FILE_KIB * 1024 + 1);
   } catch (error) {
-    throw configError(variable, `can't be read: ${codeOf(error) || 'unknown error'}`);
+    const code = codeOf(error) || 'unknown error';
+    const advice = code === 'EACCES' ? ` (${SECRET_FILE_RULE})` : '';
+    throw configError(variable, `can't be read: ${code}${advice}`);
   }
   if (bytes === null)
     throw configError(variable, 'must name a regular file, not a folder, a pipe or a device');

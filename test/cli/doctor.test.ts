@@ -71,6 +71,12 @@ onEitherEngine('a healthy sidecar passes and the service receives only reads', a
     t.match({ method, body }, { method: 'GET', body: null });
 });
 
+/** Files of the sidecar's user, of its group, and of everybody. */
+const FILE_MODES = [
+  ...[0o400, 0o600, 0o440, 0o640].map((mode) => [mode, 'pass'] as const),
+  ...[0o444, 0o644, 0o602].map((mode) => [mode, 'warn'] as const),
+];
+
 onEitherEngine('every variable is reported with its meaning and without its secret', async (t) => {
   const env = environment(t);
   const file = join(t.testdirName, 'token');
@@ -90,9 +96,12 @@ onEitherEngine('every variable is reported with its meaning and without its secr
   t.equal(set('API_PORT')?.message, '8081 (the default)');
   t.equal(set('API_TOKEN')?.message, `set, ${FIRST_TOKEN.length} characters, from a file`);
   t.equal(set('RETENTION_EVENTS')?.message, 'event bodies are deleted after 400d');
-  chmodSync(file, 0o644);
-  const shared = await findings({ ...env, API_TOKEN_FILE: file });
-  t.match(shared('API_TOKEN'), { result: 'warn', message: /every user .* can read/, advice: /chmod 600/ });
+  for (const [mode, result] of FILE_MODES) {
+    chmodSync(file, mode);
+    const finding = (await findings({ ...env, API_TOKEN_FILE: file }))('API_TOKEN');
+    t.equal(finding?.result, result, mode.toString(8));
+    if (result === 'warn') t.match(finding, { message: /every user .* can read/, advice: /mode 0400/ });
+  }
 });
 
 type Case = readonly [

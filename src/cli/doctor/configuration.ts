@@ -11,7 +11,7 @@ import {
   readConfig,
   readListeners,
 } from '../../config.ts';
-import { type Environment, given } from '../../environment.ts';
+import { type Environment, given, SECRET_FILE_RULE } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { assertRoles } from '../../security/claims.ts';
 import type { ProviderConfig } from '../../sign-in-config.ts';
@@ -69,11 +69,11 @@ function checkVariable(name: string, meaningIn: (config: Config) => string, env:
   const file = given(env, `${name}_FILE`);
   if (file === undefined) return pass(given(env, name) === undefined ? `${meaning} (the default)` : meaning);
   // Group permissions are left to the operator. Windows does not set these bits.
-  const isReadByAll = process.platform !== 'win32' && (statSync(file).mode & 0o004) !== 0;
-  if (!isReadByAll) return pass(`${meaning}, from a file`);
+  const isOpenToAll = process.platform !== 'win32' && (statSync(file).mode & 0o006) !== 0;
+  if (!isOpenToAll) return pass(`${meaning}, from a file`);
   return warn(
-    `${meaning}, from a file that every user of this machine can read`,
-    "Make it readable only by the sidecar's user: chmod 600, or defaultMode 0400 in Kubernetes.",
+    `${meaning}, from a file that every user of this machine can read or change`,
+    `Close it to others: ${SECRET_FILE_RULE} (docs/secrets.md).`,
   );
 }
 
