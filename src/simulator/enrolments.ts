@@ -6,15 +6,17 @@ import {
 } from '../contract/deduction.ts';
 import type { PayFrequency } from '../contract/employee.ts';
 import { DEDUCTION_UPDATED } from '../contract/events.ts';
+import { isDay } from '../contract/instant.ts';
 import type { MadeEvent, MakeEvent } from './events.ts';
 import { between, pick, seededId, seededRandom } from './random.ts';
+import type { Workforce } from './workforce.ts';
 
 export type Enrolments = ReturnType<typeof createEnrolments>;
 
 /** Enrollments as the benefits service knows them. Each change returns its event, which the caller sends. */
 export function createEnrolments(
   { seed, now, makeEvent }: { seed: number; now: () => Date; makeEvent: MakeEvent },
-  payFrequencyOf: (employeeId: string) => PayFrequency,
+  { employersOf, payFrequencyOf }: Pick<Workforce, 'employersOf' | 'payFrequencyOf'>,
 ) {
   const deductions = new Map<string, Deduction>();
   const times = new Map<string, number>();
@@ -30,7 +32,14 @@ export function createEnrolments(
   const change = (deductionId: string, changes: Partial<Omit<Deduction, 'id'>>): MadeEvent => {
     const deduction = deductions.get(deductionId);
     if (!deduction) throw new Error(`no deduction ${deductionId} was created here: enroll an employee first`);
+    if (changes.employee_id !== undefined) assertKnown(changes.employee_id);
     return keep({ ...deduction, ...changes });
+  };
+  const assertKnown = (employeeId: string): void => {
+    if (employersOf(employeeId).length > 0) return;
+    throw new Error(
+      `no census or hire has the employee ${employeeId}: have payroll report the employee first`,
+    );
   };
   const keep = (deduction: Deduction): MadeEvent => {
     deductions.set(deduction.id, deduction);
@@ -38,13 +47,23 @@ export function createEnrolments(
   };
 
   return {
-    /** Returns one event per line of coverage. Without lines, the seed chooses them. */
-    enrol: (employeeId: string, lines: readonly LineOfCoverage[] = usualLines(seed, employeeId)) =>
-      lines.map((line) => enrolOnce(employeeId, line)),
+    /**
+     * Returns one event per line of coverage. Without lines, the seed chooses them. Throws for an employee whom payroll did not
+     * report.
+     */
+    enrol: (employeeId: string, lines: readonly LineOfCoverage[] = usualLines(seed, employeeId)) => {
+      assertKnown(employeeId);
+      return lines.map((line) => enrolOnce(employeeId, line));
+    },
+    /** Enrolls an employee whom payroll may not have reported. */
+    enrolUnlisted: enrolOnce,
+    /** Throws for an unknown deduction, and for an employee whom payroll did not report. */
     changeDeduction: change,
-    /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction. */
-    endDeduction: (deductionId: string, lastDay: string) =>
-      change(deductionId, { effective_end: `${lastDay}T00:00:00Z` }),
+    /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction or an invalid day. */
+    endDeduction: (deductionId: string, lastDay: string) => {
+      if (!isDay(lastDay)) throw new Error('the last day must be a real date, YYYY-MM-DD');
+      return change(deductionId, { effective_end: `${lastDay}T00:00:00Z` });
+    },
     deductions: () => [...deductions.values()],
   };
 }

@@ -18,8 +18,8 @@ export const EVENT_SCENARIOS = {
     see: '`census show` has completed syncs, `deductions list` every employee',
     play: async (scene) => {
       await takeCensuses(scene);
-      const employees = [...scene.world.values()].flatMap((census) => census.employees);
-      const events = employees.flatMap(({ employee_id }) => scene.enrol(employee_id));
+      const employees = [...scene.world.keys()].flatMap((id) => [...scene.employeesOf(id).keys()]);
+      const events = employees.flatMap((employeeId) => scene.enrol(employeeId));
       scene.say(`${employees.length} employees enroll: ${events.length} events, each once and in order`);
       await sendInOrder(scene, events);
       const changed = enrolOne(scene, employeeOf(scene), 'vision');

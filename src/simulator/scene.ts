@@ -38,17 +38,18 @@ export type Scenario = {
   play(scene: Scene): Promise<void>;
 };
 
-/** Returns an employee of the first employer, whose events the scenarios send. */
+/** Returns an employee of the first employer, whose events the scenarios send: of its last census, if one was received. */
 export function employeeOf(scene: Scene, nth = 0): string {
-  const [census] = scene.world.values();
-  const employees = census?.employees ?? [];
+  const [[employerId, census] = ['', undefined]] = scene.world;
+  const received = [...scene.employeesOf(employerId).values()];
+  const employees = received.length > 0 ? received : (census?.employees ?? []);
   const employee = employees[nth % employees.length];
   if (employee === undefined) throw new Error('the simulated world has no employee: add one');
   return employee.employee_id;
 }
 
 export function enrolOne(scene: Scene, employeeId: string, line: LineOfCoverage) {
-  const [event] = scene.enrol(employeeId, [line]) as [MadeEvent];
+  const event = scene.enrolUnlisted(employeeId, line);
   return { id: (event.body.data as { id: string }).id, event };
 }
 

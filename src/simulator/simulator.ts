@@ -83,7 +83,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
 
   const { sendLater: _, close, ...sending } = provider;
   const service: Service = {
-    ...createEnrolments({ seed, now, makeEvent }, workforce.payFrequencyOf),
+    ...createEnrolments({ seed, now, makeEvent }, workforce),
     ...sending,
     world,
     requestCensus: async (employerId) => {

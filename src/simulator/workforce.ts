@@ -15,13 +15,17 @@ type Employees = Map<string, KnownEmployee>;
 
 export type Workforce = ReturnType<typeof createWorkforce>;
 
-/** Creates the reported employees. The employees of the seeded world are known from the start. */
+/**
+ * Creates the reported employees. Until an employer's first census arrives, its employees of the seeded world are known. From
+ * then on, those of any census received are.
+ */
 export function createWorkforce(world: World) {
-  const seeded = new Map([...world].map(([employerId, census]) => [employerId, byId(census.employees)]));
+  const earlier = new Map([...world].map(([employerId, census]) => [employerId, byId(census.employees)]));
   const received = new Map<string, Employees>([...world.keys()].map((employerId) => [employerId, new Map()]));
+  const withCensus = new Set<string>();
 
   const find = (employerId: string, employeeId: string) =>
-    received.get(employerId)!.get(employeeId) ?? seeded.get(employerId)!.get(employeeId);
+    received.get(employerId)!.get(employeeId) ?? earlier.get(employerId)!.get(employeeId);
 
   const employersOf = (employeeId: string): string[] =>
     [...world.keys()].filter((employerId) => find(employerId, employeeId));
@@ -38,7 +42,10 @@ export function createWorkforce(world: World) {
   return {
     replaceAll: (employerId: string, census: Census): Unknown => {
       if (!world.has(employerId)) return 'employer';
+      const before = withCensus.has(employerId) ? earlier.get(employerId)! : [];
+      earlier.set(employerId, new Map([...before, ...received.get(employerId)!]));
       received.set(employerId, byId(census.employees));
+      withCensus.add(employerId);
       return null;
     },
     hire: ({ employer_id, employer: _, ...employee }: NewHire): Unknown => {
@@ -55,7 +62,7 @@ export function createWorkforce(world: World) {
       received.get(employerId) ?? new Map(),
     payFrequencyOf: (employeeId: string): PayFrequency => {
       const employees = [...world.keys()].map((employerId) => find(employerId, employeeId));
-      // The most common one for unknown employees.
+      // The most common one where none is known.
       return employees.find((employee) => employee?.pay_frequency)?.pay_frequency ?? 'biweekly';
     },
   };

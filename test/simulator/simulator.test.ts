@@ -45,6 +45,42 @@ t.test('enrolling creates a valid deduction for each line, effective this month'
   t.strictSame(simulator.deductions(), data);
 });
 
+t.test('only an employee whom a census or a hire has enrolls', async (t) => {
+  const simulator = await start(t, { now: () => NOON });
+  const unknown = (id: string) => new RegExp(`^no census or hire has the employee ${id}: `);
+  const refuses = (...ids: string[]) => {
+    for (const id of ids) t.throws(() => simulator.enrol(id, ['medical']), { message: unknown(id) }, id);
+  };
+  const accepts = (...ids: string[]) => {
+    for (const id of ids) t.equal(simulator.enrol(id, ['medical']).length, 1, id);
+  };
+  refuses('emp-404', 'maple-bakery-1', '');
+  accepts('maple-bakery-001', 'harbor-clinic-001');
+
+  // Payroll's own census replaces the simulated one.
+  const { organization, employees } = simulator.world.get('maple-bakery')!;
+  const [first, second] = employees.map((employee, nth) => ({ ...employee, employee_id: `emp-${nth + 1}` }));
+  await post(simulator, '/employer/maple-bakery/census', { organization, employees: [first] });
+  refuses('maple-bakery-001', 'emp-2');
+  accepts('emp-1', 'harbor-clinic-001');
+  await post(simulator, '/employer/maple-bakery/census', { organization, employees: [second] });
+  accepts('emp-1', 'emp-2');
+  const hire = { ...first, employee_id: 'emp-3', employer_id: 'maple-bakery' };
+  await post(simulator, '/employee-changes/new-hire', hire);
+  accepts('emp-3');
+
+  const [made] = simulator.enrol('emp-1', ['dental']);
+  const { id } = made!.body.data as { id: string };
+  t.throws(() => simulator.changeDeduction(id, { employee_id: 'emp-404' }), { message: unknown('emp-404') });
+  t.throws(() => simulator.changeDeduction('ded-404', {}), {
+    message: /^no deduction ded-404 was created here/,
+  });
+  t.throws(() => simulator.endDeduction(id, '12/31/2026'), { message: /a real date/ });
+  t.match(simulator.endDeduction(id, '2026-12-31'), {
+    body: { data: { effective_end: '2026-12-31T00:00:00Z' } },
+  });
+});
+
 t.test('created_at is strictly increasing even when the clock does not advance', async (t) => {
   const simulator = await start(t, { now: () => NOON });
   const events = simulator.enrol('maple-bakery-001', ['medical', 'dental', 'vision']);
