@@ -16,7 +16,7 @@ export type SignInConfig = {
   readonly withToken: boolean;
   readonly provider: ProviderConfig | null;
   /** Browsers open the console by https, as `CONSOLE_URL` states. */
-  readonly isHttps?: true;
+  readonly isHttps: boolean;
 };
 
 export type ProviderConfig = {
@@ -60,7 +60,7 @@ export function readSignIn(env: Environment): SignInConfig {
     throw configError('CONSOLE_TOKEN_SIGN_IN', 'can be off only if OIDC_ISSUER is set');
   }
   const isHttps = readConsoleUrl(env)?.startsWith('https:') === true;
-  return Object.freeze({ withToken, provider, ...(isHttps && { isHttps }) });
+  return Object.freeze({ withToken, provider, isHttps });
 }
 
 function readProvider(env: Environment): ProviderConfig | null {

@@ -20,7 +20,7 @@ t.test('optional variables have defaults', async (t) => {
     databaseUrl: 'sqlite:./data/sidecar.db',
     receiver: { host: '0.0.0.0', port: 8080 },
     api: { host: '127.0.0.1', port: 8081, token: null, proxies: [] },
-    signIn: { withToken: true, provider: null },
+    signIn: { withToken: true, provider: null, isHttps: false },
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
     silentAfterMs: null,
     retention: { eventsMs: null, requestsMs: null },

@@ -1,6 +1,7 @@
 -- Console sessions. A session ends at `expires_at`, after a time without use, or with the token that began it. The session of
--- a person who signed in with OpenID Connect has the issuer and subject, and what the person may do. `employers` is a JSON list
--- of ids; null: all employers. `owner_hash` is the SHA-256 of the token or the person.
+-- a person who signed in with OpenID Connect has the issuer and subject, what the person may do, and in `rules` a hash of the
+-- settings that decided it (src/security/claims.ts). `employers` is a JSON list of ids; null: all employers. `owner_hash` is the
+-- SHA-256 of the token or the person.
 CREATE TABLE sessions (
   session_hash BYTEA NOT NULL PRIMARY KEY,
   owner_hash   BYTEA NOT NULL,
@@ -9,12 +10,14 @@ CREATE TABLE sessions (
   name         TEXT COLLATE "C",
   scopes       TEXT COLLATE "C",
   employers    TEXT COLLATE "C",
+  rules        TEXT COLLATE "C",
   created_at   TEXT COLLATE "C" NOT NULL,
   expires_at   TEXT COLLATE "C" NOT NULL,
   last_used_at TEXT COLLATE "C",
   CHECK ((issuer IS NULL) = (subject IS NULL)),
   CHECK ((issuer IS NULL) = (name IS NULL)),
   CHECK ((issuer IS NULL) = (scopes IS NULL)),
+  CHECK ((issuer IS NULL) = (rules IS NULL)),
   CHECK (issuer IS NOT NULL OR employers IS NULL)
 );
 

@@ -24,9 +24,8 @@ import { isSameOrigin, START_PATH, signInPage, startAddress, withReferrer } from
 /** Adds no route without a provider. */
 export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { db, sharedNow, openId, log } = parts;
-  const { provider } = parts.signIn;
+  const { provider, isHttps } = parts.signIn;
   if (openId === null || provider === null) return;
-  const secure = provider.consoleUrl.startsWith('https:');
   const options = {
     config: { scope: 'public' as const, employers: 'none' as const },
     schema: { hide: true },
@@ -49,12 +48,12 @@ export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts):
     if (!isSameOrigin(request)) return sendPage(request, withReferrer(reply), parts, signInPage(parts, next));
     const begun = await openId.begin();
     if ('cause' in begun) return refuse(request, reply, begun, next);
-    setPrivateCookie(reply, request, ATTEMPT, encode({ ...begun.attempt, next }), secure);
+    setPrivateCookie(reply, request, ATTEMPT, encode({ ...begun.attempt, next }), isHttps);
     return reply.redirect(begun.address, 303);
   });
 
   app.get(CALLBACK_PATH, options, async (request, reply) => {
-    const started = decode(takePrivateCookie(reply, request, ATTEMPT, secure));
+    const started = decode(takePrivateCookie(reply, request, ATTEMPT, isHttps));
     const next = nextOf(started);
     if (started === null) return refuse(request, reply, { cause: 'stale', code: 'NO_ATTEMPT' }, next);
     const { search } = new URL(request.url, provider.consoleUrl);
@@ -66,21 +65,20 @@ export function providerSignInRoutes(app: FastifyInstance, parts: ConsoleParts):
       return signIn(trx, person, { actor, now: await sharedNow(trx), earlier: sessionInCookie(request) });
     });
     log.info({ route: `GET ${CALLBACK_PATH}`, session: sessionId(secret) }, 'a user signed in');
-    setSessionCookie(reply, request, secret, secure);
-    setPrivateCookie(reply, request, ID_TOKEN, idToken, secure);
+    setSessionCookie(reply, request, secret, isHttps);
+    setPrivateCookie(reply, request, ID_TOKEN, idToken, isHttps);
     return sendPage(request, reply.header('refresh', `0; url=${next}`), parts, openingPage(next));
   });
 }
 
 /** Returns the page to open after a sign-out: of the provider if the person signed in there. */
 export async function afterSignOut(
-  { openId, signIn: { provider } }: ConsoleParts,
+  { openId, signIn: { provider, isHttps } }: ConsoleParts,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<string> {
   if (openId === null || provider === null || request.caller?.identity == null) return SIGN_IN_PATH;
-  const secure = provider.consoleUrl.startsWith('https:');
-  const idToken = takePrivateCookie(reply, request, ID_TOKEN, secure);
+  const idToken = takePrivateCookie(reply, request, ID_TOKEN, isHttps);
   return (await openId.logoutAddress(idToken)) ?? SIGN_IN_PATH;
 }
 

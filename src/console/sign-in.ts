@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { actingIn, actorOfCaller, sessionInCookie } from '../api/auth.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
-import { endSession, forgeryToken, signIn } from '../security/sessions.ts';
+import { endSession, forgeryToken, isEndedBySettings, signIn } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { html } from './html.ts';
 import { type ConsoleParts, keyOf, SIGNED_IN_PATH, sendPage } from './page.ts';
@@ -24,13 +24,16 @@ const FORM_TIMEOUT_MS = 5_000;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { db, sharedNow, log, firstToken } = parts;
-  const { withToken } = parts.signIn;
+  const { withToken, isHttps } = parts.signIn;
   const config = { scope: 'public' as const, action: 'session.begin' as const, employers: 'none' as const };
   const options = { config, schema: { hide: true }, bodyLimit: FORM_LIMIT_BYTES };
 
-  app.get(SIGN_IN_PATH, options, async (request, reply) =>
-    sendPage(request, withReferrer(reply), parts, signInPage(parts, nextOf(request.query))),
-  );
+  app.get(SIGN_IN_PATH, options, async (request, reply) => {
+    const session = sessionInCookie(request);
+    const isEnded = session !== null && (await isEndedBySettings(db, session, sharedNow, parts.signIn));
+    const problem = isEnded ? 'The sign-in settings have changed. Sign in again.' : null;
+    return sendPage(request, withReferrer(reply), parts, signInPage(parts, nextOf(request.query), problem));
+  });
 
   const ofUser = { config: { scope: 'any' as const, employers: 'none' as const }, schema: { hide: true } };
   app.get(SIGNED_IN_PATH, ofUser, async (request, reply) => {
@@ -78,7 +81,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return signIn(trx, typed, { actor, now: await sharedNow(trx), earlier: sessionInCookie(request) });
     });
     log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
-    const isSecure = parts.signIn.isHttps === true || isEncrypted(request);
+    const isSecure = isHttps || isEncrypted(request);
     return setSessionCookie(reply, request, secret, isSecure).redirect(next, 303);
   });
 }

@@ -88,6 +88,7 @@ export interface Tables {
     name: string | null;
     scopes: string | null;
     employers: string | null;
+    rules: string | null;
     created_at: string;
     expires_at: string;
     last_used_at: string | null;

@@ -1,9 +1,18 @@
 /** Reads who a person is, and what they may do, from the claims of an OpenID Connect provider. */
+import { hash } from 'node:crypto';
 import { configError } from '../environment.ts';
 import type { ProviderConfig } from '../sign-in-config.ts';
 import { ROLE_NAMES, ROLES, type Role, SCOPES, type Scope } from './scopes.ts';
-import type { SignedInPerson } from './sessions.ts';
-import { isPerson, personOf, TOKEN_EMPLOYERS_MAX } from './tokens.ts';
+import { type Identity, isPerson, personOf, TOKEN_EMPLOYERS_MAX } from './tokens.ts';
+
+/** A person who signed in with OpenID Connect, and what the person may do. `employers` is null for all of them. */
+export type SignedInPerson = Identity & {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly employers: readonly string[] | null;
+  /** The `signInRules` that decided this. */
+  readonly rules: string;
+};
 
 /** Maximum length of a value; employer ids are at most as long. */
 const VALUE_MAX_CHARACTERS = 255;
@@ -20,8 +29,9 @@ export type RefusedClaims = 'invalid' | 'no-role' | 'no-employer' | 'too-many-em
 /** Returns the person whom the claims describe, or why the person has no access. */
 export function readClaims(
   claims: Readonly<Record<string, unknown>>,
-  { issuer, roleClaim, roles, employerClaim }: ProviderConfig,
+  provider: ProviderConfig,
 ): SignedInPerson | { cause: RefusedClaims; code: string } {
+  const { issuer, roleClaim, roles, employerClaim } = provider;
   const identity = { issuer, subject: String(claims.sub) };
   if (!isPerson(personOf(identity))) return { cause: 'invalid', code: 'BAD_SUBJECT' };
   const named = new Set(valuesOf(claims[roleClaim]).flatMap((value) => roles.get(value) ?? []));
@@ -37,7 +47,20 @@ export function readClaims(
     name: nameOf(claims) ?? identity.subject,
     scopes: scopesOf([...named].filter(isRole)),
     employers: limit,
+    rules: signInRules(provider),
   };
+}
+
+/**
+ * Returns a hash of the settings that decide who may sign in and what they may do, with the scopes of the roles, which a
+ * release may change. A session lasts while they stay the same.
+ */
+export function signInRules({ issuer, clientId, roleClaim, roles, employerClaim }: ProviderConfig): string {
+  const permitted = [...roles].map(([value, names]) =>
+    JSON.stringify([value, scopesOf(names.filter(isRole))]),
+  );
+  const rules = [issuer, clientId, roleClaim, employerClaim, permitted.sort()];
+  return hash('sha256', JSON.stringify(rules), 'hex');
 }
 
 /** Throws CONFIG if `OIDC_ROLES` names a role that does not exist. */

@@ -27,8 +27,7 @@ import { type Dispatcher, fetch, type RequestInit } from 'undici';
 import type { Elapsed } from '../clock.ts';
 import { codeOf } from '../errors.ts';
 import { CALLBACK_PATH, type ProviderConfig } from '../sign-in-config.ts';
-import { type RefusedClaims, readClaims } from './claims.ts';
-import type { SignedInPerson } from './sessions.ts';
+import { type RefusedClaims, readClaims, type SignedInPerson } from './claims.ts';
 
 /** For each of at most four requests. Browsers wait longer, but people try again. */
 const RESPONSE_SECONDS = 5;

@@ -1,7 +1,7 @@
 /**
  * Console sessions: a token, or a sign-in with OpenID Connect, exchanged for a cookie that scripts cannot read. Only the
  * SHA-256 of the cookie is stored. A session of a token has the scopes that the token has at that moment; a session of a
- * person keeps the scopes of the sign-in.
+ * person keeps the scopes of the sign-in, while the settings that decided them stay the same.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ago } from '../checks.ts';
@@ -10,12 +10,11 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { SignInConfig } from '../sign-in-config.ts';
 import { type Acting, type Actor, record } from './audit.ts';
-import type { Scope } from './scopes.ts';
+import { type SignedInPerson, signInRules } from './claims.ts';
 import {
   type Caller,
   callerOf,
   FIRST_TOKEN,
-  type Identity,
   isSamePerson,
   personHash,
   personOf,
@@ -23,13 +22,6 @@ import {
   storedScopes,
   tokenHash,
 } from './tokens.ts';
-
-/** A person who signed in with OpenID Connect, and what the person may do. `employers` is null for all of them. */
-export type SignedInPerson = Identity & {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly employers: readonly string[] | null;
-};
 
 /** A working day. */
 export const SESSION_MS = 12 * 60 * 60_000;
@@ -104,11 +96,11 @@ export async function signIn(
   return secret;
 }
 
-const NO_PERSON = { issuer: null, subject: null, name: null, scopes: null, employers: null };
+const NO_PERSON = { issuer: null, subject: null, name: null, scopes: null, employers: null, rules: null };
 
-function rowOf({ issuer, subject, name, scopes, employers }: SignedInPerson) {
+function rowOf({ issuer, subject, name, scopes, employers, rules }: SignedInPerson) {
   const stored = employers === null ? null : JSON.stringify(employers);
-  return { issuer, subject, name, scopes: scopes.join(' '), employers: stored };
+  return { issuer, subject, name, scopes: scopes.join(' '), employers: stored, rules };
 }
 
 /** Which sessions are valid: the configured first token, and how people may sign in. */
@@ -124,27 +116,48 @@ export async function sessionCaller(
   sharedNow: SharedNow,
   { firstToken, signIn }: SessionRules,
 ): Promise<Caller | null> {
-  if (!SECRET.test(secret)) return null;
-  const row = await db
-    .selectFrom('sessions')
-    .selectAll()
-    .where('session_hash', '=', sessionHash(secret))
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  const now = await sharedNow(db);
-  if (row.expires_at <= now.toISOString()) return null;
-  if (row.last_used_at === null || row.last_used_at <= ago(now, SESSION_IDLE_MS)) return null;
+  const session = await findSession(db, secret, sharedNow);
+  if (session === null || !isPermitted(session.row, signIn)) return null;
+  const { row, now } = session;
   const { issuer, subject, name, scopes } = row;
-  if (issuer === null || subject === null || name === null || scopes === null) {
-    return signIn.withToken ? callerOf(db, row.owner_hash, async () => now, firstToken) : null;
-  }
-  if (signIn.provider?.issuer !== issuer) return null;
+  if (issuer === null || subject === null || name === null || scopes === null)
+    return callerOf(db, row.owner_hash, async () => now, firstToken);
   const identity = { issuer, subject };
   const employers = row.employers === null ? null : readEmployers(row.employers, 'sessions.employers');
   return {
     ...{ tokenId: null, identity, person: personOf(identity), name, employers },
     scopes: storedScopes(scopes),
   };
+}
+
+/** Returns whether a session would last, had the settings of signing in not changed since it began. */
+export async function isEndedBySettings(
+  db: Db,
+  secret: string,
+  sharedNow: SharedNow,
+  signIn: SignInConfig,
+): Promise<boolean> {
+  const session = await findSession(db, secret, sharedNow);
+  return session !== null && !isPermitted(session.row, signIn);
+}
+
+/** Returns the session with this secret, unless it has expired or is idle, and the time. */
+async function findSession(db: Db, secret: string, sharedNow: SharedNow) {
+  if (!SECRET.test(secret)) return null;
+  const now = await sharedNow(db);
+  const row = await db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('session_hash', '=', sessionHash(secret))
+    .where('expires_at', '>', now.toISOString())
+    .where('last_used_at', '>', ago(now, SESSION_IDLE_MS))
+    .executeTakeFirst();
+  return row === undefined ? null : { row, now };
+}
+
+function isPermitted({ rules }: { rules: string | null }, { withToken, provider }: SignInConfig): boolean {
+  if (rules === null) return withToken;
+  return provider !== null && rules === signInRules(provider);
 }
 
 /** Records that the user uses the session, at most once a minute. */

@@ -70,7 +70,7 @@ export async function start(
     log: logInto(logged),
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,
-    signIn: { withToken: true, provider: null },
+    signIn: { withToken: true, provider: null, isHttps: false },
     overdueMs: 3_600_000,
     censusMaxAgeMs: 86_400_000,
     silentAfterMs: null,

@@ -61,7 +61,14 @@ test('only the token is on stdout, and it works until it is revoked', async (t, 
 
 test('an operator lists the console sessions and ends the sessions of a person', async (t, world) => {
   const { cli, json, db } = world;
-  const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', scopes: [], employers: null };
+  const ann = {
+    issuer: 'https://login.example',
+    subject: 'ann',
+    name: 'Ann',
+    scopes: [],
+    employers: null,
+    rules: '',
+  };
   for (const owner of [ann, ann, { ...ann, subject: 'ben', name: 'Ben' }, 'first token'])
     await transact(db, (trx) => beginSession(trx, owner, new Date()));
   const listed: { id: string; name: string }[] = (await json('session list')).data;

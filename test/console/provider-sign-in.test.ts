@@ -9,7 +9,11 @@ async function openWithProvider(t: Test, { withToken = true } = {}) {
   const port = await lastingPort();
   const provider = await startProvider(t, `http://127.0.0.1:${port}`);
   const now = () => new Date();
-  const stage = await openConsole(t, { signIn: { withToken, provider: provider.config }, now }, port);
+  const stage = await openConsole(
+    t,
+    { signIn: { withToken, provider: provider.config, isHttps: false }, now },
+    port,
+  );
   return { ...stage, provider };
 }
 
@@ -87,7 +91,7 @@ t.test('a refused sign-in is explained, and leaves no session and no secret in t
 
 t.test('a sign-in sets Secure cookies, and never opens another site', async (t) => {
   const { config } = await startProvider(t, 'https://sidecar.example');
-  const { app } = await openConsole(t, { signIn: { withToken: true, provider: config } });
+  const { app } = await openConsole(t, { signIn: { withToken: true, provider: config, isHttps: true } });
   const headers = { host: 'sidecar.example' };
   const begun = await app.inject({ url: '/sign-in/provider?next=//evil.example', headers });
   const [cookie = ''] = [begun.headers['set-cookie']].flat();
@@ -99,17 +103,18 @@ t.test('a sign-in sets Secure cookies, and never opens another site', async (t) 
 
 t.test('another site cannot start a sign-in: it gets the page to sign in', async (t) => {
   const { config } = await startProvider(t, 'https://sidecar.example');
-  const { app } = await openConsole(t, { signIn: { withToken: false, provider: config } });
-  for (const [site, status] of [
-    ['cross-site', 200],
-    ['same-site', 200],
-    ['same-origin', 303],
-    ['none', 303],
+  const { app } = await openConsole(t, { signIn: { withToken: false, provider: config, isHttps: true } });
+  for (const [from, status] of [
+    [{ 'sec-fetch-site': 'cross-site' }, 200],
+    [{ 'sec-fetch-site': 'same-site' }, 200],
+    [{ 'sec-fetch-site': 'same-origin' }, 303],
+    [{ 'sec-fetch-site': 'none' }, 303],
   ] as const) {
-    const headers = { host: 'sidecar.example', 'sec-fetch-site': site };
+    const headers = { host: 'sidecar.example', ...from };
     const response = await app.inject({ url: '/sign-in/provider?next=/runs', headers });
-    t.equal(response.statusCode, status, site);
-    t.equal(response.headers['set-cookie'] !== undefined, status === 303, site);
+    const name = JSON.stringify(from);
+    t.equal(response.statusCode, status, name);
+    t.equal(response.headers['set-cookie'] !== undefined, status === 303, name);
     if (status === 200) t.match(response.body, 'https://sidecar.example/sign-in/provider?next=%2Fruns');
   }
 });

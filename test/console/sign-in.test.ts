@@ -265,3 +265,16 @@ t.test('a page that refreshes or listens does not extend a session, and its user
     length: 1,
   });
 });
+
+t.test('a session that changed settings ended is explained on the sign-in page', async (t) => {
+  const signIn = { withToken: true, provider: null, isHttps: false };
+  const { base, cookie } = await openConsole(t, { signIn });
+  const headers = { cookie: await cookie() };
+  const open = async () => (await fetch(base, { headers })).text();
+  const reason = 'The sign-in settings have changed';
+  t.notMatch(await open(), reason);
+  signIn.withToken = false;
+  t.match(await open(), reason);
+  headers.cookie = '';
+  t.notMatch(await open(), reason, 'without a session');
+});

@@ -162,7 +162,7 @@ t.test('a provider that is down or slow is reported, and works once it is back',
 t.test('an unknown role stops the start', async (t) => {
   const roles = new Map([['payroll', ['payroll-boss']]]);
   const provider = { ...(await startProvider(t)).config, roles };
-  const config = { ...readConfig(REQUIRED), signIn: { withToken: true, provider } };
+  const config = { ...readConfig(REQUIRED), signIn: { withToken: true, provider, isHttps: false } };
   const message = /unknown role payroll-boss: the roles are payroll-sp/;
   const refusal = { code: 'CONFIG', subject: 'OIDC_ROLES', message };
   await t.rejects(createSidecar(config, { log: silentLog }), refusal);

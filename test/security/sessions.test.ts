@@ -1,10 +1,12 @@
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { personActor, SYSTEM } from '../../src/security/audit.ts';
+import { readClaims } from '../../src/security/claims.ts';
 import {
   beginSession,
   endSession,
   forgeryToken,
+  isEndedBySettings,
   isForgeryToken,
   noteUse,
   SESSION_IDLE_MS,
@@ -30,7 +32,7 @@ async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
   return (await transact(db, (trx) => createToken(trx, wish))).token;
 }
 
-const WITH_TOKENS = { withToken: true, provider: null };
+const WITH_TOKENS = { withToken: true, provider: null, isHttps: false };
 /** Returns whose session it is `ms` after NOW. */
 const callerOf = (db: Db, secret: string, ms = 0, firstToken: string | null = null) =>
   sessionCaller(db, secret, at(after(ms)), { firstToken, signIn: WITH_TOKENS });
@@ -119,28 +121,85 @@ test('a session ends 30 minutes after its last use, which is recorded once a min
   t.equal(await callerOf(db, secret, SESSION_IDLE_MS + 60_000), null);
 });
 
-test('a session of a person lasts while its provider is configured', async (t, { db }) => {
-  const ann = { issuer: 'https://login.example', subject: 'ann', name: 'Ann', employers: ['acme', 'beta'] };
-  const actor = personActor(ann, ann.name, null);
-  const asPerson = { actor, now: NOW, earlier: null };
-  const secret = await transact(db, (trx) => signIn(trx, { ...ann, scopes: ['runs:read'] }, asPerson));
-  const provider = { issuer: ann.issuer } as ProviderConfig;
-  const callerIf = (rules: SignInConfig) =>
-    sessionCaller(db, secret, at(NOW), { firstToken: null, signIn: rules });
-  t.strictSame(await callerIf({ withToken: false, provider }), {
-    ...{
-      tokenId: null,
-      identity: { issuer: ann.issuer, subject: 'ann' },
-      person: 'https://login.example ann',
-    },
-    ...{ name: 'Ann', employers: ['acme', 'beta'], scopes: ['runs:read'] },
+const PROVIDER: ProviderConfig = {
+  ...{ issuer: 'https://login.example', clientId: 'sidecar', clientSecret: null, scopes: 'openid' },
+  ...{ consoleUrl: 'https://sidecar.example', roleClaim: 'groups', employerClaim: null },
+  roles: new Map([
+    ['payroll', ['payroll-specialist', 'auditor']],
+    ['audit', ['auditor']],
+  ]),
+};
+
+test('a session of a person lasts while the settings that decided it stay the same', async (t, { db }) => {
+  const claims = { sub: 'ann', name: 'Ann', groups: ['payroll'], employers: ['acme', 'beta'] };
+  const ann = readClaims(claims, { ...PROVIDER, employerClaim: 'employers' });
+  const all = readClaims(claims, PROVIDER);
+  if ('cause' in ann || 'cause' in all) throw new Error('Ann has a role');
+  const asPerson = { actor: personActor(ann, ann.name, null), now: NOW, earlier: null };
+  const secret = await transact(db, (trx) => signIn(trx, all, asPerson));
+  const limited = await transact(db, (trx) => signIn(trx, ann, asPerson));
+  const settingsOf = (provider: Partial<ProviderConfig> | null, withToken = false): SignInConfig => ({
+    ...{ withToken, isHttps: false, provider: provider && { ...PROVIDER, ...provider } },
   });
-  t.equal(await callerIf({ withToken: true, provider: null }), null, 'without a provider');
-  const another = { issuer: 'https://another.example' } as ProviderConfig;
-  t.equal(await callerIf({ withToken: true, provider: another }), null, 'with another provider');
-  const record = await db.selectFrom('audit_records').selectAll().executeTakeFirstOrThrow();
+  const callerIf = (settings: SignInConfig, ofSession = secret) =>
+    sessionCaller(db, ofSession, at(NOW), { firstToken: null, signIn: settings });
+  t.strictSame(await callerIf(settingsOf({ employerClaim: 'employers' }), limited), {
+    ...{ tokenId: null, identity: { issuer: PROVIDER.issuer, subject: 'ann' } },
+    ...{ person: 'https://login.example ann', name: 'Ann', employers: ['acme', 'beta'], scopes: ann.scopes },
+  });
+  const roles = [...PROVIDER.roles];
+  for (const [name, settings] of [
+    [
+      'another secret, address and scopes',
+      { clientSecret: 'x', consoleUrl: 'https://x', scopes: 'openid x' },
+    ],
+    [
+      'roles in another order',
+      {
+        roles: new Map(roles.map(([value, names]) => [value, names.toReversed()]).reverse() as typeof roles),
+      },
+    ],
+  ] as const) {
+    t.match(await callerIf(settingsOf(settings)), { name: 'Ann', employers: null }, name);
+    t.equal(await isEndedBySettings(db, secret, at(NOW), settingsOf(settings)), false, name);
+  }
+  for (const [name, settings] of [
+    ['an employer claim', { employerClaim: 'employers' }],
+    ['a role less', { roles: new Map([['payroll', ['auditor']], ...roles.slice(1)]) }],
+    ['a value less', { roles: new Map(roles.slice(0, 1)) }],
+    ['another role claim', { roleClaim: 'roles' }],
+    ['another issuer', { issuer: 'https://another.example' }],
+    ['another client', { clientId: 'another' }],
+    ['no provider', null],
+  ] as const) {
+    t.equal(await callerIf(settingsOf(settings, true)), null, name);
+    t.equal(await isEndedBySettings(db, secret, at(NOW), settingsOf(settings)), true, name);
+  }
+  t.match(
+    await callerIf(settingsOf({})),
+    { name: 'Ann' },
+    'it lasts at a sidecar that has the settings still',
+  );
+  const record = await db.selectFrom('audit_records').selectAll().limit(1).executeTakeFirstOrThrow();
   t.match(record, { action: 'session.begin', actor_kind: 'person', actor_id: 'ann' });
-  const byToken = await begin(db, await tokenOf(db));
-  const rules = { firstToken: null, signIn: { withToken: false, provider } };
-  t.equal(await sessionCaller(db, byToken, at(NOW), rules), null, 'tokens are off');
+});
+
+test('a session of a token ends when tokens no longer sign in, and with no other setting', async (t, {
+  db,
+}) => {
+  const token = await tokenOf(db);
+  const secret = await begin(db, token);
+  const settings = { withToken: true, provider: PROVIDER, isHttps: true };
+  const rules = { firstToken: null, signIn: settings };
+  t.match(await sessionCaller(db, secret, at(NOW), rules), { name: 'someone' });
+  const off = { ...settings, withToken: false };
+  t.equal(await sessionCaller(db, secret, at(NOW), { ...rules, signIn: off }), null, 'tokens are off');
+  t.equal(await isEndedBySettings(db, secret, at(NOW), off), true);
+  await transact(db, (trx) => revokeToken(trx, 'someone', acting(NOW)));
+  t.equal(await isEndedBySettings(db, secret, at(NOW), settings), false, 'a revoked token is no setting');
+  t.equal(
+    await isEndedBySettings(db, secret, at(after(SESSION_IDLE_MS)), off),
+    false,
+    'nor is an idle session',
+  );
 });
