@@ -18,13 +18,14 @@ export function withReferrer(reply: FastifyReply): FastifyReply {
 
 /**
  * Returns whether a request comes from this site: another site must not be able to sign a user in as someone else.
- * Browsers send `Sec-Fetch-Site` only over trustworthy connections, and `Origin` always.
+ * Browsers send `Sec-Fetch-Site` only over trustworthy connections, and `Origin` with every form.
  */
 export function isSameOrigin({ headers }: FastifyRequest): boolean {
-  const { origin, host } = headers;
+  const { origin, referer, host } = headers;
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
-  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
+  const from = origin ?? referer;
+  return from === undefined || (URL.canParse(from) && new URL(from).host === host);
 }
 
 export function signInPage(

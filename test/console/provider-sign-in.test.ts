@@ -109,6 +109,9 @@ t.test('another site cannot start a sign-in: it gets the page to sign in', async
     [{ 'sec-fetch-site': 'same-site' }, 200],
     [{ 'sec-fetch-site': 'same-origin' }, 303],
     [{ 'sec-fetch-site': 'none' }, 303],
+    [{ origin: 'null' }, 200],
+    [{ referer: 'https://evil.example/' }, 200],
+    [{ referer: 'https://sidecar.example/sign-in' }, 303],
   ] as const) {
     const headers = { host: 'sidecar.example', ...from };
     const response = await app.inject({ url: '/sign-in/provider?next=/runs', headers });
