@@ -85,7 +85,7 @@ export function isSamePerson(left: string, right: string): boolean {
 
 /** An issuer is an address, which a space separates from the subject. */
 function comparable(person: string): string {
-  return /^https?:\/\/\S+ /.test(person) ? person : person.toLowerCase();
+  return /^https?:\/\/\S+ /i.test(person) ? person : person.toLowerCase();
 }
 
 export function isPerson(text: string): boolean {

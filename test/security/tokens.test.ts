@@ -211,6 +211,7 @@ t.test('persons without an issuer compare without case, and issuer and subject a
     ['https://login.example.com Abc', 'https://login.example.com abc', false],
     ['https://login.example.com Abc', 'https://login.example.com Abc', true],
     ['https://Login.example.com abc', 'https://login.example.com abc', false],
+    ['HTTPS://login.example.com Abc', 'HTTPS://login.example.com abc', false],
   ] as const)
     t.equal(isSamePerson(left, right), isSame, `${left}, ${right}`);
 });
