@@ -3,7 +3,8 @@
 -- removed: a clean-up marks it under the lock of its row, which every writer takes, too. `uploaded_at` marks the census that the
 -- service accepted last; its fingerprints, made with the hash key `fingerprint_key`, show what a newer census would change.
 -- `released_at` marks a census that a person released from being held.
--- `limited_to` is a JSON list of the employers that its caller sees; null for all.
+-- `limited_to` is a JSON list of the employers that its caller sees; null for all. `elsewhere` lists as JSON which employees of a
+-- fetched census are another employer's: until a release, none of the census counts as the employer's.
 CREATE TABLE staged_censuses (
   census_id         TEXT NOT NULL PRIMARY KEY,
   employer_id       TEXT NOT NULL,
@@ -17,6 +18,7 @@ CREATE TABLE staged_censuses (
   released_at       TEXT,
   fingerprint_key   TEXT NOT NULL,
   limited_to        TEXT,
+  elsewhere         TEXT,
   CHECK (state <> 'replaced' OR replaced_at IS NOT NULL)
 ) STRICT;
 

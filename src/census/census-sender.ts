@@ -1,10 +1,11 @@
 import { pathSegment } from '../contract/fields.ts';
+import { utcDay } from '../contract/instant.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
-import { describeHold, holdsOf } from './holds.ts';
+import { adviceOn, describeHold, holdsOf } from './holds.ts';
 import type { CensusFetcher } from './source.ts';
 import {
   currentCensus,
@@ -167,14 +168,16 @@ export function createCensusSender(sending: CensusSending): Sender {
       });
     } catch (error) {
       if (isAppError(error, 'CENSUS_SOURCE_FAILED')) return putOff(claim, error.message);
-      if (!isAppError(error, 'EMPLOYEE_ELSEWHERE')) throw error;
-      return refuse(claim, 'the census names employees who are active at another employer', error);
+      throw error;
     }
     if (!staged.ok) {
-      // Not uploaded, not even in part. It may be fixed at its source.
       const { problemCount } = staged;
       const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
-      return refuse(claim, reason, staged);
+      return decision(async (trx) => {
+        // Not uploaded, not even in part. It may be fixed at its source.
+        await syncs.failSyncs(trx, claim.requestId, reason, staged);
+        return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
+      });
     }
     const census = await currentCensus(db, employerId);
     return census === null
@@ -183,33 +186,22 @@ export function createCensusSender(sending: CensusSending): Sender {
   }
 
   async function holdOrUpload(claim: Claim, census: StagedCensus, wanted: string): Promise<Post | Decision> {
-    const holds = await holdsOf(db, census);
+    const holds = await holdsOf(db, census, utcDay(await sharedNow(db)));
     if (holds.length === 0) return upload(claim, census, wanted);
-    const { census_id: censusId, employer_id } = census;
+    const { census_id: censusId, employer_id, released_at } = census;
     return decision(async (trx) => {
       const current = await currentCensus(trx, employer_id);
-      if (current?.census_id !== censusId || current.released_at !== null)
+      if (current?.census_id !== censusId || current.released_at !== released_at)
         return {
           outcome: 'later',
           reason: 'another census was staged, or this one was released',
           delayMs: 0,
         };
-      const reason = `${holds.map(describeHold).join('; ')}: release the census, or stage another one`;
+      const reason = `${holds.map(describeHold).join('; ')}: ${adviceOn(holds)}`;
       await syncs.holdSyncs(trx, claim.requestId, { censusId, reason, holds });
       return { outcome: 'canceled', reason };
     });
   }
-}
-
-function refuse(
-  claim: Claim,
-  reason: string,
-  findings: Pick<AppError, 'problems' | 'problemCount'>,
-): Decision {
-  return decision(async (trx) => {
-    await syncs.failSyncs(trx, claim.requestId, reason, findings);
-    return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
-  });
 }
 
 function putOff(claim: Claim, reason: string): Decision {

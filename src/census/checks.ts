@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely';
 import { ago, type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../checks.ts';
 import type { CensusSyncTable, Db } from '../database/tables.ts';
-import { describeHold } from './holds.ts';
+import { adviceOn, describeHold } from './holds.ts';
 import { currentCensus } from './staged.ts';
 import { heldCensuses } from './sync-list.ts';
 
@@ -66,12 +66,13 @@ export const CENSUS_HELD: Check<Db> = {
         const { employee_ids, count } = hold;
         const rest = count - Math.min(NAMED, employee_ids.length);
         const named = [...employee_ids.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])];
-        return fail(`${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`);
+        const example = `${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`;
+        return { ...fail(example), advice: `Held: ${adviceOn([hold])}.` };
       }),
     );
   },
   advice:
-    'The service may treat employees whom a census lacks as terminated. Check the census: release it if it is right, else stage the right one.',
+    "The service may treat employees whom a census lacks as terminated, and those whom it names as its employer's. Check the census: release it if it is right, else stage the right one.",
   passed: 'No census is held.',
 };
 

@@ -53,19 +53,18 @@ export async function compareCensus(
   const upload = await lastUpload(db, employerId);
   const comparison = upload === null ? null : await compare(db, encryptor, employerId, upload);
   const check = await createElsewhereCheck(db, employerId, limit && { employers: limit, today });
-  // What a limited caller could learn of another employer's employee by trying values is left to staging, which leaves records.
-  const compared =
-    limit === null ? createPersonCheck(db, () => openHasher(db, encryptor), employerId, persons) : null;
+  const compared = createPersonCheck(db, () => openHasher(db, encryptor), employerId, persons);
   const add = async (row: CensusRow): Promise<void> => {
     await check.add(row);
-    await compared?.add(row);
+    await compared.add(row);
     await comparison?.add(row);
   };
   const warnings = createWarnings(today);
   const report = await checkCensus(content, add, null, warnings.note);
   if (report.problemCount === 0) {
     await check.end();
-    Object.assign(report, await compared?.end());
+    check.refuse('staging it would be refused');
+    Object.assign(report, await compared.end());
   }
   let changes: CensusChanges | null = null;
   if (comparison !== null && report.organization !== null && report.problemCount === 0) {

@@ -2,15 +2,16 @@
 import Type, { type Static } from 'typebox';
 import { component, integer } from '../contract/fields.ts';
 import type { Db } from '../database/tables.ts';
+import { employeesElsewhere } from './elsewhere.ts';
 import { MISSING_LISTED_MAX, missingEmployees } from './missing.ts';
 import type { StagedCensus } from './staged.ts';
 
 export const CensusHold = component(
   'CensusHold',
   {
-    cause: Type.Enum(['employees-missing'], {
+    cause: Type.Enum(['employees-missing', 'employees-elsewhere'], {
       description:
-        '`employees-missing`: the census lacks more than a tenth and at least three of the employees of the last upload, or all of them.',
+        '`employees-missing`: the census lacks more than a tenth and at least three of the employees of the last upload, or all of them. `employees-elsewhere`: it names employees who are active at another employer, or are in its census. Only a caller who sees both employers releases it.',
     }),
     count: integer('The number of these employees.'),
     employee_ids: Type.Array(Type.String(), {
@@ -22,10 +23,13 @@ export const CensusHold = component(
 export type CensusHold = Static<typeof CensusHold>;
 
 /** Returns why this census must not be uploaded without a release. Reads in small steps, outside a transaction. */
-export async function holdsOf(db: Db, census: StagedCensus): Promise<CensusHold[]> {
-  if (census.released_at !== null) return [];
-  const missing = await missingEmployees(db, census);
-  return missing === null ? [] : [{ cause: 'employees-missing', ...missing }];
+export async function holdsOf(db: Db, census: StagedCensus, today: string): Promise<CensusHold[]> {
+  const missing = census.released_at === null ? await missingEmployees(db, census) : null;
+  const elsewhere = await employeesElsewhere(db, census, today);
+  return [
+    ...(missing === null ? [] : [{ cause: 'employees-missing' as const, ...missing }]),
+    ...(elsewhere === null ? [] : [{ cause: 'employees-elsewhere' as const, ...elsewhere }]),
+  ];
 }
 
 /** Returns a sentence part for each cause: what is unusual about the census, without ids. */
@@ -35,5 +39,16 @@ export function describeHold({ cause, count }: CensusHold): string {
       return count === 1
         ? '1 employee of the last upload is missing'
         : `${count} employees of the last upload are missing`;
+    case 'employees-elsewhere':
+      return count === 1
+        ? '1 employee belongs to another employer'
+        : `${count} employees belong to another employer`;
   }
+}
+
+/** Returns what to do about a held census. */
+export function adviceOn(holds: readonly CensusHold[]): string {
+  return holds.some(({ cause }) => cause === 'employees-elsewhere')
+    ? 'correct the census and stage it or request a sync, or let a token that sees both employers, or the command line, release it'
+    : 'release the census, or stage another one';
 }

@@ -18,7 +18,7 @@ const RULE =
 
 /**
  * The caller's decision: these employees are one person, although a birth date or SSN differs. `limit`: the employers of a limited
- * caller, who decides about these only.
+ * caller. Rows are compared with the censuses of these only: a response by another employer's would show a guess right.
  */
 export type Persons = {
   readonly samePerson?: readonly string[];
@@ -57,7 +57,7 @@ export function createPersonCheck(db: Db, open: () => Promise<Hasher>, employerI
     if (others.length === 0) return;
     const hasher = await open();
     for (const { employer_id, employee_id, field_hashes } of others) {
-      if (confirmed.has(employee_id) && sees(employer_id)) continue;
+      if (confirmed.has(employee_id) || !sees(employer_id)) continue;
       const { employee, row } = looked.get(employee_id) as { employee: Employee; row: number };
       const now = fingerprintEmployee(hasher, employer_id, employee);
       if (isAnotherPerson(field_hashes, now) && otherPersons.at(-1) !== row) otherPersons.push(row);

@@ -1,13 +1,9 @@
 import { sql } from 'kysely';
-import Type from 'typebox';
-import { utcDay } from '../contract/instant.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { jsonColumn } from '../formats/json-column.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
-import { isElsewhere } from '../ledger/visibility.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { CensusRow } from './check.ts';
 import { openChunks, rowsOf, type Staging } from './staged.ts';
@@ -17,7 +13,7 @@ export async function resumeRosterUpdates(update: Staging): Promise<number> {
   const rest = await update.db
     .selectFrom('staged_censuses')
     .select('census_id')
-    .where(sql<boolean>`state = 'current' and roster_updated_at is null`)
+    .where(sql<boolean>`state = 'current' and roster_updated_at is null and elsewhere is null`)
     .orderBy('staged_at')
     .execute();
   for (const { census_id } of rest) await updateRoster(update, census_id);
@@ -27,24 +23,19 @@ export async function resumeRosterUpdates(update: Staging): Promise<number> {
 /**
  * Records a staged census in the roster, in small transactions: a fact for each employee who changed or is missing from
  * the census. Later facts stay in effect. An interrupted update can start again, and repeats nothing; it stops if the
- * census is replaced.
+ * census is replaced. A census that names employees of another employer waits for its release.
  */
 export async function updateRoster({ db, encryptor, sharedNow }: Staging, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
   if (census === undefined) return;
-  const { employer_id, staged_at, limited_to } = census;
-  const limit = limited_to === null ? null : readLimit(limited_to, censusId);
+  const { employer_id, staged_at } = census;
   const source: FactSource = { source: 'census', source_id: censusId, asOf: staged_at };
   const record = (facts: readonly NewFact[]): Promise<boolean> =>
     transactOnLedger(db, async (trx) => {
       await lockSubject(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;
       const now = (await sharedNow(trx)).toISOString();
-      // Another employer may have reported an employee since the census was checked.
-      await recordFacts(trx, facts, source, now, ({ employer_id, absent }, reports) => {
-        if (limit === null || absent === 1) return false;
-        return isElsewhere(reports, employer_id, { employers: limit, today: utcDay(now) });
-      });
+      await recordFacts(trx, facts, source, now);
       return true;
     });
 
@@ -74,14 +65,13 @@ export async function updateRoster({ db, encryptor, sharedNow }: Staging, census
   });
 }
 
-const readLimit = jsonColumn('staged_censuses', 'limited_to', Type.Array(Type.String()));
-
 function findCurrent(db: Db | Trx, censusId: string) {
   return db
     .selectFrom('staged_censuses')
-    .select(['employer_id', 'staged_at', 'limited_to'])
+    .select(['employer_id', 'staged_at'])
     .where('census_id', '=', censusId)
     .where('state', '=', 'current')
+    .where('elsewhere', 'is', null)
     .executeTakeFirst();
 }
 

@@ -72,7 +72,7 @@ export async function currentCensus(db: Db | Trx, employerId: string) {
   const census = await db
     .selectFrom('staged_censuses')
     .select(['census_id', 'employer_id', 'staged_at', 'employee_count as employees', 'body_bytes'])
-    .select('released_at')
+    .select(['released_at', 'limited_to', 'elsewhere'])
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state = 'current'`)
     .executeTakeFirst();
@@ -127,10 +127,12 @@ export async function recordUpload(trx: Trx, employerId: string, censusId: strin
   await censuses.set({ uploaded_at: now }).where('census_id', '=', censusId).execute();
 }
 
-/** Records that a person released this census from being held. */
-export async function markReleased(trx: Trx, censusId: string, now: string): Promise<void> {
-  const update = trx.updateTable('staged_censuses').set({ released_at: now });
-  await update.where('census_id', '=', censusId).execute();
+/** Returns the query of the fingerprints of all current censuses. */
+export function currentFingerprints(on: Db | Trx) {
+  return on
+    .selectFrom('staged_censuses')
+    .innerJoin('census_fingerprints', 'census_fingerprints.census_id', 'staged_censuses.census_id')
+    .where(sql<boolean>`state = 'current'`);
 }
 
 export type LastUpload = NonNullable<Awaited<ReturnType<typeof lastUpload>>>;

@@ -31,8 +31,9 @@ type StagingOptions = { uploading?: string | null; signal?: AbortSignal | null; 
 /**
  * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written in chunks, and
  * a last transaction makes it current and requests stalled syncs again. Then the roster is updated. A census that breaks
- * the contract leaves nothing stored. `uploading` is the request that fetched it, if any. Throws ABANDONED if a clean-up
- * took the staging for abandoned, and EMPLOYEE_ELSEWHERE if a limited caller may not name a row: nothing is changed then.
+ * the contract leaves nothing stored. `uploading` is the request that fetched it, if any: rows that a limited caller may not name
+ * then keep it out of the roster. Otherwise they throw EMPLOYEE_ELSEWHERE. Throws ABANDONED if a clean-up took the staging for
+ * abandoned. Nothing is changed then.
  */
 export async function stageCensus(
   { db, encryptor, sharedNow }: Staging,
@@ -66,6 +67,7 @@ export async function stageCensus(
     const { organization, ...report } = await checkCensus(content, add, signal);
     const isValid = report.problemCount === 0 && organization !== null;
     if (isValid) await check.end();
+    if (uploading === null) check.refuse(NOTHING_STORED);
     const others = isValid ? await persons.end() : null;
     if (others === null || organization === null) staged = { ok: false, ...report };
     else if (others.problemCount > 0) staged = { ok: false, ...report, ...others };
@@ -73,7 +75,10 @@ export async function stageCensus(
       const size = { employee_count: report.employees, body_bytes: await writer.end(organization) };
       await transactOnLedger(db, async (trx) => {
         await check.endLocked(trx, census_id);
-        await makeCurrent(trx, census, size, { uploading, actor, sharedNow, confirmed });
+        if (uploading === null) check.refuse(NOTHING_STORED);
+        const found = check.found();
+        const row = { ...size, elsewhere: found && JSON.stringify(found) };
+        await makeCurrent(trx, census, row, { uploading, actor, sharedNow, confirmed });
       });
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }
@@ -87,6 +92,8 @@ export async function stageCensus(
   await tidyCensuses(db, sharedNow);
   return staged;
 }
+
+const NOTHING_STORED = 'nothing was stored';
 
 type CensusIds = { census_id: string; employer_id: string };
 
@@ -114,7 +121,7 @@ type MakingCurrent = {
 async function makeCurrent(
   trx: Trx,
   { census_id, employer_id }: CensusIds,
-  size: { employee_count: number; body_bytes: number },
+  row: { employee_count: number; body_bytes: number; elsewhere: string | null },
   { uploading, actor, sharedNow, confirmed }: MakingCurrent,
 ): Promise<void> {
   await lockSubject(trx, employerSubject(employer_id));
@@ -129,14 +136,14 @@ async function makeCurrent(
     .execute();
   await trx
     .updateTable('staged_censuses')
-    .set({ state: 'current', staged_at: now, ...size })
+    .set({ state: 'current', staged_at: now, ...row })
     .where('census_id', '=', census_id)
     .execute();
   await reviveSyncs(trx, { employerId: employer_id, uploading, now });
   const { samePerson = [], reason = null } = confirmed;
   const isConfirmed = samePerson.length > 0;
   const same = isConfirmed ? { same_person: samePerson } : {};
-  const ended = { phase: 'end', employees: size.employee_count, ...same } as const;
+  const ended = { phase: 'end', employees: row.employee_count, ...same } as const;
   await recordStaging(trx, { actor, now }, { census_id, employer_id }, ended, isConfirmed ? reason : null);
 }
 

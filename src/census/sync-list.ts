@@ -123,12 +123,7 @@ export function isOverdue(
 
 const readProblems = jsonColumn('census_syncs', 'problems', Type.Array(FieldProblem));
 
-const readHolds = jsonColumn('census_syncs', 'held_for', Type.Array(CensusHold));
-
-/** Returns how many employees each cause is about, for an audit record. */
-export function holdCounts(heldFor: string | null, syncId: string) {
-  return readHolds(heldFor, syncId).map(({ cause, count }) => ({ cause, count }));
-}
+export const readHolds = jsonColumn('census_syncs', 'held_for', Type.Array(CensusHold));
 
 function syncOf(sync: Selectable<CensusSyncTable>, overdueBefore: string) {
   const { sync_id, request_id: _, ...row } = sync;

@@ -8,8 +8,7 @@ import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '
 import { type Acting, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import type { CensusHold } from './holds.ts';
-import { currentCensus, markReleased } from './staged.ts';
-import { holdCounts, isOverdue } from './sync-list.ts';
+import { isOverdue } from './sync-list.ts';
 
 type SyncRequest = { employerId: string; now: string };
 
@@ -147,41 +146,6 @@ export async function dismissSync(
   const employer = sync.employer_id;
   await record(trx, dismissal, { action: 'census-sync.dismiss', resource: syncId, employer, reason });
   return 'dismissed';
-}
-
-/** `reviewed`: the census that the person saw, if the caller knows it. `freshSince`: an older census is not uploaded. */
-type Release = { reason: string; reviewed?: string | undefined; freshSince: string } & Acting;
-
-export const NOT_RELEASED = {
-  'not held': 'The census sync is not held',
-  'another census': 'Another census is held now. Review it, and release that one',
-  'too old':
-    'The held census is older than CENSUS_MAX_AGE. Stage a new one, or request a sync that fetches it again',
-} as const;
-
-/** Releases the census of a held sync for all syncs that are held because of it, and requests them again. */
-export async function releaseSync(
-  trx: Trx,
-  syncId: string,
-  release: Release,
-): Promise<'released' | 'unknown' | keyof typeof NOT_RELEASED> {
-  const { reason, reviewed, freshSince, now } = release;
-  const named = trx.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
-  const known = await named.executeTakeFirst();
-  if (known === undefined) return 'unknown';
-  const { employer_id: employer } = known;
-  await lockSubject(trx, employerSubject(employer));
-  const { state, held_census_id, held_for } = await named.executeTakeFirstOrThrow();
-  if (state !== 'held' || held_census_id === null) return 'not held';
-  const census = await currentCensus(trx, employer);
-  if (census?.census_id !== held_census_id || (reviewed !== undefined && reviewed !== held_census_id))
-    return 'another census';
-  if (census.staged_at < freshSince) return 'too old';
-  await markReleased(trx, held_census_id, now);
-  await reviveSyncs(trx, { employerId: employer, uploading: null, now }, ['held']);
-  const details = { census_id: held_census_id, held_for: holdCounts(held_for, syncId) };
-  await record(trx, release, { action: 'census-sync.release', resource: syncId, employer, details, reason });
-  return 'released';
 }
 
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {

@@ -1,12 +1,13 @@
 /** The commands of census syncs. */
 import { describeHold } from '../census/holds.ts';
+import { ANOTHER_PERSON, NOT_RELEASED, releaseSync } from '../census/release.ts';
 import { mayFetch } from '../census/source-dir.ts';
 import { type CensusSync, findSync, readSyncResponse } from '../census/sync-list.ts';
-import { dismissSync, NOT_RELEASED, releaseSync, requestSyncManually } from '../census/syncs.ts';
+import { dismissSync, requestSyncManually } from '../census/syncs.ts';
 import { ago } from '../checks.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
-import { databaseNow } from '../database/engine.ts';
+import { databaseNow, sharedClock } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { record } from '../security/audit.ts';
 import { createEncryptor } from '../security/encryption.ts';
@@ -74,7 +75,7 @@ export function addSyncCommands(census: Command): void {
     .confirmed()
     .json()
     .doesOnDatabase(async (context, syncId: string, { reason }: { reason: string }) => {
-      const { db, out } = context;
+      const { db, out, env, now } = context;
       const { sync, at, maxAgeMs, find } = await knownSync(context, syncId);
       const { employer_id, held_census_id, held_for } = sync;
       if (sync.state === 'held') {
@@ -84,14 +85,18 @@ export function addSyncCommands(census: Command): void {
             `${syncId}: ${employer_id}, ${stateOf(sync)}, requested ${sync.requested_at}.`,
             ...heldLines(held_for),
           ],
-          'Release its census? It is uploaded as it is, and the service may treat missing employees as terminated.',
+          releaseQuestion(held_for),
         );
       }
       const reviewed = held_census_id ?? undefined;
       const release = { reason, reviewed, freshSince: ago(at, maxAgeMs), ...actingIn(context, at) };
-      const outcome = await transact(db, (trx) => releaseSync(trx, syncId, release));
-      if (outcome === 'unknown') throw unknownSync(syncId);
-      if (outcome !== 'released') throw failed(`${syncId} is not released. ${NOT_RELEASED[outcome]}`);
+      const parts = { db, openKeys: () => createEncryptor(readDataKeys(env)), sharedNow: sharedClock(now) };
+      const released = await releaseSync(parts, syncId, release);
+      if (released.outcome === 'unknown') throw unknownSync(syncId);
+      if (released.outcome === 'another person')
+        throw failed([ANOTHER_PERSON, ...released.problems.map(describe)].join('\n'));
+      if (released.outcome !== 'released')
+        throw failed(`${syncId} is not released. ${NOT_RELEASED[released.outcome]}`);
       printResult(out, await find(), `Released the census of ${employer_id}`);
     });
 }
@@ -111,6 +116,18 @@ export function printResponse(out: Output, response: string | null): void {
   if (response === null) out.note('The benefits service did not reject the latest upload.');
   else if (response === '') out.note('The benefits service rejected the upload with an empty response.');
   else for (const line of response.split('\n')) out.print(printable(line));
+}
+
+function releaseQuestion(holds: CensusSync['held_for']): string {
+  const causes = holds.map(({ cause }) => cause);
+  const effects = [
+    'It is uploaded as it is',
+    ...(causes.includes('employees-missing')
+      ? ['the service may treat missing employees as terminated']
+      : []),
+    ...(causes.includes('employees-elsewhere') ? [`these employees count as this employer's too`] : []),
+  ];
+  return `Release its census? ${effects.join(', and ')}.`;
 }
 
 function heldLines(holds: CensusSync['held_for']): string[] {

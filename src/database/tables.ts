@@ -62,6 +62,7 @@ export interface Tables {
     released_at: string | null;
     fingerprint_key: string;
     limited_to: string | null;
+    elsewhere: string | null;
   };
   census_chunks: { census_id: string; chunk: number; ciphertext: Buffer };
   census_fingerprints: { census_id: string; employee_id: string; field_hashes: Buffer };

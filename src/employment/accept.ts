@@ -14,7 +14,7 @@ import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
 import { changeIdAt } from './change-id.ts';
 import { createChangeFacts } from './facts.ts';
-import { type LimitRefusal, type Limits, limitRefusal } from './limits.ts';
+import { type Claims, type LimitRefusal, type Limits, limitRefusal } from './limits.ts';
 
 export type Accepting = { db: Db; encryptor: Encryptor; sharedNow: SharedNow };
 
@@ -67,6 +67,7 @@ export async function acceptChanges(
     const fresh: Prepared[] = [];
     const employees = submissions.map(({ change }) => change.body.employee_id);
     const roster = await rosterOf(trx, [...new Set(employees)]);
+    const claimed = await claimsOfHires(trx, submissions);
     const facts = createChangeFacts({ roster, position }, at);
     const employers = new Map<string, readonly string[]>();
     const accepted = prepared.map((submission): Accepted => {
@@ -74,8 +75,10 @@ export async function acceptChanges(
       if (before !== undefined) return repeatOf(hasher, before, submission);
       const { keyHash, changeId, encrypted, change, limits } = submission;
       const limit = limits?.employers ?? null;
+      const { employee_id } = change.body;
+      const viewer = limit && { employers: limit, today: utcDay(at) };
       const refused =
-        limit && limitRefusal(change, limit, facts.reportsOf(change.body.employee_id), utcDay(at));
+        viewer && limitRefusal(change, viewer, facts.reportsOf(employee_id), claimed.get(employee_id) ?? []);
       if (refused !== null) return { outcome: refused };
       employers.set(changeId, facts.add(changeId, change, limit));
       const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
@@ -100,6 +103,14 @@ export async function acceptChanges(
     );
     return accepted;
   });
+}
+
+/** Returns what `Limits.claimedAt` does, for the hires by limited tokens. */
+async function claimsOfHires(trx: Trx, submissions: readonly Submission[]): Promise<Claims> {
+  const hires = submissions.filter(({ change }) => change.kind === 'new-hire');
+  const limits = hires.find(({ limits }) => limits != null)?.limits ?? null;
+  if (limits === null) return new Map();
+  return limits.claimedAt(trx, [...new Set(hires.map(({ change }) => change.body.employee_id))]);
 }
 
 function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {

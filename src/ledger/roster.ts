@@ -27,30 +27,18 @@ export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> & Partial<
 /** The census or employment change that reports. `asOf`: the time of its receipt, if not now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
-/** Returns whether a fact must not be recorded, from all reports of its employee. */
-type IsRefused = (fact: NewFact, reports: readonly RosterFact[]) => boolean;
-
 /**
  * Appends at most `FACTS_AT_ONCE` facts of one source, in order, and returns how many were stored. Every fact of an
- * employment change is stored. A fact of a census is skipped if it is refused, if it repeats what is known, or if the census
- * has reported the employment before; attributes that a later report states are removed from it.
+ * employment change is stored. A fact of a census is skipped if it repeats what is known, or if the census has reported the
+ * employment before; attributes that a later report states are removed from it.
  */
-export async function recordFacts(
-  trx: Trx,
-  facts: readonly NewFact[],
-  source: FactSource,
-  now: string,
-  isRefused: IsRefused = () => false,
-) {
+export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
   let position = await lockLedger(trx);
   const isCensus = source.source === 'census';
   const ids = isCensus ? facts.map(({ employee_id }) => employee_id) : [];
-  const read = await reports(trx, ids).execute();
-  const known = Map.groupBy(read, keyOf);
-  const ofEmployee = Map.groupBy(read, ({ employee_id }) => employee_id);
+  const known = Map.groupBy(await reports(trx, ids).execute(), keyOf);
   const stored: RosterFactTable[] = [];
   for (const fact of facts) {
-    if (isCensus && isRefused(fact, ofEmployee.get(fact.employee_id) ?? [])) continue;
     const before = known.get(keyOf(fact)) ?? [];
     const report = reportOf(fact, source, position + 1, now);
     const row = isCensus ? newToRoster(before, report) : report;

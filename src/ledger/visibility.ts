@@ -26,16 +26,19 @@ export const ELSEWHERE_ADVICE =
 
 /**
  * Returns whether a limited caller may not name an employee as one of an employer: the employee is or will be active at an
- * employer that the caller does not see, and not at this one. Only a caller who sees both lets the two overlap.
+ * employer that the caller does not see, and not at this one. Only a caller who sees both lets the two overlap. `claimed`:
+ * employers whose newest census names the employee, before the roster does.
  */
 export function isElsewhere(
   reports: readonly RosterFact[],
   employerId: string,
   { employers, today }: Viewer,
+  claimed: readonly string[] = [],
 ): boolean {
   const active = employmentsOf(reports)
     .filter((employment) => isActiveFrom(employment, today))
-    .map(({ employer_id }) => employer_id);
+    .map(({ employer_id }) => employer_id)
+    .concat(claimed);
   return !active.includes(employerId) && active.some((employer) => !employers.includes(employer));
 }
 

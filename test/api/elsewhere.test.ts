@@ -1,6 +1,11 @@
 /** A token limited to one employer that names another employer's employees. */
 import type { Test } from 'tap';
+import { createCensusSender } from '../../src/census/census-sender.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { contentOf } from '../census/parts.ts';
 import { census, employee, newHire } from '../contract/samples.ts';
+import { sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, stubService } from '../outbox/stub-service.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER, employ } from '../support/payroll.ts';
 import { startPayroll } from './payroll-stage.ts';
@@ -73,6 +78,26 @@ onEitherEngine('a limited token names no employee who is active at another emplo
   t.match(lines409[0], { level: 'warn', fields: { token: /^token / } }, 'a refusal is logged with its token');
 });
 
+onEitherEngine('a row that repeats when an employee left may stay in the census', async (t) => {
+  const { call, hire, limited, hireOf, tokenFor } = await startBorders(t);
+  const left = { hire_date: '2020-01-01', termination_date: '2026-06-30' };
+  t.equal((await hire('moved', limited, left)).status, 202);
+  const body = hireOf('moved', { employer_id: EMPLOYER, hire_date: '2026-07-01' });
+  const token = await tokenFor([EMPLOYER], 'all');
+  t.equal((await call({ method: 'POST', url: '/v1/employee-changes/new-hire', body, token })).status, 202);
+  const put = (fields: object) => {
+    const employees = [{ ...employee, employee_id: 'moved', ...fields }];
+    return call({ method: 'PUT', url: CENSUS, body: { ...census, employees }, token: limited });
+  };
+  t.equal((await put(left)).status, 200);
+  for (const fields of [
+    {},
+    { ...left, termination_date: '2026-07-31' },
+    { ...left, hire_date: '2020-01-02' },
+  ])
+    t.equal((await put(fields)).status, 409, JSON.stringify(fields));
+});
+
 onEitherEngine('an employee who left the other employer, or differs in case, may be hired', async (t) => {
   const { limited, hire, stage } = await startBorders(t);
   for (const id of ['gone', 'EMP-1']) t.equal((await hire(id, limited)).status, 202, id);
@@ -98,31 +123,59 @@ onEitherEngine(
 );
 
 onEitherEngine('of two requests at once, one makes a new employee its own', async (t) => {
-  const { db, limited, tokenFor, hire, hireOf, stage, call } = await startBorders(t);
+  const { db, limited, tokenFor, hireOf, censusOf, call } = await startBorders(t);
   const third = await tokenFor(['third'], 'all');
-  const hires = await Promise.all([hire('twin', limited), hire('twin', third, { employer_id: 'third' })]);
-  t.strictSame(hires.map(({ status }) => status).sort(), [202, 409]);
-  const body = { ...census, employees: [{ ...employee, employee_id: 'triplet' }] };
-  await Promise.all([
-    stage(['triplet'], limited),
-    call({ method: 'PUT', url: '/v1/employers/third/census', body, token: third }),
-    call({
-      method: 'POST',
-      url: '/v1/employee-changes/batch',
-      token: await tokenFor(['fourth'], 'all'),
-      body: [{ kind: 'new-hire', ...hireOf('triplet'), employer_id: 'fourth' }],
-    }),
-  ]);
-  const employers = await db
-    .selectFrom('roster')
-    .select('employer_id')
-    .where('employee_id', '=', 'triplet')
-    .execute();
-  t.equal(employers.length, 1);
+  const hire = (id: string, token: string, employer_id: string) => {
+    const body = hireOf(id, { employer_id });
+    return call({ method: 'POST', url: '/v1/employee-changes/new-hire', body, token });
+  };
+  const stage = (id: string, token: string, employer: string) =>
+    call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: censusOf(id), token });
+  const pairs = {
+    'two hires': [hire, hire],
+    'a hire and a census': [hire, stage],
+    'two censuses': [stage, stage],
+  };
+  for (let round = 0; round < 8; round += 1) {
+    for (const [what, pair] of Object.entries(pairs)) {
+      const id = `${what} ${round}`.replaceAll(' ', '-');
+      const [one, other] = round % 2 === 0 ? pair : pair.toReversed();
+      const answers = await Promise.all([one!(id, limited, OTHER), other!(id, third, 'third')]);
+      const statuses = answers.map(({ status }) => status);
+      t.equal(statuses.filter((status) => status < 300).length, 1, `${what}: ${statuses}`);
+      t.equal(statuses.filter((status) => status === 409).length, 1, `${what}: ${statuses}`);
+      const roster = db.selectFrom('roster').select('employer_id').where('employee_id', '=', id);
+      const accepted = statuses[0] === 409 ? 'third' : OTHER;
+      t.strictSame(await roster.execute(), [{ employer_id: accepted }], what);
+    }
+  }
+});
+
+onEitherEngine('a census counts for hires and censuses before the roster has it', async (t) => {
+  const { db, limited, tokenFor, hire, stage, validate, censusOf, call } = await startBorders(t);
+  const third = await tokenFor(['third'], 'all');
+  const url = '/v1/employers/third/census';
+  const { id } = (await call({ method: 'PUT', url, body: censusOf('old'), token: third })).json;
+  // As between the transaction that makes a census current and the first one of the roster.
+  await transact(db, async (trx) => {
+    const named = { census_id: id, employee_id: 'new', field_hashes: Buffer.alloc(0) };
+    await trx.insertInto('census_fingerprints').values(named).execute();
+    await trx
+      .updateTable('staged_censuses')
+      .set({ roster_updated_at: null })
+      .where('census_id', '=', id)
+      .execute();
+  });
+  for (const name of [hire, (employee: string, token: string) => stage([employee], token)]) {
+    t.equal((await name('new', limited)).status, 409);
+    t.equal((await name('unnamed', limited)).status < 300, true);
+  }
+  t.equal((await validate(['new'], limited)).status, 409);
+  t.equal((await hire('new')).status, 202, 'a token that sees both');
 });
 
 onEitherEngine('an id of another person in the census of another employer is refused', async (t) => {
-  const { call, tokenFor, limited } = await startBorders(t);
+  const { call, hire, tokenFor, limited } = await startBorders(t);
   const put = (employerId: string, rows: object[], query = '', token?: string) => {
     const employees = rows.map((row) => ({ ...employee, ...row }));
     const url = `/v1/employers/${employerId}/census${query}`;
@@ -156,13 +209,57 @@ onEitherEngine('an id of another person in the census of another employer is ref
     for (const query of ['', '/validate', '?same_person=e-7&reason=ours'])
       t.equal((await put(OTHER, rows, query, limited)).status, 409, 'a limited token sees no difference');
   }
+  const former = { ...person, employee_id: 'left', hire_date: '2020-01-01', termination_date: '2026-06-30' };
+  t.equal((await put('past', [former])).status, 200);
+  for (const row of [former, { ...former, dob: '1990-01-16' }])
+    for (const query of ['', '/validate'])
+      t.equal((await put(OTHER, [row], query, limited)).status, 409, 'nor of a former employee');
+  t.equal((await hire('left', limited)).status, 202);
+  for (const row of [former, { ...former, dob: '1990-01-16' }, { ...former, ssn: '123-45-6780' }])
+    for (const query of ['', '/validate'])
+      t.equal((await put(OTHER, [row], query, limited)).status, 200, 'nor once it hired the employee');
   const rows = [{ ...person, dob: '1990-01-16' }];
   t.match(await put(OTHER, rows, '?same_person=e-7'), {
     status: 400,
     json: { errors: [{ path: 'reason' }] },
   });
   const both = await tokenFor([EMPLOYER, OTHER, 'same'], 'all');
+  for (const query of ['', '/validate']) {
+    const { status, json } = await put(OTHER, rows, query, both);
+    t.strictSame([status, json.valid ?? false], [query === '' ? 422 : 200, false], 'a token that sees both');
+  }
   t.equal((await put(OTHER, rows, '?same_person=e-6&same_person=e-7&reason=corrected', both)).status, 200);
   const { data } = (await call({ url: `/v1/audit?action=census.stage&employer_id=${OTHER}` })).json;
   t.match(data[0], { reason: 'corrected', details: { same_person: ['e-6', 'e-7'] } });
 });
+
+onEitherEngine(
+  'only a token that sees both employers releases a fetched census with employees of another',
+  async (t) => {
+    const { db, call, parts, limited, censusOf, tokenFor, facts } = await startBorders(t);
+    const { encryptor, sharedNow } = parts;
+    const { id } = (await call({ method: 'POST', url: `${CENSUS}/sync` })).json;
+    const fetch = async () => contentOf(JSON.stringify(censusOf('emp-1', 'b-1')));
+    const census = createCensusSender({ db, encryptor, sharedNow, source: { fetch }, maxAgeMs: 3_600_000 });
+    const service = await stubService(t, (response) => json(response, 200));
+    await sendAll(
+      sendLoop(t, db, service.url, setClock(new Date('2026-07-15T09:00:00.000Z')), { senders: { census } }),
+    );
+    const url = `/v1/census-syncs/${id}`;
+    const release = (token: string) =>
+      call({ method: 'POST', url: `${url}/release`, body: { reason: 'two jobs' }, token });
+    const held = await call({ url, token: limited });
+    const held_for = [{ cause: 'employees-elsewhere', count: 1, employee_ids: ['emp-1'] }];
+    t.match(held.json, { state: 'held', held_for, reason: /token that sees both employers/ });
+    const refused = await release(limited);
+    t.match(refused, { status: 409, json: { errors: [{ path: 'employees[0].employee_id' }] } });
+    for (const { text } of [held, refused]) t.notMatch(text, EMPLOYER, 'the other employer is not named');
+    t.strictSame([await facts('emp-1'), await facts('b-1')], [[], []]);
+    t.match(await release(await tokenFor([EMPLOYER, OTHER], 'all')), {
+      status: 200,
+      json: { state: 'requested' },
+    });
+    t.strictSame([(await facts('emp-1')).length, (await facts('b-1')).length], [1, 1]);
+    t.equal(service.received.length, 0, 'nothing was sent before');
+  },
+);

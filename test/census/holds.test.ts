@@ -1,14 +1,18 @@
+import type { Test } from 'tap';
 import { CENSUS_HELD } from '../../src/census/checks.ts';
 import type { CensusHold } from '../../src/census/holds.ts';
-import { dismissSync, releaseSync } from '../../src/census/syncs.ts';
+import { releaseSync } from '../../src/census/release.ts';
+import { resumeRosterUpdates } from '../../src/census/roster-update.ts';
+import { dismissSync } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
 import { report } from '../employment/stage.ts';
-import type { SetClock } from '../outbox/parts.ts';
+import { encryptor, type SetClock } from '../outbox/parts.ts';
+import { json } from '../outbox/stub-service.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { censusOf, contentOf, type Fields, HOUR_MS, person } from './parts.ts';
+import { censusOf, contentOf, type Fields, HOUR_MS, person, stage } from './parts.ts';
 import { sendingCensuses } from './sending.ts';
 
 const MINUTE_MS = 60_000;
@@ -33,10 +37,16 @@ async function uploaded({ put, ask, send, clock }: Sending, employees: readonly 
   return sync;
 }
 
-const release = (db: Db, clock: SetClock, syncId: string, fields: { reviewed?: string } = {}) => {
+const release = async (
+  db: Db,
+  clock: SetClock,
+  syncId: string,
+  fields: { reviewed?: string; limit?: string[] } = {},
+) => {
   const freshSince = new Date(clock().getTime() - 24 * HOUR_MS).toISOString();
   const why = { reason: 'they sold a branch', freshSince, ...fields };
-  return transact(db, (trx) => releaseSync(trx, syncId, { ...why, ...acting(clock()) }));
+  const parts = { db, openKeys: () => encryptor, sharedNow: async () => clock() };
+  return (await releaseSync(parts, syncId, { ...why, ...acting(clock()) })).outcome;
 };
 
 const findings = (db: Db, clock: SetClock) =>
@@ -218,4 +228,92 @@ onEitherEngine('a census staged or released while it is being held is not missed
   await put(censusOf(people(40)));
   t.match(await transact(db, decide), { outcome: 'later', delayMs: 0 });
   t.match((await syncs()).at(-1), { state: 'requested' });
+});
+
+/** The source of `a` names `emp-1`, whom `b` employs, and `emp-2`; at the next fetch, `next`. */
+async function fetchedElsewhere(t: Test, next: readonly Fields[] = people(2), fields: Fields = {}) {
+  const sending = await sendingCensuses(t, { fetch: (n) => contentOf(censusOf(n === 0 ? people(2) : next)) });
+  const { db, clock, ask, send } = sending;
+  await stage(db, clock, censusOf([person('emp-1', fields)]), { employerId: 'b' });
+  const sync = async (eventId: string) => {
+    clock.advance(MINUTE_MS);
+    await ask(eventId);
+    await send();
+  };
+  await sync('first');
+  const employees = async () => {
+    const rows = await db.selectFrom('roster').select('employee_id').where('employer_id', '=', 'a').execute();
+    return rows.map(({ employee_id }) => employee_id).sort();
+  };
+  return { ...sending, sync, employees };
+}
+
+onEitherEngine(
+  'a fetched census with employees of another employer is held, and counts for nothing',
+  async (t) => {
+    const { db, clock, sync, syncs, received, employees } = await fetchedElsewhere(t, people(2).slice(1));
+    const [held] = await syncs();
+    t.match(held, {
+      state: 'held',
+      reason: /^1 employee belongs to another employer: .*a token that sees both/,
+    });
+    const holds = [{ cause: 'employees-elsewhere', count: 1, employee_ids: ['emp-1'] }];
+    t.strictSame(JSON.parse(held?.held_for ?? ''), holds);
+    t.match(await findings(db, clock), [{ result: 'fail', example: /^a: 1 employee .*: emp-1$/ }]);
+    t.equal(await resumeRosterUpdates({ db, encryptor, sharedNow: async () => clock() }), 0);
+    t.strictSame([received.length, await employees()], [0, []]);
+    await t.rejects(release(db, clock, held!.sync_id, { limit: ['a'] }), { code: 'EMPLOYEE_ELSEWHERE' });
+    await t.rejects(release(db, clock, held!.sync_id, { limit: ['a', 'c'] }), { code: 'EMPLOYEE_ELSEWHERE' });
+    t.strictSame(await employees(), []);
+    await sync('corrected');
+    t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
+    t.strictSame([received.length, await employees()], [1, ['emp-2']]);
+  },
+);
+
+onEitherEngine('a caller who sees both employers releases it, and later fetches may name them', async (t) => {
+  for (const limit of [undefined, ['a', 'b']]) {
+    const { db, clock, sync, send, syncs, received, employees } = await fetchedElsewhere(t);
+    const { sync_id } = (await syncs())[0]!;
+    t.equal(await release(db, clock, sync_id, { ...(limit && { limit }) }), 'released');
+    t.strictSame(await employees(), ['emp-1', 'emp-2'], 'both count from then on');
+    await send();
+    t.match(await syncs(), [{ state: 'uploaded' }]);
+    t.equal(received.length, 1);
+    await sync('later');
+    t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
+  }
+});
+
+onEitherEngine('a held census with the id of another person is not released', async (t) => {
+  const { db, clock, syncs, employees } = await fetchedElsewhere(t, [], { dob: '1971-02-03' });
+  const { sync_id } = (await syncs())[0]!;
+  await t.rejects(
+    release(db, clock, sync_id, { limit: ['a'] }),
+    { code: 'EMPLOYEE_ELSEWHERE' },
+    'no comparison',
+  );
+  t.equal(await release(db, clock, sync_id), 'another person');
+  t.match([(await syncs())[0]?.state, await employees()], ['held', []]);
+});
+
+onEitherEngine('a census whose employee went to another employer since is held', async (t) => {
+  const sending = await sendingCensuses(t, {
+    fetch: () => contentOf(censusOf([...people(1), person('left', { termination_date: '2026-01-15' })])),
+    answer: (response, _, index) => json(response, index === 0 ? 503 : 200),
+  });
+  const { db, clock, ask, send, syncs, received, fetches } = sending;
+  await ask('first');
+  await send();
+  clock.advance(MINUTE_MS);
+  await report(db, 'termination', 'emp-1', { fields: { termination_date: '2026-01-20' }, clock });
+  for (const id of ['emp-1', 'left']) {
+    const fields = { employer_id: 'b', hire_date: '2026-01-21' };
+    await report(db, 'new-hire', id, { fields, clock });
+  }
+  clock.advance(HOUR_MS);
+  await send();
+  t.equal(fetches(), 1);
+  t.equal(received.length, 1, 'the retry is not sent');
+  t.match((await syncs())[0], { state: 'held', held_for: /"count":1,"employee_ids":\["emp-1"\]/ });
 });

@@ -55,7 +55,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     outbox:
       'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason refusals',
     census_syncs: 'sync_id reason problem_count problems held_census_id held_for',
-    staged_censuses: 'fingerprint_key limited_to',
+    staged_censuses: 'fingerprint_key limited_to elsewhere',
     run_computations: 'position revision computed_at result',
     payroll_runs: 'finalize_key_hash rules_version',
     taken_reports: 'key_hash',

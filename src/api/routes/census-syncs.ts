@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { CensusHold } from '../../census/holds.ts';
+import { ANOTHER_PERSON, NOT_RELEASED, releaseSync } from '../../census/release.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../../census/sync-list.ts';
-import { dismissSync, NOT_RELEASED, releaseSync, requestSyncManually } from '../../census/syncs.ts';
+import { dismissSync, requestSyncManually } from '../../census/syncs.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
@@ -9,7 +10,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, by, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
-import { conflict, notFound } from '../problem.ts';
+import { conflict, notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
@@ -169,24 +170,33 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       action: 'census-sync.release',
       summary: 'Release a held census',
       description:
-        'Releases the census because of which this sync is held, for all its syncs: it is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it.',
+        "Releases the census because of which this sync is held, for all its syncs: it is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it. A census with employees of another employer then counts as its employer's; only a token that sees both employers releases it.",
       params: SyncId,
       body: Release,
       response: { 200: Sync },
-      refuses: ['NOT_FOUND', 'CONFLICT'],
+      refuses: ['NOT_FOUND', 'CONFLICT', 'EMPLOYEE_ELSEWHERE', 'CENSUS_REFUSED'],
     }),
     async (request) => {
       const { sync_id } = request.params;
       const { reason, census_id: reviewed } = request.body;
       const at = await sharedNow(db);
-      const release = { reason, reviewed, freshSince: ago(at, censusMaxAgeMs), ...actingIn(request, at) };
-      const outcome = await transact(db, (trx) => releaseSync(trx, sync_id, release));
-      if (outcome === 'unknown') throw notFound('census sync');
-      if (outcome !== 'released') throw conflict(`${NOT_RELEASED[outcome]}.`);
+      const limit = employersOf(request);
+      const release = {
+        reason,
+        reviewed,
+        freshSince: ago(at, censusMaxAgeMs),
+        limit,
+        ...actingIn(request, at),
+      };
+      const released = await releaseSync({ db, openKeys: () => encryptor, sharedNow }, sync_id, release);
+      if (released.outcome === 'unknown') throw notFound('census sync');
+      if (released.outcome === 'another person')
+        throw new Refusal('CENSUS_REFUSED', ANOTHER_PERSON, released);
+      if (released.outcome !== 'released') throw conflict(`${NOT_RELEASED[released.outcome]}.`);
       log.info({ sync_id, ...by(request) }, 'a held census was released');
       wakeSend();
-      const released = (await findSync(db, sync_id, { now: at, overdueMs })) as CensusSync;
-      return shown([released])[0] as Sync;
+      const sync = (await findSync(db, sync_id, { now: at, overdueMs })) as CensusSync;
+      return shown([sync])[0] as Sync;
     },
   );
 

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { claimedAt } from '../../census/elsewhere.ts';
 import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
@@ -208,7 +209,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
 /** Returns the limits of the caller's token; null if it has none. */
 function limitsOf({ caller }: FastifyRequest): Limits | null {
   if (caller === null || caller.employers === null) return null;
-  return { owner: caller.tokenId ?? caller.person ?? '', employers: caller.employers };
+  return { owner: caller.tokenId ?? caller.person ?? '', employers: caller.employers, claimedAt };
 }
 
 function cutsOf(bytes: Buffer, isArray: boolean): Cut[] {

@@ -68,6 +68,7 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, read: S
 
 const HELD_CAUSES: Readonly<Record<Hold['cause'], string>> = {
   'employees-missing': 'missing of the last upload',
+  'employees-elsewhere': 'of another employer',
 };
 
 function heldFor({ cause, count: all, employee_ids }: Hold, may: Visit['may']): Html {

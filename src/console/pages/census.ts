@@ -203,13 +203,20 @@ function syncButton(employerId: string, label: string): Html | null {
   `;
 }
 
+const RELEASE_EFFECTS: Readonly<Record<Sync['held_for'][number]['cause'], string>> = {
+  'employees-missing': 'The service may treat the employees whom it lacks as terminated.',
+  'employees-elsewhere':
+    "The employees of another employer then count as this employer's too. Only a user who sees both employers can release it.",
+};
+
 /** Renders the form that releases a held census, with the census that the user sees. */
 function releaseForm(employerId: string, sync: Sync | null): Html | null {
   const path = sync && pathOf(`${censusPath(employerId)}/syncs`, sync.id);
   if (sync === null || path === null) return null;
+  const effects = sync.held_for.map(({ cause }) => RELEASE_EFFECTS[cause]).join(' ');
   const form = decision(`${path}/release`, {
     button: 'Release this census',
-    hint: 'It is uploaded as it is, for all syncs that are held because of it. The service may treat the employees whom it lacks as terminated.',
+    hint: `It is uploaded as it is, for all syncs that are held because of it. ${effects}`,
     reason: 'Reason for the release',
     hidden: { census_id: sync.held_census_id ?? '' },
   });
