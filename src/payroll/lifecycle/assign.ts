@@ -101,7 +101,8 @@ async function assign(
   const employers = [...new Set([...roster.values()].flat().map(({ employer_id }) => employer_id))];
   const runs = await runsThatTook(trx, { deductionId, employees, employers, from: effective_on });
   if (runs.length > 0) return { outcome: 'taken', by: runs, effectiveOn: effective_on };
-  const concerned = [effective_on, by].flatMap((day) => [
+  const days = [effective_on, by, ...changesAfter(made, effective_on)];
+  const concerned = days.flatMap((day) => [
     assignedEmployer(made, day) ?? [],
     ...employersOn(employments, day),
   ]);
@@ -128,8 +129,7 @@ function takesFromOthers(
   from: string,
   today: string,
 ): boolean {
-  const changes = made.map(({ effective_on }) => effective_on).filter((day) => day > from);
-  const assigned = [from, ...changes].map((day) => assignedEmployer(made, day));
+  const assigned = [from, ...changesAfter(made, from)].map((day) => assignedEmployer(made, day));
   if (assigned.some((employer) => employer !== null && !limit.includes(employer))) return true;
   const others = employments.filter(({ employer_id }) => !limit.includes(employer_id));
   if (others.length === 0) return false;
@@ -137,6 +137,11 @@ function takesFromOthers(
   const isInBoth =
     employment !== undefined && isInOneSpell(employment, from, today) && isActive(employment, today);
   return !isInBoth || !others.some((each) => isActive(each, from));
+}
+
+/** Returns the later days from which assignments count, which one from this day replaces. */
+function changesAfter(made: readonly MadeAssignment[], from: string): string[] {
+  return made.map(({ effective_on }) => effective_on).filter((day) => day > from);
 }
 
 /** Reports whether one period of employment contains both days. */

@@ -87,3 +87,13 @@ test('a run that only stopped the deduction contradicts no assignment', async (t
   await hire(db);
   t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' });
 });
+
+test('an assignment that replaces a later one is recorded at its employer too', async (t, db) => {
+  await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-09-01' }));
+  await assign(db, OTHER, '2026-09-01');
+  await assign(db, 'acme', '2026-08-01');
+  const records = db.selectFrom('audit_records').select(['employer_id', 'details']);
+  const assigned = await records.where('action', '=', 'deduction.assign').orderBy('record_id').execute();
+  const employers = assigned.filter(({ details }) => details?.includes('2026-08-01'));
+  t.strictSame(employers.map(({ employer_id }) => employer_id).sort(), ['acme', OTHER]);
+});
