@@ -16,8 +16,8 @@ type Run = { readonly id: string; readonly employer_id: string };
 /** The quarantined events that need a decision. */
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
 const EXAMPLES_SHOWN = 5;
-/** The API shows this example to a user who may not see the finding. It names no record to link. */
-const HIDDEN = 'another employer';
+/** The API shows these examples to a user who may not see the finding. They name no record to link. */
+const HIDDEN: ReadonlySet<string> = new Set(['another employer', 'not visible to this token']);
 
 /**
  * Where one example (`example`) and all findings (`all`) of a check are fixed. `label`: the text of the link to `all`.
@@ -38,8 +38,37 @@ const events = (all?: string): Fixed => ({
   example: links.eventLink,
   ...(all && { all }),
 });
-const changes = (all: string): Fixed => ({ scope: 'changes:read', all });
-const census = (all: string): Fixed => ({ scope: 'census:read', all, label: 'Census' });
+const census = (all: string): Fixed => ({
+  ...{ scope: 'census:read', all, label: 'Census' },
+  example: ofEmployer,
+});
+/** The requests that are not delivered, of an employer or of all. */
+const requests = (employer_id?: string): Fixes => {
+  const changes = (state: string): Fixed => ({
+    scope: 'changes:read',
+    all: links.address('/changes', { state, employer_id }),
+    example: request,
+  });
+  return {
+    'requests-rejected': changes('rejected'),
+    'requests-held': changes('pending'),
+    'requests-stuck': changes('pending'),
+  };
+};
+
+/** Links the employer of an example such as `acme: waiting, requested 2026-07-13T09:00:00.000Z`, which may also be the employer alone. */
+function ofEmployer(example: string): Html {
+  const [, employer = example, text = ''] = /^(.*?)(: .*)$/s.exec(example) ?? [];
+  return html`<span>${links.censusLink(employer)}${withInstants(text)}</span>`;
+}
+
+/** Links an example such as `termination chg_1: status 422` to the change, or `census of acme: status 404` to the census. */
+function request(example: string): Html {
+  const [, kind = '', id = '', text = ''] = /^(census of|\S+) (.*)(: .*)$/s.exec(example) ?? [];
+  if (id === '') return html`<span>${example}</span>`;
+  const link = kind === 'census of' ? links.censusLink(id) : links.idLink(links.changePath(id), id);
+  return html`<span>${`${kind} `}${link}${withInstants(text)}</span>`;
+}
 
 const allEmployers: Fixed = {
   scope: 'ledger:read',
@@ -80,7 +109,7 @@ const withText =
   };
 
 /** The checks of the ledger whose findings are fixed on a page of the console. */
-const LEDGER_FIXES: Fixes = {
+export const LEDGER_FIXES: Fixes = {
   'events-pending': events('/events?state=pending'),
   'events-quarantined': { ...events(QUARANTINED), example: quarantined },
   'events-in-conflict': events('/events?conflict=true'),
@@ -88,9 +117,7 @@ const LEDGER_FIXES: Fixes = {
   'events-future-dated': events(),
   'events-unattributed': allEmployers,
   'events-stale': { scope: 'events:read', ofAllEmployers: true, all: '/events', label: 'Events' },
-  'requests-rejected': changes('/changes?state=rejected'),
-  'requests-held': changes('/changes?state=pending'),
-  'requests-stuck': changes('/changes?state=pending'),
+  ...requests(),
   'census-syncs': census('/census'),
   'census-held': census('/census?state=held'),
   'deductions-unmatched': { scope: 'ledger:read', example: unmatched, all: '/ledger?matched=false' },
@@ -145,15 +172,17 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     all: links.address('/settings', { employer_id }),
     label: 'Payroll settings',
   };
-  const ofEmployer = census(links.censusPath(employer_id));
+  const ofRun: Fixed = { ...census(links.censusPath(employer_id)), example: withInstants };
   return {
     ...LEDGER_FIXES,
-    'census-syncs': ofEmployer,
-    'census-held': ofEmployer,
-    'census-completed': { ...ofEmployer, example: withInstants },
-    'ledger-empty': ofEmployer,
-    'employees-without-frequency': { ...ofEmployer, example },
-    'employees-without-pay-group': { ...ofEmployer, example },
+    ...requests(employer_id),
+    'census-syncs': ofRun,
+    'census-held': ofRun,
+    'census-completed': ofRun,
+    'employer-unknown': ofRun,
+    'ledger-empty': ofRun,
+    'employees-without-frequency': { ...ofRun, example },
+    'employees-without-pay-group': { ...ofRun, example },
     overlap: { ...flagged('overlap'), example: withText(example, may('runs:write') && override) },
     'periods-overlap': { example: withText(links.runLink) },
     'employees-not-scheduled': { ...settings, example },
@@ -167,7 +196,7 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     'override-outdated': { example: withText(example) },
     'coverage-beyond-last-check': { ...flagged('coverage_beyond_last_check'), example: withText(example) },
     'final-check-empty': { example },
-    'termination-contradicted': { ...ofEmployer, example },
+    'termination-contradicted': { ...ofRun, example },
     'codes-missing': { ...settings, example: uncoded },
     'calendar-assumed': settings,
     'calendar-differs': settings,
@@ -264,8 +293,10 @@ function hintOf(
     : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
 }
 
-function isChoice({ result }: Check, accepting: Accepting | undefined): boolean {
-  return accepting?.results.includes(result) === true;
+/** Reports whether a user may select a check. Of the warnings, only those with a finding that can be remembered. */
+export function isChoice({ id, result }: Check, accepting: Accepting | undefined): boolean {
+  if (accepting?.results.includes(result) !== true) return false;
+  return result !== 'warn' || accepting.findings.has(id);
 }
 
 /** Lists failed checks, then warnings, accepted findings, and the passed checks. */
@@ -302,9 +333,7 @@ function checkOf(check: Check, { may, caller }: Visit, fixes: Fixes, accepting?:
     accepting?.findings.get(id) ??
     examples
       .slice(0, EXAMPLES_SHOWN)
-      .map((example) =>
-        isLinked && linked !== undefined && example !== HIDDEN ? linked(example) : withInstants(example),
-      );
+      .map((example) => (isLinked ? linkedExample(linked, example) : withInstants(example)));
   const more =
     number > shown.length &&
     shown.length > 0 &&
@@ -322,6 +351,11 @@ function checkOf(check: Check, { may, caller }: Visit, fixes: Fixes, accepting?:
       ${accepted.slice(0, EXAMPLES_SHOWN).map(({ example, reason, accepted_by }) => html`<p class="hint">${`Accepted by ${actorName(accepted_by)}: ${sentence(example)}, ${reason}`}</p>`)}
     </li>
   `;
+}
+
+/** Renders the example of a finding with the links of its check. */
+export function linkedExample(linked: Fixed['example'], example: string): Html {
+  return linked === undefined || HIDDEN.has(example) ? withInstants(example) : linked(example);
 }
 
 function choiceOf({ id, result }: Check, accepting: Accepting | undefined): Html {

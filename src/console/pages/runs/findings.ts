@@ -3,7 +3,7 @@ import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import type { Scope } from '../../../security/scopes.ts';
 import { attempt } from '../../api-client.ts';
-import { type Fixes, runFixes } from '../../elements/checks.ts';
+import { type Fixes, linkedExample, runFixes } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { count, withInstants } from '../../elements/format.ts';
 import { deductionLink, employeeOf, eventLink, runEmployeeLink, runPath } from '../../elements/links.ts';
@@ -64,9 +64,7 @@ function textWith(what: Content, { employee_id, example, ids }: Finding, runId: 
 function described({ check_id, example, employee_id, ids }: Finding, fixes: Fixes, { may }: Visit): Content {
   const { scope, example: linked } = fixes[check_id] ?? {};
   if (example !== null && example !== employee_id)
-    return linked !== undefined && (scope === undefined || may(scope))
-      ? linked(example)
-      : withInstants(example);
+    return scope === undefined || may(scope) ? linkedExample(linked, example) : withInstants(example);
   return ids.map((id, place) => [place > 0 && ', ', linkOf(id, scope, may)]);
 }
 
