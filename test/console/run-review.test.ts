@@ -251,7 +251,7 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   t.equal((await call({ url: '/v1/payroll-runs/wrong' })).status, 200, 'deleting needs a confirmation');
   page.once('dialog', (dialog) => dialog.accept());
   await click(page, 'Delete');
-  await page.waitForURL('**/runs');
+  await page.waitForURL('**/runs?deleted=wrong');
   const left = await cells(page, 'Payroll runs, latest pay date first');
   t.equal(left.map(([id]) => id).join(), 'r');
 
@@ -263,7 +263,7 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.locator('.field-problem').filter({ hasText: 'is required' }).waitFor();
   await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
-  await page.waitForURL('**/runs/r?taken=1');
+  await page.waitForURL('**/runs/r?voided=true&taken=1');
   await page.getByText('Report these deductions taken again for the run that replaces this one: 1').waitFor();
   t.match(await run('r'), { state: 'voided', void_reason: 'wrong pay period' });
   t.match(await page.locator('main').textContent(), /Reason for voiding\s*wrong pay period/);
@@ -374,7 +374,7 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await page.getByLabel('Employer amount').fill('0');
   await page.getByLabel('Reason').fill(HOSTILE);
   await click(page, 'Override the amounts');
-  await page.waitForURL('**/runs/r?employee_id=emp-1#lines');
+  await page.waitForURL('**/runs/r?employee_id=emp-1&saved=true#lines');
   t.match(await lines(page), [/^Medical, pre-tax New Overridden .*\$40\.00 .*\$0\.00$/]);
   const overrides = [['emp-1', 'ded-1', '$69.23', '$40.00', '$0.00', 'API_TOKEN', HOSTILE]];
   t.strictSame(await cells(page, 'Overrides'), overrides);
@@ -384,7 +384,7 @@ t.test('an amount of an open run is overridden on its line, and the override is 
   await page.getByRole('table', { name: 'Overrides' }).getByRole('link', { name: 'ded-1' }).click();
   await page.getByText('the paycheck had an employee amount of $69.23 without it').waitFor();
   await click(page, 'Remove the override');
-  await page.waitForURL('**/runs/r?employee_id=emp-1#lines');
+  await page.waitForURL('**/runs/r?employee_id=emp-1&saved=true#lines');
   t.match((await run('r')).totals, { member_amount: '138.46' });
   await finalized('final', '2026-07-31');
   await open(page, '/runs/final/override');

@@ -35,7 +35,7 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
   t.strictSame(await lines(page), ['Medical, pre-tax New employee amount $69.23 employer amount $161.54']);
   await page.getByLabel('Only these employees').fill('');
   await click(page, 'Save the run');
-  await page.waitForURL('**/runs/acme-1');
+  await page.waitForURL('**/runs/acme-1?saved=true');
   t.match((await call({ url: '/v1/payroll-runs/acme-1' })).json, { remainder: 'spread', employee_ids: null });
 
   await page.getByRole('heading', { name: 'Totals' }).waitFor();
@@ -238,6 +238,6 @@ t.test('a form of an ended session is sent again once the same person has signed
   t.notMatch((await refreshed({ 'x-background': '1' })).body, 'id="message"', 'the message stays');
   await page.bringToFront();
   await page.evaluate(() => dispatchEvent(new Event('focus')));
-  await page.waitForURL('**/runs/r');
+  await page.waitForURL('**/runs/r?voided=true');
   t.match(await run('r'), { state: 'voided', void_reason: 'typed before' });
 });

@@ -90,12 +90,13 @@ export function problemBody({ detail, errors = [], error_count = errors.length }
   `;
 }
 
-/** Confirms a decision after it was saved, with a way back to the list that named it. */
+/** Confirms an action after it was saved, with a way back to the list that named it. */
 export function savedNotice(
   { saved }: { readonly saved?: string | undefined },
   back: string,
   label: string,
+  done = 'Saved.',
 ): Html | null {
   if (saved === undefined) return null;
-  return html`<p class="card" role="status"><strong>Saved.</strong> <a href=${back}>${label}</a></p>`;
+  return html`<p class="card" role="status"><strong>${done}</strong> <a href=${back}>${label}</a></p>`;
 }

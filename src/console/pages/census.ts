@@ -52,7 +52,7 @@ export function censusPages({ page, action }: Console): void {
     const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
     const body = html`
       ${await pausedNotice(visit)}
-      ${requested !== undefined && html`<p class="card" role="status">${`${counted(Number(requested), 'sync')} requested. The list of syncs below shows their progress.`}</p>`}
+      ${savedNotice({ saved: requested }, '/', 'All payrolls', `${counted(Number(requested), 'sync')} requested. The list of syncs below shows their progress.`)}
       ${filterForm('/census', query, FILTERS)}
       ${isEmpty && nothing(visit)}
       ${staged !== null && visit.may('census:write') && syncAll((await employersToSync(api)).length)}
@@ -86,7 +86,7 @@ export function censusPages({ page, action }: Console): void {
     const body = html`
       ${await pausedNotice(visit)}
       ${savedNotice({ saved }, '/census', 'All censuses')}
-      ${requested !== undefined && html`<p class="card" role="status">A sync was requested. The newest sync below shows its progress.</p>`}
+      ${savedNotice({ saved: requested }, '/census', 'All censuses', 'A sync was requested. The newest sync below shows its progress.')}
       ${stagedNow(data[0] ?? null, employer_id, visit)}
       ${query.staged !== undefined && (await nextStepOf(visit, employer_id))}
       ${source !== 'push' && html`<p class="notice" role="note"><strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>${FETCHED}</p>`}
@@ -285,7 +285,7 @@ function stagedNow(staged: Staged | null, employerId: string, { now, may, query 
   return html`
     <section class="card" aria-labelledby="staged">
       <h2 id="staged">Staged census</h2>
-      ${query.staged === id && html`<p class="done" role="status">Your census is staged. Syncs that were waiting for it continue automatically.</p>`}
+      ${query.staged === id && html`<p class="done" role="status">${'Your census is staged. Syncs that were waiting for it continue automatically. '}<a href="/census">All censuses</a></p>`}
       ${facts([
         ['Employees', count(employees)],
         ['Staged', since(staged_at, now)],

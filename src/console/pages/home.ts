@@ -1,7 +1,7 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
 import { Temporal } from 'temporal-polyfill';
 import { titleOfCheck } from '../../api/routes/readiness.ts';
-import { BACKGROUND, empty, live, state, type Tone } from '../elements/facts.ts';
+import { BACKGROUND, empty, live, savedNotice, state, type Tone } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { age, count, counted, dayOf, dayText, difference, lacksScope, money } from '../elements/format.ts';
 import { address, findingPath, runPath } from '../elements/links.ts';
@@ -31,7 +31,9 @@ const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
 export function homePages({ page, action }: Console): void {
   page('/', 'any', async (visit) => {
     if (!visit.may('runs:read')) return { go: '/operations' };
-    return { title: 'Payrolls', body: await payrollsPart(visit) };
+    const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
+    const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit)}`;
+    return { title: 'Payrolls', body };
   });
 
   action('/payrolls/open', 'runs:write', async ({ api, form }): Promise<Done> => {
@@ -39,8 +41,9 @@ export function homePages({ page, action }: Console): void {
   });
 
   action('/payrolls/open-all', 'runs:write', async (act): Promise<Done> => {
-    for (const payroll of (await payrollsOf(act)).filter(canStart)) await open(act.api, payroll);
-    return { go: '/' };
+    const due = (await payrollsOf(act)).filter(canStart);
+    for (const payroll of due) await open(act.api, payroll);
+    return { go: address('/', { started: due.length }) };
   });
 
   action('/payrolls/compute', 'runs:read', async (act) => {

@@ -3,8 +3,9 @@ import type { Schemas } from '../../client.ts';
 import { roleOf } from '../../security/scopes.ts';
 import type { Caller } from '../../security/tokens.ts';
 import { dataOrNull } from '../api-client.ts';
-import { facts } from '../elements/facts.ts';
+import { facts, savedNotice } from '../elements/facts.ts';
 import { instant, since } from '../elements/format.ts';
+import { address } from '../elements/links.ts';
 import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
 import type { Console } from '../page.ts';
@@ -12,12 +13,13 @@ import type { Console } from '../page.ts';
 const PATH = '/sessions';
 
 export function sessionPages({ page, action }: Console): void {
-  page(PATH, 'self', async ({ api, now, caller, query: { cursor } }) => {
+  page(PATH, 'self', async ({ api, now, caller, query: { cursor, ended } }) => {
     const { data, next_cursor } = await api.get('/v1/sessions', { limit: PAGE_ROWS, cursor });
     const hasOthers =
       cursor !== undefined || next_cursor !== null || data.some((session) => !session.is_current);
     const endOthers = html`<button type="submit" class="danger">End all other sessions</button>`;
     const body = html`
+      ${savedNotice({ saved: ended }, '/', 'Home', ended === 'others' ? 'All other sessions ended.' : 'Session ended.')}
       ${caller !== null && accessOf(caller)}
       ${table(data, { caption: 'Sessions of your token', captionHidden: true, stacked: true }, [
         ['Signed in', ({ created_at }) => instant(created_at), 'date'],
@@ -33,12 +35,12 @@ export function sessionPages({ page, action }: Console): void {
   action(`${PATH}/:session_id/end`, 'self', async ({ api }) => {
     // The session may have ended in the meantime.
     await dataOrNull(api.send('delete', '/v1/sessions/{session_id}'));
-    return { go: PATH };
+    return { go: address(PATH, { ended: 'one' }) };
   });
 
   action(`${PATH}/end-others`, 'self', async ({ api }) => {
     await api.send('delete', '/v1/sessions');
-    return { go: PATH };
+    return { go: address(PATH, { ended: 'others' }) };
   });
 }
 

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { employerChooser } from '../../elements/employers.ts';
-import { empty, later, state } from '../../elements/facts.ts';
+import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, count, counted, dayOf, dayText, money, plain, sentence } from '../../elements/format.ts';
 import { address, employeeOf, runLink } from '../../elements/links.ts';
@@ -64,7 +64,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const decides =
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
   return html`
-    ${recorded !== undefined && html`<p class="card" role="status">${`${counted(Number(recorded), 'decision')} recorded. The items below show what was decided.`}</p>`}
+    ${savedNotice({ saved: recorded }, '/', 'All payrolls', `${counted(Number(recorded), 'decision')} recorded. The items below show what was decided.`)}
     ${filterForm('/open-items', query, labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
     <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">

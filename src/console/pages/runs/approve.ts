@@ -47,7 +47,7 @@ export function approvalPages({ page, part, action }: Console): void {
 
   action('/runs/:run_id/approval/withdraw', scope, async ({ api, params: { run_id = '' } }) => {
     await api.send('delete', '/v1/payroll-runs/{run_id}/approval');
-    return { go: runPath(run_id) };
+    return { go: address(runPath(run_id), { withdrawn: 'true' }) };
   });
 }
 

@@ -51,9 +51,9 @@ export function finalizePages({ page, part, action }: Console): void {
     return problem === undefined ? { go: path } : review(act, act.form, problem);
   });
 
-  action('/runs/:run_id/delete', scope, async ({ api }) => {
+  action('/runs/:run_id/delete', scope, async ({ api, params: { run_id } }) => {
     await api.send('delete', '/v1/payroll-runs/{run_id}');
-    return { go: '/runs' };
+    return { go: address('/runs', { deleted: run_id }) };
   });
 
   page('/runs/:run_id/void', 'runs:approve', async (visit) => {
@@ -79,7 +79,7 @@ export function finalizePages({ page, part, action }: Console): void {
     const { data, problem } = await attempt(call, 400);
     if (problem !== undefined) return voidForm(run_id, form, problem);
     const taken = data.taken_reports.map(({ id }) => id).join(', ');
-    return { go: address(runPath(run_id), { settled_by: data.settled_by.join(', '), taken }) };
+    return { go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }) };
   });
 }
 

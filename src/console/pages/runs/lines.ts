@@ -1,6 +1,6 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import { attempt, sendCsv } from '../../api-client.ts';
-import { empty, facts, state } from '../../elements/facts.ts';
+import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
 import {
@@ -92,6 +92,7 @@ export async function linesOfRun(visit: Visit, { id: run_id, state: now }: label
   return html`
     <section id="lines" aria-labelledby="lines-title">
       <h2 id="lines-title">${employee_id === undefined ? 'Lines' : `Lines of ${employee_id}`}</h2>
+      ${savedNotice(query, path, 'Back to the run')}
       <p class="on-screen"><a href=${`${path}#employees`}>All employees</a></p>
       ${tabs(query, path)}
       <form class="fields" method="get" action=${`${path}#lines`} role="search" aria-label="Lines">

@@ -1,6 +1,6 @@
 /** The list of payroll runs and, for one employer, its next pay dates. */
 import type { Schemas } from '../../../client.ts';
-import { empty, state } from '../../elements/facts.ts';
+import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
 import { address, idLink, runLink } from '../../elements/links.ts';
@@ -22,18 +22,20 @@ const FILTERS = [
 
 export function runListPages({ page }: Console): void {
   page('/runs', 'runs:read', async (visit) => {
-    const { api, query, may } = visit;
+    const { api, may } = visit;
+    const { deleted, ...query } = visit.query;
     const { employer_id, cursor } = query;
     const list = { limit: PAGE_ROWS, cursor, ...filtersIn(query, FILTERS) };
     const { data, next_cursor } = await api.get('/v1/payroll-runs', list);
     const body = html`
+      ${savedNotice({ saved: deleted }, '/', 'All payrolls', `Run ${deleted} deleted.`)}
       <div class="actions">
         ${may('runs:write') && html`<a class="button quiet" href=${address('/runs/new', { employer_id, kind: 'off_cycle' })}>New off-cycle run</a>`}
         <a class="button quiet" href=${address('/settings', { employer_id })}>Payroll settings</a>
       </div>
       ${employer_id !== undefined && may('runs:write') && (await nextPayDates(visit, employer_id))}
       ${filterForm('/runs', query, FILTERS)}
-      ${data.length === 0 ? nothing(visit) : runTable(data)}
+      ${data.length === 0 ? nothing({ may, query }) : runTable(data)}
       ${pager('/runs', query, next_cursor)}
     `;
     return { title: 'Payroll runs', body };
@@ -60,7 +62,7 @@ function employerOf({ employer_id, pay_frequency, pay_group, kind }: Summary): H
   return withNote(idLink(address('/runs', { employer_id }), employer_id), schedule);
 }
 
-function nothing({ query, may }: Visit): Html {
+function nothing({ query, may }: Pick<Visit, 'query' | 'may'>): Html {
   if (Object.keys(query).length > 0)
     return empty('No matching payroll runs', html`<p><a href="/runs">Show all payroll runs</a></p>`);
   const next = may('runs:write')

@@ -7,7 +7,7 @@ import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { lacksScope } from '../../elements/format.ts';
-import { fitsPath, type Query, runPath } from '../../elements/links.ts';
+import { address, fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, scheduleYearsOf } from '../settings/overview.ts';
@@ -59,7 +59,7 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
       problem: isIdTaken ? { ...problem, errors: [{ path: 'run_id', rule }] } : problem,
     });
   }
-  if (isSaved) return { go: runPath(run_id) };
+  if (isSaved) return { go: address(runPath(run_id), { saved: 'true' }) };
   return runForm({ ...form, below: previewOf(data as Parameters<typeof previewOf>[0], { may }) });
 }
 

@@ -78,7 +78,7 @@ export function overridePages({ page, action }: Console): void {
 }
 
 function backToLines(runId: string, employee_id: string) {
-  return { go: `${address(runPath(runId), { employee_id })}#lines` };
+  return { go: `${address(runPath(runId), { employee_id, saved: 'true' })}#lines` };
 }
 
 /** Returns the regular lines of an employee; none without an employee, or in a run that cannot be computed. */

@@ -4,7 +4,7 @@ import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
-import { facts, later, state } from '../../elements/facts.ts';
+import { facts, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, difference, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
@@ -37,10 +37,13 @@ export function runPages({ page, part }: Console): void {
   page('/runs/:run_id', 'runs:read', async (visit) => {
     const run = await outlineOf(visit);
     const { query } = visit;
-    const { settled_by, taken, finalized, approved, after } = query;
+    const { settled_by, taken, finalized, approved, withdrawn, voided, after } = query;
     const isOpen = run.state === 'open';
     const body = html`
       ${later(address(runPath(run.id, '/bar'), { finalized, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
+      ${!isOfLines(query) && savedNotice(query, '/runs', 'All payroll runs')}
+      ${run.state === 'voided' && savedNotice({ saved: voided }, '/', 'All payrolls', 'The run was voided.')}
+      ${savedNotice({ saved: withdrawn }, '/', 'All payrolls', 'Your approval was withdrawn.')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
       ${approved !== undefined && html`<p class="while-unchanged" role="status"><strong>Approved.</strong>${` Another person can now ${approved === 'void' ? 'void' : 'finalize'} this run. `}<a href="/">All payrolls</a></p>`}
