@@ -68,13 +68,21 @@ onEitherEngine('a run is finalized by a person after another person approved its
   t.match(await finalize('bob'), MISSING, 'the same person');
   const token = await personWith('bob@example.com', 'all');
   t.match(await payroll.finalizeBy(token), MISSING, 'by another token');
+  for (const [by, is_yours] of [
+    [token, true],
+    [payroll.tokens.ann, false],
+  ] as const) {
+    t.match((await call({ url: `${RUNS}/r/approvals`, token: by })).json, { approvals: [{ is_yours }] });
+    const due = { data: [{ run_id: 'r', approval: is_yours ? 'yours' : 'given' }] };
+    t.match((await call({ url: '/v1/payrolls-due', token: by })).json, due);
+  }
   t.match(await finalize('program'), MISSING, 'a token without a person');
   const { status, json } = await finalize('ann');
   t.equal(status, 200);
   const finalized_by = { kind: 'token', name: 'token 1', acting_user: null, issuer: null };
   const approved = { approval_id: approval.id, approved_by: approval.approved_by };
   t.match(json, { ...approved, accepted_by: null, finalized_by, voided_by: null }, 'it shows who did what');
-  t.strictSame((await get('/r/approvals')).json.approvals, [approval]);
+  t.strictSame((await get('/r/approvals')).json.approvals, [{ ...approval, is_yours: false }]);
   t.match((await get('/r/verify')).json, { identical: true });
   const url = '/v1/audit?resource_type=run&resource_id=r&order=oldest_first';
   const { json: records } = await call({ url });

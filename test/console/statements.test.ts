@@ -1,10 +1,13 @@
 /** Tests what pages state, without a browser: each text says only what is so. */
 import t from 'tap';
-import { runFixes } from '../../src/console/elements/checks.ts';
+import { LEDGER_FIXES, runFixes } from '../../src/console/elements/checks.ts';
 import { lacksScope } from '../../src/console/elements/format.ts';
+import { type Html, renderPart } from '../../src/console/html.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { deduct, LATELY } from '../support/payroll.ts';
+import { ROLES } from '../../src/security/scopes.ts';
+import { deduct, employment, LATELY, learn, schedule, setSchedules, sync } from '../support/payroll.ts';
 import { openPayroll } from './runs-stage.ts';
+import { csrfOf } from './stage.ts';
 
 async function reading(t: Parameters<typeof openPayroll>[0]) {
   const stage = await openPayroll(t);
@@ -13,20 +16,32 @@ async function reading(t: Parameters<typeof openPayroll>[0]) {
     fetch(stage.base + path, { headers: requested });
   const text = async (path: string, requested?: Record<string, string>) =>
     (await (await opened(path, requested)).text()).replaceAll(/\s+/g, ' ');
-  return { ...stage, opened, text };
+  /** Sends a form as the page does. Returns the page that the browser opens next. */
+  const acted = async (path: string, form: Record<string, string> = {}) => {
+    const sent = { ...headers, ...(await csrfOf(stage.base, headers.cookie)), 'hx-request': 'true' };
+    const body = new URLSearchParams(form);
+    const response = await fetch(stage.base + path, { method: 'POST', headers: sent, body });
+    const next = response.headers.get('hx-redirect');
+    return next === null ? await response.text() : text(next);
+  };
+  /** Accepts the findings of checks as it finalizes a run. */
+  const accept = async (run: string, checks: string[], reason: string) => {
+    const url = `/v1/payroll-runs/${run}`;
+    const { etag } = (await stage.call({ url: `${url}/readiness` })).headers;
+    const body = { accept: checks, reason };
+    const ifMatch = { 'if-match': String(etag) };
+    return stage.call({ method: 'POST', url: `${url}/finalize`, headers: ifMatch, body });
+  };
+  return { ...stage, opened, text, acted, accept };
 }
 
 t.test('a run page names what the run waits for and who accepted a finding', async (t) => {
-  const { db, call, put, text, opened } = await reading(t);
+  const { db, call, put, text, opened, accept } = await reading(t);
   await put('r', '2026-07-17');
   t.match(await text('/runs/r/readiness'), 'Ready to finalize');
   t.match((await opened('/runs/r/lines.csv')).headers.get('content-disposition'), '"r-open.csv"');
   await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
-  const { etag } = (await call({ url: '/v1/payroll-runs/r/readiness' })).headers;
-  const body = { accept: ['overlap'], reason: 'both are right' };
-  const headers = { 'if-match': String(etag) };
-  const { status } = await call({ method: 'POST', url: '/v1/payroll-runs/r/finalize', headers, body });
-  t.equal(status, 200);
+  t.equal((await accept('r', ['overlap'], 'both are right')).status, 200);
   t.match((await opened('/runs/r/lines.csv')).headers.get('content-disposition'), '"r.csv"');
   await put('next', '2026-07-31');
   const remembered = await text('/runs/next/readiness');
@@ -38,6 +53,20 @@ t.test('a run page names what the run waits for and who accepted a finding', asy
   t.match(waiting, 'Waiting for approval');
   t.notMatch(waiting, /Ready to finalize|readiness good/);
   t.match(await text('/runs/r/taken'), 'the payroll policy decides whether later runs take it');
+});
+
+t.test('only a warning that can be remembered has a checkbox', async (t) => {
+  const { db, put, text } = await reading(t);
+  await put('r', '2026-07-17');
+  await deduct(db, 'evt-stray', { id: 'ded-stray', employee_id: 'nobody' });
+  const without = await text('/runs/r/review');
+  t.match(without, /id="check-deductions-unmatched".*of no known employer/);
+  t.notMatch(without, /type="checkbox"|Reason to accept warnings|no%20known/);
+  const window = { effective_start: '2026-07-20', effective_end: '2026-07-10' };
+  await deduct(db, 'evt-never', { id: 'ded-never', employee_id: 'emp-1', ...window });
+  const review = await text('/runs/r/review');
+  t.match(review, /id="accept-never-in-effect".*Reason to accept warnings/);
+  t.notMatch(review, 'accept-deductions-unmatched');
 });
 
 t.test('a rejected change of an unknown person is on Home, and no run counts it', async (t) => {
@@ -62,16 +91,112 @@ t.test('a rejected change of an unknown person is on Home, and no run counts it'
 });
 
 t.test('the next step is one that the user can take', async (t) => {
-  const { text, put, finalized, cookie, tokenWith } = await reading(t);
+  const { db, text, finalized, cookie, call, tokenWith, personWith } = await reading(t);
   await finalized('r', '2026-07-17');
   t.notMatch(await text('/census/acme?staged=1'), 'the payroll of Jul 17');
-  const reader = { cookie: await cookie(await tokenWith('runs:read')) };
-  await put('next', '2026-07-31');
-  t.notMatch(await text('/runs/r?finalized=true', reader), 'Next payroll');
+  await learn(db, employment('emp-9', { employer_id: 'globex' }));
+  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-9' });
+  await setSchedules(db, [schedule()], 'globex');
+  await sync(db, { employer_id: 'globex' });
+  const signedIn = async (token: string) => ({ cookie: await cookie(token) });
+  const tokenOf = (name: string, role: keyof typeof ROLES = 'payroll-manager') =>
+    personWith(name, ...ROLES[role]);
+  const ann = await tokenOf('ann@example.com');
+  const users = {
+    'the approver': await signedIn(ann),
+    'the approver with another token': await signedIn(await tokenOf('Ann@example.com')),
+    'another manager': await signedIn(await tokenOf('bob@example.com')),
+    'a specialist': await signedIn(await tokenOf('cy@example.com', 'payroll-specialist')),
+    'a program': await signedIn(await tokenWith('all')),
+    'a reader': await signedIn(await tokenWith('runs:read')),
+  };
+  const url = '/v1/payroll-runs/globex-biweekly-2026-07-17';
+  const offered = async () => {
+    const pages = Object.entries(users).map(async ([name, user]) =>
+      (await text('/runs/r?finalized=true', user)).includes('Next payroll') ? [name] : [],
+    );
+    return (await Promise.all(pages)).flat();
+  };
+  const managers = ['the approver', 'the approver with another token', 'another manager'];
+  const writers = [...managers, 'a specialist', 'a program'];
+  t.strictSame(await offered(), writers, 'not started');
+  const key = { employer_id: 'globex', pay_frequency: 'biweekly', pay_date: '2026-07-17' };
+  await call({ method: 'POST', url: '/v1/payroll-runs', body: key });
+  t.strictSame(await offered(), writers, 'open');
+  const required = { required: true, reason: 'two people' };
+  await call({ method: 'PUT', url: '/v1/employers/globex/second-approval', body: required });
+  t.strictSame(await offered(), managers, 'waiting for approval, not computed');
+  await call({ method: 'POST', url: `${url}/computation` });
+  t.strictSame(await offered(), managers, 'waiting for approval');
+  const { etag } = (await call({ url: `${url}/readiness` })).headers;
+  const headers = { 'if-match': String(etag) };
+  const approval = { action: 'finalize', reason: 'reviewed' };
+  await call({ method: 'POST', url: `${url}/approval`, token: ann, headers, body: approval });
+  t.strictSame(await offered(), ['another manager', 'a specialist'], 'approved');
+  for (const name of ['the approver', 'the approver with another token', 'a program'] as const) {
+    const bar = await text('/runs/globex-biweekly-2026-07-17/bar', users[name]);
+    t.notMatch(bar, 'Finalize …', name);
+    t.match(await text('/', users[name]), /waiting.*Waiting for another person/, name);
+  }
+  t.match(await text('/runs/globex-biweekly-2026-07-17/bar', users['a specialist']), 'Finalize …');
 });
 
+t.test('each action says what it did, with a way back', async (t) => {
+  const { text, put, finalized, acted, cookie, personWith } = await reading(t);
+  const said = async (what: string, page: Promise<string>) => {
+    const [status = ''] = /<p class="card" role="status">.*?<\/p>/s.exec(await page) ?? [];
+    t.match(status, what);
+    t.match(status, /<a href="\//, `${what} has a way back`);
+  };
+  await cookie();
+  const [, session = ''] = /\/sessions\/([^/"]+)\/end"/.exec(await text('/sessions')) ?? [];
+  await said('Session ended.', acted(`/sessions/${session}/end`));
+  await said('All other sessions ended.', acted('/sessions/end-others'));
+  await said('1 payroll started.', acted('/payrolls/open-all'));
+  await said('Run acme-biweekly-2026-07-17 deleted.', acted('/runs/acme-biweekly-2026-07-17/delete'));
+  const period = { period_start: '2026-06-29', period_end: '2026-07-12' };
+  const options = { employer_id: 'acme', pay_frequency: 'biweekly', kind: 'off_cycle' };
+  const run = { run_id: 'off', pay_date: '2026-07-17', employee_ids: 'emp-1', deductions: 'ded-1' };
+  await said('Saved.', acted('/runs/new', { ...options, ...period, ...run, do: 'save' }));
+  await put('r', '2026-07-17');
+  const override = { employee_id: 'emp-1', deduction_id: 'ded-1' };
+  const amounts = { member_amount: '1.00', employer_amount: '0.00', reason: 'a test' };
+  await said('Saved.', acted('/runs/r/override', { ...override, ...amounts }));
+  await said('Saved.', acted(`/runs/r/remove-override?${new URLSearchParams(override)}`));
+  await finalized('off', '2026-07-17', {
+    ...options,
+    ...period,
+    employee_ids: ['emp-1'],
+    deductions: ['ded-1'],
+  });
+  await said('The run was voided.', acted('/runs/off/void', { reason: 'a test' }));
+  await said('A sync was requested.', acted('/census/acme/sync'));
+  const ann = { cookie: await cookie(await personWith('ann@example.com', 'all')) };
+  await acted('/settings/second-approval', { employer_id: 'acme', required: 'true', reason: 'a test' });
+  t.match(await text('/settings?employer_id=acme&saved=second-approval', ann), '<strong>Saved.</strong>');
+});
+
+const shown = (part: Html | undefined) => (part === undefined ? '' : renderPart(part));
+
 t.test('a finding links only what it is about, and a missing scope only roles that have it', (t) => {
-  t.equal(runFixes({ id: 'r', employer_id: 'acme' })['census-syncs']?.all, '/census/acme');
+  const fixes = runFixes({ id: 'r', employer_id: 'acme' });
+  for (const check of ['census-syncs', 'census-held', 'employer-unknown', 'ledger-empty'])
+    t.equal(fixes[check]?.all, '/census/acme', check);
+  for (const [check, state] of [
+    ['requests-rejected', 'rejected'],
+    ['requests-held', 'pending'],
+    ['requests-stuck', 'pending'],
+  ] as const) {
+    t.equal(fixes[check]?.all, `/changes?state=${state}&employer_id=acme`, check);
+    t.match(shown(fixes[check]?.example?.('termination chg_1: status 422')), 'href="/changes/chg_1"', check);
+  }
+  t.match(shown(fixes['requests-held']?.example?.('census of a/b: status 404')), 'href="/census/a%2Fb"');
+  for (const [check, example] of [
+    ['census-syncs', 'globex: failed, requested 2026-07-13T09:00:00.000Z'],
+    ['census-held', 'globex: 2 employees of the last upload are missing: emp-1, emp-2'],
+    ['employer-unknown', 'globex'],
+  ] as const)
+    t.match(shown(LEDGER_FIXES[check]?.example?.(example)), 'href="/census/globex">globex</a>', check);
   t.match(lacksScope('To see it', 'pii:read'), /which no role has\.$/);
   t.end();
 });

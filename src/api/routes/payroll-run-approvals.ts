@@ -12,6 +12,7 @@ import {
   viewApprovalSetting,
 } from '../../payroll/settings/approval.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
+import { isSamePerson } from '../../security/tokens.ts';
 import { actingIn, by } from '../auth.ts';
 import { ifMatchOf } from '../headers.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
@@ -39,9 +40,14 @@ const Approving = field.component(
   'An approval of finalizing or voiding a run.',
 );
 
+const ListedApproval = field.closed({
+  ...Approval.properties,
+  is_yours: field.boolean('You gave it, so another person must finalize or void the run.'),
+});
+
 const Approvals = field.component(
   'PayrollRunApprovals',
-  { approvals: Type.Array(Approval, { description: 'The newest first.' }) },
+  { approvals: Type.Array(ListedApproval, { description: 'The newest first.' }) },
   'The approvals of a payroll run.',
 );
 
@@ -61,9 +67,14 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       response: { 200: Approvals },
       refuses: ['NOT_FOUND'],
     }),
-    async ({ params }) => {
+    async ({ params, caller }) => {
       const { run_id } = await storedRun(db, params.run_id);
-      return { approvals: (await approvalsOf(db, run_id, now().toISOString())).map(viewApproval) };
+      const person = caller?.person ?? null;
+      const approvals = (await approvalsOf(db, run_id, now().toISOString())).map((approval) => {
+        const is_yours = person !== null && isSamePerson(approval.person, person);
+        return { ...viewApproval(approval), is_yours };
+      });
+      return { approvals };
     },
   );
 

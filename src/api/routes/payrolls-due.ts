@@ -5,6 +5,7 @@ import { isAppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import {
+  DUE_APPROVALS,
   MISSING,
   PAYROLL_STATES,
   type PayrollDue,
@@ -60,6 +61,13 @@ const PayrollDueRow = field.component(
         '`not_started`: there is no run. `needs_review`: a check fails that no approval accepts, or the run was not computed yet. ' +
         '`waiting_for_approval`: the employer requires a second approval, and the lines have none. ' +
         '`ready`: when the run was last computed, every check passed, or an approval of its lines accepts the failed ones.',
+    ),
+    approval: field.nullable(
+      field.oneOfDescribed(
+        DUE_APPROVALS,
+        'The second approval of the open run: `missing`; `given` by another person; `yours`: you gave it, so another person must ' +
+          'finalize the run. Null if none is required.',
+      ),
     ),
     run_id: field.nullableText('The open or finalized run of the pay date.'),
     voided_run_id: field.nullableText(
@@ -126,7 +134,7 @@ export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
         employer_id === undefined
           ? employersOf(request)
           : [employer_id].filter((id) => seesEmployer(request, id));
-      const all = await payrollsDue(db, employers, now());
+      const all = await payrollsDue(db, employers, now(), request.caller?.person ?? null);
       const due = all.filter((row) => sortKeyOf(row) > after);
       const size = query.limit ?? LIMIT_DEFAULT;
       const page = due.slice(0, size);

@@ -77,11 +77,12 @@ export function changePages({ page, action }: Console): void {
     // Each read of personal data is recorded, so this runs only when the user requested it.
     const isBodyShown = query.body === 'true' && may('pii:read');
     const change = await api.get('/v1/employee-changes/{change_id}', isBodyShown ? { body: true } : {});
+    const counts = await isCounted(change, visit);
     const body = html`
       ${await pausedNotice(visit)}
-      ${summary(change, await isCounted(change, visit), visit)}
+      ${summary(change, counts, visit)}
       ${change.state === 'rejected' && (may('pii:read') ? content(change) : html`<p class="hint">${lacksScope('To see the response of the service', 'pii:read')}</p>`)}
-      ${may('changes:write') && decisions(change, query.newer !== undefined)}
+      ${may('changes:write') && decisions(change, { isNewer: query.newer !== undefined, isCounted: counts })}
       ${await waitingChanges(change, visit)}
       ${attempts(change)}
       ${change.state !== 'rejected' && may('pii:read') && content(change)}
@@ -267,7 +268,10 @@ function fieldsOf(value: unknown, path = ''): [string, string][] {
 }
 
 /** Renders the actions that the API would accept; null when there are none. Refreshes keep what is typed until the state changes. */
-function decisions({ id, state, blocking, attempts: sent }: Change, isNewer: boolean): Html | null {
+function decisions(
+  { id, state, blocking, attempts: sent }: Change,
+  { isNewer, isCounted }: { isNewer: boolean; isCounted: boolean },
+): Html | null {
   if (state !== 'rejected' && state !== 'pending') return null;
   const path = changePath(id);
   const isRejected = state === 'rejected';
@@ -293,7 +297,11 @@ function decisions({ id, state, blocking, attempts: sent }: Change, isNewer: boo
       ${decision(`${path}/cancel`, {
         button: 'Cancel the change',
         look: 'danger',
-        hint: 'The change will not be sent, and its contents are deleted. Changes that wait for it are sent. The roster keeps what the change reported; to correct it, report a new change.',
+        hint:
+          'The change will not be sent, and its contents are deleted. Changes that wait for it are sent.' +
+          (isCounted
+            ? ' The roster keeps what the change reported; to correct it, report a new change.'
+            : ''),
         reason: 'Reason for canceling',
       })}
     </section>

@@ -8,10 +8,13 @@ import { address, findingPath, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Done, Visit } from '../page.ts';
-import { type Key, type Payroll, payrollAction, payrollsOf, STEPS } from './payrolls.ts';
+import { type Key, type Payroll, payrollAction, payrollsOf, STEPS, waitsForAnother } from './payrolls.ts';
 
-/** A payroll whose run was not computed yet is `computing`, although the API reports that it needs a review. */
-type State = Payroll['state'] | 'computing';
+/**
+ * A payroll whose run was not computed yet is `computing`, although the API reports that it needs a review. One that is ready
+ * for others only is `waiting`.
+ */
+type State = Payroll['state'] | 'computing' | 'waiting';
 
 const RELATIVE = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 /** How long one request computes runs. Pages ask again every few seconds. */
@@ -22,6 +25,7 @@ const STATES: Readonly<Record<State, readonly [label: string, tone: Tone]>> = {
   computing: ['Computing', 'plain'],
   needs_review: ['Needs review', 'warn'],
   waiting_for_approval: ['Waiting for approval', 'warn'],
+  waiting: ['Waiting for another person', 'warn'],
   not_started: ['Not started', 'plain'],
   ready: ['Ready', 'good'],
   finalized: ['Finalized', 'good'],
@@ -73,8 +77,10 @@ function isOutdated({ state: now, run_id, computation }: Payroll): boolean {
   return run_id !== null && now !== 'finalized' && (computation?.is_outdated ?? true);
 }
 
-function stateIn({ state: now, computation }: Payroll): State {
-  return now === 'needs_review' && computation === null ? 'computing' : now;
+function stateIn(payroll: Payroll, visit: Pick<Visit, 'caller'>): State {
+  const { state: now, computation } = payroll;
+  if (now === 'needs_review' && computation === null) return 'computing';
+  return now === 'ready' && waitsForAnother(payroll, visit) ? 'waiting' : now;
 }
 
 /** The pages of runs and settings change it, and events arrive. Its outdated rows are computed while it is open. */
@@ -83,7 +89,8 @@ async function payrollsPart(visit: Visit): Promise<Html> {
   const { state: selected, check } = visit.query;
   const shown = all.filter(
     (payroll) =>
-      stateIn(payroll) === (selected ?? stateIn(payroll)) && (check === undefined || fails(payroll, check)),
+      (selected === undefined || stateIn(payroll, visit) === selected) &&
+      (check === undefined || fails(payroll, check)),
   );
   const path = address('/', visit.query);
   const content = html`
@@ -113,8 +120,9 @@ function firstSteps({ may }: Visit): Html {
   ]);
 }
 
-function tabs(all: readonly Payroll[], { query }: Visit): Html {
-  const byState = Map.groupBy(all, stateIn);
+function tabs(all: readonly Payroll[], visit: Visit): Html {
+  const { query } = visit;
+  const byState = Map.groupBy(all, (payroll) => stateIn(payroll, visit));
   const tab = (label: string, number: number, value?: State) =>
     html`<li><a href=${address('/', { state: value })} aria-current=${query.state === value && query.check === undefined ? 'true' : undefined}>${label} <span class="soft">${count(number)}</span></a></li>`;
   const states = Object.keys(STATES) as State[];
@@ -206,7 +214,7 @@ function nameOf(payroll: Payroll): Html {
 /** Renders the state of a payroll, and when its run was computed last. */
 function stateOf(payroll: Payroll, visit: Visit): Html {
   const { computation, final, voided_run_id } = payroll;
-  const word = state(...STATES[stateIn(payroll)]);
+  const word = state(...STATES[stateIn(payroll, visit)]);
   if (voided_run_id !== null)
     return withNote(word, html`<small><a href=${runPath(voided_run_id)}>Its run was voided</a></small>`);
   const downloaded = final?.downloaded_at ?? null;
@@ -263,15 +271,14 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
 }
 
 /** Links to the open items of the employer, and to the changes that the service lacks. */
-function waitingFor(
-  { employer_id, computation, undelivered_changes: { waiting, rejected } }: Payroll,
-  { may }: Visit,
-): Content {
+function waitingFor(payroll: Payroll, { may }: Visit): Content {
+  const { employer_id, computation } = payroll;
+  const { waiting, rejected } = payroll.undelivered_changes;
   const items = computation?.open_items ?? 0;
   const changes = (state: string) => address('/changes', { employer_id, state });
   const isVisible = may('changes:read');
   // A computed run names them as a failed check.
-  const isNamed = computation?.failed.some(({ check_id }) => check_id === 'requests-rejected') === true;
+  const isNamed = fails(payroll, 'requests-rejected');
   return html`
     ${items > 0 && html`<li class="soft"><a href=${address('/open-items', { employer_id })}>${counted(items, 'open item')}</a></li>`}
     ${isVisible && rejected > 0 && !isNamed && html`<li><a href=${changes('rejected')}>${`${counted(rejected, 'change')} rejected`}</a></li>`}

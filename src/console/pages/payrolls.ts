@@ -43,6 +43,21 @@ export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]
   return (await api.get('/v1/payrolls-due', { limit: ROWS })).data;
 }
 
+/** Reports whether the run of a payroll is approved, and another person must finalize it. */
+export function waitsForAnother({ approval }: Payroll, { caller }: Pick<Visit, 'caller'>): boolean {
+  return approval === 'yours' || (approval === 'given' && caller?.person == null);
+}
+
+/** Reports whether the user can do something about a payroll, so that it is offered as the next one. */
+export function canAct(payroll: Payroll, visit: Pick<Visit, 'may' | 'caller'>): boolean {
+  const { state: now, approval, computation } = payroll;
+  if (now === 'finalized' || now === 'needs_setup' || waitsForAnother(payroll, visit)) return false;
+  if (approval === 'missing' && mayApprove(visit)) return true;
+  // Until a check fails, there is nothing to do but to approve.
+  const isToFix = computation !== null && (computation.problem !== null || computation.failed.length > 0);
+  return visit.may('runs:write') && (approval !== 'missing' || isToFix);
+}
+
 /** Reports whether a step can wait: a payroll with a pay date can be finished without the dates after it. */
 function canWait(step: Missing, { pay_date }: Payroll): boolean {
   return step === 'next_pay_dates' && pay_date !== null;
@@ -60,7 +75,7 @@ export async function nextStepOf(visit: Visit, employer_id: string): Promise<Htm
   const stepsOf = (payroll: Payroll) => payroll.missing.filter((what) => !canWait(what, payroll));
   const payroll =
     payrolls.find((candidate) => stepsOf(candidate).length > 0) ??
-    payrolls.find(({ state: now }) => now !== 'finalized');
+    payrolls.find((payroll) => canAct(payroll, visit));
   if (payroll === undefined) return null;
   const [what] = stepsOf(payroll);
   const step = what && STEPS[what];

@@ -7,6 +7,7 @@ import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { type UndeliveredChanges, undeliveredChanges } from '../../employment/changes.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
+import { isSamePerson } from '../../security/tokens.ts';
 import { type ApprovedLines, approvedLines } from '../records/approvals.ts';
 import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
 import { currentRegularRuns, lastPayDates, voidedRegularRuns } from '../records/regular-runs.ts';
@@ -47,6 +48,10 @@ export const PAYROLL_STATES = [
 ] as const;
 type PayrollState = (typeof PAYROLL_STATES)[number];
 
+/** `yours`: only the caller gave it, so another person must finalize the run. */
+export const DUE_APPROVALS = ['missing', 'given', 'yours'] as const;
+type DueApproval = (typeof DUE_APPROVALS)[number];
+
 export type PayrollDue = {
   employer_id: string;
   pay_frequency: PayFrequency | null;
@@ -59,6 +64,8 @@ export type PayrollDue = {
   /** The last pay date of the schedule. */
   last_pay_date: string | null;
   state: PayrollState;
+  /** Null without an open run, and for an employer that requires no approval. */
+  approval: DueApproval | null;
   run_id: string | null;
   /** The voided run that a new one would repeat. */
   voided_run_id: string | null;
@@ -72,12 +79,13 @@ type Key = { employer_id: string; pay_frequency: string | null; pay_group: strin
 
 /**
  * Returns the payrolls that are due by pay date, then the employers that need a setup. A pay date before `now` is overdue.
- * `employers`: only payrolls of these; null for all.
+ * `employers`: only payrolls of these; null for all. `person`: the caller, or null.
  */
 export async function payrollsDue(
   db: Db,
   employers: readonly string[] | null,
   now: Date,
+  person: string | null,
 ): Promise<PayrollDue[]> {
   const today = utcDay(now);
   // One after the other, each query would wait for its turn while a run is computed.
@@ -138,6 +146,7 @@ export async function payrollsDue(
         ...{ employer_id, pay_frequency, pay_group },
         ...row,
         state: isFinalized ? 'finalized' : stateOf(row, computation, { today, approvals }),
+        approval: isFinalized || row.run_id === null ? null : approvalBy(person, computation, approvals),
         missing: inOrder([...missing, ...(endsSoon ? (['next_pay_dates'] as const) : [])]),
         computation:
           computation === undefined ? null : { ...computation, is_outdated: isOutdated(computation) },
@@ -217,15 +226,36 @@ function stateOf(
 ): PayrollState {
   if (pay_date < today) return 'overdue';
   if (run_id === null) return 'not_started';
-  const { problem = '', failed = [], etag = null } = computation?.result ?? {};
+  const { problem = '', failed = [] } = computation?.result ?? {};
   if (problem !== null) return 'needs_review';
-  const isApproved = approvals?.some(
+  if (approvals !== null && countingOf(approvals, computation).length > 0) return 'ready';
+  if (failed.length > 0) return 'needs_review';
+  return approvals === null ? 'ready' : 'waiting_for_approval';
+}
+
+/** Returns the approvals that cover the lines computed last and their failed checks; all of a run not computed yet. */
+function countingOf(
+  approvals: readonly ApprovedLines[],
+  computation: StoredComputation | undefined,
+): readonly ApprovedLines[] {
+  if (computation === undefined) return approvals;
+  const { etag, failed } = computation.result;
+  return approvals.filter(
     (approval) =>
       approval.etag === etag && failed.every(({ check_id }) => approval.checks.includes(check_id)),
   );
-  if (isApproved) return 'ready';
-  if (failed.length > 0) return 'needs_review';
-  return approvals === null ? 'ready' : 'waiting_for_approval';
+}
+
+function approvalBy(
+  person: string | null,
+  computation: StoredComputation | undefined,
+  approvals: readonly ApprovedLines[] | null,
+): DueApproval | null {
+  if (approvals === null) return null;
+  const counting = countingOf(approvals, computation);
+  if (counting.length === 0) return 'missing';
+  const isYours = person !== null && counting.every((approval) => isSamePerson(approval.person, person));
+  return isYours ? 'yours' : 'given';
 }
 
 function withoutDate({
@@ -234,7 +264,14 @@ function withoutDate({
   lacks,
 }: Pick<Due, 'employer_id' | 'missing'> & { lacks: Missing }): Due {
   return {
-    ...{ employer_id, pay_frequency: null, pay_group: null, state: 'needs_setup', run_id: null },
+    ...{
+      employer_id,
+      pay_frequency: null,
+      pay_group: null,
+      state: 'needs_setup',
+      approval: null,
+      run_id: null,
+    },
     ...{ pay_date: null, period_start: null, period_end: null, next_pay_date: null, last_pay_date: null },
     missing: inOrder([...missing, lacks]),
     computation: null,

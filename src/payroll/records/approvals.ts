@@ -156,8 +156,8 @@ export async function withdrawApprovals(
   return approvals.length;
 }
 
-/** The lines that an approval of finalizing covers, and the checks whose findings it accepts. */
-export type ApprovedLines = { etag: string; checks: string[] };
+/** The lines that an approval of finalizing covers, the checks whose findings it accepts, and the person who gave it. */
+export type ApprovedLines = { etag: string; checks: string[]; person: string };
 
 /** Returns what approvals of finalizing cover, by run id. */
 export async function approvedLines(
@@ -168,7 +168,7 @@ export async function approvedLines(
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('run_approvals')
-    .select(['record_id', 'run_id', 'etag', 'checks'])
+    .select(['record_id', 'run_id', 'etag', 'checks', 'person'])
     .where('action', '=', 'finalize')
     .where(isOneOf(db, 'run_id', runIds))
     .execute();
@@ -178,10 +178,11 @@ export async function approvedLines(
   );
   const ends = await endsOf(db, rows, makers, now);
   const counting = rows.filter(({ record_id }) => !ends.has(record_id));
-  const approved = counting.map(({ run_id, etag, checks }) => ({
+  const approved = counting.map(({ run_id, etag, checks, person }) => ({
     run_id,
     etag,
     checks: readTexts(checks, run_id),
+    person,
   }));
   return Map.groupBy(approved, ({ run_id }) => run_id);
 }

@@ -11,7 +11,7 @@ import { approvalTable, placeOf, totals } from './finalize.ts';
 import { openFindings } from './findings.ts';
 import { nameOf } from './labels.ts';
 import { outlineOf } from './run.ts';
-import { isBy, stateOf } from './state.ts';
+import { stateOf } from './state.ts';
 
 export function approvalPages({ page, part, action }: Console): void {
   const scope = 'runs:approve';
@@ -22,7 +22,7 @@ export function approvalPages({ page, part, action }: Console): void {
     const body = html`
       ${await stateOf(visit, run, { shown: run.state })}
       ${approvals.length > 0 && approvalTable(approvals)}
-      ${approvals.some(({ approved_by, ended_at }) => ended_at === null && isBy(approved_by, visit)) && withdrawForm(run.id)}
+      ${approvals.some(({ is_yours, ended_at }) => ended_at === null && is_yours) && withdrawForm(run.id)}
       ${run.state === 'open' && later(runPath(run.id, '/approval'), 'Computing the run …')}
       ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' })}
       ${run.state === 'voided' && html`<p>This run is voided.</p>`}

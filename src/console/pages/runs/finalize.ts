@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
-import { acceptanceId, acceptedIn, checkNames, readinessOf } from '../../elements/checks.ts';
+import { acceptanceId, acceptedIn, checkNames, isChoice, readinessOf } from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
 import { actorName, dayOf, instant, lacksScope, money, term } from '../../elements/format.ts';
@@ -15,11 +15,10 @@ import { openFindings } from './findings.ts';
 import { nameOf, periodOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
-import { approvalOf, approverOf, isBy, type RunApproval, stateOf, waitsForOf } from './state.ts';
+import { type Approval, approvalOf, approverOf, type RunApproval, stateOf, waitsForOf } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = Schemas['PayrollRun'];
-type Approval = Schemas['PayrollRunApproval'];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
 
@@ -79,7 +78,9 @@ export function finalizePages({ page, part, action }: Console): void {
     const { data, problem } = await attempt(call, 400);
     if (problem !== undefined) return voidForm(run_id, form, problem);
     const taken = data.taken_reports.map(({ id }) => id).join(', ');
-    return { go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }) };
+    return {
+      go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }),
+    };
   });
 }
 
@@ -198,7 +199,7 @@ async function confirmation(
     ? `The reason of ${reviewed.after}. Change it if it differs here. ${stored}`
     : stored;
   const { fieldOf } = filledForm({ reason: { rows: 3, label, hint, required: !isReady } }, reviewed, problem);
-  const isWarned = isAccepting && isReady && checks.some(({ result }) => result === 'warn');
+  const isWarned = isReady && checks.some((check) => isChoice(check, accepting));
   return html`
     <form novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
       ${hiddenFields({ ...reviewedOf(run), etag, ...(!isAccepted && { failed: 'true' }) })}
@@ -223,8 +224,9 @@ function obstacleOf(visit: Visit, approval: RunApproval, readiness: Schemas['Rea
       ? null
       : lacksScope('To accept the findings', 'runs:approve');
   if (approval === 'missing') return 'Another person must approve this run before it is finalized.';
-  const { approved_by } = approval;
-  if (isBy(approved_by, visit)) return 'You approved this run, so another person must finalize it.';
+  const { approved_by, is_yours } = approval;
+  if (is_yours) return 'You approved this run, so another person must finalize it.';
+  if (visit.caller?.person == null) return 'A person must finalize this run: your token names none.';
   if (approverOf(approval, readiness) !== null) return null;
   return `Another check fails since ${actorName(approved_by)} approved this run, so it must be approved again.`;
 }

@@ -12,7 +12,7 @@ import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
-import { type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
+import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
 import { findingsOf } from './findings.ts';
 import * as labels from './labels.ts';
@@ -165,7 +165,7 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
 
 function stateWith({ state: now }: Schemas['PayrollRun'], approval: RunApproval): Html {
   if (approval === 'missing') return state('waiting for approval', 'warn');
-  return approval === null ? state(now) : state(`approved by ${actorName(approval.approved_by)}`, 'good');
+  return approval === null ? state(now) : state(`approved by ${actorName(approval.approved_by)}`, 'plain');
 }
 
 /** Explains why an open run has no totals: its pay schedule or roster changed. */
@@ -186,12 +186,7 @@ async function nextSteps(visit: Visit, run: Run): Promise<Html> {
   const place = due.findIndex(({ run_id }) => run_id === id) + 1;
   // An earlier payroll was passed over because it is not ready, so it comes last.
   const candidates = [...due.slice(place), ...due.slice(0, place)];
-  const open = candidates.filter(
-    ({ state: now }) =>
-      now !== 'finalized' &&
-      now !== 'needs_setup' &&
-      (now === 'waiting_for_approval' ? mayApprove(visit) : visit.may('runs:write')),
-  );
+  const open = candidates.filter((payroll) => canAct(payroll, visit));
   const alike = open.find((payroll) => sharedFinding(payroll, run) !== undefined);
   const next = alike ?? open[0];
   return html`

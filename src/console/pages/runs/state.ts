@@ -139,23 +139,25 @@ function listed(ids: readonly string[] | null): string | null {
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
+export type Approval = Schemas['PayrollRunApprovals']['approvals'][number];
 /** The approval of finalizing a run. Null if none is required. */
-export type RunApproval = Schemas['PayrollRunApproval'] | 'missing' | null;
+export type RunApproval = Approval | 'missing' | null;
 
-/** Returns the approval of a run's present lines. `known`: the approvals of the run, if they have been read. */
+/**
+ * Returns the approval of a run's present lines, by another person if there is one. `known`: the approvals of the run, if
+ * they have been read.
+ */
 export async function approvalOf(
   visit: Visit,
   run: Pick<Schemas['PayrollRun'], 'state' | 'employer_id' | 'etag'>,
-  known?: readonly Schemas['PayrollRunApproval'][],
+  known?: readonly Approval[],
 ): Promise<RunApproval> {
   if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
   const approvals = known ?? (await visit.api.get('/v1/payroll-runs/{run_id}/approvals')).approvals;
-  return approvals.find(isOf(run)) ?? 'missing';
-}
-
-function isOf(run: { etag: string }) {
-  return ({ action, etag, ended_at }: Schemas['PayrollRunApproval']) =>
-    action === 'finalize' && etag === run.etag && ended_at === null;
+  const counting = approvals.filter(
+    ({ action, etag, ended_at }) => action === 'finalize' && etag === run.etag && ended_at === null,
+  );
+  return counting.find(({ is_yours }) => !is_yours) ?? counting[0] ?? 'missing';
 }
 
 /** Returns who approved a run, if the approval accepts every check that fails. */
@@ -167,18 +169,13 @@ export function approverOf(approval: RunApproval, { checks }: Schemas['Readiness
     : null;
 }
 
-/** Reports whether the user is the one who acted. Another person must finalize what a person approved. */
-export function isBy({ id }: Schemas['Actor'], { caller }: Pick<Visit, 'caller'>): boolean {
-  return id !== null && id === (caller?.tokenId ?? caller?.identity?.subject);
-}
-
 /** Returns what another person must do before the run is final; null if the user can finalize it. */
 export function waitsForOf(
   approval: RunApproval,
-  visit: Pick<Visit, 'caller'>,
+  { caller }: Pick<Visit, 'caller'>,
 ): 'approval' | 'finalizing' | null {
-  if (approval === 'missing') return 'approval';
-  return approval !== null && isBy(approval.approved_by, visit) ? 'finalizing' : null;
+  if (approval === null || approval === 'missing') return approval && 'approval';
+  return approval.is_yours || caller?.person == null ? 'finalizing' : null;
 }
 
 async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
