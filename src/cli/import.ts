@@ -1,5 +1,6 @@
 /** The command that imports deductions. */
 import { readDatabaseUrl } from '../config.ts';
+import { describe } from '../contract/check.ts';
 import { databaseNow, sharedClock } from '../database/engine.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
@@ -33,9 +34,10 @@ export function addImportCommands(program: Command): void {
         );
         if (!imported.ok) throw inputRefused('the file', imported);
         const applied = await applyUnlessServed(context, db);
-        const { rows, stored } = imported;
+        const { rows, stored, warnings } = imported;
         const line = `${counted(rows, 'row')}: ${stored} imported, ${rows - stored} already imported`;
-        printResult(out, { rows, imported: stored, applied }, line);
+        printResult(out, { rows, imported: stored, applied, warnings }, line);
+        for (const warning of warnings) out.note(describe(warning));
         if (!applied) out.note('The running sidecar applies them now.');
       });
     });

@@ -4,8 +4,10 @@ import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
+import { nearIds } from '../ledger/near-ids.ts';
 import { transactOnLedger } from '../ledger/position.ts';
-import { rosterOf } from '../ledger/roster.ts';
+import { type Roster, rosterOf } from '../ledger/roster.ts';
+import { belongsTo } from '../ledger/visibility.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 import { type Actor, forEmployers, type NewRecord, recordAll } from '../security/audit.ts';
@@ -28,14 +30,21 @@ export type Submission = {
 
 export type Accepted =
   /** `repeated`: the key was used before for the same change, and this is its result. */
-  | { readonly outcome: 'accepted' | 'repeated'; readonly changeId: string; readonly createdAt: string }
+  | ({
+      readonly outcome: 'accepted' | 'repeated';
+      readonly changeId: string;
+      readonly createdAt: string;
+    } & Near)
   /**
    * `conflict`: the key was used before for another change. `employee-unknown`: the employee is not one of the token's
    * employers. `employer-refused`: a new hire names another employer. `elsewhere`: it names an employee who is active at an
    * employer outside the token's limit. Nothing was accepted.
    */
   | { readonly outcome: 'conflict' }
-  | { [R in LimitRefusal]: { readonly outcome: R } }[LimitRefusal];
+  | { [R in LimitRefusal]: { readonly outcome: R } & Near }[LimitRefusal];
+
+/** For an employee whom the roster lacks: the similar id that it has, as far as the caller sees it. */
+type Near = { readonly near?: string | undefined };
 
 /** Changes per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
 export const CHANGES_AT_ONCE = 100;
@@ -68,23 +77,25 @@ export async function acceptChanges(
     const employees = submissions.map(({ change }) => change.body.employee_id);
     const roster = await rosterOf(trx, [...new Set(employees)]);
     const claimed = await claimsOfHires(trx, submissions);
+    const nearOf = await nearMatches(trx, prepared, roster, utcDay(at));
     const facts = createChangeFacts({ roster, position }, at);
     const employers = new Map<string, readonly string[]>();
     const accepted = prepared.map((submission): Accepted => {
       const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
-      if (before !== undefined) return repeatOf(hasher, before, submission);
+      const near = nearOf.get(submission.changeId);
+      if (before !== undefined) return repeatOf(hasher, before, submission, near);
       const { keyHash, changeId, encrypted, change, limits } = submission;
       const limit = limits?.employers ?? null;
       const { employee_id } = change.body;
       const viewer = limit && { employers: limit, today: utcDay(at) };
       const refused =
         viewer && limitRefusal(change, viewer, facts.reportsOf(employee_id), claimed.get(employee_id) ?? []);
-      if (refused !== null) return { outcome: refused };
+      if (refused !== null) return { outcome: refused, near };
       employers.set(changeId, facts.add(changeId, change, limit));
       const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
       if (keyHash !== null) first.set(keyHash, request);
       fresh.push(submission);
-      return { outcome: 'accepted', changeId, createdAt: at };
+      return { outcome: 'accepted', changeId, createdAt: at, near };
     });
     const requests = fresh.map(({ changeId, change, encrypted }) => {
       const subject = employeeSubject(change.body.employee_id);
@@ -111,6 +122,31 @@ async function claimsOfHires(trx: Trx, submissions: readonly Submission[]): Prom
   const limits = hires.find(({ limits }) => limits != null)?.limits ?? null;
   if (limits === null) return new Map();
   return limits.claimedAt(trx, [...new Set(hires.map(({ change }) => change.body.employee_id))]);
+}
+
+/** Returns by change id the near match of its employee. A new hire is of a new employee. */
+async function nearMatches(
+  trx: Trx,
+  prepared: readonly Prepared[],
+  roster: Roster,
+  today: string,
+): Promise<ReadonlyMap<string, string>> {
+  const unknown = prepared.filter(({ change: { kind, body }, limits }) => {
+    const reports = roster.get(body.employee_id) ?? [];
+    const isKnown =
+      limits === null ? reports.length > 0 : belongsTo(reports, { employers: limits.employers, today });
+    return kind !== 'new-hire' && !isKnown;
+  });
+  const found = new Map<string, string>();
+  for (const [limits, changes] of Map.groupBy(unknown, (change) => change.limits)) {
+    const ids = changes.map(({ change }) => change.body.employee_id);
+    const near = await nearIds(trx, [...new Set(ids)], limits && limits.employers);
+    for (const { changeId, change } of changes) {
+      const match = near.get(change.body.employee_id);
+      if (match !== undefined) found.set(changeId, match);
+    }
+  }
+  return found;
 }
 
 function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {
@@ -162,7 +198,7 @@ async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<str
 }
 
 /** The first body may be erased by now; its keyed hash, which stays, shows whether this one is the same. */
-function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared): Accepted {
+function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared, near: Near['near']): Accepted {
   const isSame =
     first.kind === change.kind &&
     first.effective_on === change.effectiveOn &&
@@ -170,7 +206,7 @@ function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared): Ac
     first.body_hash !== null &&
     hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
   if (!isSame) return { outcome: 'conflict' };
-  return { outcome: 'repeated', changeId: first.changeId, createdAt: first.created_at };
+  return { outcome: 'repeated', changeId: first.changeId, createdAt: first.created_at, near };
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   type Submission,
 } from './accept.ts';
 import { checkChange } from './change.ts';
-import { LIMIT_PROBLEMS, type Limits } from './limits.ts';
+import { type Limits, limitProblem } from './limits.ts';
 
 /** A large payroll's changes of one day, accepted within seconds. */
 export const BATCH_CHANGES_MAX = 10_000;
@@ -25,7 +25,11 @@ const LINE_PROBLEMS_MAX = 50;
 const BATCH_PROBLEMS_MAX = 10_000;
 
 export type LineResult =
-  | { readonly status: 'accepted' | 'repeated'; readonly changeId: string }
+  | {
+      readonly status: 'accepted' | 'repeated';
+      readonly changeId: string;
+      readonly near?: string | undefined;
+    }
   /** Nothing of the line was accepted. `elsewhere`: it names an employee of another employer. `unavailable`: the database failed, and the line may be sent again. */
   | {
       readonly status: 'refused' | 'elsewhere' | 'conflict' | 'unavailable';
@@ -95,9 +99,9 @@ async function acceptSome(
   return some.map((entry): LineResult => {
     if ('status' in entry) return entry;
     const result = next.next().value as Accepted;
-    if ('changeId' in result) return { status: result.outcome, changeId: result.changeId };
+    if ('changeId' in result) return { status: result.outcome, changeId: result.changeId, near: result.near };
     if (result.outcome !== 'conflict') {
-      const problems = [LIMIT_PROBLEMS[result.outcome]];
+      const problems = [limitProblem(result)];
       return { status: result.outcome === 'elsewhere' ? 'elsewhere' : 'refused', problems };
     }
     const rule = 'was already used for a different change: use a new key';

@@ -2,6 +2,7 @@
 import type { Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import type { RosterFact } from '../ledger/employment.ts';
+import { censusHas } from '../ledger/near-ids.ts';
 import {
   belongsTo,
   ELSEWHERE_ADVICE,
@@ -22,13 +23,25 @@ export type Limits = {
 };
 
 /** The problem of a change that a limited token may not report, by outcome. */
-export const LIMIT_PROBLEMS = {
+const LIMIT_PROBLEMS = {
   'employee-unknown': { path: 'employee_id', rule: 'is not an employee of an employer of this token' },
   'employer-refused': { path: 'employer_id', rule: 'must be an employer of this token' },
   elsewhere: withAdvice(elsewhereProblem('employee_id')),
 } as const satisfies Readonly<Record<string, Problem>>;
 
 export type LimitRefusal = keyof typeof LIMIT_PROBLEMS;
+
+/** Returns the problem of a refused change. `near`: the id of an employee that the token sees, if it is like the given one. */
+export function limitProblem({
+  outcome,
+  near,
+}: {
+  outcome: LimitRefusal;
+  near?: string | undefined;
+}): Problem {
+  const { path, rule } = LIMIT_PROBLEMS[outcome];
+  return { path, rule: `${rule}${censusHas(near)}` };
+}
 
 function withAdvice({ path, rule }: Problem): Problem {
   return { path, rule: `${rule}. ${ELSEWHERE_ADVICE}` };

@@ -16,6 +16,7 @@ import {
   type RowsRefused,
   readableRows,
 } from '../formats/rows.ts';
+import { censusHas, nearIds } from '../ledger/near-ids.ts';
 import { latestVersions } from '../ledger/record.ts';
 import { type Acting, recordStartAndEnd } from '../security/audit.ts';
 import { type Arrival, eventsById, importId, sha256, storeArrivals } from './inbox.ts';
@@ -34,8 +35,8 @@ const IMPORT_ROWS_MAX = 1_000_000;
 /** Rows per transaction: about 10 ms of the write lock, so that deliveries are stored in between. */
 const ROWS_AT_ONCE = 250;
 
-/** `stored`: events that are new and now pending; the others were imported before. */
-export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
+/** `stored`: events that are new and now pending; the others were imported before. `warnings`: at most `PROBLEMS_MAX`. */
+export type Imported = { ok: true; rows: number; stored: number; warnings: Problem[] } | RowsRefused;
 
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
@@ -51,6 +52,7 @@ export async function importDeductions(db: Db, open: () => Rows, { actor, now }:
   const problems = createProblems();
   const checked = createHash('sha256');
   const first = new Map<string, FirstRow>();
+  const warnings: Problem[] = [];
   let rows = 0;
   for await (const some of readableRows(open(), IMPORT_COLUMNS, problems, ROWS_AT_ONCE)) {
     rows += some.length;
@@ -64,6 +66,8 @@ export async function importDeductions(db: Db, open: () => Rows, { actor, now }:
       problems.add(...repeated(first, event));
     }
     problems.add(...(await overwriting(db, events)));
+    const unmatched = await nearEmployees(db, some);
+    warnings.push(...unmatched.slice(0, PROBLEMS_MAX - warnings.length));
   }
   if (!problems.isEmpty) return problems.refused();
   const file = checked.digest('hex');
@@ -74,7 +78,7 @@ export async function importDeductions(db: Db, open: () => Rows, { actor, now }:
     () => store(db, open(), file, now),
     (count) => ({ stored: count }),
   );
-  return { ok: true, rows, stored };
+  return { ok: true, rows, stored, warnings };
 }
 
 async function store(db: Db, rows: Rows, digest: string, now: string): Promise<number> {
@@ -129,6 +133,16 @@ function repeated(first: Map<string, FirstRow>, { deductionId, path, createdAt }
   if (before === undefined || (before.isTimed && isTimed)) return [];
   const rule = `is the same as ${before.path}.id: rows of one deduction need created_at`;
   return [{ path: `${path}.id`, rule }];
+}
+
+/** Warns about rows of employees whom the roster has under a similar id. Others may be in a census that is yet to come. */
+async function nearEmployees(db: Db, rows: readonly GivenRow[]): Promise<Problem[]> {
+  const near = await nearIds(db, [...new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []))], null);
+  return rows.flatMap(({ path, fields }) => {
+    const match = near.get(fields.employee_id ?? '');
+    if (match === undefined) return [];
+    return [{ path: `${path}.employee_id`, rule: `is in no census and no hire${censusHas(match)}` }];
+  });
 }
 
 /** Rejects new rows without a time if the service sent their deduction: its state may be newer. */

@@ -50,7 +50,7 @@ export function unassignedExample(employeeId: string, deductionId: string): stri
 }
 
 const NEAR_ADVICE =
-  'The ID of a census differs from one of them only by zeros at its front or case. A spreadsheet may have removed the zeros: stage the census with the ID of the deduction.';
+  'The ID of a census differs from one of them only by zeros at its front, case or blanks. A spreadsheet may have removed the zeros: stage the census with the ID of the deduction.';
 
 export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   id: 'deductions-unmatched',
@@ -59,7 +59,7 @@ export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
   // A warning: deductions may arrive before the census that names their employee. An employer sees their number.
   ask: async (db, { employerId, employeeSets = createEmployeeSets(db) }) => {
     const employees = await employeeSets.unmatched();
-    const near = await nearIds(db, employees, employerId);
+    const near = await nearIds(db, employees, employerId === undefined ? null : [employerId]);
     const named = employees.filter((id) => employerId === undefined || near.has(id));
     const findings = named.map((id): Found => {
       const known = near.get(id);

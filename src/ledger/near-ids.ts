@@ -1,13 +1,18 @@
-/** Ids that differ only by what spreadsheets and people change: zeros at the front, blanks at the ends, and case. */
-import { isOneOf } from '../database/bulk.ts';
+/** Ids that differ only by what spreadsheets and people change: zeros at the front, blanks at the ends, case and width. */
+import { isOneOf, isOneOfOrAny } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 
-/** Returns what an id has in common with its near matches: `123` for `00123`, ` 123` and `0123`. */
+/** Returns what an id has in common with its near matches: `123` for `00123`, ` 123` and `１２３`. */
 export function nearKey(id: string): string {
+  return written(id).toLowerCase();
+}
+
+/** Returns an id without blanks, zeros at its front and full-width letters. */
+function written(id: string): string {
   return id
+    .normalize('NFKC')
     .trim()
-    .replace(/^0+(?=.)/, '')
-    .toLowerCase();
+    .replace(/^0+(?=.)/, '');
 }
 
 /** The most zeros that are added to find an id. */
@@ -15,30 +20,39 @@ const ZEROS_MAX = 8;
 
 /** Returns the ids that may have the same key, so that an index finds them. */
 function candidatesOf(id: string): string[] {
-  const written = id.trim().replace(/^0+(?=.)/, '');
-  const zeros = /^\d+$/.test(written) ? ZEROS_MAX : 0;
-  const padded = Array.from({ length: zeros + 1 }, (_, count) => '0'.repeat(count) + written);
-  return [id.trim(), ...padded, written.toLowerCase(), written.toUpperCase()];
+  const bare = written(id);
+  const zeros = /^\d+$/.test(bare) ? ZEROS_MAX : 0;
+  const padded = Array.from({ length: zeros + 1 }, (_, count) => '0'.repeat(count) + bare);
+  const lower = bare.toLowerCase();
+  const title = lower.replace(/(?<![a-z])[a-z]/g, (first) => first.toUpperCase());
+  const forms = [id.trim(), id.normalize('NFKC').trim(), ...padded, lower, bare.toUpperCase(), title];
+  return [id, ...forms.flatMap((form) => [form, fullWidth(form), ` ${form}`, `${form} `])];
 }
 
-/** Returns by id its near match in the roster. `employerId`: only employees of this employer. */
+/** Returns a text as keyboards for East Asian scripts write it. */
+function fullWidth(text: string): string {
+  return text.replace(/[!-~]/g, (character) => String.fromCharCode(character.charCodeAt(0) + 0xfee0));
+}
+
+/** Returns the near match of each id that the roster lacks. `employers`: only the roster of these employers; of all if null. */
 export async function nearIds(
   db: Db | Trx,
   ids: readonly string[],
-  employerId?: string,
+  employers: readonly string[] | null,
 ): Promise<ReadonlyMap<string, string>> {
   const candidates = [...new Set(ids.flatMap(candidatesOf))];
   if (candidates.length === 0) return new Map();
-  let query = db
+  const rows = await db
     .selectFrom('roster')
     .select('employee_id')
-    .where(isOneOf(db, 'employee_id', candidates));
-  if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
-  const rows = await query.orderBy('employee_id').execute();
+    .where(isOneOf(db, 'employee_id', candidates))
+    .where(isOneOfOrAny(db, 'employer_id', employers))
+    .orderBy('employee_id')
+    .execute();
   const byKey = Map.groupBy(rows, ({ employee_id }) => nearKey(employee_id));
   const near = ids.map((id) => {
-    const match = byKey.get(nearKey(id))?.find(({ employee_id }) => employee_id !== id);
-    return [id, match?.employee_id] as const;
+    const matches = (byKey.get(nearKey(id)) ?? []).map(({ employee_id }) => employee_id);
+    return [id, matches.includes(id) ? undefined : matches[0]] as const;
   });
   return new Map(near.filter((entry): entry is readonly [string, string] => entry[1] !== undefined));
 }

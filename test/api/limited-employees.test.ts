@@ -83,6 +83,40 @@ onEitherEngine('a deduction is hidden until a hire names its employee', async (t
   t.notOk(json.data.some(({ id }: { id: string }) => id === 'ded-m'));
 });
 
+onEitherEngine('a change names the near match of an unknown employee to a token that sees it', async (t) => {
+  const { hire, call, tokens } = await startMoving(t);
+  await hire(OTHER, '2026-07-01');
+  const body = { employee_id: 'Mover ', termination_date: '2026-07-31' };
+  const leave = (token?: string, employee_id = 'MOVER') =>
+    call({
+      method: 'POST',
+      url: '/v1/employee-changes/termination',
+      body: { ...body, employee_id },
+      ...(token && { token }),
+    });
+  t.equal((await leave(tokens[EMPLOYER])).status, 404, 'an employee of another employer');
+  const rule = 'is not an employee of an employer of this token. The census has mover';
+  const errors = [{ path: 'employee_id', rule }];
+  t.match(await leave(tokens[OTHER]), { status: 422, json: { errors } });
+  t.match(await leave(), { status: 202, json: { near_employee_id: 'mover' } });
+  const known = await leave(undefined, 'mover');
+  t.notOk('near_employee_id' in known.json);
+  t.notOk('near_employee_id' in (await leave(undefined, 'nobody')).json);
+  const batch = (token?: string) =>
+    call({
+      method: 'POST',
+      url: '/v1/employee-changes/batch',
+      body: [
+        { kind: 'termination', ...body },
+        { kind: 'new-hire', ...newHire, employee_id: 'MOVER', employer_id: OTHER },
+      ],
+      ...(token && { token }),
+    });
+  t.match((await batch(tokens[OTHER])).json.results, [{ status: 'refused', errors }, { status: 'accepted' }]);
+  const [refused] = (await batch(tokens[EMPLOYER])).json.results;
+  t.notMatch(refused.errors[0].rule, /mover/);
+});
+
 onEitherEngine(
   'after a move, each employer sees its own facts, and the new one the deductions',
   async (t) => {

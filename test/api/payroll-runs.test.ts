@@ -46,6 +46,11 @@ test('an employee or deduction of a different employer is rejected by field', as
     const body = { kind: 'off_cycle', employee_ids: ['emp-1', 'emp-2'], [field]: ids };
     t.match(await put('r', body), { status: 422, json: { errors: [{ path: field, rule }] } });
   }
+  for (const field of ['employee_ids', 'final_checks']) {
+    const rule = /unknown: EMP-1 \(the census has emp-1\), Other$/;
+    const body = { kind: 'off_cycle', employee_ids: ['emp-1'], [field]: ['EMP-1', 'Other'] };
+    t.match(await put('r', body), { status: 422, json: { errors: [{ path: field, rule }] } });
+  }
 });
 
 test('the run of a pay date is opened by what it pays, and a second open one is 409', async (t, world) => {

@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
 import { apply, receive } from '../api/deliver.ts';
+import { newHire } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
@@ -50,6 +51,24 @@ onImport('an import is applied by the command, or by a running serve', async (t,
   t.match(await add(), { code: 0, stdout: '2 rows: 0 imported, 2 already imported\n', stderr: '' });
   t.equal(await pending(), 0, 'without one, the command applies them');
 });
+
+onImport(
+  'an import and a change name the near match of an unknown employee',
+  async (t, { cli, add, json }) => {
+    const hire = { ...newHire, employee_id: 'EMP-1' };
+    await cli('change new-hire', filesOf(t)('hire.json', JSON.stringify(hire)));
+    const rule = 'is in no census and no hire. The census has EMP-1';
+    const named = await add('--json');
+    t.match(jsonOf(named), { warnings: [{ path: 'deductions[0].employee_id', rule }] });
+    const left = filesOf(t)('left.csv', 'employee_id,termination_date\r\nemp-1,2026-07-31\r\n');
+    t.match(await cli('change termination', left), {
+      code: 0,
+      stderr: new RegExp(`changes\\[0\\].employee_id: ${rule}`),
+    });
+    const [change] = (await json('change termination', left)).results;
+    t.match(change, { outcome: 'repeated', near_employee_id: 'EMP-1' });
+  },
+);
 
 const QUARANTINED = 'msg_fixture0000000000016';
 

@@ -48,7 +48,7 @@ test('a file becomes pending events, which the apply loop applies', async (t, { 
     row('ded-1', { description: 'Plan A', effective_start: '2026-01-01T05:31:56Z', coverage_type: null }),
     row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
   ];
-  t.strictSame(await importing(db, rows), { ok: true, rows: 2, stored: 2 });
+  t.strictSame(await importing(db, rows), { ok: true, rows: 2, stored: 2, warnings: [] });
   t.match(await inbox(db), [
     { event_id: /^import_[0-9a-f]{64}$/, source: 'import', received_at: NOW, state: 'pending' },
     { source: 'import', state: 'pending' },
@@ -79,16 +79,16 @@ test('importing a file again changes nothing, in any format and column order', a
   t.match(await importing(db, rows), { stored: 2 });
   await apply(db);
   const before = await inbox(db);
-  t.strictSame(await importing(db, rows, LATER), { ok: true, rows: 2, stored: 0 });
+  t.strictSame(await importing(db, rows, LATER), { ok: true, rows: 2, stored: 0, warnings: [] });
   const names = [...IMPORT_COLUMNS.required, ...IMPORT_COLUMNS.optional].toReversed();
   const csv = [
     names.join(),
     ...rows.map((one) => names.map((name) => `"${(one[name] ?? '').replaceAll('"', '""')}"`).join()),
   ].join('\r\n');
-  const known = { ok: true, rows: 2, stored: 0 };
+  const known = { ok: true, rows: 2, stored: 0, warnings: [] };
   t.strictSame(await importDeductions(db, opening(csv, 'csv'), acting(LATER)), known);
   const json = JSON.stringify({ deductions: rows });
-  const same = { ok: true, rows: 2, stored: 0 };
+  const same = { ok: true, rows: 2, stored: 0, warnings: [] };
   t.strictSame(await importDeductions(db, opening(json, 'json'), acting(LATER)), same);
   t.strictSame(await inbox(db), before);
   const again = await importing(db, [...rows, row('ded-3')], LATER);

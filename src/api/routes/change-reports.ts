@@ -6,7 +6,7 @@ import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
-import { LIMIT_PROBLEMS, type Limits } from '../../employment/limits.ts';
+import { type Limits, limitProblem } from '../../employment/limits.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
@@ -26,6 +26,10 @@ const Key = Type.Optional(
   ),
 );
 
+const NearId = field.text(
+  'For an employee who is in no census and no hire: the ID in the roster that differs only by zeros at its front, case, width or blanks.',
+);
+
 const Receipt = field.component(
   'EmployeeChangeReceipt',
   {
@@ -36,6 +40,7 @@ const Receipt = field.component(
       description: 'The change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`.',
     }),
     created_at: field.text('The time of acceptance.'),
+    near_employee_id: Type.Optional(NearId),
   },
   'The change is stored and will be sent to the benefits service.',
 );
@@ -89,19 +94,18 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
             'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
           );
         }
-        if (accepted.outcome === 'employee-unknown') throw notFound('employee');
-        if (accepted.outcome === 'elsewhere')
-          throw broken('EMPLOYEE_ELSEWHERE', [LIMIT_PROBLEMS[accepted.outcome]]);
-        if (accepted.outcome === 'employer-refused')
-          throw broken('CHANGE_REFUSED', [LIMIT_PROBLEMS[accepted.outcome]]);
-        const { outcome, changeId, createdAt } = accepted;
+        if (accepted.outcome === 'employee-unknown' && accepted.near === undefined)
+          throw notFound('employee');
+        if (accepted.outcome === 'elsewhere') throw broken('EMPLOYEE_ELSEWHERE', [limitProblem(accepted)]);
+        if (!('changeId' in accepted)) throw broken('CHANGE_REFUSED', [limitProblem(accepted)]);
+        const { outcome, changeId, createdAt, near } = accepted;
         if (outcome === 'accepted') {
           wakeSend();
           log.info({ request_id: changeId, kind, ...by(request) }, 'an employment change was accepted');
         }
         const { employee_id } = change.body;
-        const receipt = { id: changeId, kind, employee_id, state: 'pending', created_at: createdAt } as const;
-        return reply.code(202).send(receipt);
+        const stored = { id: changeId, kind, employee_id, state: 'pending', created_at: createdAt } as const;
+        return reply.code(202).send({ ...stored, ...nearField(near) });
       },
     );
   }
@@ -124,6 +128,7 @@ const Result = field.component(
         '`unavailable`: the database failed, send the change again.',
     }),
     change_id: Type.Optional(field.text('The ID of a change that is or was accepted.')),
+    near_employee_id: Type.Optional(NearId),
     errors: Type.Optional(
       Type.Array(field.FieldProblem, { description: 'The problems of a rejected change.' }),
     ),
@@ -227,9 +232,13 @@ function* parsedOf(bytes: Buffer, cuts: readonly Cut[]) {
   for (const cut of cuts) yield parseCut(bytes, cut, LINE_BYTES_MAX);
 }
 
+function nearField(near: string | undefined): { near_employee_id?: string } {
+  return near === undefined ? {} : { near_employee_id: near };
+}
+
 function resultOf({ line }: Cut, result: LineResult): Result {
   const { status } = result;
-  if ('changeId' in result) return { line, status, change_id: result.changeId };
+  if ('changeId' in result) return { line, status, change_id: result.changeId, ...nearField(result.near) };
   const errors = result.problems.map((problem) => ({ ...problem, path: problem.path || 'line' }));
   return { line, status, errors };
 }

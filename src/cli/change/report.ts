@@ -18,6 +18,7 @@ import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { columnsOf, csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
 import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
+import { censusHas } from '../../ledger/near-ids.ts';
 import type { ChangeKind } from '../../outbox/manual.ts';
 import type { Actor } from '../../security/audit.ts';
 import { createEncryptor } from '../../security/encryption.ts';
@@ -26,7 +27,12 @@ import { type Context, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
 import { counted, printResult, withProgress } from '../output.ts';
 
-type ReportedChange = { path: string; outcome: Accepted['outcome']; change_id: string | null };
+type ReportedChange = {
+  path: string;
+  outcome: Accepted['outcome'];
+  change_id: string | null;
+  near_employee_id?: string;
+};
 
 /**
  * Reports the changes in a file, all of one kind. A wrong row rejects the file before anything is accepted. Each
@@ -118,7 +124,9 @@ async function accept(
   const flush = async (): Promise<void> => {
     for (const [index, accepted] of (await acceptChanges(accepting, some)).entries()) {
       const change_id = 'changeId' in accepted ? accepted.changeId : null;
-      results.push({ path: (some[index] as Pending).path, outcome: accepted.outcome, change_id });
+      const near =
+        'near' in accepted && accepted.near !== undefined ? { near_employee_id: accepted.near } : {};
+      results.push({ path: (some[index] as Pending).path, outcome: accepted.outcome, change_id, ...near });
     }
     some = [];
     done(results.length);
@@ -139,6 +147,9 @@ function summarize({ out }: Context, results: readonly ReportedChange[], rows: n
   const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
   printResult(out, { changes: rows, accepted, repeated, conflicts, results }, () => {
     out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} already reported`);
+    for (const { path, near_employee_id: near } of results) {
+      if (near !== undefined) out.note(`${path}.employee_id: is in no census and no hire${censusHas(near)}`);
+    }
     if (repeated === rows) {
       out.note('This file was reported before. To report its changes again, set another --key-prefix.');
     }

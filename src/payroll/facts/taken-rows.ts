@@ -40,7 +40,7 @@ export async function findLines(
   const stored = await frozenLines(db, [freeze_id as string], [...employees]);
   const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
   const unknown = [...employees].filter((id) => !frozen.has(id));
-  const near = await nearIds(db, unknown, employer_id);
+  const near = await nearIds(db, unknown, [employer_id]);
   return rows.flatMap((row) => {
     const named = linesOfRow(row, frozen, near);
     if (Array.isArray(named)) return named;

@@ -2,6 +2,7 @@
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { firstIds, type Problem } from '../../errors.ts';
+import { nearIds } from '../../ledger/near-ids.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import type { Acting } from '../../security/audit.ts';
 import type { Line } from '../calculation/line.ts';
@@ -91,7 +92,11 @@ async function unknownIds(
   { employer_id, employee_ids, final_checks, deductions }: StatedRun,
 ): Promise<Problem[]> {
   const finalChecks = final_checks.map(employeeOfCheck);
-  const employees = await employeesKnownAt(db, employer_id, [...(employee_ids ?? []), ...finalChecks]);
+  const named = [...new Set([...(employee_ids ?? []), ...finalChecks])];
+  const employees = await employeesKnownAt(db, employer_id, named);
+  const unknownEmployees = named.filter((id) => !employees.has(id));
+  const near = await nearIds(db, unknownEmployees, [employer_id]);
+  const withNear = (id: string): string => (near.has(id) ? `${id} (the census has ${near.get(id)})` : id);
   const lists = [
     { path: 'employee_ids', ids: employee_ids ?? [], known: employees },
     { path: 'final_checks', ids: finalChecks, known: employees },
@@ -102,7 +107,7 @@ async function unknownIds(
     },
   ];
   return lists.flatMap(({ path, ids, known }) => {
-    const unknown = ids.filter((id) => !known.has(id));
+    const unknown = ids.filter((id) => !known.has(id)).map((id) => (known === employees ? withNear(id) : id));
     if (unknown.length === 0) return [];
     return [
       { path, rule: `must name ids known at employer ${employer_id}; unknown: ${firstIds(unknown, NAMED)}` },

@@ -176,7 +176,7 @@ async function withNearIds(
   category: Audit['employee_unknown'],
 ): Promise<Audit['employee_unknown']> {
   const ids = category.rows.map(({ employee_id }) => employee_id);
-  const near = await nearIds(db, [...new Set(ids)], employerId);
+  const near = await nearIds(db, [...new Set(ids)], [employerId]);
   const rows = category.rows.map((row) => {
     const near_employee_id = near.get(row.employee_id);
     return near_employee_id === undefined ? row : { ...row, near_employee_id };

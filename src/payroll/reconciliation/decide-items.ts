@@ -3,6 +3,7 @@ import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
+import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
@@ -68,6 +69,8 @@ export async function checkDecisions(
   const items = await itemsById(db, employerId, requested, today);
   const named = requested.flatMap(({ employee_id }) => employee_id ?? []);
   const employees = await employeesKnownAt(db, employerId, named);
+  const unknown = named.filter((id) => !employees.has(id));
+  const near = await nearIds(db, unknown, [employerId]);
   const changed: Problem[] = [];
   const decisions = requested.flatMap((decision, index): NewDecision[] => {
     const { item_id, employee_id } = decision;
@@ -75,7 +78,8 @@ export async function checkDecisions(
     if (item_id === undefined) {
       if (employees.has(employee_id as string))
         return [newDecision(decision, reason, { employeeId: employee_id as string, item: null })];
-      problems.push({ path: `${path}.employee_id`, rule: 'must be an employee of the employer' });
+      const rule = `must be an employee of the employer${censusHas(near.get(employee_id as string))}`;
+      problems.push({ path: `${path}.employee_id`, rule });
       return [];
     }
     const item = items.get(item_id);

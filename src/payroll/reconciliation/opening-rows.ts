@@ -162,7 +162,7 @@ async function addUnknown(
   const deductionIds = items.flatMap(({ item }) => item.deductionId ?? []);
   const deductions = await deductionsKnownAt(db, employerId, deductionIds);
   const unknown = items.map(({ item }) => item.employeeId).filter((id) => !employees.has(id));
-  const near = await nearIds(db, unknown, employerId);
+  const near = await nearIds(db, unknown, [employerId]);
   const seen = new Set<string>();
   for (const { path, item } of items) {
     const { openingId, employeeId, deductionId } = item;

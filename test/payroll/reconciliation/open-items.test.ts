@@ -228,12 +228,14 @@ test('an impossible decision is refused with its field, and nothing is recorded'
   const together: [string, RequestedDecision, string][] = [
     ['the same item twice', good, 'decisions[1].item_id'],
     ['an unknown employee', { employee_id: 'other', action: 'hold' }, 'decisions[1].employee_id'],
+    ['an employee whose ID lost its case', { employee_id: 'E', action: 'hold' }, 'decisions[1].employee_id'],
     ['an employee to take', { employee_id: 'e', action: 'take' }, 'decisions[1].action'],
     ['neither item nor employee', { action: 'hold' }, 'decisions[1].item_id'],
   ];
   for (const [name, second, path] of together) {
     const refused = await decideItems(db, EMPLOYER, requestOf(good, second), acting(LATELY));
-    t.match(refused, { outcome: 'refused', problems: [{ path }] }, name);
+    const rule = /lost/.test(name) ? 'must be an employee of the employer. The census has e' : String;
+    t.match(refused, { outcome: 'refused', problems: [{ path, rule }] }, name);
   }
   const elsewhere = await decideItems(db, 'other', requestOf(good), acting(LATELY));
   t.match(
