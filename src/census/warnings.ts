@@ -26,8 +26,8 @@ export type Warnings = ReturnType<typeof createWarnings>;
 /** Collects the warnings about the rows of a census. `today` decides which dates are ahead. */
 export function createWarnings(today: string) {
   const hiredBy = `${Number(today.slice(0, 4)) + HIRE_AHEAD_YEARS}${today.slice(4)}`;
-  const rowOfSsn = new Map<string, number>();
-  const rowOfId = new Map<string, number>();
+  const rowOfSsn: Rows = new Map();
+  const rowOfId: Rows = new Map();
   const warnings: Problem[] = [];
   let warning_count = 0;
 
@@ -39,13 +39,13 @@ export function createWarnings(today: string) {
       };
       const { employee_id } = employee;
       if (employee_id !== employee_id.trim()) warn('employee_id', 'begins or ends with a blank');
-      const like = firstWith(rowOfId, nearKey(employee_id), row);
+      const like = firstWith(rowOfId, nearKey(employee_id), { row, employee_id });
       if (like !== null) {
         const first = `${employeePath(like)}.employee_id`;
-        warn('employee_id', `differs from ${first} only by zeros at its front, blanks or case`);
+        warn('employee_id', `differs from ${first} only by zeros at its front, blanks, case or width`);
       }
-      warnOfSsn(employee.ssn, warn, (digits) => firstWith(rowOfSsn, digits, row));
-      warnOfDates(employee, hiredBy, warn);
+      warnOfSsn(employee.ssn, warn, (digits) => firstWith(rowOfSsn, digits, { row, employee_id }));
+      warnOfDates(employee, { today, hiredBy }, warn);
       warnOfHours(employee.hours_worked, warn);
       for (const [index, rate] of employee.pay_rate.entries()) warnOfRate(index, rate, employee.dob, warn);
       warnOfAddress(employee.address, warn);
@@ -55,11 +55,14 @@ export function createWarnings(today: string) {
   };
 }
 
-/** Returns the first row that had the key before, or null. */
-function firstWith(rows: Map<string, number>, key: string, row: number): number | null {
+/** The first row with a key. */
+type Rows = Map<string, { row: number; employee_id: string }>;
+
+/** Returns the first row that had the key before, or null. A second row of the same employee is refused anyway. */
+function firstWith(rows: Rows, key: string, named: { row: number; employee_id: string }): number | null {
   const first = rows.get(key);
-  if (first === undefined) rows.set(key, row);
-  return first ?? null;
+  if (first === undefined) rows.set(key, named);
+  return first === undefined || first.employee_id === named.employee_id ? null : first.row;
 }
 
 function warnOfSsn(ssn: string | undefined, warn: Warn, seen: (digits: string) => number | null): void {
@@ -74,7 +77,12 @@ function warnOfSsn(ssn: string | undefined, warn: Warn, seen: (digits: string) =
   }
 }
 
-function warnOfDates({ dob, hire_date }: Employee, hiredBy: string, warn: Warn): void {
+function warnOfDates(
+  { dob, hire_date }: Employee,
+  { today, hiredBy }: { today: string; hiredBy: string },
+  warn: Warn,
+): void {
+  if (dob > today) warn('dob', 'is after today');
   if (dob > hire_date) warn('dob', 'is after the hire date');
   if (dob <= NO_BIRTH) warn('dob', `is not after ${NO_BIRTH}, which spreadsheets write for an empty date`);
   if (hire_date < FIRST_HIRE) warn('hire_date', 'is before 1940');

@@ -32,6 +32,10 @@ const CASES: readonly (readonly [fields: Partial<Employee>, warning: RegExp | nu
     /dob is after the hire date$/,
   ],
   [{ employee_id: 'e-1 ' }, /employee_id begins or ends with a blank$/],
+  [
+    { dob: '2026-11-27', hire_date: '2026-12-01', ...paid({ effective_start: '2026-12-01' }) },
+    /dob is after today$/,
+  ],
   [{ dob: '1899-12-31' }, /dob is not after 1900-01-01/],
   [{ dob: '1900-01-01' }, /dob is not after 1900-01-01/],
   [{ dob: '1900-01-02' }, null],
@@ -72,8 +76,10 @@ t.test('an SSN of two employees and ids that differ only by zeros, blanks or cas
     { employee_id: 'e-1', ssn: '012-34-5678' },
     { employee_id: 'E-1', ssn: '987-65-4321' },
     { employee_id: '0', ssn: '987-65-4320' },
+    // Refused as the same row twice.
+    { employee_id: '0', ssn: '987-65-4320' },
   ];
-  const near = 'only by zeros at its front, blanks or case';
+  const near = 'only by zeros at its front, blanks, case or width';
   t.strictSame(warningsOf(...people.map((fields) => ({ ...employee, ...fields }))), [
     `employees[1].employee_id differs from employees[0].employee_id ${near}`,
     'employees[1].ssn is the same as employees[0].ssn',
