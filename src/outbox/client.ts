@@ -118,7 +118,7 @@ function contentOf(body: Buffer): BodyKind {
     if (typeof value !== 'object' || value === null) return 'json';
     const { error, errors, success, ok } = value as Record<string, unknown>;
     if (isStated(error)) return 'json-error';
-    return isStated(errors) || success === false || ok === false ? 'json-failure' : 'json';
+    return isStated(errors) || isFalse(success) || isFalse(ok) ? 'json-failure' : 'json';
   } catch {
     return 'not-json';
   }
@@ -128,6 +128,11 @@ function contentOf(body: Buffer): BodyKind {
 function isStated(field: unknown): boolean {
   if (typeof field === 'string') return field.trim() !== '';
   return typeof field === 'object' && field !== null ? Object.keys(field).length > 0 : Boolean(field);
+}
+
+/** Some services write it as a text. */
+function isFalse(field: unknown): boolean {
+  return field === false || (typeof field === 'string' && field.trim().toLowerCase() === 'false');
 }
 
 function textOf(header: string | string[] | undefined): string | undefined {

@@ -133,13 +133,13 @@ export function holdMs(status: number | null, refusals: number): number {
 }
 
 /**
- * Returns the milliseconds of a Retry-After header (RFC 9110, 10.2.3), or null if it is invalid. `now` is the
- * response's own Date if it has one, in case the local clock is wrong.
+ * Returns the milliseconds of a Retry-After header (RFC 9110, 10.2.3), or null without one. An invalid one asks for a retry
+ * at no certain time: 0. `now` is the response's own Date if it has one, in case the local clock is wrong.
  */
 export function retryAfterMs(header: string | undefined, now: Date): number | null {
-  if (header === undefined) return null;
-  const text = header.trim();
-  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND_MS;
+  const text = header?.trim() ?? '';
+  if (text === '') return null;
+  if (/^\d+$/.test(text)) return Number(text) * SECOND_MS;
   const at = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? null : Math.max(0, at - now.getTime());
+  return Number.isNaN(at) ? 0 : Math.max(0, at - now.getTime());
 }

@@ -112,6 +112,8 @@ const CONTENTS: [string, BodyKind][] = [
   ['{"errors":"x"}', 'json-failure'],
   ['{"errors":[{"row":1}]}', 'json-failure'],
   ['{"success":false}', 'json-failure'],
+  ['{"success":"False"}', 'json-failure'],
+  ['{"success":"","ok":0,"errors":{}}', 'json'],
   ['{"ok":false,"error":null}', 'json-failure'],
   ['{"error":"","errors":[],"success":true,"ok":true}', 'json'],
   ['{"error":{},"errors":null}', 'json'],
