@@ -37,6 +37,8 @@ export async function* csvRecords(
   let ids: readonly number[] = [];
   let before: Parsed[] = [];
   const begin = ({ record, info }: Parsed): CsvRecord => {
+    if (record.some((name) => name.includes('\0')))
+      throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
     header = record.map((name) => name.trim());
     ids = header.flatMap((name, index) => (ID_COLUMN.test(name) ? [index] : []));
     return { cells: [...header], line: info.lines, broken: null, spacedIds: [] };
@@ -53,7 +55,8 @@ export async function* csvRecords(
     if (before.length > 1 && columns > 1) {
       throw unreadable('', `has its header at line ${row.info.lines}: delete the rows above it`);
     }
-    if (columns === 0 && before.length < ROWS_ABOVE_HEADER) continue;
+    // A title may be one of the names: no file has a single column.
+    if (columns < 2 && before.length < ROWS_ABOVE_HEADER) continue;
     yield begin(before[0] as Parsed);
     yield* later();
     before = [];
@@ -97,8 +100,20 @@ async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => strin
     const { code, lines } = error as Partial<CsvError> & { lines?: number };
     if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), TOO_LARGE);
     if (typeof code !== 'string' || lines === undefined) throw error;
-    throw unreadable(here(), `is not valid CSV at line ${lines} (${code})`);
+    const advice = /INVALID_/.test(code) ? `: ${QUOTES}` : '';
+    throw unreadable(here(), `is not valid CSV at line ${lines} (${code})${advice}`);
   }
+}
+
+/** What to do about a quote in the middle of a value, such as that of a cell `="00123"`. */
+const QUOTES = 'a value with a quote must be in quotes, with its own quotes doubled';
+
+/** Blanks that `trim` leaves, because they have no width. */
+const NO_WIDTH = /^[\s\u200b-\u200d\u2060\u00ad]+|[\s\u200b-\u200d\u2060\u00ad]+$/g;
+
+/** Returns a cell without blanks at its ends. */
+function bareOf(cell: string): string {
+  return cell.replace(NO_WIDTH, '');
 }
 
 /** Empties cells of blanks, and removes empty ones after the columns of the header. Returns whether the row has data. */
@@ -108,7 +123,7 @@ function withoutBlanks(cells: string[], columns: number): boolean {
     const cell = cells[at] as string;
     if (cell === '') continue;
     const first = cell.charCodeAt(0);
-    if ((first <= 0x20 || first >= 0xa0) && cell.trim() === '') cells[at] = '';
+    if ((first <= 0x20 || first >= 0xa0) && bareOf(cell) === '') cells[at] = '';
     else end = at + 1;
   }
   if (cells.length > columns) cells.length = Math.max(end, Math.min(cells.length, columns));
@@ -125,14 +140,14 @@ function recordOf(
 }
 
 function brokenRow(cells: readonly string[], header: readonly string[], line: number): Problem | null {
+  const at = cells.findIndex((cell) => cell.includes('\0'));
+  if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character, at line ${line}: ${SAVE_AS}` };
   if (cells.length !== header.length) {
     const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}, at line ${line}`;
     const quoted = cells.length > header.length ? '. A value with a comma must be in quotes' : '';
     return { path: '', rule: rule + quoted };
   }
-  const at = cells.findIndex((cell) => cell.includes('\0'));
-  if (at === -1) return null;
-  return { path: header[at] as string, rule: `has a NUL character, at line ${line}: ${SAVE_AS}` };
+  return null;
 }
 
 const NONE: readonly Problem[] = [];
@@ -146,8 +161,9 @@ function spacedIds(
   let problems: Problem[] | null = null;
   for (const index of ids) {
     const cell = cells[index];
-    const id = cell?.trim();
-    if (cell === id || id === undefined) continue;
+    if (cell === undefined || cell === '') continue;
+    const id = bareOf(cell);
+    if (cell === id) continue;
     problems ??= [];
     const rule = 'must not begin or end with a blank';
     problems.push({ path: header[index] as string, rule, ...didYouMean(id) });

@@ -7,11 +7,12 @@ export function nearKey(id: string): string {
   return written(id).toLowerCase();
 }
 
-/** Returns an id without blanks, zeros at its front and full-width letters. */
+/** Returns an id without blanks, zeros or an apostrophe at its front, and full-width letters. */
 function written(id: string): string {
   return id
     .normalize('NFKC')
     .trim()
+    .replace(/^'/, '')
     .replace(/^0+(?=.)/, '');
 }
 

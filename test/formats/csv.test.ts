@@ -11,6 +11,7 @@ t.test('blank rows, columns after the last name and cells of blanks are no data'
     'a comma after each row': 'employee_id,amount,note\ne-1,5,a b,\n',
     'columns without a name that rows lack': 'employee_id,amount,note, \ne-1,5,a b\n',
     'rows above the header': ',,\n\nemployee_id,amount,note\ne-1,5,a b\n',
+    'cells of blanks without width': 'employee_id,amount,note\n\u200b,\u2060,\u00ad\ne-1,5,a b\n',
   };
   for (const [name, text] of Object.entries(texts)) {
     for (const content of [text, byteByByte(text)])
@@ -30,6 +31,10 @@ t.test('a value outside the columns is not dropped', async (t) => {
 t.test('an id with a blank at an end is refused, and the caller is shown the id', async (t) => {
   const { rows, problems } = await readAll('employee_id,amount,note\n"e-1 ",5, spaced \ne-2,5,\n', 'csv');
   t.strictSame(rows, [{ employee_id: 'e-2', amount: '5' }]);
+  for (const id of ['\u200be-1', 'e-1\u00a0', '"\te-1"']) {
+    const one = await readAll(`employee_id,amount\n${id},5\n`, 'csv');
+    t.match(one.problems, [{ path: 'lines[0].employee_id', hint: 'did you mean e-1?' }], JSON.stringify(id));
+  }
   t.strictSame(problems, [
     { path: 'lines[0].employee_id', rule: 'must not begin or end with a blank', hint: 'did you mean e-1?' },
   ]);
@@ -63,6 +68,14 @@ t.test('a file that is no CSV in UTF-8 with commas is refused with what to do', 
     ['semicolons without an end of line', 'a;b', semicolons],
     ['tabs', csv.replaceAll(',', '\t'), 'has tabs between its columns: separate them with commas'],
     ['bars', csv.replaceAll(',', '|'), 'has vertical bars between its columns: separate them with commas'],
+    ['a title that is a name', `Note,,\n${csv}`, 'has its header at line 2: delete the rows above it'],
+    ['NUL in the header', csv.replace('note', 'note\0'), `the header: has a NUL character: ${SAVE_AS}`],
+    ['NUL after the rows', `${csv}\0\0`, `lines[1].employee_id: has a NUL character, at line 3: ${SAVE_AS}`],
+    [
+      'a formula that keeps zeros',
+      `${csv}="00123",5,\n`,
+      'is not valid CSV at line 3 (INVALID_OPENING_QUOTE): a value with a quote must be in quotes, with its own quotes doubled',
+    ],
     [
       'a title',
       `Acme payroll as of 1/31/2026,,\n,,\n${csv}`,

@@ -39,7 +39,9 @@ const optional = (description: string) => Type.Optional(nullableText(description
 const AuditRow = closed({
   employee_id: text('The employee.'),
   near_employee_id: Type.Optional(
-    text('For an unknown employee: the ID in the roster that differs only by zeros at its front or case.'),
+    text(
+      'For an unknown employee: the ID in the roster that differs only by zeros at its front, case, width or blanks.',
+    ),
   ),
   deduction_id: optional('The deduction.'),
   payroll_code: optional('The payroll code.'),
