@@ -11,6 +11,7 @@ export type Employer = {
   id: string;
   /** The frequencies with a pay schedule. The first is biweekly. */
   frequencies: readonly Frequency[];
+  /** The first one never leaves. */
   people: Person[];
 };
 

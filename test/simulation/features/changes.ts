@@ -87,7 +87,7 @@ function change(simulation: Simulation, index: number): void {
     const hired = world.newPerson(employer, daysAfter(today, Math.floor(draw() * 20) - 10));
     employer.people.push(hired);
     report('new-hire', { ...hired.employee, employer_id: employer.id });
-  } else if (kind < 0.5 && staying.length > 2) {
+  } else if (kind < 0.5 && staying.length > 2 && person !== employer.people[0]) {
     // A census without employees is refused.
     const termination_date = daysAfter(today, Math.floor(draw() * 20) - 8);
     person.terminated = termination_date;

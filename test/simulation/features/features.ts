@@ -6,6 +6,7 @@
 import type { Applied } from '../service.ts';
 import type { Simulation } from '../simulation.ts';
 import { APPROVALS } from './approvals.ts';
+import { BORDERS } from './borders.ts';
 import { CENSUSES } from './censuses.ts';
 import { CHANGES } from './changes.ts';
 import { DECISIONS_ABOUT_ITEMS } from './decisions.ts';
@@ -41,5 +42,5 @@ export type Feature = {
 export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, FINAL_CHECKS, OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS],
-  OPERATORS,
+  ...[BORDERS, OPERATORS],
 ];

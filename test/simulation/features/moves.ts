@@ -43,6 +43,7 @@ function move(simulation: Simulation, index: number): void {
   // A census without employees is refused.
   if (staying.length < 3) return;
   const person = pick(draw, staying);
+  if (person === employer.people[0]) return;
   const { employee_id } = person.employee;
   const termination_date = daysAfter(dayOf(time.now()), Math.floor(draw() * 20) - 8);
   const hire_date = daysAfter(termination_date, pick(draw, GAPS));
