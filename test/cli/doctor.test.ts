@@ -182,6 +182,16 @@ const RULES: Record<string, (t: Test) => Promise<readonly Case[]>> = {
     ['census-source', { CENSUS_SOURCE: A_FILE }, { result: 'fail', message: /not a folder/ }],
     ['census-source', { CENSUS_SOURCE: `dir:${FIXTURES}census` }, { result: 'warn', message: /no census/ }],
   ],
+  'a range of addresses that needs no proxy is named, because it counts for none': async () => [
+    [
+      'configuration.NO_PROXY',
+      { NO_PROXY: '10.0.0.0/8 localhost' },
+      { result: 'warn', message: /10\.0\.0\.0\/8$/ },
+    ],
+    ['configuration.NO_PROXY', { NO_PROXY: '10.,a.*.com' }, { result: 'warn', message: /10\., a\.\*\.com$/ }],
+    ['configuration.NO_PROXY', { NO_PROXY: '*.a.com,.b.com,10.0.0.5:80,[::1]' }, { result: 'pass' }],
+    ['configuration.NO_PROXY', { NO_PROXY: '*' }, { result: 'pass' }],
+  ],
   'plain http to another machine warns in sandbox and fails in live': async () => [
     ['configuration.BENEFITS_BASE_URL', PLAIN, { result: 'warn', message: /unencrypted/ }],
     ['configuration.BENEFITS_BASE_URL', { ...PLAIN, ...LIVE }, { result: 'fail', message: /an https/ }],

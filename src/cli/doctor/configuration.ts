@@ -66,6 +66,15 @@ function checkVariable(name: string, meaningIn: (config: Config) => string, env:
       'Use an https:// address. BENEFITS_ENVIRONMENT=live requires one.',
     );
   }
+  // Other programs read them so.
+  const ranges =
+    name === 'NO_PROXY' ? config.proxy.except.split(/[,\s]+/).filter((entry) => NO_HOST.test(entry)) : [];
+  if (ranges.length > 0) {
+    return warn(
+      `${meaning}: no host has the name ${ranges.join(', ')}`,
+      'Name hosts, domains or single addresses: ranges and patterns count for none of them.',
+    );
+  }
   const file = given(env, `${name}_FILE`);
   if (file === undefined) return pass(given(env, name) === undefined ? `${meaning} (the default)` : meaning);
   // Group permissions are left to the operator. Windows does not set these bits.
@@ -76,6 +85,9 @@ function checkVariable(name: string, meaningIn: (config: Config) => string, env:
     `Close it to others: ${SECRET_FILE_RULE} (docs/secrets.md).`,
   );
 }
+
+/** A range of addresses, or a pattern other than `*` and `*.example.com`. */
+const NO_HOST = /\/|^\d[\d.]*\.$|.\*/;
 
 /** Throws CONFIG if both listeners have the same port. Other problems belong to other variables. */
 function assertApart(env: Environment): void {
