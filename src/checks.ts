@@ -97,6 +97,8 @@ export type ReadinessReport = {
   /** Changes with `acceptable`, so that a person accepts exactly the findings of one report. */
   etag: string;
   acceptable: AcceptableFinding[];
+  /** The findings that earlier acceptances cover. */
+  remembered: RememberedFinding[];
 };
 
 /** An open finding that a person may accept: a failure, or a warning with ids. */
@@ -108,9 +110,12 @@ export type AcceptableFinding = {
   ids: readonly string[];
 };
 
+/** `recordId`: the audit record of the acceptance. */
+export type RememberedFinding = AcceptableFinding & { recordId: number };
+
 export type FindAcceptance = (
   finding: Omit<AcceptableFinding, 'example'>,
-) => Omit<AcceptedFinding, 'example'> | null;
+) => (Omit<AcceptedFinding, 'example'> & Pick<RememberedFinding, 'recordId'>) | null;
 
 export function fail(example: string): Found {
   return { example, result: 'fail' };

@@ -244,7 +244,8 @@ CREATE TRIGGER final_approvals_are_never_removed BEFORE DELETE ON run_approvals 
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
--- accepted for its run only. `example` describes the finding as it was accepted.
+-- accepted for its run only. A later run repeats what it was finalized with, by the `record_id` of the acceptance. `example`
+-- describes the finding as the run had it.
 CREATE TABLE accepted_findings (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   ordinal     INTEGER NOT NULL,

@@ -12,6 +12,7 @@ import { viewStoredRun } from '../payroll/lifecycle/run-view.ts';
 import { approvalsOf, viewApproval } from '../payroll/records/approvals.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
 import { limitedAcceptances } from '../readiness/report.ts';
+import { makerOf } from '../security/audit.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
 import { allRecords } from '../security/audit-list.ts';
 
@@ -48,8 +49,11 @@ export async function* evidenceOf(
     const events = [...new Set(versions.map(({ event_id }) => event_id))];
     yield { name: `events/${name}`, content: ndjson(await receivedEvents(db, events, bodies)) };
   }
-  const { rows } = await acceptancesOf(db, stored.run_id);
-  const findings = viewer === null ? rows : limitedAcceptances(rows);
+  const { rows, makers } = await acceptancesOf(db, stored.run_id);
+  const findings = (viewer === null ? rows : limitedAcceptances(rows)).map((row) => {
+    const { by: accepted_by, at: accepted_at } = makerOf(makers, row.record_id);
+    return { ...row, accepted_by, accepted_at };
+  });
   yield { name: 'accepted-findings.ndjson', content: ndjson(findings) };
   const approvals = (await approvalsOf(db, stored.run_id, now.toISOString())).map(viewApproval);
   yield { name: 'approvals.ndjson', content: ndjson(approvals) };
@@ -76,7 +80,7 @@ const README = `# Evidence for a payroll run
 | lines/ | the amounts with their explanations; each file has the employees of one page |
 | versions/ | the versions of the deductions in the same file of lines |
 | events/ | the events that recorded these versions: delivery ID, time of receipt, SHA-256 of the body, and the body if it may be shown |
-| accepted-findings.ndjson | the readiness findings that were accepted, and why |
+| accepted-findings.ndjson | the readiness findings that were accepted with the run or before it, by whom, and why |
 | approvals.ndjson | the approvals of finalizing and voiding |
 | audit-records.ndjson | who created, finalized, approved or voided the run |
 | audit-head.txt | the head of all audit records when this archive was written |

@@ -11,6 +11,7 @@ import {
   type Found,
   type Question,
   type ReadinessReport,
+  type RememberedFinding,
 } from '../checks.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
@@ -73,7 +74,10 @@ export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
 export const LEDGER_CHECKS: readonly Check<Db, LedgerQuestion>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */
-export function viewReadiness({ acceptable: _, ...report }: ReadinessReport, seesAmounts: boolean) {
+export function viewReadiness(
+  { acceptable: _, remembered: __, ...report }: ReadinessReport,
+  seesAmounts: boolean,
+) {
   const checks = report.checks.map(({ unapplied, ...check }) => {
     return unapplied === undefined
       ? check
@@ -99,6 +103,7 @@ export async function reportOf<Asked extends Question>(
 ): Promise<ReadinessReport> {
   const results: CheckResult[] = [];
   const acceptable: AcceptableFinding[] = [];
+  const remembered: RememberedFinding[] = [];
   const hash = createHash('sha256');
   const isLimited = question.viewer != null;
   for (const { id, ask, advice, passed, isGeneral = false } of checks) {
@@ -110,7 +115,9 @@ export async function reportOf<Asked extends Question>(
       const identified = { checkId: id, result, employeeId, ids };
       const acceptance = acceptanceOf(identified);
       if (acceptance !== null) {
-        accepted.push({ example: shownExample(finding), ...acceptance });
+        const { recordId, ...made } = acceptance;
+        accepted.push({ example: shownExample(finding), ...made });
+        remembered.push({ ...identified, example, recordId });
         continue;
       }
       open.push(finding);
@@ -140,6 +147,7 @@ export async function reportOf<Asked extends Question>(
     checks: results,
     etag: hash.digest('hex'),
     acceptable,
+    remembered,
   };
 }
 

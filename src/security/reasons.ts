@@ -30,17 +30,9 @@ export async function eraseReason(
     .executeTakeFirst();
   if (erased === undefined) return 'unknown';
   if (erased.reason === null) return 'no-reason';
-  for (const column of columns) {
-    if (column.actions.some((action) => action === erased.action)) await eraseIn(trx, column, erased);
-  }
   const records = await recordsOfAction(trx, erased);
-  const ids = records.map(({ record_id }) => record_id);
-  await trx
-    .updateTable('audit_records')
-    .set({ reason: null, reason_key: null })
-    .where('record_id', 'in', ids)
-    .execute();
   const { action, employee_id: employee } = erased;
+  // The lock of the chain comes first: a run that is being finalized repeats reasons.
   await recordAll(
     trx,
     records.map(({ record_id, employer_id: employer }) => ({
@@ -48,6 +40,15 @@ export async function eraseReason(
       ...{ details: { action }, reason },
     })),
   );
+  for (const column of columns) {
+    if (column.actions.some((repeated) => repeated === action)) await eraseIn(trx, column, erased);
+  }
+  const ids = records.map(({ record_id }) => record_id);
+  await trx
+    .updateTable('audit_records')
+    .set({ reason: null, reason_key: null })
+    .where('record_id', 'in', ids)
+    .execute();
   return 'erased';
 }
 

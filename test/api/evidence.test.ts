@@ -50,7 +50,11 @@ onEitherEngine('the evidence for a run leads from each line to its event', async
   }
   const approvals = rowsOf(bytes, 'approvals.ndjson');
   t.match(approvals, [{ run_id: 'r', action: 'void', reason: 'reviewed', approved_by: { kind: 'token' } }]);
-  t.strictSame(approvals, (await get('/r/approvals')).json.approvals);
+  const listed = (await get('/r/approvals')).json.approvals;
+  t.strictSame(
+    approvals.map((approval) => ({ ...approval, is_yours: false })),
+    listed,
+  );
   t.match(rowsOf(bytes, 'audit-records.ndjson'), [
     { action: 'run.create' },
     { action: 'run.finalize' },
@@ -86,16 +90,17 @@ onEitherEngine(
   async (t) => {
     const { call, finalized, tokenFor, db, logged } = await startPayroll(t);
     await finalized('r');
-    const rows = ['events-quarantined', 'overlap'].map((check_id, ordinal) => ({
-      ...{ run_id: 'r', ordinal, employer_id: EMPLOYER, check_id, employee_id: `e-${check_id}` },
-      ...{ ids: `["id-${check_id}"]`, example: 'other-employer', reason: 'known', record_id: 1 },
+    const findings = ['events-quarantined', 'overlap'].map((checkId) => ({
+      ...{ checkId, employeeId: `e-${checkId}`, ids: [`id-${checkId}`], example: 'other-employer' },
+      ...{ result: 'fail' as const, recordId: 1 },
     }));
-    await transact(db, (trx) => recordAcceptances(trx, rows));
+    const run = { runId: 'r', employerId: EMPLOYER };
+    await transact(db, (trx) => recordAcceptances(trx, run, findings));
     const token = await tokenFor([EMPLOYER], 'runs:read');
     const shown = async (path: string, as?: string) =>
       (await call({ url: path, ...(as && { token: as }) })).text;
     for (const path of ['/v1/payroll-runs/r/evidence', '/v1/payroll-runs/r/findings']) {
-      t.match(await shown(path), /other-employer/);
+      t.match(await shown(path), /other-employer.*"accepted_by":\{"kind"/s);
       const limited = await shown(path, token);
       t.match(limited, /id-overlap/);
       t.notMatch(limited, /other-employer|id-events|e-events/);

@@ -1,9 +1,15 @@
 import { ifMatchOf } from '../../src/api/headers.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
+import { verifyRows } from '../../src/operations/verify.ts';
 import { verifyRuns } from '../../src/payroll/lifecycle/verify.ts';
+import { ERASED, eraseReason } from '../../src/security/reasons.ts';
+import { acting } from '../support/audit.ts';
+import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { bodyOn, deduct } from '../support/payroll.ts';
-import { startPayroll } from './payroll-stage.ts';
+import { bodyOn, deduct, employment, learn } from '../support/payroll.ts';
+import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
 
@@ -113,6 +119,48 @@ test('each finding is listed before it is accepted and afterward', async (t, wor
   const authorization = `Bearer ${await tokenFor(['acme'], 'all')}`;
   const limited = await call({ url: '/v1/payroll-runs/r/findings', headers: { authorization } });
   t.equal(limited.json.findings[0].example, null, 'it may name another employer');
+});
+
+test('a run keeps each finding that it was finalized with, also those accepted before', async (t, world) => {
+  const { put, accept, finalize, get, db, tokenFor, call } = world;
+  await put('r');
+  // More than a readiness report shows.
+  for (let id = 10; id < 35; id += 1) {
+    await learn(db, employment(`emp-${id}`));
+    for (const half of ['a', 'b'])
+      await deduct(db, `evt-${id}${half}`, { id: `ded-${id}${half}`, employee_id: `emp-${id}` }, LATER);
+  }
+  await accept('r', 'both are right');
+  const [first] = (await get('/r/findings')).json.findings;
+  t.match(first, { check_id: 'overlap', reason: 'both are right', accepted_by: { kind: 'token' } });
+  const ofRun = async (run: string) => (await get(`/${run}/findings`)).json;
+  const before = await ofRun('r');
+  t.equal(before.count, 25);
+  await put('next', bodyOn('2026-07-31'));
+  const { checks } = (await get('/next/readiness')).json;
+  t.match(checks.find(({ id }: { id: string }) => id === 'overlap').accepted, { length: 20 });
+  t.match(await finalize('next'), { status: 200, json: { accepted_checks: [], accept_reason: null } });
+  t.strictSame((await ofRun('next')).findings, before.findings, 'with actor, time and reason');
+  t.match((await get('/next/verify')).json, { identical: true });
+  const token = await tokenFor(['acme'], 'all');
+  const limited = (await call({ url: `${RUNS}/next/findings`, token })).json;
+  t.match(limited.findings[0], { example: null, reason: 'both are right', accepted_by: { kind: 'token' } });
+  await deduct(db, 'evt-new', { id: 'ded-new', employee_id: 'emp-1' }, LATER);
+  await put('third', bodyOn('2026-08-14'));
+  await accept('third', 'this one too');
+  const third = (await ofRun('third')).findings;
+  t.match(third.slice(0, 2), [
+    { employee_id: 'emp-1', reason: 'this one too' },
+    { employee_id: 'emp-10', reason: 'both are right' },
+  ]);
+  t.equal(third.length, 26);
+  t.strictSame(await differencesOf((on) => verifyRows(db, null, on)), []);
+  const [made] = (await call({ url: '/v1/audit?resource_type=run&resource_id=r' })).json.data;
+  const erased = { ...acting(LATER), reason: 'personal data' };
+  await transact(db, (trx) => eraseReason(trx, Number(made.id), erased, REASON_COLUMNS));
+  await put('last', bodyOn('2026-08-28'));
+  t.equal((await finalize('last')).status, 200);
+  for (const run of ['r', 'next', 'last']) t.equal((await ofRun(run)).findings.at(-1).reason, ERASED, run);
 });
 
 test('an acceptance of a check that does not exist is rejected by name', async (t, { put, post }) => {

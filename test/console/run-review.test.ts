@@ -49,7 +49,7 @@ t.test('a run that changed since its review is finalized only with the new total
 });
 
 t.test('each failed check is accepted by its own checkbox, with a reason', async (t) => {
-  const { signedIn, put, run, db } = await openPayroll(t);
+  const { signedIn, put, run, db, finalized } = await openPayroll(t);
   await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
   await put('r', '2026-07-17');
   const page = await signedIn();
@@ -96,7 +96,8 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
   t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
   await page.getByRole('heading', { name: 'Accepted findings' }).waitFor();
-  t.match(await cells(page, 'Findings by check'), [[...finding, amounts]]);
+  const accepted = [...finding, amounts, 'API_TOKEN', String, HOSTILE];
+  t.match(await cells(page, 'Findings by check'), [accepted]);
   await put('next', '2026-07-31');
   await open(page, '/runs/next');
   t.match(
@@ -104,6 +105,9 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
     `: emp-1: medical $69.23, medical $69.23, ${HOSTILE}`,
     'it stays visible',
   );
+  await finalized('next', '2026-07-31');
+  await open(page, '/runs/next');
+  t.match(await cells(page, 'Findings by check'), [accepted], 'and with the run that keeps it');
 });
 
 t.test('what a manager approved, with a failed check, is finalized without runs:approve', async (t) => {

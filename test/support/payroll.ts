@@ -246,6 +246,7 @@ export const READY: ReadinessReport = {
   checks: [],
   etag: '',
   acceptable: [],
+  remembered: [],
 };
 
 /** Sets 3.00 without an employer amount for a deduction of one paycheck, unless overridden. */

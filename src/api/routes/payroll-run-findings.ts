@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
 import { limitedAcceptances } from '../../readiness/report.ts';
+import { Actor, makerOf } from '../../security/audit.ts';
 import { employersOf } from '../employers.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
@@ -22,6 +23,9 @@ const Finding = field.closed({
   ),
   employee_id: field.nullableText('The employee. Null if the finding names none.'),
   ids: Type.Array(Type.String(), { description: 'The events, versions or dates of the finding.' }),
+  reason: field.nullableText('Why it was accepted. Null for an open run.'),
+  accepted_by: field.nullable({ ...Actor, description: 'Who accepted it. Null for an open run.' }),
+  accepted_at: field.nullableText('The time of the acceptance. Null for an open run.'),
 });
 
 const Findings = field.component(
@@ -43,7 +47,8 @@ export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
       operationId: 'listPayrollRunFindings',
       summary: 'List the readiness findings that finalizing a payroll run accepts',
       description:
-        'Lists each finding of an open run that a person can accept, as it is now. Of a final run, it lists the findings that were accepted.',
+        'Lists each finding of an open run that a person can accept, as it is now. Of a final run, it lists the findings that were ' +
+        'accepted with it, then those that were accepted before and did not stop it.',
       params: RunId,
       response: { 200: Findings },
       refuses: ['NOT_FOUND', 'RUN_REFUSED'],
@@ -51,17 +56,20 @@ export function payrollRunFindingRoutes(app: Api, parts: ApiParts): void {
     async (request): Promise<Static<typeof Findings>> => {
       const stored = await storedRun(db, request.params.run_id);
       if (stored.state !== 'open') {
-        const { rows } = await acceptancesOf(db, stored.run_id);
+        const { rows, makers } = await acceptancesOf(db, stored.run_id);
         const shown = employersOf(request) === null ? rows : limitedAcceptances(rows);
         const findings = shown.slice(0, FINDINGS_MAX).map((row) => {
-          const { check_id, employee_id, example } = row;
-          return { check_id, result: 'accepted' as const, example, employee_id, ids: idsOf(row) };
+          const { check_id, employee_id, example, reason, record_id } = row;
+          const { by: accepted_by, at: accepted_at } = makerOf(makers, record_id);
+          const made = { reason, accepted_by, accepted_at };
+          return { check_id, result: 'accepted' as const, example, employee_id, ids: idsOf(row), ...made };
         });
         return { count: rows.length, findings };
       }
       const { acceptable } = await readinessOfReviewed(request, parts, stored);
       const findings = acceptable.slice(0, FINDINGS_MAX).map(({ checkId, employeeId, ids, ...finding }) => {
-        return { check_id: checkId, employee_id: employeeId, ids: [...ids], ...finding };
+        const open = { reason: null, accepted_by: null, accepted_at: null };
+        return { check_id: checkId, employee_id: employeeId, ids: [...ids], ...finding, ...open };
       });
       return { count: acceptable.length, findings };
     },

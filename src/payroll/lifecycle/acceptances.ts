@@ -1,11 +1,11 @@
 /** Readiness findings that people accepted when finalizing a run, remembered until their facts change. */
 import Type from 'typebox';
-import type { AcceptableFinding, FindAcceptance } from '../../checks.ts';
+import type { FindAcceptance, RememberedFinding } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Actor, makersOf } from '../../security/audit.ts';
-import type { ReasonColumn } from '../../security/reasons.ts';
+import { type Actor, type Made, makerOf, makersOf } from '../../security/audit.ts';
+import { ERASED, type ReasonColumn } from '../../security/reasons.ts';
 import { hashOf } from '../records/basis.ts';
 
 export type AcceptanceRow = Tables['accepted_findings'];
@@ -20,33 +20,40 @@ export function idsOf({ run_id, ids }: Pick<AcceptanceRow, 'run_id' | 'ids'>): s
 /** An acceptance of some checks, for the findings of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string };
 
-/** Returns the rows of the findings accepted with a run. */
-export function acceptanceRows(
+/**
+ * Stores the findings accepted with a run: first the new ones, then those that earlier acceptances cover. Their reasons are
+ * read under the lock of the chain, so that no erased one is repeated. Returns their hash, and the reason of the first.
+ */
+export async function recordAcceptances(
+  trx: Trx,
   { runId, employerId }: { runId: string; employerId: string },
-  findings: readonly AcceptableFinding[],
-  { reason }: Pick<Acceptance, 'reason'>,
-  recordId: number,
-): AcceptanceRow[] {
-  return findings.map(({ checkId, employeeId, ids, example }, ordinal) => ({
-    run_id: runId,
-    ordinal,
-    employer_id: employerId,
-    check_id: checkId,
-    employee_id: employeeId,
-    ids: idsText(ids),
-    example,
-    reason,
-    record_id: recordId,
-  }));
+  findings: readonly RememberedFinding[],
+): Promise<{ hash: string; reason: string | null }> {
+  const makers = await makersOf(trx, [...new Set(findings.map(({ recordId }) => recordId))]);
+  const rows = findings.map(
+    ({ checkId, employeeId, ids, example, recordId }, ordinal): AcceptanceRow => ({
+      run_id: runId,
+      ordinal,
+      employer_id: employerId,
+      check_id: checkId,
+      employee_id: employeeId,
+      ids: idsText(ids),
+      example,
+      reason: makerOf(makers, recordId).reason ?? ERASED,
+      record_id: recordId,
+    }),
+  );
+  await insertRows(trx, 'accepted_findings', rows);
+  return { hash: hashOfAcceptances(rows, firstMaker(rows, makers)), reason: rows[0]?.reason ?? null };
 }
 
-export async function recordAcceptances(trx: Trx, rows: readonly AcceptanceRow[]): Promise<void> {
-  await insertRows(trx, 'accepted_findings', rows);
+function firstMaker([first]: readonly AcceptanceRow[], makers: ReadonlyMap<number, Made>): Actor | null {
+  return first === undefined ? null : (makers.get(first.record_id)?.by ?? null);
 }
 
 /**
- * Returns the SHA-256 of the acceptances of a run with their actor, without their reason, which can be erased. The run keeps
- * it with its outcome.
+ * Returns the SHA-256 of the acceptances of a run with the actor of the first, without their reasons, which can be erased. The
+ * run keeps it with its outcome.
  */
 export function hashOfAcceptances(rows: readonly AcceptanceRow[], by: Actor | null): string {
   const withoutReasons = rows.map(({ reason: _, ...row }) => row);
@@ -56,16 +63,14 @@ export function hashOfAcceptances(rows: readonly AcceptanceRow[], by: Actor | nu
   return hashOf(JSON.stringify(sorted));
 }
 
-/** Returns what was accepted with a run, and by whom. */
-export async function acceptancesOf(
-  db: Db,
-  runId: string,
-): Promise<{ rows: AcceptanceRow[]; by: Actor | null }> {
+type RunAcceptances = { rows: AcceptanceRow[]; makers: ReadonlyMap<number, Made>; by: Actor | null };
+
+/** Returns what was accepted with a run or before it, and by whom. `by`: of the first. */
+export async function acceptancesOf(db: Db, runId: string): Promise<RunAcceptances> {
   const query = db.selectFrom('accepted_findings').selectAll().where('run_id', '=', runId);
   const rows = await query.orderBy('ordinal').execute();
-  const recordIds = rows.map(({ record_id }) => record_id).slice(0, 1);
-  const [made] = (await makersOf(db, recordIds)).values();
-  return { rows, by: made?.by ?? null };
+  const makers = await makersOf(db, [...new Set(rows.map(({ record_id }) => record_id))]);
+  return { rows, makers, by: firstMaker(rows, makers) };
 }
 
 /** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only. */
@@ -73,6 +78,8 @@ export async function rememberedAcceptances(db: Db, employerId: string): Promise
   const rows = await db
     .selectFrom('accepted_findings')
     .select(['check_id', 'employee_id', 'ids', 'reason', 'record_id'])
+    // Later runs repeat what they were finalized with.
+    .distinct()
     .where('employer_id', '=', employerId)
     .where('ids', '<>', idsText([]))
     .orderBy('record_id')
@@ -83,7 +90,8 @@ export async function rememberedAcceptances(db: Db, employerId: string): Promise
     const row = known.get(keyOf(checkId, employeeId, idsText(ids)));
     if (row === undefined) return null;
     const made = makers.get(row.record_id);
-    return made === undefined ? null : { reason: row.reason, accepted_by: made.by, accepted_at: made.at };
+    if (made === undefined) return null;
+    return { reason: row.reason, accepted_by: made.by, accepted_at: made.at, recordId: row.record_id };
   };
 }
 

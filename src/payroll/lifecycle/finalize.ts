@@ -1,6 +1,6 @@
 /** Finalizes a run: freezes its lines, options, pay dates, roster rows, rules and the ledger's position. */
 import { isDeepStrictEqual } from 'node:util';
-import type { AcceptableFinding, ReadinessReport } from '../../checks.ts';
+import type { AcceptableFinding, ReadinessReport, RememberedFinding } from '../../checks.ts';
 import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -26,7 +26,7 @@ import type { FrozenOutcome } from '../records/outcome.ts';
 import { bodyOf, findRun, runOnPayDate, type StoredRun, setFinalized } from '../records/runs.ts';
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { type Acceptance, acceptanceRows, hashOfAcceptances, recordAcceptances } from './acceptances.ts';
+import { type Acceptance, recordAcceptances } from './acceptances.ts';
 
 export type Finalizing = {
   /** The ETag of the lines or of the readiness report that was reviewed; null if the request has none. */
@@ -80,7 +80,7 @@ export async function finalizeRun(
     const reviewed = await review(db, computation, frozen.summary, finalizing, checkReadiness);
     const refused =
       reviewed.outcome === 'accepted'
-        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed.acceptable, finalizing))
+        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed, finalizing))
         : reviewed;
     if (refused !== null) {
       await abandonFreeze(db, freezeId);
@@ -139,6 +139,9 @@ async function writeLines(
   return { freezeId, rows, summary, basis: columnsOfBasis(basis) };
 }
 
+/** The findings of a report that can be accepted, and those that earlier acceptances cover. */
+type Reviewed = { acceptable: readonly AcceptableFinding[]; remembered: readonly RememberedFinding[] };
+
 /** Returns the accepted findings, or why the lines or the readiness report are not the reviewed and accepted ones. */
 async function review(
   db: Db,
@@ -146,22 +149,22 @@ async function review(
   summary: Summary,
   finalizing: Finalizing,
   checkReadiness: CheckReadiness,
-): Promise<{ outcome: 'accepted'; acceptable: readonly AcceptableFinding[] } | NotFinalized> {
+): Promise<({ outcome: 'accepted' } & Reviewed) | NotFinalized> {
   const { ifMatch, accept } = finalizing;
   const isStale = linesEtagOf(ifMatch) !== summary.etag;
   if (isStale && accept === null) return { outcome: 'stale' };
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
   if (isStale) return { outcome: 'findings-changed', report };
-  const { acceptable } = report;
+  const { acceptable, remembered } = report;
   const approval = await approvalOf(db, computation, summary, acceptable, finalizing);
   if (approval.state === 'missing') return { outcome: 'approval-missing' };
-  if (approval.state === 'given') return { outcome: 'accepted', acceptable };
+  if (approval.state === 'given') return { outcome: 'accepted', acceptable, remembered };
   const findings = acceptedFindings(acceptable, approval, accept);
   if (acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
     return { outcome: 'not-ready', report };
   if (findings.length > 0 && ifMatch !== report.etag) return { outcome: 'findings-changed', report };
-  return { outcome: 'accepted', acceptable };
+  return { outcome: 'accepted', acceptable, remembered };
 }
 
 async function approvalOf(
@@ -211,7 +214,7 @@ async function makeFinal(
   trx: Trx,
   computation: Computation,
   { freezeId, rows, summary, basis: basisColumns }: Frozen,
-  acceptable: readonly AcceptableFinding[],
+  { acceptable, remembered }: Reviewed,
   finalizing: Finalizing,
 ): Promise<NotFinalized | null> {
   const { idempotencyKey, actor, sharedNow } = finalizing;
@@ -253,14 +256,15 @@ async function makeFinal(
     },
   );
   // The person who approved also accepted the findings.
-  const acceptedBy = approval?.approved_by ?? actor;
-  const acceptances =
-    accept === null ? [] : acceptanceRows(ids, findings, accept, approval?.recordId ?? recordId);
+  const acceptances = await recordAcceptances(trx, ids, [
+    ...findings.map((finding) => ({ ...finding, recordId: approval?.recordId ?? recordId })),
+    ...remembered,
+  ]);
   const outcome = JSON.stringify({
     ...summary.outcome,
     accepted_checks: accepted,
     approval_id: approval?.id ?? null,
-    acceptances_hash: hashOfAcceptances(acceptances, acceptances.length === 0 ? null : acceptedBy),
+    acceptances_hash: acceptances.hash,
   } satisfies FrozenOutcome);
   await setFinalized(trx, ids.runId, {
     finalized_at: now,
@@ -273,9 +277,8 @@ async function makeFinal(
     outcome,
     outcome_hash: hashOf(outcome),
     totals: JSON.stringify(summary.totals),
-    accept_reason: reason,
+    accept_reason: findings.length > 0 ? acceptances.reason : null,
   });
   await endFreeze(trx, freezeId);
-  await recordAcceptances(trx, acceptances);
   return null;
 }

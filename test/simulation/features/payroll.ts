@@ -49,6 +49,8 @@ export const PAYROLL: Feature = {
     'second report of amounts taken of a line': `taken_lines as first join taken_lines as second
       on second.run_id = first.run_id and second.employee_id = first.employee_id and second.line = first.line
       and second.report > first.report and second.amount <> first.amount`,
+    'acceptance that a later run keeps': `accepted_findings as first join accepted_findings as kept
+      on kept.record_id = first.record_id and kept.check_id = first.check_id and kept.run_id <> first.run_id`,
     'pay dates of two years': "payroll_runs where state = 'finalized' and pay_date > '2027'",
   },
 };
@@ -154,7 +156,7 @@ async function tryToFinalize(
   const readiness = await manager('GET', `${url}/readiness`);
   if (readiness?.status === 409) return 'over';
   if (readiness?.status !== 200) return 'again';
-  const { checks } = readiness.body as { checks: { id: string; result: string }[] };
+  const { checks } = readiness.body as { checks: Check[] };
   const accept = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
   const accepting = accept.length === 0 ? {} : { accept, reason: 'reviewed in the simulation' };
   const match = { 'if-match': String(readiness.headers.etag) };
@@ -170,7 +172,30 @@ async function tryToFinalize(
   if (!responses.some((response) => response?.status === 200)) return 'again';
   simulation.confirm(FINAL_RUNS, runId);
   simulation.count('runs finalized');
+  const findings = await manager('GET', `${url}/findings`);
+  if (findings?.status === 200) {
+    const { findings: kept } = findings.body as { findings: { check_id: string; accepted_at: string }[] };
+    keepsShown(simulation, runId, checks, kept);
+  }
   return 'final';
+}
+
+type Check = { id: string; result: string; accepted: { accepted_at: string }[] };
+
+/** Checks that a final run has the remembered findings of its report. Those of this check rest on its lines alone. */
+function keepsShown(
+  { breach }: Simulation,
+  runId: string,
+  checks: readonly Check[],
+  kept: readonly { check_id: string; accepted_at: string }[],
+): void {
+  const shown = checks.find(({ id }) => id === 'overlap')?.accepted ?? [];
+  const left = kept.filter(({ check_id }) => check_id === 'overlap').map(({ accepted_at }) => accepted_at);
+  for (const { accepted_at } of shown) {
+    const place = left.indexOf(accepted_at);
+    if (place === -1) breach(`${runId} lacks a finding that its report showed as accepted`);
+    left.splice(place, 1);
+  }
 }
 
 /** Reports what payroll took, or voids the run and makes another one. */

@@ -5,7 +5,7 @@ import type { Scope } from '../../../security/scopes.ts';
 import { attempt } from '../../api-client.ts';
 import { type Fixes, linkedExample, runFixes } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { count, withInstants } from '../../elements/format.ts';
+import { actorName, count, instant, withInstants } from '../../elements/format.ts';
 import { deductionLink, employeeOf, eventLink, runEmployeeLink, runPath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -46,6 +46,9 @@ function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Ru
         ['Check', ({ check_id }) => titleOfCheck(check_id), 'name'],
         ['Employee', ({ employee_id }) => employee_id !== null && employeeOf(employee_id, visit)],
         ['Finding', (finding) => described(finding, fixes, visit), 'wide'],
+        ['Accepted by', ({ accepted_by }) => actorName(accepted_by)],
+        ['Accepted', ({ accepted_at }) => accepted_at !== null && instant(accepted_at), 'date'],
+        ['Reason', ({ reason }) => reason, 'wide'],
       ])}
       ${all > findings.length && html`<p class="hint">${`The first ${count(findings.length)} of ${count(all)} are shown.`}</p>`}
     </section>
