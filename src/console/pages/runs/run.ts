@@ -131,7 +131,9 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
     mayApprove(visit) &&
     html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
   const withdraw =
-    waitsFor === 'finalizing' &&
+    approval !== null &&
+    approval !== 'missing' &&
+    approval.is_yours &&
     html`<a class="button quiet while-unchanged" href=${runPath(id, '/approve')}>Withdraw your approval …</a>`;
   const report =
     run.state === 'finalized' &&

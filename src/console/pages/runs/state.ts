@@ -174,7 +174,8 @@ export function waitsForOf(
   approval: RunApproval,
   { caller }: Pick<Visit, 'caller'>,
 ): 'approval' | 'finalizing' | null {
-  if (approval === null || approval === 'missing') return approval && 'approval';
+  if (approval === null) return null;
+  if (approval === 'missing') return 'approval';
   return approval.is_yours || caller?.person == null ? 'finalizing' : null;
 }
 
