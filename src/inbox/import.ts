@@ -18,6 +18,7 @@ import {
 } from '../formats/rows.ts';
 import { censusHas, nearIds } from '../ledger/near-ids.ts';
 import { latestVersions } from '../ledger/record.ts';
+import { rosterOf } from '../ledger/roster.ts';
 import { type Acting, recordStartAndEnd } from '../security/audit.ts';
 import { type Arrival, eventsById, importId, sha256, storeArrivals } from './inbox.ts';
 
@@ -137,7 +138,10 @@ function repeated(first: Map<string, FirstRow>, { deductionId, path, createdAt }
 
 /** Warns about rows of employees whom the roster has under a similar id. Others may be in a census that is yet to come. */
 async function nearEmployees(db: Db, rows: readonly GivenRow[]): Promise<Problem[]> {
-  const near = await nearIds(db, [...new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []))], null);
+  const employees = [...new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []))];
+  const roster = await rosterOf(db, employees);
+  const unknown = employees.filter((id) => !roster.has(id));
+  const near = await nearIds(db, unknown, null);
   return rows.flatMap(({ path, fields }) => {
     const match = near.get(fields.employee_id ?? '');
     if (match === undefined) return [];
