@@ -86,18 +86,18 @@ export async function createElsewhereCheck(db: Db, employerId: string, viewer: V
       const employeeIds = [...reported, ...staged].map(({ employee_id }) => employee_id);
       await find(trx, [...new Set(employeeIds)], viewer);
     },
-    /** `so`: what follows. */
-    refuse(so: string): void {
+    /** `consequence`: what did not happen, for the error. */
+    refuse(consequence: string): void {
       if (elsewhere.size === 0) return;
       const rows = elsewhere.size === 1 ? '1 row names an employee' : `${elsewhere.size} rows name employees`;
-      const why = `${rows} active at an employer outside the limit of this token, or in its census, so ${so}.`;
+      const why = `${rows} active at an employer outside the limit of this token, or in its census, so ${consequence}.`;
       const problems = [...elsewhere]
         .slice(0, PROBLEMS_MAX)
         .map((id) => elsewhereProblem(`${employeePath(rowOf.get(id) as number)}.employee_id`));
       const problemCount = elsewhere.size;
       throw new AppError('EMPLOYEE_ELSEWHERE', `${why} ${ELSEWHERE_ADVICE}`, { problems, problemCount });
     },
-    found: (): EmployeesElsewhere | null => listOf([...elsewhere]),
+    employees: (): EmployeesElsewhere | null => listOf([...elsewhere]),
   };
 }
 

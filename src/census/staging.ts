@@ -76,8 +76,8 @@ export async function stageCensus(
       await transactOnLedger(db, async (trx) => {
         await check.endLocked(trx, census_id);
         if (uploading === null) check.refuse(NOTHING_STORED);
-        const found = check.found();
-        const row = { ...size, elsewhere: found && JSON.stringify(found) };
+        const elsewhere = check.employees();
+        const row = { ...size, elsewhere: elsewhere && JSON.stringify(elsewhere) };
         await makeCurrent(trx, census, row, { uploading, actor, sharedNow, confirmed });
       });
       staged = { ok: true, censusId: census_id, employees: report.employees };

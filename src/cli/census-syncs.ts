@@ -16,6 +16,7 @@ import { actingIn, type Command, confirm, type DatabaseContext } from './command
 import { type CommandError, failed, unknownId } from './failure.ts';
 import { type Column, type Output, printable, printResult, printTable, printWrapped } from './output.ts';
 
+/** For examples. */
 const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
 
 /** Employees of a hold that are printed; `--json` has more. */

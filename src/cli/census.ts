@@ -26,7 +26,6 @@ import { type Command, type Context, todayIn, withDatabase } from './command.ts'
 import { failed, wrongUsage } from './failure.ts';
 import { counted, type Output, printable, printFirst, printPairs, printResult } from './output.ts';
 
-/** For examples. */
 const CENSUS_FILE = 'A .json file, or NAME.csv with NAME.organization.json next to it';
 
 const SAME_PERSON = [

@@ -137,16 +137,16 @@ async function nearMatches(
       limits === null ? reports.length > 0 : belongsTo(reports, { employers: limits.employers, today });
     return kind !== 'new-hire' && !isKnown;
   });
-  const found = new Map<string, string>();
+  const matches = new Map<string, string>();
   for (const [limits, changes] of Map.groupBy(unknown, (change) => change.limits)) {
     const ids = changes.map(({ change }) => change.body.employee_id);
     const near = await nearIds(trx, [...new Set(ids)], limits && limits.employers);
     for (const { changeId, change } of changes) {
       const match = near.get(change.body.employee_id);
-      if (match !== undefined) found.set(changeId, match);
+      if (match !== undefined) matches.set(changeId, match);
     }
   }
-  return found;
+  return matches;
 }
 
 function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {

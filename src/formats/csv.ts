@@ -105,15 +105,15 @@ async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => strin
   }
 }
 
-/** What to do about a quote in the middle of a value, such as that of a cell `="00123"`. */
+/** What to do about a quote in the middle of a value, as in `="00123"`. */
 const QUOTES = 'a value with a quote must be in quotes, with its own quotes doubled';
 
-/** Blanks that `trim` leaves, because they have no width. */
-const NO_WIDTH = /^[\s\u200b-\u200d\u2060\u00ad]+|[\s\u200b-\u200d\u2060\u00ad]+$/g;
+/** Blanks at the ends of a cell. `trim` leaves the blanks without width. */
+const BLANK_ENDS = /^[\s\u200b-\u200d\u2060\u00ad]+|[\s\u200b-\u200d\u2060\u00ad]+$/g;
 
 /** Returns a cell without blanks at its ends. */
 function bareOf(cell: string): string {
-  return cell.replace(NO_WIDTH, '');
+  return cell.replace(BLANK_ENDS, '');
 }
 
 /** Empties cells of blanks, and removes empty ones after the columns of the header. Returns whether the row has data. */

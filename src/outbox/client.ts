@@ -130,7 +130,7 @@ function isStated(field: unknown): boolean {
   return typeof field === 'object' && field !== null ? Object.keys(field).length > 0 : Boolean(field);
 }
 
-/** Some services write it as a text. */
+/** Some services write `false` as a text. */
 function isFalse(field: unknown): boolean {
   return field === false || (typeof field === 'string' && field.trim().toLowerCase() === 'false');
 }

@@ -16,8 +16,8 @@ type Employees = Map<string, KnownEmployee>;
 export type Workforce = ReturnType<typeof createWorkforce>;
 
 /**
- * Creates the reported employees. Until an employer's first census arrives, its employees of the seeded world are known. From
- * then on, those of any census received are.
+ * Creates the reported employees. Until its first census arrives, an employer has its employees of the seeded world. Then it has
+ * the employees of all its censuses.
  */
 export function createWorkforce(world: World) {
   const earlier = new Map([...world].map(([employerId, census]) => [employerId, byId(census.employees)]));

@@ -234,7 +234,7 @@ onEitherEngine('an id of another person in the census of another employer is ref
 });
 
 onEitherEngine(
-  'only a token that sees both employers releases a fetched census with employees of another',
+  'a fetched census with employees of another employer is released only by a token that sees both',
   async (t) => {
     const { db, call, parts, limited, censusOf, tokenFor, facts } = await startBorders(t);
     const { encryptor, sharedNow } = parts;

@@ -124,7 +124,7 @@ test('each finding is listed before it is accepted and afterward', async (t, wor
 test('a run keeps each finding that it was finalized with, also those accepted before', async (t, world) => {
   const { put, accept, finalize, get, db, tokenFor, call } = world;
   await put('r');
-  // More than a readiness report shows.
+  // More findings than the 20 that a readiness report shows.
   for (let id = 10; id < 35; id += 1) {
     await learn(db, employment(`emp-${id}`));
     for (const half of ['a', 'b'])

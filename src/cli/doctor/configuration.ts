@@ -66,7 +66,7 @@ function checkVariable(name: string, meaningIn: (config: Config) => string, env:
       'Use an https:// address. BENEFITS_ENVIRONMENT=live requires one.',
     );
   }
-  // Other programs read them so.
+  // Other programs accept ranges and patterns in NO_PROXY.
   const ranges =
     name === 'NO_PROXY' ? config.proxy.except.split(/[,\s]+/).filter((entry) => NO_HOST.test(entry)) : [];
   if (ranges.length > 0) {

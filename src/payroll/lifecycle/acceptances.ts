@@ -21,8 +21,8 @@ export function idsOf({ run_id, ids }: Pick<AcceptanceRow, 'run_id' | 'ids'>): s
 export type Acceptance = { checks: readonly string[]; reason: string };
 
 /**
- * Stores the findings accepted with a run: first the new ones, then those that earlier acceptances cover. Their reasons are
- * read under the lock of the chain, so that no erased one is repeated. Returns their hash, and the reason of the first.
+ * Stores the findings accepted with a run: first the new ones, then the findings that earlier acceptances cover. The reasons are
+ * read under the lock of the chain, so that an erased reason is not stored again. Returns the hash, and the reason of the first.
  */
 export async function recordAcceptances(
   trx: Trx,
@@ -78,7 +78,7 @@ export async function rememberedAcceptances(db: Db, employerId: string): Promise
   const rows = await db
     .selectFrom('accepted_findings')
     .select(['check_id', 'employee_id', 'ids', 'reason', 'record_id'])
-    // Later runs repeat what they were finalized with.
+    // Each run stores the acceptances of earlier runs again.
     .distinct()
     .where('employer_id', '=', employerId)
     .where('ids', '<>', idsText([]))

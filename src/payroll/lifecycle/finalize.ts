@@ -139,7 +139,7 @@ async function writeLines(
   return { freezeId, rows, summary, basis: columnsOfBasis(basis) };
 }
 
-/** The findings of a report that can be accepted, and those that earlier acceptances cover. */
+/** The findings of a report that can be accepted, and the findings that earlier acceptances cover. */
 type Reviewed = { acceptable: readonly AcceptableFinding[]; remembered: readonly RememberedFinding[] };
 
 /** Returns the accepted findings, or why the lines or the readiness report are not the reviewed and accepted ones. */
