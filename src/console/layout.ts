@@ -15,6 +15,8 @@ const CACHE_CONTROL = 'public, max-age=31536000, immutable';
 const STYLE = assetOf('console', 'css', readFileSync(new URL('console.css', FOLDER)));
 const SCRIPT = assetOf('console', 'js', readFileSync(new URL('console.js', FOLDER)));
 const HTMX = assetOf('htmx', 'js', readFileSync(require.resolve('htmx.org/dist/htmx.min.js')));
+/** In this order, because htmx loads parts as soon as it runs, and the console's script reports parts that fail. */
+const SCRIPTS = [SCRIPT, HTMX];
 
 function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer) {
   const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
@@ -24,7 +26,7 @@ function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer) {
 
 /** Assets are public: they contain no data, and the sign-in page needs them. */
 export function assetRoutes(app: FastifyInstance): void {
-  for (const { path, type, bytes } of [STYLE, SCRIPT, HTMX]) {
+  for (const { path, type, bytes } of [STYLE, ...SCRIPTS]) {
     app.get(path, { config: { scope: 'public' }, schema: { hide: true } }, (_request, reply) =>
       reply.header('cache-control', CACHE_CONTROL).type(type).send(bytes),
     );
@@ -88,7 +90,7 @@ export function layout(
         <title>${title} · benefits-sidecar</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href=${STYLE.path} />
-        ${[HTMX, SCRIPT].map(({ path: src }) => html`<script src=${src} defer></script>`)}
+        ${SCRIPTS.map(({ path: src }) => html`<script src=${src} defer></script>`)}
       </head>
       <body ...${attributes}>
         <a class="skip" href="#main">Skip to content</a>
