@@ -278,3 +278,13 @@ t.test('a session that changed settings ended is explained on the sign-in page',
   headers.cookie = '';
   t.notMatch(await open(), reason, 'without a session');
 });
+
+t.test('an open page marks the requests that its user did not make', async (t) => {
+  const page = await (await openConsole(t)).signedIn();
+  // The home page computes payrolls when it loads, and refreshes when the stream sends its first news.
+  const automatic = ['GET', 'POST'].map((method) =>
+    page.waitForRequest((sent) => sent.method() === method && 'hx-request' in sent.headers()),
+  );
+  await page.goto('/');
+  for (const sent of await Promise.all(automatic)) t.equal(sent.headers()['x-background'], '1', sent.url());
+});
