@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
+import { engineOf } from './engine.ts';
 import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
@@ -44,6 +45,14 @@ export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>, option
 /** Returns how often `transact` ran its work again. No caller notices that, so the fault tests look here. */
 export function transactionsRetried(): number {
   return retried;
+}
+
+/**
+ * Waits until everything that was read is as durable as a commit. After PostgreSQL gave up waiting for its standby, rows are
+ * visible that only the primary has. Call it before confirming what an earlier request wrote.
+ */
+export async function confirmDurable(db: Db): Promise<void> {
+  if (engineOf(db) === 'postgres') await transact(db, async () => {});
 }
 
 async function once<R>(db: Db, work: (trx: Trx) => Promise<R>, options: TransactionOptions): Promise<R> {

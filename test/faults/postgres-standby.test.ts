@@ -4,11 +4,14 @@ import { Client } from 'pg';
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createIntake } from '../../src/inbox/intake.ts';
+import { beginRun } from '../../src/payroll/lifecycle/begin.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
+import { acting } from '../support/audit.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventOf } from '../support/load.ts';
+import { body, employment, finalize, finalized, LATELY, learn, stated } from '../support/payroll.ts';
 import { execute, type PostgresServer } from '../support/postgres.ts';
 import { readyz } from '../support/postgres-rounds.ts';
 import { scrape } from '../support/scrape.ts';
@@ -42,6 +45,7 @@ const nameOf = (url: string): string => new URL(url).pathname.slice(1);
 
 t.test('a commit without its synchronous standby is not acknowledged, nor is its repetition', async (t) => {
   const { db, url } = await scratch(t);
+  await learn(db, employment('a'));
   const standby = await stoppedCopy(t);
   await server.start();
   await standby.start(server);
@@ -84,6 +88,20 @@ t.test('a commit without its synchronous standby is not acknowledged, nor is its
   const stored = () => db.selectFrom('inbox').select('event_id').orderBy('seq').execute();
   t.match(await stored(), [{ event_id: 'first' }, { event_id: 'lost' }], 'the primary has it');
   t.equal(await interrupted('cancel', deliver('lost')), 'NOT_STORED', 'a duplicate waits as well');
+
+  const alone = open(t, `${url}?options=-c%20synchronous_commit%3Dlocal`);
+  const { etag } = await finalized(alone, 'run', body(1));
+  const repetitions = {
+    run: () => beginRun(db, 'run', stated(body(1)), acting(LATELY)),
+    finalize: () => finalize(db, 'run', { ifMatch: etag }),
+  };
+  for (const [name, repeat] of Object.entries(repetitions)) {
+    const result = repeat().then(
+      ({ outcome }) => outcome,
+      ({ code }) => code,
+    );
+    t.equal(await interrupted('cancel', result), 'NOT_REPLICATED', name);
+  }
 
   await standby.start(server);
   t.equal(await deliver('lost'), 'acknowledged');

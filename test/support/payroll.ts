@@ -208,7 +208,7 @@ export function bodyOn(payDate: string, fields: object = {}): RunBody {
   return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
 }
 
-function stated(given: RunBody): StatedRun {
+export function stated(given: RunBody): StatedRun {
   const checked = runOf(given);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
   return checked.run;

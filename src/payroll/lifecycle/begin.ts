@@ -1,6 +1,6 @@
 /** Creates and previews runs. A run is stored only if it can be computed. */
 import type { Db } from '../../database/tables.ts';
-import { transact } from '../../database/transaction.ts';
+import { confirmDurable, transact } from '../../database/transaction.ts';
 import { firstIds, type Problem } from '../../errors.ts';
 import { nearIds } from '../../ledger/near-ids.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
@@ -39,6 +39,7 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Ac
   }
   if (known.employer_id !== run.employer_id) return { outcome: 'of-another-employer' };
   if (!isSameRun(known, run)) return { outcome: 'different' };
+  await confirmDurable(db);
   return { outcome: 'same', view: await viewRun(db, known), stored: known };
 }
 

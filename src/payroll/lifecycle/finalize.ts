@@ -4,7 +4,7 @@ import type { AcceptableFinding, ReadinessReport, RememberedFinding } from '../.
 import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { transact } from '../../database/transaction.ts';
+import { confirmDurable, transact } from '../../database/transaction.ts';
 import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
 import { type Actor, record } from '../../security/audit.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
@@ -72,6 +72,7 @@ export async function finalizeRun(
   const { sharedNow } = finalizing;
   await removeAbandoned(db, sharedNow);
   const open = await findOpen(db, runId, finalizing);
+  if (open.outcome === 'repeated') await confirmDurable(db);
   if (open.outcome !== 'open') return open;
   const computation = await beginComputation(db, runId, bodyOf(open.stored));
   const freezeId = await beginFreeze(db, computation.basis.earlier, sharedNow);
