@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { temporaryFolder } from '../support/memory.ts';
-import { CRASH_POINTS } from './faults.ts';
+import { SITUATIONS } from './faults.ts';
 import { FEATURES } from './features/features.ts';
 import { neededFaults } from './shrink.ts';
 import { type Options, type Result, simulate } from './simulation.ts';
@@ -92,7 +92,7 @@ async function campaign(): Promise<void> {
 
 function expected(): string[] {
   const named = FEATURES.flatMap(({ situations = {} }) => Object.keys(situations));
-  return [...named, ...CRASH_POINTS.map((point) => `crash ${point}`)];
+  return [...named, ...SITUATIONS];
 }
 
 /** Prints the last steps before a breach, and the faults without which it does not happen. */

@@ -22,6 +22,9 @@ const BUSY_SHARE = 0.4;
 const RETRY_MS = 5;
 /** The first runs of all employers begin this long after the start. A second sidecar starts just before and finalizes some. */
 export const FIRST_RUNS_MS = 3 * DAY_MS;
+/** How long the senders cannot renew their claims: a few of them end. */
+const STUCK_MS = 4 * MINUTE_MS;
+const HEARTBEAT = /^update "outbox" set "lease_expires_at" = /;
 /** The sender gives up an upload before this time. */
 const HANG_MS = 40 * MINUTE_MS;
 
@@ -30,6 +33,7 @@ type Kind =
   | { kind: 'service'; trouble: Trouble; path: string; thenHangs: boolean }
   | { kind: 'clock'; byMs: number; isInside: boolean; table: string | null; nth: number }
   | { kind: 'second'; offMs: number }
+  | { kind: 'stuck-senders' | 'cut-burst' }
   | { kind: 'stop' }
   | { kind: 'crash'; point: CrashPoint; table: string | null; nth: number };
 
@@ -44,6 +48,11 @@ const TABLES = [
   ...['run_employees', 'payroll_runs', 'taken_lines', 'outbox', 'delivery_attempts', 'inbox'],
   ...['staged_censuses', 'census_chunks', 'census_syncs', 'roster_facts', 'deduction_versions'],
 ];
+/** What faults make happen, beyond the situations that the rows of a feature show. */
+export const SITUATIONS = [
+  ...CRASH_POINTS.map((point) => `crash ${point}`),
+  ...['late response after another sender finished', 'burst of which a part was stored'],
+];
 const COMMITS: readonly CrashPoint[] = ['before-commit', 'after-commit'];
 
 /** How many faults of each kind a seed of 30 days has on average, and how long they last. */
@@ -57,6 +66,8 @@ const PLAN: readonly [name: Kind['kind'], count: number, longestMs: number][] = 
   ['clock', 3, 20 * MINUTE_MS],
   ['second', 2, 5 * DAY_MS],
   ['stop', 1, 10 * MINUTE_MS],
+  ['stuck-senders', 2, 0],
+  ['cut-burst', 2, 0],
   ['crash', 6, HOUR_MS],
 ];
 
@@ -117,6 +128,8 @@ export function createFaults(simulation: Simulation) {
   let armed: (Fault & { kind: 'clock' | 'crash'; left: number })[] = [];
   let isHeld = false;
   let waitsUntil = 0;
+  /** A burst of deliveries that meets a disk that is full once a part is stored. */
+  let cut: { burst: string; isFull: boolean } | null = null;
   /** The tables that the open transaction has written. */
   let written = new Set<string>();
 
@@ -129,6 +142,10 @@ export function createFaults(simulation: Simulation) {
     else if (fault.kind === 'clock') machine.skewMs = 0;
     else if (fault.kind === 'full-disk') limitPages(machine.path, null);
     else if (fault.kind === 'second') void machine.stop('second');
+    else if (fault.kind === 'stuck-senders') {
+      service.troubles.delete('*');
+      void machine.stop('second');
+    }
   };
 
   const afterTrouble = (fault: Fault & { kind: 'service' }): void => {
@@ -170,6 +187,20 @@ export function createFaults(simulation: Simulation) {
         service.troubles.set(fault.path, fault.trouble);
         rush();
         break;
+      case 'stuck-senders':
+        if (!machine.isUp()) return;
+        machine.start('second', 0);
+        service.troubles.set('*', 'late');
+        rush();
+        last({ ...fault, forMs: STUCK_MS });
+        return;
+      case 'cut-burst':
+        if (!machine.isUp()) return;
+        cut = { burst: fault.name, isFull: false };
+        void simulation.provider.burst(fault.name).then(() => {
+          cut = null;
+        });
+        return;
       case 'lost-message':
         rush();
         break;
@@ -205,6 +236,9 @@ export function createFaults(simulation: Simulation) {
     }
     time.after(forMs, 'unlock', () => handle.close());
   };
+
+  const isAnyStored = (burst: string): boolean =>
+    machine.query('select 1 from inbox where event_id like ? limit 1', `msg-${burst}-%`).length > 0;
 
   const fire = (point: CrashPoint | 'statement'): void => {
     for (const fault of armed) {
@@ -253,6 +287,10 @@ export function createFaults(simulation: Simulation) {
         if (word === 'create') fire('during-migration');
       }
       const [, table] = /^(?:insert into|update|delete from) "?(\w+)/i.exec(sql) ?? [];
+      const isRefused = word === 'insert' && table === 'inbox' && cut?.isFull;
+      if (!isDone && (isRefused || (isOn('stuck-senders') && HEARTBEAT.test(sql)))) {
+        throw new BetterSqlite3.SqliteError('database or disk is full', 'SQLITE_FULL');
+      }
       if (table !== undefined) written.add(table);
       if (word === 'begin' && !isDone) {
         written = new Set();
@@ -266,6 +304,7 @@ export function createFaults(simulation: Simulation) {
       } else if (word === 'commit') {
         fire(isDone ? 'after-commit' : 'before-commit');
         if (!isDone || written.size === 0) return false;
+        if (cut !== null) cut.isFull ||= isAnyStored(cut.burst);
         trace.add(`commit ${[...written].join(' ')}`);
         fire('statement');
         return true;

@@ -81,7 +81,7 @@ export function checkWaits(simulation: Simulation, pendingEvent: string | null):
   if (time.now() - before.checkedAt < CHECKED_EVERY_MS) return;
   const since = new Map<string, number>();
   waits.set(simulation, { checkedAt: time.now(), since });
-  const isDisturbed = (['busy', 'full-disk', 'clock', 'stop'] as const).some(faults.isOn);
+  const isDisturbed = (['busy', 'full-disk', 'clock', 'stop', 'stuck-senders'] as const).some(faults.isOn);
   if (isDisturbed || time.now() - machine.startedAt() < WAITS_MOST_MS) return;
   const waiting = pendingEvent === null ? [] : [`the pending event ${pendingEvent}`];
   const now = new Date(time.now() + machine.skewMs).toISOString();

@@ -85,7 +85,10 @@ export function createMachine(simulation: Simulation) {
         elapsed: { now: () => time.now() - startedAt, idle: () => time.now() - startedAt },
         uptimeMs: () => time.now() - startedAt,
       },
-      log: trace.log(which),
+      // A constraint of the schema is the last guard. Nothing may reach it.
+      log: trace.log(which, ({ code = '' }, message) => {
+        if (code.startsWith('SQLITE_CONSTRAINT')) breach(`${which}: ${message} (${code})`);
+      }),
       random: seededRandom(seed, 'jitter', which, generation),
       transport: { dispatcher: service, timeout: timeoutSignal },
       census: world.hasFunction ? async (employerId) => fetched(simulation, employerId) : null,
@@ -177,6 +180,8 @@ export function createMachine(simulation: Simulation) {
       });
       simulation.count('deliveries');
       simulation.faults.afterResponse();
+      if (response !== null && response.status >= 500 && response.status !== 503)
+        breach(`a delivery was answered with ${response.status}`);
       return response?.status ?? null;
     },
     /** Calls the API, as the payroll system unless the headers have another token. */

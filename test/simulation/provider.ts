@@ -12,6 +12,8 @@ const ATTEMPTS_MS = [
   ...[0, 5_000, 5 * MINUTE_MS, 30 * MINUTE_MS],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
 ];
+/** More deliveries than one transaction stores. */
+const BURST = 300;
 /** The provider does not wait longer for a response. */
 const RESPONSE_MS = 15_000;
 
@@ -21,7 +23,7 @@ export type DeliveryFault = (typeof DELIVERY_FAULTS)[number];
 export type Provider = ReturnType<typeof createProvider>;
 
 export function createProvider(simulation: Simulation) {
-  const { time, seed, machine, trace } = simulation;
+  const { time, seed, machine, trace, saw, breach } = simulation;
   /** The first body that was sent under each id. Acknowledged bodies are kept by id, too. */
   const sent = new Map<string, Event>();
   const acknowledged = new Map<string, Event>();
@@ -45,18 +47,30 @@ export function createProvider(simulation: Simulation) {
   };
 
   /** Sends a delivery and returns whether it is acknowledged. The provider does not see a lost response. */
-  const post = async ({ id, body }: Event, isLost: boolean, isQuiet: boolean): Promise<boolean> => {
+  const post = async (event: Event, isLost: boolean, isQuiet: boolean): Promise<boolean> => {
+    const status = await statusOf(event, isLost);
+    if (!isQuiet) trace.add(`provider ${event.id} ${status}`);
+    return status === 204 && !isLost;
+  };
+
+  /** Sends a delivery and returns the status of its response. */
+  const statusOf = async ({ id, body }: Event, isLost: boolean): Promise<number | 'none' | 'late'> => {
     const late = new Promise<'late'>((resolve) =>
       time.after(RESPONSE_MS, 'provider waits', () => resolve('late')),
     );
     const headers = signEvent(WEBHOOK_SECRET, id, new Date(time.now()), body);
-    const status = await Promise.race([machine.deliver({ ...headers }, body), late]);
-    if (!isQuiet) trace.add(`provider ${id} ${status ?? 'none'}`);
-    if (status !== 204 || isLost) return false;
-    const first = sent.get(id);
-    if (first !== undefined) acknowledged.set(id, first);
-    if (first?.body === body) unacknowledged.delete(id);
-    return true;
+    const status = (await Promise.race([machine.deliver({ ...headers }, body), late])) ?? 'none';
+    if (status === 204 && !isLost) {
+      const first = sent.get(id);
+      if (first !== undefined) acknowledged.set(id, first);
+      if (first?.body === body) unacknowledged.delete(id);
+    }
+    return status;
+  };
+
+  const keep = (event: Event): void => {
+    sent.set(event.id, event);
+    unacknowledged.add(event.id);
   };
 
   const retry = (event: Event, number: number, draw: Random): void => {
@@ -72,13 +86,27 @@ export function createProvider(simulation: Simulation) {
     unacknowledged,
     send(event: Event): void {
       const draw = seededRandom(seed, 'delivery', event.id, sent.has(event.id) ? 1 : 0);
-      if (!sent.has(event.id)) {
-        sent.set(event.id, event);
-        unacknowledged.add(event.id);
-      }
+      if (!sent.has(event.id)) keep(event);
       const delay = suffers(draw, 0.1, 'delay') ? draw() * 3 * DAY_MS : 0;
       const swap = suffers(draw, 0.3, 'reorder') ? draw() * 2 * MINUTE_MS : 0;
       time.after(delay + swap + draw() * 2_000, 'provider', () => attempt(event, 0, draw));
+    },
+    /** Sends many events at once. Each is acknowledged or refused with 503, whatever happens to the others. */
+    async burst(name: string): Promise<void> {
+      const events = Array.from({ length: BURST }, (_, index): Event => {
+        const id = `msg-${name}-${index}`;
+        return { id, body: JSON.stringify({ id, event_type: 'employee.unheard-of', data: {} }) };
+      });
+      for (const event of events) keep(event);
+      const statuses = await Promise.all(events.map((event) => statusOf(event, false)));
+      trace.add(`provider burst ${name} ${[...new Set(statuses)]}`);
+      if (statuses.includes(204) && statuses.includes(503)) saw('burst of which a part was stored');
+      for (const [index, event] of events.entries()) {
+        const status = statuses[index];
+        if (status === 204) continue;
+        if (status === 'late') breach(`${event.id} of a burst got no response`);
+        retry(event, 0, seededRandom(seed, 'delivery', event.id));
+      }
     },
     /** Sends again what is not acknowledged, as an operator does in the provider's portal. */
     replay(): void {

@@ -12,7 +12,13 @@ export const TROUBLES = [
   ...(['500', '503', '429', '408', '401', '403', '404', '422', 'html', 'redirect'] as const),
   ...(['hang', 'lost', 'reset'] as const),
 ];
-export type Trouble = (typeof TROUBLES)[number];
+/** `late` applies the first request with a key and responds to it after a claim ends. Repeats take seconds. */
+export type Trouble = (typeof TROUBLES)[number] | 'late';
+
+/** Longer than a claim without a heartbeat lasts, and less than the sender waits. */
+const LATE_MS = [35_000, 55_000] as const;
+const USUAL_MS = [20, 900] as const;
+const REPEATED_MS = [20, 20_000] as const;
 
 /** A request that the service applied. The same key again is not applied again. */
 export type Applied = {
@@ -69,17 +75,29 @@ export class Service extends Dispatcher {
     if (!isCurrent()) return;
     const sent = headers as Record<string, string>;
     const key = sent['idempotency-key'] ?? '';
+    const isRepeated = this.#bodies.has(key);
     this.#check(path, key, content, sent);
-    const trouble = troubleOf(this.troubles, path);
+    const current = troubleOf(this.troubles, path);
+    const isAfterLate = current === 'late' && isRepeated;
+    const trouble = isAfterLate ? null : current;
     if (trouble === '422') this.rejected.add(idOf(key));
-    const { time, trace } = this.#simulation;
+    const { time, trace, saw } = this.#simulation;
     trace.add(`service ${path} ${key} ${trouble ?? 'ok'}`);
-    time.after(between(this.#random, 20, 900), 'service', () => {
+    const [least, most] = isAfterLate ? REPEATED_MS : USUAL_MS;
+    time.after(between(this.#random, least, most), 'service', () => {
       if (!isCurrent() || trouble === 'hang') return;
       if (trouble === 'reset') return exchange.fail(socketError());
-      if (trouble === null || trouble === 'lost') this.#apply({ key, path, body: content, at: time.now() });
+      const isApplied = trouble === null || trouble === 'lost' || trouble === 'late';
+      if (isApplied) this.#apply({ key, path, body: content, at: time.now() });
       if (trouble === 'lost') return exchange.fail(socketError());
       const applied = this.applied.get(key);
+      if (trouble === 'late') {
+        return time.after(between(this.#random, ...LATE_MS), 'service', () => {
+          if (!isCurrent()) return;
+          if (applied?.isAcknowledged) saw('late response after another sender finished');
+          exchange.respond(...responseTo(pick(this.#random, ['503', '408']), this.#random));
+        });
+      }
       if (trouble === null && applied !== undefined) applied.isAcknowledged = true;
       exchange.respond(...responseTo(trouble, this.#random));
     });

@@ -16,10 +16,12 @@ export function createTrace(now: () => number) {
   return {
     add,
     lines: lines as readonly string[],
-    /** Returns the log of a sidecar, whose lines are part of the trace. */
-    log(which: string): Log {
-      const at = (level: string) => (fields: object, message: string) =>
+    /** Returns the log of a sidecar, whose lines are part of the trace. `line` is called for each. */
+    log(which: string, line: (fields: { code?: string }, message: string) => void): Log {
+      const at = (level: string) => (fields: object, message: string) => {
         add(`${which} ${level} ${message} ${JSON.stringify(fields)}`);
+        line(fields, message);
+      };
       const [debug, info, warn] = [at('debug'), at('info'), at('warn')];
       return { debug, info, warn, error: at('error'), fatal: at('fatal') };
     },

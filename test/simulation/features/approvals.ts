@@ -33,7 +33,10 @@ export const APPROVALS: Feature = {
       select 1 from run_approvals as given join payroll_runs using (run_id)
       where given.record_id = cast(done.approval_id as integer) and given.record_id < done.record_id
         and given.run_id = done.run_id and given.action = done.action
-        and given.etag = payroll_runs.etag and given.person <> done.person)`,
+        and given.etag = payroll_runs.etag and given.person <> done.person
+        and not exists (select 1 from audit_records as withdrawn
+          where withdrawn.action = 'run.approval-withdraw' and withdrawn.record_id < done.record_id
+            and withdrawn.resource_id = done.run_id and withdrawn.details ->> 'approval_id' = done.approval_id))`,
     'two persons stop requiring an approval': `
       select off.employer_id from approval_settings as off where required = 0 and not exists (
       select 1 from approval_settings as asked join audit_records using (record_id)
@@ -43,6 +46,7 @@ export const APPROVALS: Feature = {
   situations: {
     'approved finalization': `(${DONE}) where action = 'finalize'`,
     'approved void': `(${DONE}) where action = 'void'`,
+    'withdrawn approval': "audit_records where action = 'run.approval-withdraw'",
     'approval of other lines':
       "run_approvals as given join payroll_runs using (run_id) where action = 'finalize' and given.etag <> payroll_runs.etag",
     'approval no longer required': 'approval_settings where required = 0',
@@ -61,7 +65,10 @@ function setApproval(simulation: Simulation, employerId: string, required: boole
 /** A run of an employer. `body`: as it is created. */
 export type SimulatedRun = { runId: string; employerId: string; body: object };
 
-/** Approves the next action on a run, mostly by another person than the manager. One action in five gets no approval. */
+/**
+ * Approves the next action on a run, mostly by another person than the manager. One action in five gets no approval, and a few
+ * approvals are withdrawn.
+ */
 export async function approve(
   simulation: Simulation,
   { employerId, runId }: SimulatedRun,
@@ -74,5 +81,7 @@ export async function approve(
   const body = { ...approval, reason: 'approved in the simulation' };
   const url = `/v1/payroll-runs/${runId}/approval`;
   const response = await peopleOf(simulation, employerId)[person]('POST', url, body, headers);
-  if (response?.status === 201) simulation.confirm(APPROVED, (response.body as { id: string }).id);
+  if (response?.status !== 201) return;
+  simulation.confirm(APPROVED, (response.body as { id: string }).id);
+  if (draw() < 0.2) await peopleOf(simulation, employerId)[person]('DELETE', url);
 }

@@ -65,6 +65,8 @@ export const CENSUSES: Feature = {
             .map(({ resource_id }) => `the census ${resource_id} was removed while it was being staged`),
   },
   rests: {
+    'a completed census sync was uploaded':
+      "select sync_id from census_syncs where state = 'completed' and upload_started_at is null",
     'every census sync is completed or failed with a reason': `
       select sync_id, state, reason from census_syncs where dismissed_at is null and state <> 'completed'
       and (state <> 'failed' or reason is null)`,

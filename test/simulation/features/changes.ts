@@ -32,6 +32,16 @@ export const CHANGES: Feature = {
         ('the service responded with 200', 'the service responded with 202')
       and exists (select 1 from delivery_attempts as later
         where later.request_id = delivery_attempts.request_id and later.attempt > delivery_attempts.attempt)`,
+    'the last attempt of a request decides': `
+      select request_id, state, outbox.status, last.status as attempted, last.finished_at
+      from outbox join delivery_attempts as last using (request_id)
+      where attempt = attempts and state in ('pending', 'delivered', 'rejected')
+        and (last.finished_at is null or outbox.status is not last.status)
+        and (state <> 'pending' or outbox.status is not null)`,
+    'an attempt has ended when the next one begins': `
+      select request_id, attempt from delivery_attempts where finished_at is null and exists (
+        select 1 from delivery_attempts as later
+        where later.request_id = delivery_attempts.request_id and later.attempt > delivery_attempts.attempt)`,
     'a delivered request was applied by the service': ({ machine, service }) => {
       const keys = new Set([...service.applied.keys()].map(idOf));
       return machine
