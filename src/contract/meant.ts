@@ -62,18 +62,30 @@ function dayOf(year: string, month: string, day: string): string | null {
   return isDay(date) ? date : null;
 }
 
-const AMOUNT = /^(\()?([+-]?)(?:USD|\$)? ?(-?)(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?(?: ?USD)?(-?)(\))?$/i;
+const AMOUNT =
+  /^(\()?([+-]?)(?:USD|\$)? ?(-?)(\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’]\d{3})+|\d*)(?:\.(\d*))?(?: ?USD)?(-?)(\))?$/i;
 
-/** Returns an amount as a plain decimal: `$1,350.00` is 1350.00, and `(25.00)` and `25.00-` are -25.00. */
+/** A dash instead of cents, as in `52000.-`, is no sign. */
+const NO_CENTS = /(?<=\d)[.,](?:--?|[–—])(?=(?: ?USD)?\)?$)/i;
+
+/** Spreadsheets mark a number that is stored as a text. */
+const TEXT_MARK = /^['’]/;
+
+/**
+ * Returns an amount as a plain decimal: `$1,350.00` is 1350.00, and `(25.00)` and `25.00-` are -25.00. `1.350` has two meanings,
+ * because the point separates thousands in many countries.
+ */
 export function meantAmount(written: string): string | null {
+  const text = written.trim().replace(TEXT_MARK, '').replace(NO_CENTS, '.00');
   const [, open = '', sign = '', inner, whole = '', decimals = '', after, close = ''] =
-    AMOUNT.exec(written.trim()) ?? [];
+    AMOUNT.exec(text) ?? [];
   if (whole + decimals === '') return null;
+  if (decimals.length === 3 && /^[1-9]\d{0,2}$/.test(whole)) return null;
   const signs = [sign, inner, after, open + close].filter((one) => one !== '');
   if (open.length !== close.length || signs.length > 1) return null;
   // Zeros after the cents are no cents.
   const cents = decimals.slice(0, 2) + decimals.slice(2).replace(/(?<!0)0+$/, '');
-  const amount = `${whole.replaceAll(',', '') || '0'}${cents && `.${cents}`}`;
+  const amount = `${whole.replace(/\D/g, '') || '0'}${cents && `.${cents}`}`;
   const isNegative = signs.length === 1 && sign !== '+' && /[1-9]/.test(amount);
   return isNegative ? `-${amount}` : amount;
 }

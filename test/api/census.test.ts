@@ -52,16 +52,23 @@ test('a census can be CSV, with the organization in a header', async (t, running
 });
 
 test('what a refused value means is shown to the caller who sent it, and is nowhere else', async (t, running) => {
-  const body = { organization, employees: [{ ...employee, dob: '4/5/1971' }] };
+  const [rate] = employee.pay_rate;
+  const paid = { ...employee, dob: '4/5/1971', pay_rate: [{ ...rate, amount: '61973.-' }] };
+  const body = { organization, employees: [paid] };
   const { status, json } = await put(running, body);
   t.equal(status, 422);
   t.strictSame(json.errors, [
     { path: 'employees[0].dob', rule: 'must be a real date, YYYY-MM-DD', hint: 'did you mean 1971-04-05?' },
+    {
+      path: 'employees[0].pay_rate[0].amount',
+      rule: 'must be an amount of 0 or more with at most 2 decimals, as a string',
+      hint: 'did you mean 61973.00?',
+    },
   ]);
   const { json: report } = await running.call({ method: 'POST', url: `${URL_OF_CENSUS}/validate`, body });
   t.strictSame(report.problems, json.errors);
   const audit = await running.db.selectFrom('audit_records').selectAll().execute();
-  t.notMatch(JSON.stringify([json.detail, running.logged, audit]), /1971/);
+  t.notMatch(JSON.stringify([json.detail, running.logged, audit]), /1971|61973/);
 });
 
 test('what the contract allows and nobody means is a warning, and is staged', async (t, running) => {
