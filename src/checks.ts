@@ -52,6 +52,8 @@ export type Check<Db, Asked = Question> = {
   command?: string;
   /** Its findings belong to no single employer. A limited caller sees how many there are. */
   isGeneral?: true;
+  /** A failure must be fixed: nobody can accept it. */
+  isBlocking?: true;
   /** Queries select only what is wrong, so that a healthy system responds quickly. */
   ask: (db: Db, question: Asked) => Promise<Found[]>;
   /** Shown with findings. */

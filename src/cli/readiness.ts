@@ -3,7 +3,7 @@ import { readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { readClockState } from '../operations/clock-check.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
-import { CHECK_TEXTS } from '../readiness/run-report.ts';
+import { CHECK_TEXTS, isBlocking } from '../readiness/run-report.ts';
 import { assertKnownEmployer, employerId } from './arguments.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command, DatabaseContext } from './command.ts';
@@ -41,19 +41,21 @@ export function addReadinessCommand(program: Command): void {
 type Report = Pick<ReadinessReport, 'checks' | 'ready'>;
 
 export function printReadiness(out: Output, { checks, ready }: Report, all: boolean): void {
-  const outcome = (summary: string) => outcomeOf(ready, summary);
+  const outcome = (summary: string) => outcomeOf({ checks, ready }, summary);
   printChecks(out, { checks, all }, (check) => printCheck(out, check), outcome);
 }
 
 /** Prints the failed checks of a report on all. */
 export function printFailed(out: Output, { checks, ready }: Report): void {
   for (const check of checks) if (check.result === 'fail') printCheck(out, check);
-  printWrapped(out, '', outcomeOf(ready, summaryOf(checks)));
+  printWrapped(out, '', outcomeOf({ checks, ready }, summaryOf(checks)));
 }
 
-function outcomeOf(ready: boolean, summary: string): string {
+function outcomeOf({ checks, ready }: Report, summary: string): string {
   if (ready) return `Ready: ${summary}.`;
-  return `Not ready: ${summary}. Fix the failed checks, or accept them with a reason.`;
+  const isBlocked = checks.some(({ id, result }) => result === 'fail' && isBlocking(id));
+  const todo = isBlocked ? 'Fix the failed checks.' : 'Fix the failed checks, or accept them with a reason.';
+  return `Not ready: ${summary}. ${todo}`;
 }
 
 export function printCheck(

@@ -106,7 +106,8 @@ export async function reportOf<Asked extends Question>(
   const remembered: RememberedFinding[] = [];
   const hash = createHash('sha256');
   const isLimited = question.viewer != null;
-  for (const { id, ask, advice, passed, isGeneral = false } of checks) {
+  let isBlocked = false;
+  for (const { id, ask, advice, passed, isGeneral = false, isBlocking = false } of checks) {
     const findings = await ask(db, question);
     const open: Found[] = [];
     const accepted: AcceptedFinding[] = [];
@@ -121,6 +122,10 @@ export async function reportOf<Asked extends Question>(
         continue;
       }
       open.push(finding);
+      if (isBlocking) {
+        isBlocked = true;
+        continue;
+      }
       if (result === 'warn' && ids.length === 0) continue;
       acceptable.push(
         isLimited && (isGeneral || finding.isHidden === true)
@@ -142,7 +147,7 @@ export async function reportOf<Asked extends Question>(
     results.push(unapplied.length === 0 ? result : { ...result, unapplied });
   }
   return {
-    ready: acceptable.every(({ result }) => result === 'warn'),
+    ready: !isBlocked && acceptable.every(({ result }) => result === 'warn'),
     checked_at: question.now.toISOString(),
     checks: results,
     etag: hash.digest('hex'),

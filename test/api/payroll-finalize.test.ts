@@ -163,12 +163,15 @@ test('a run keeps each finding that it was finalized with, also those accepted b
   for (const run of ['r', 'next', 'last']) t.equal((await ofRun(run)).findings.at(-1).reason, ERASED, run);
 });
 
-test('an acceptance of a check that does not exist is rejected by name', async (t, { put, post }) => {
+test('an acceptance of a check that does not exist or must be fixed is rejected by name', async (t, {
+  put,
+  post,
+}) => {
   await put('r');
-  const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
+  const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus', 'pay-date-taken'] });
   t.equal(status, 400);
   t.match(json.errors, [
-    { path: 'accept', rule: /unknown: bogus$/ },
+    { path: 'accept', rule: /cannot: bogus, pay-date-taken$/ },
     { path: 'reason', rule: 'is required to accept findings' },
   ]);
   const unnamed = await post('/r/finalize', { accept: [''], reason: 'the bank waits' });

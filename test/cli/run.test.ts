@@ -74,7 +74,7 @@ const REJECTED: Record<string, readonly [code: number, line: RegExp]> = {
   'finalize r': [2, /without a terminal, add the --etag of the reviewed lines/],
   'finalize r --yes': [2, /without a terminal, add the --etag/],
   'finalize r --yes --accept overlap': [2, /--reason/],
-  'finalize r --yes --accept overlap bogus --reason x': [2, /unknown: bogus$/m],
+  'finalize r --yes --accept overlap bogus --reason x': [2, /cannot: bogus$/m],
   'finalize r --yes --reason x': [2, /--accept/],
   'void r --reason ': [2, /--reason must have 1 to/],
   'lines r --csv --json': [2, /either --csv or --json/],

@@ -55,6 +55,25 @@ t.test('a run page names what the run waits for and who accepted a finding', asy
   t.match(await text('/runs/r/taken'), 'the payroll policy decides whether later runs take it');
 });
 
+t.test(
+  'a run whose pay date another final run has is not ready anywhere, and nobody can accept it',
+  async (t) => {
+    const { call, put, text, finalized } = await reading(t);
+    await finalized('r', '2026-07-17');
+    await put('twin', '2026-07-17', { period_start: '2026-06-15', period_end: '2026-06-28' });
+    for (const path of ['readiness', 'review']) {
+      const page = await text(`/runs/twin/${path}`);
+      t.match(page, /Not ready.*id="check-pay-date-taken".*href="\/runs\/r"/, path);
+      t.notMatch(page, /Ready to finalize|type="checkbox"|<button|accept their findings/, path);
+    }
+    const report = await call({ url: '/v1/payroll-runs/twin/readiness' });
+    t.equal(report.json.ready, false);
+    const required = { required: true, reason: 'two people' };
+    await call({ method: 'PUT', url: '/v1/employers/acme/second-approval', body: required });
+    t.notMatch(await text('/runs/twin/approval'), /type="checkbox"|Approve finalizing/);
+  },
+);
+
 t.test('only a warning that can be remembered has a checkbox', async (t) => {
   const { db, put, text } = await reading(t);
   await put('r', '2026-07-17');

@@ -10,7 +10,7 @@ import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { CONCERNED, concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
 import { type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
-import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
+import { finalizeChecked, isBlocking, notAcceptable } from '../../readiness/run-report.ts';
 import { actingIn, actorOf, alsoNeeds, by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
@@ -193,7 +193,10 @@ export function payrollRunWorkRoutes(app: Api, parts: ApiParts): void {
 
 export function notReady({ checks }: ReadinessReport): Refusal {
   const failed = checks.filter((check) => check.result === 'fail');
-  const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
+  const todo = failed.some(({ id }) => isBlocking(id))
+    ? 'Fix what they name.'
+    : 'Fix what they name, or accept each by name with a reason.';
+  const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. ${todo}`;
   const problems = failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` }));
   return new Refusal('READINESS_FAILED', detail, { problems });
 }
@@ -218,9 +221,9 @@ export function notFinalized({ state }: Pick<StoredRun, 'state'>): Refusal {
 
 /** Returns the problem of unknown checks. */
 export function acceptProblems(accept: readonly string[]): Problem[] {
-  const unknown = unknownChecks(accept);
-  if (unknown.length === 0) return [];
-  const rule = `must name checks of the readiness report; unknown: ${unknown.join(', ')}`;
+  const wrong = notAcceptable(accept);
+  if (wrong.length === 0) return [];
+  const rule = `must name checks of the readiness report that can be accepted. These cannot: ${wrong.join(', ')}`;
   return [{ path: 'accept', rule }];
 }
 

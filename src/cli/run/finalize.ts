@@ -17,7 +17,7 @@ import { type Concerned, concernedByVoid } from '../../payroll/reconciliation/co
 import { bodyOf, type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { viewReadiness } from '../../readiness/report.ts';
-import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
+import { finalizeChecked, notAcceptable, readinessOfRun } from '../../readiness/run-report.ts';
 import { readHead } from '../../security/audit-chain.ts';
 import { signHead } from '../../security/signed-heads.ts';
 import { reasonOf } from '../arguments.ts';
@@ -181,10 +181,10 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   if (accept === undefined && reason === undefined) return null;
   if (accept === undefined) throw wrongUsage('--reason needs --accept');
   if (reason === undefined) throw wrongUsage('--accept needs --reason, which is stored with the findings');
-  const unknown = unknownChecks(accept);
-  if (unknown.length > 0)
+  const wrong = notAcceptable(accept);
+  if (wrong.length > 0)
     throw wrongUsage(
-      `--accept must name checks of "benefits-sidecar run readiness". These are unknown: ${unknown.join(', ')}`,
+      `--accept must name checks of "benefits-sidecar run readiness" that can be accepted. These cannot: ${wrong.join(', ')}`,
     );
   return { checks: accept, reason: reasonOf(reason) };
 }

@@ -1,5 +1,5 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
-import { titleOfCheck } from '../../api/routes/readiness.ts';
+import { mustBeFixed, titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -184,6 +184,7 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     'employees-without-frequency': { ...ofRun, example },
     'employees-without-pay-group': { ...ofRun, example },
     overlap: { ...flagged('overlap'), example: withText(example, may('runs:write') && override) },
+    'pay-date-taken': { example: links.runLink },
     'periods-overlap': { example: withText(links.runLink) },
     'employees-not-scheduled': { ...settings, example },
     'start-moved': { scope: 'ledger:read', example: startDecision },
@@ -265,7 +266,10 @@ export function readinessOf(
   const passed = ready ? 'Ready to finalize' : `Approved by ${approvedBy}`;
   const title = isPassed ? (waitsFor === null ? passed : WAITS_FOR[waitsFor]) : 'Not ready';
   const isAcceptable = checks.some((check) => isChoice(check, accepting));
-  const hint = hintOf(ready, approvedBy, isAcceptable, visit);
+  const hint =
+    blockingOf(readiness) === null
+      ? hintOf(ready, approvedBy, isAcceptable, visit)
+      : 'Fix the failed checks: one of them cannot be accepted.';
   return html`
     <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
       <h2 id="readiness-title">${title}</h2>
@@ -293,9 +297,14 @@ function hintOf(
     : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
 }
 
+/** Returns the failed check that nobody can accept, or null. */
+export function blockingOf({ checks }: Readiness): string | null {
+  return checks.find(({ id, result }) => result === 'fail' && mustBeFixed(id))?.id ?? null;
+}
+
 /** Reports whether a user may select a check. Of the warnings, only those with a finding that can be remembered. */
 export function isChoice({ id, result }: Check, accepting: Accepting | undefined): boolean {
-  if (accepting?.results.includes(result) !== true) return false;
+  if (accepting?.results.includes(result) !== true || mustBeFixed(id)) return false;
   return result !== 'warn' || accepting.findings.has(id);
 }
 

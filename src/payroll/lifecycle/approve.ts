@@ -94,7 +94,7 @@ function openLines(
 ): Reviewed | Approved {
   if (report.etag !== ifMatch) return { outcome: 'changed', etag: report.etag };
   const findings = report.acceptable.filter(({ checkId }) => accept.includes(checkId));
-  if (report.acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
+  if (report.checks.some(({ id, result }) => result === 'fail' && !accept.includes(id)))
     return { outcome: 'not-ready', report };
   return { etag: report.etag.split('.')[0] as string, checks: accept, findings };
 }

@@ -8,7 +8,7 @@ import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
 import type { Summary } from '../compute/summary.ts';
 import { countOfEmployees } from '../compute/totals.ts';
-import { paidRuns, runsOverPeriod } from '../records/runs.ts';
+import { paidRuns, runOnPayDate, runsOverPeriod } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';
 import { inYear, readSchedules } from '../settings/schedules.ts';
 
@@ -21,6 +21,12 @@ export async function calendarAssumed(_: Db, { computation }: RunQuestion): Prom
   const { pay_frequency, pay_date } = computation.run;
   const example = `${dates.length} ${pay_frequency} pay dates, stepped from ${pay_date}`;
   return [{ example, result: 'warn' }];
+}
+
+/** Fails if another finalized run has the pay date: `finalizeRun` refuses this one then. */
+export async function payDateTaken(db: Db, { computation: { runId, run } }: RunQuestion): Promise<Found[]> {
+  const holder = run.kind === 'off_cycle' ? null : await runOnPayDate(db, runId, run);
+  return holder === null ? [] : [fail(holder)];
 }
 
 /** Fails for each finalized regular run of some of the same days. Off-cycle runs always share a period with one. */

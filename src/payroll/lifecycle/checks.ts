@@ -10,6 +10,7 @@ import {
   passedIfRegular,
   passedLikePrevious,
   payDateSkipped,
+  payDateTaken,
   periodDiffers,
   periodsOverlap,
   policyDiffers,
@@ -189,6 +190,18 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     advice:
       'An employee has two deductions in effect for one line of coverage. Ask the service which is correct. If both are, accept the finding.',
     passed: 'No employee has two deductions for one line of coverage.',
+  },
+  {
+    id: 'pay-date-taken',
+    isBlocking: true,
+    title: 'Another run has this pay date',
+    ask: payDateTaken,
+    advice:
+      'Another run of this pay frequency and pay group is final for this pay date, and nobody can accept a second one. Void that run, or delete this one.',
+    passed: passedIfRegular(
+      'An off-cycle run may share its pay date with other runs.',
+      async () => 'No other run is final for this pay date.',
+    ),
   },
   {
     id: 'periods-overlap',

@@ -106,7 +106,7 @@ async function findOpen(
   if (isRepeated(stored, finalizing)) return { outcome: 'repeated', stored };
   if (finalizing.ifMatch === null) return { outcome: 'etag-missing' };
   if (stored.state !== 'open') return { outcome: stored.state === 'finalized' ? 'stale' : 'not-open' };
-  const holder = stored.kind === 'off_cycle' ? null : await runOnPayDate(db, stored);
+  const holder = stored.kind === 'off_cycle' ? null : await runOnPayDate(db, runId, stored);
   return holder === null ? { outcome: 'open', stored } : { outcome: 'date-taken', by: holder };
 }
 

@@ -117,14 +117,16 @@ function finalizedRegularRuns(db: Db | Trx, { employer_id, pay_frequency, pay_gr
     );
 }
 
-/** Returns the finalized regular run that has a run's pay date, or null. Without a pay group it conflicts with every group. */
+/** Returns the other finalized regular run that has a run's pay date, or null. Without a pay group it conflicts with every group. */
 export async function runOnPayDate(
   db: Db | Trx,
+  runId: string | null,
   run: Payees & Pick<StoredRun, 'pay_date'>,
 ): Promise<string | null> {
   const holder = await finalizedRegularRuns(db, run)
     .select('run_id')
     .where('pay_date', '=', run.pay_date)
+    .where('run_id', '<>', runId ?? '')
     .executeTakeFirst();
   return holder?.run_id ?? null;
 }

@@ -167,6 +167,8 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
     },
   'fail overlap: emp-1: medical 69.23, medical 69.23': (db) =>
     elect(db, { id: 'ded-3', employee_id: 'emp-1' }),
+  'fail pay-date-taken: before': (db) =>
+    finalized(db, 'before', { ...RUN, period_start: '2026-06-15', period_end: '2026-06-28' }),
   'fail periods-overlap: before: 2026-06-15 to 2026-06-29': (db) =>
     finalized(db, 'before', { ...runOn('2026-07-03'), period_end: '2026-06-29' }),
   // A deduction of zero is in effect too.
@@ -518,6 +520,11 @@ test('only finalized regular runs that may pay the same employees overlap', asyn
     itself.checks.find(({ id }) => id === 'periods-overlap')?.examples,
     ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29'],
     'a run does not overlap itself',
+  );
+  t.match(
+    itself.checks.find(({ id }) => id === 'pay-date-taken'),
+    { result: 'pass' },
+    'nor is its pay date taken by itself',
   );
   const ofGroup = runOn('2026-07-31', { pay_group: 'c' });
   t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');

@@ -7,7 +7,7 @@ import { filledForm, hiddenFields } from '../../elements/fields.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
-import { approvalTable, placeOf, totals } from './finalize.ts';
+import { approvalTable, blockedBy, placeOf, totals } from './finalize.ts';
 import { openFindings } from './findings.ts';
 import { nameOf } from './labels.ts';
 import { outlineOf } from './run.ts';
@@ -61,17 +61,18 @@ async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: Pro
   const { api, params } = visit;
   const run = await api.get('/v1/payroll-runs/{run_id}');
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
+  const blocked = blockedBy(readiness);
   const fields = { ...typed, action: 'finalize', etag: readiness.etag };
   const accepting = {
     findings: await openFindings(visit, run),
-    results: ['fail'] as const,
+    results: blocked === null ? (['fail'] as const) : [],
     selected: acceptedIn(typed),
   };
   const checks = readinessOf(readiness, run, visit, { waitsFor: 'approval', accepting });
   return html`
     <div id="approval">
       ${totals(run, {}, visit)}
-      ${approvalForm(params.run_id ?? '', fields, { checks, problem })}
+      ${blocked === null ? approvalForm(params.run_id ?? '', fields, { checks, problem }) : html`${checks}<p class="notice">${blocked}</p>`}
     </div>
   `;
 }

@@ -3,7 +3,14 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
-import { acceptanceId, acceptedIn, checkNames, isChoice, readinessOf } from '../../elements/checks.ts';
+import {
+  acceptanceId,
+  acceptedIn,
+  blockingOf,
+  checkNames,
+  isChoice,
+  readinessOf,
+} from '../../elements/checks.ts';
 import { facts, later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
 import { actorName, dayOf, instant, lacksScope, money, term } from '../../elements/format.ts';
@@ -179,7 +186,7 @@ async function confirmation(
   const path = runPath(run.id);
   const approvedBy = approverOf(approval, readiness);
   // Only the approval accepts findings of a run that needs one.
-  const isAccepting = approval === null && visit.may('runs:approve');
+  const isAccepting = approval === null && blockingOf(readiness) === null && visit.may('runs:approve');
   const obstacle = obstacleOf(visit, approval, readiness);
   const isAccepted = isReady || approvedBy !== null;
   const accepting = {
@@ -219,6 +226,8 @@ async function confirmation(
 
 /** Returns why the user may not finalize the run; null if they may. */
 function obstacleOf(visit: Visit, approval: RunApproval, readiness: Schemas['Readiness']): string | null {
+  const blocking = blockedBy(readiness);
+  if (blocking !== null) return blocking;
   if (approval === null)
     return readiness.ready || visit.may('runs:approve')
       ? null
@@ -229,6 +238,12 @@ function obstacleOf(visit: Visit, approval: RunApproval, readiness: Schemas['Rea
   if (visit.caller?.person == null) return 'A person must finalize this run: your token names none.';
   if (approverOf(approval, readiness) !== null) return null;
   return `Another check fails since ${actorName(approved_by)} approved this run, so it must be approved again.`;
+}
+
+/** Returns why nobody can finalize the run; null if somebody can. */
+export function blockedBy(readiness: Schemas['Readiness']): string | null {
+  const id = blockingOf(readiness);
+  return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;
 }
 
 /** Returns what a problem of the form is about: the reason, or a check that is not accepted. */
