@@ -1,5 +1,6 @@
 /** Ids that differ only by what spreadsheets and people change: zeros at the front, blanks at the ends, case and width. */
-import { isOneOf, isOneOfOrAny } from '../database/bulk.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isOneOf, isOneOfOrAny, piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 
 /** Returns what an id has in common with its near matches: `123` for `00123`, ` 123` and `１２３`. */
@@ -35,14 +36,29 @@ function fullWidth(text: string): string {
   return text.replace(/[!-~]/g, (character) => String.fromCharCode(character.charCodeAt(0) + 0xfee0));
 }
 
+/** Ids per turn of the event loop. Each has dozens of candidates. */
+const IDS_AT_ONCE = 500;
+
 /** Returns the near match of each id that the roster lacks. `employers`: only the roster of these employers; of all if null. */
 export async function nearIds(
   db: Db | Trx,
   ids: readonly string[],
   employers: readonly string[] | null,
 ): Promise<ReadonlyMap<string, string>> {
+  const near = new Map<string, string>();
+  for (const piece of piecesOf(ids, IDS_AT_ONCE)) {
+    for (const [id, match] of await nearIdsIn(db, piece, employers)) near.set(id, match);
+    await nextTurn();
+  }
+  return near;
+}
+
+async function nearIdsIn(
+  db: Db | Trx,
+  ids: readonly string[],
+  employers: readonly string[] | null,
+): Promise<[id: string, near: string][]> {
   const candidates = [...new Set(ids.flatMap(candidatesOf))];
-  if (candidates.length === 0) return new Map();
   const rows = await db
     .selectFrom('roster')
     .select('employee_id')
@@ -51,11 +67,11 @@ export async function nearIds(
     .orderBy('employee_id')
     .execute();
   const byKey = Map.groupBy(rows, ({ employee_id }) => nearKey(employee_id));
-  const near = ids.map((id) => {
+  return ids.flatMap((id) => {
     const matches = (byKey.get(nearKey(id)) ?? []).map(({ employee_id }) => employee_id);
-    return [id, matches.includes(id) ? undefined : matches[0]] as const;
+    const [match] = matches;
+    return match === undefined || matches.includes(id) ? [] : [[id, match]];
   });
-  return new Map(near.filter((entry): entry is readonly [string, string] => entry[1] !== undefined));
 }
 
 /** Returns the end of a rule about an unknown id with a near match. */

@@ -95,9 +95,6 @@ async function unknownIds(
   const finalChecks = final_checks.map(employeeOfCheck);
   const named = [...new Set([...(employee_ids ?? []), ...finalChecks])];
   const employees = await employeesKnownAt(db, employer_id, named);
-  const unknownEmployees = named.filter((id) => !employees.has(id));
-  const near = await nearIds(db, unknownEmployees, [employer_id]);
-  const withNear = (id: string): string => (near.has(id) ? `${id} (the census has ${near.get(id)})` : id);
   const lists = [
     { path: 'employee_ids', ids: employee_ids ?? [], known: employees },
     { path: 'final_checks', ids: finalChecks, known: employees },
@@ -107,12 +104,14 @@ async function unknownIds(
       known: await deductionsKnownAt(db, employer_id, deductions ?? []),
     },
   ];
-  return lists.flatMap(({ path, ids, known }) => {
-    const unknown = ids.filter((id) => !known.has(id)).map((id) => (known === employees ? withNear(id) : id));
-    if (unknown.length === 0) return [];
-    return [
-      { path, rule: `must name ids known at employer ${employer_id}; unknown: ${firstIds(unknown, NAMED)}` },
-    ];
+  const unknown = lists.map(({ path, ids, known }) => ({ path, ids: ids.filter((id) => !known.has(id)) }));
+  const shown = unknown.flatMap(({ path, ids }) => (path === 'deductions' ? [] : ids.slice(0, NAMED)));
+  const near = await nearIds(db, [...new Set(shown)], [employer_id]);
+  const withNear = (id: string): string => (near.has(id) ? `${id} (the census has ${near.get(id)})` : id);
+  return unknown.flatMap(({ path, ids }) => {
+    if (ids.length === 0) return [];
+    const names = firstIds(ids.map(withNear), NAMED);
+    return [{ path, rule: `must name ids known at employer ${employer_id}; unknown: ${names}` }];
   });
 }
 
