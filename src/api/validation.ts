@@ -1,7 +1,7 @@
 /** Checks the parts of a request against the route's schemas, with the contract's error messages. */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { compile, fieldPath, givenFieldPath } from '../contract/check.ts';
+import { compile, fieldPath, givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
 import { invalid } from './problem.ts';
 import { toMilliseconds } from './schemas.ts';
@@ -55,19 +55,20 @@ function isPart(value: unknown): value is HttpPart {
 }
 
 function namingProblems(part: HttpPart, properties: Properties, httpPart: string): Problem[] {
-  const problems: Problem[] = [];
+  const rules = new Map<string, string>();
   for (const [name, value] of Object.entries(part)) {
+    if (rules.size === PROBLEMS_MAX) break;
     const path = fieldPath('', name);
     if (!Object.hasOwn(properties, name)) {
       const rule = `${NAMES[httpPart]}, which has: ${Object.keys(properties).join(', ')}`;
-      problems.push({ path: givenFieldPath('', name), rule });
+      rules.set(givenFieldPath('', name), rule);
     } else if (httpPart !== 'body' && Array.isArray(value) && properties[name]?.type !== 'array') {
-      problems.push({ path, rule: 'must be given only once' });
+      rules.set(path, 'must be given only once');
     } else if (httpPart !== 'body' && String(value).includes('\0')) {
-      problems.push({ path, rule: 'must not contain a NUL character' });
+      rules.set(path, 'must not contain a NUL character');
     }
   }
-  return problems;
+  return [...rules].map(([path, rule]) => ({ path, rule }));
 }
 
 function fromText(part: HttpPart, properties: Properties): HttpPart {

@@ -6,6 +6,8 @@ import { deduction } from '../../src/contract/deduction.ts';
 import { maskSsn, maskSsnsIn } from '../../src/contract/employee.ts';
 import { compensationChange, newHire, termination } from '../../src/contract/employment.ts';
 import { envelope, syncData } from '../../src/contract/events.ts';
+import { closed } from '../../src/contract/fields.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { changed } from './rules.ts';
 import * as samples from './samples.ts';
 
@@ -96,4 +98,55 @@ t.test('every SSN in a text is masked, and no other number', async (t) => {
   t.equal(maskSsnsIn(other), other);
   t.equal(maskSsnsIn('known: 12.34.56.789', '12.34.56.789'), 'known: ***-**-6789');
   t.equal(maskSsnsIn('nothing', ''), 'nothing');
+});
+
+t.test('counting finds as many problems as listing, in objects, lists and unknown fields', async (t) => {
+  const wrong = [
+    1,
+    null,
+    'x',
+    '',
+    [],
+    [1],
+    {},
+    { x: 1, y: 2, 'a b': 3, 'c d': 4 },
+    true,
+    [{}, { amount: 'x' }],
+  ];
+  for (const [name, checker, good] of resources) {
+    for (const field of [...fieldsOf(good), 'unknown', '0 1', 'pay_rate']) {
+      for (const value of wrong) {
+        const body = changed(good, field, value);
+        const [count, listed] = [checker.count(body), checker.problems(body).length];
+        if (count !== listed) t.fail(`${name}.${field}`, { value, count, listed });
+      }
+    }
+    t.equal(checker.count(good), 0, name);
+  }
+});
+
+t.test('a list whose elements must differ is refused in a time that grows with its length', async (t) => {
+  const checker = compile(closed({ ids: Type.Array(Type.String(), { uniqueItems: true, rule: 'r' }) }));
+  t.same(checker.problems({ ids: ['a', 1, 'a'], x: 1 }), [
+    { path: 'ids', rule: 'r' },
+    { path: 'x', rule: 'is not a field of the interface' },
+  ]);
+  t.same(checker.problems({ ids: ['a', 'b'] }), []);
+  const timeOf = async (elements: number) => {
+    const ids = Array(elements).fill('a');
+    return (await cpuTime(() => checker.problems({ ids }))).cpuMs;
+  };
+  await timeOf(20_000);
+  const [short, long] = [await timeOf(20_000), await timeOf(200_000)];
+  t.ok(long < 40 * (short + 5), `ten times as many take ${long} ms instead of ${short} ms`);
+});
+
+t.test('the elements of a list that is too long are not checked', async (t) => {
+  const list = Type.Array(closed({ id: Type.String() }), { maxItems: 2, rule: 'r' });
+  const checker = compile(closed({ list, name: Type.String() }));
+  const unread = Object.defineProperty({}, 'id', { enumerable: true, get: () => t.fail('read') });
+  t.same(checker.problems({ list: Array(3).fill(unread) }), [
+    { path: 'list', rule: 'r' },
+    { path: 'name', rule: 'is required' },
+  ]);
 });

@@ -76,7 +76,7 @@ const Decided = field.component(
 );
 
 /** A decision names an item in a few hundred bytes. */
-const DECISIONS_BYTES_MAX = 8 * 1024 * 1024;
+const DECISIONS_BYTES_MAX = 3 * 1024 * 1024;
 
 export function openItemRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;

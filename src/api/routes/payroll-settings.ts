@@ -28,7 +28,7 @@ export { CODES_MAX } from '../../payroll/settings/codes.ts';
 export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
-const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
+const SETTINGS_BYTES_MAX = 1024 * 1024;
 
 const Then = field.closed({ known_at: instant('Only what was set by this time. Default: now.') });
 

@@ -108,7 +108,6 @@ const OPTIONAL = described({
   final_checks: Type.Array(finalCheck, {
     minItems: 1,
     maxItems: LIST_MAX,
-    uniqueItems: true,
     rule: `must be a list of 1 to ${LIST_MAX} different employees`,
   }),
   pay_dates: Type.Array(day, {
