@@ -15,7 +15,9 @@ type Operation<M extends Method, P extends keyof paths> = paths[P] extends Recor
 type KeysOf<T> = T extends object ? keyof T : never;
 type Names<O> = O extends { parameters: infer P } ? KeysOf<P[keyof P & ('query' | 'path')]> : never;
 /** Parameters of the path and the query. The values come from addresses and forms; the API validates them. */
-type Parameters<O> = { readonly [Name in Names<O>]?: string | number | boolean | undefined };
+type Parameters<O> = {
+  readonly [Name in Names<O>]?: string | number | boolean | readonly string[] | undefined;
+};
 type JsonOf<R> = R extends { content: { 'application/json': infer J } } ? J : never;
 type ResultOf<O> = O extends { responses: infer R } ? JsonOf<R[keyof R & (200 | 201 | 202)]> : never;
 export type Result<M extends Method, P extends Path<M>> = ResultOf<Operation<M, P>>;

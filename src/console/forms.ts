@@ -21,6 +21,7 @@ const FILE_BYTES_MAX = 257 * 1024 * 1024;
 const SMALL_FILE_BYTES_MAX = 1024 * 1024;
 const FIELD_BYTES_MAX = 8 * 1024;
 const PARTS_MAX = 20;
+const FIELD_TOO_LARGE = `Nothing was saved: a field has at most ${FIELD_BYTES_MAX / 1024} KiB.`;
 const CUT_OFF = 'The upload was interrupted and nothing was saved. Upload the file again.';
 
 export async function readForms(app: FastifyInstance): Promise<void> {
@@ -46,6 +47,8 @@ export async function readForms(app: FastifyInstance): Promise<void> {
 }
 
 export type Upload = Visit & {
+  /** The fields before the files. */
+  readonly fields: Readonly<Record<string, string>>;
   /** Other files, which come before it, by field name. */
   readonly small: Readonly<Record<string, Buffer>>;
   readonly filename: string;
@@ -63,10 +66,10 @@ export function upload(
   app.post(url, options(scope), async (request, reply) => {
     let result: Html | Done;
     try {
-      const { small, part } = await readUpload(request, file).catch(rethrowCutOff);
+      const { fields, small, part } = await readUpload(request, file).catch(rethrowCutOff);
       const content = Readable.from(withCutOff(part.file), { objectMode: false });
       const { filename } = part;
-      result = await act({ ...visitOf(app, request, parts), small, filename, file: content });
+      result = await act({ ...visitOf(app, request, parts), fields, small, filename, file: content });
     } finally {
       // A browser reads no response before it has sent the whole form.
       request.raw.unpipe();
@@ -78,12 +81,17 @@ export function upload(
 
 async function readUpload(request: FastifyRequest, name: string) {
   if (!request.isMultipart()) throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'This form must include a file.');
+  const fields: Record<string, string> = {};
   const small: Record<string, Buffer> = {};
   for await (const part of request.parts() as AsyncIterable<Multipart>) {
-    if (part.type === 'field') continue;
+    if (part.type === 'field') {
+      if (part.valueTruncated) throw new Refusal('TOO_LARGE', FIELD_TOO_LARGE);
+      fields[part.fieldname] = String(part.value);
+      continue;
+    }
     // Browsers send a file field without a file as one without a name.
     if ((part.filename ?? '') === '') part.file.resume();
-    else if (part.fieldname === name) return { small, part };
+    else if (part.fieldname === name) return { fields, small, part };
     else small[part.fieldname] = await readSmall(part.file);
   }
   throw new Refusal('INVALID_REQUEST', 'Choose a file first.');

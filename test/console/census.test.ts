@@ -244,6 +244,34 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   t.equal(json.organization.legal_business_name, 'Bäckerei 🙂');
 });
 
+t.test(
+  'an employee with the ID of another person is staged once a user confirms that they are one',
+  async (t) => {
+    const stage = await openConsole(t);
+    await bring(stage, 'oak', [person('ann'), person('bob'), person('cid')]);
+    const page = await stage.opened('/census/maple', { refusals: true });
+    const moved = { dob: '1990-01-16' };
+    await choose(page, jsonFile([person('ann', moved), person('bob', moved)]));
+    await click(page, 'Check');
+    await page.getByRole('heading', { name: '2 problems in 2 employees' }).waitFor();
+    await page.getByText('confirm that they are one person', { exact: false }).first().click();
+    await page.getByLabel('Same person (employee IDs)').fill('ann\nbob\n');
+    await assertGood(t, page, 'the form to confirm one person');
+    await click(page, 'Check');
+    await page.locator('#message').getByText('reason: is required with same_person').waitFor();
+    await page.getByLabel('Why they are one person').fill('the birth dates were corrected');
+    await click(page, 'Check');
+    await page.getByRole('heading', { name: 'No problems in 2 employees' }).waitFor();
+    await click(page, 'Stage this census');
+    await page.getByText('Your census is staged.').waitFor();
+    const { json } = await stage.call({ url: '/v1/audit?action=census.stage&employer_id=maple' });
+    t.match(json.data[0], {
+      reason: 'the birth dates were corrected',
+      details: { same_person: ['ann', 'bob'] },
+    });
+  },
+);
+
 t.test('an interrupted upload is not staged, even if the part received is a complete census', async (t) => {
   const stage = await openConsole(t);
   const cookie = await stage.cookie();

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
 import type { Result } from '../api-client.ts';
+import { field } from '../elements/fields.ts';
 import { count, counted, since } from '../elements/format.ts';
 import { censusPath, employeeOf } from '../elements/links.ts';
 import { rowProblems, table } from '../elements/list.ts';
@@ -23,15 +24,22 @@ export function censusUploads(pages: Console): void {
   upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
     const { headers, body, digest } = contentOf(uploaded);
     const path = '/v1/employers/{employer_id}/census/validate';
-    const report = await uploaded.api.send('post', path, {}, body, headers);
+    const report = await uploaded.api.send('post', path, personsOf(uploaded), body, headers);
     return outcome(report, uploaded, digest());
   });
 
   upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
     const { headers, body } = contentOf(uploaded, uploaded.query.checked ?? '');
-    const { id } = await uploaded.api.send('put', '/v1/employers/{employer_id}/census', {}, body, headers);
+    const path = '/v1/employers/{employer_id}/census';
+    const { id } = await uploaded.api.send('put', path, personsOf(uploaded), body, headers);
     return { go: `${censusPath(uploaded.params.employer_id ?? '')}?staged=${id}` };
   });
+}
+
+/** Returns who the user confirmed to be one person with an employee of another employer, and why. */
+function personsOf({ fields }: Upload) {
+  const { same_person: ids = '', reason } = fields;
+  return { same_person: ids.split(/\r?\n/).filter((id) => id.trim() !== ''), reason };
 }
 
 /**
@@ -92,6 +100,11 @@ export function uploadForm(employerId: string): Html {
           <label for="organization">Organization (JSON file)</label>
           <input id="organization" name="organization" type="file" accept=".json,application/json" />
           <p class="hint">A CSV file has one row per employee and no row for the employer.</p>
+        </details>
+        <details class="field">
+          <summary>For an employee who also works for another employer: confirm that they are one person</summary>
+          ${field({ name: 'same_person', label: 'Same person (employee IDs)', rows: 2, value: '', hint: 'One ID in each line: employees whose birth date or SSN differs in the census of the other employer, because one of them was corrected.' })}
+          ${field({ name: 'reason', label: 'Why they are one person', value: '', hint: 'Stored in the audit record. At most 500 characters.' })}
         </details>
         <div class="field">
           <label for="census">Census (JSON or CSV file)</label>
