@@ -25,8 +25,12 @@ export const ERROR_CODES = [
   'INVALID_REQUEST',
   /** The payroll run cannot be computed. */
   'RUN_REFUSED',
+  /** Regular runs of a frequency and year have a group, or none has. */
+  'RUN_GROUPS_MIXED',
   /** A pay schedule must keep the pay date of a finalized run. */
   'SCHEDULE_IN_USE',
+  /** A pay schedule leaves no date that takes what is left of the year. */
+  'SCHEDULE_LEAVES_REST',
   /** A limited caller names employees who are active at another employer; `problems` names the rows. */
   'EMPLOYEE_ELSEWHERE',
   /** An idempotency key was used with other content. */

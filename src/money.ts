@@ -33,6 +33,39 @@ export function times(value: Decimal, count: number): Decimal {
   return { units: value.units * BigInt(count), decimals: value.decimals };
 }
 
+/** An exact part of a whole, in lowest terms, such as 1/26. */
+export type Fraction = { readonly part: bigint; readonly of: bigint };
+
+export const WHOLE: Fraction = { part: 1n, of: 1n };
+export const NO_SHARE: Fraction = { part: 0n, of: 1n };
+
+/** Returns a fraction in lowest terms. `of` is above zero. */
+export function fraction(part: bigint, of: bigint): Fraction {
+  let [divisor, next] = [of, part < 0n ? -part : part];
+  while (next !== 0n) [divisor, next] = [next, divisor % next];
+  return { part: part / divisor, of: of / divisor };
+}
+
+export function less(value: Fraction, subtracted: Fraction): Fraction {
+  return fraction(value.part * subtracted.of - subtracted.part * value.of, value.of * subtracted.of);
+}
+
+/** Returns `1/26`, which `fractionOf` reads. */
+export function textOfFraction({ part, of }: Fraction): string {
+  return `${part}/${of}`;
+}
+
+export function fractionOf(text: string): Fraction {
+  const [part, of] = text.split('/');
+  return { part: BigInt(part as string), of: BigInt(of as string) };
+}
+
+/** Returns a share of an amount, cut toward zero to the cent. */
+export function cut(amount: Cents, { part, of }: Fraction): Cents {
+  // Division of bigints cuts toward zero.
+  return (amount * part) / of;
+}
+
 /** Returns value × part / of, rounded to the cent, half away from zero. Exact amounts are divided nowhere else. */
 export function rounded(value: Decimal | Cents, part: number, of: number): Cents {
   const { units, decimals } = exact(value);

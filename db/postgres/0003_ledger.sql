@@ -73,26 +73,6 @@ CREATE TABLE deduction_employees (
   PRIMARY KEY (employee_id, deduction_id)
 );
 
--- Decisions about deductions whose start moved before it began ("Corrected start dates" in docs/receiving-events.md). The last decision on a
--- version applies.
-CREATE TABLE start_decisions (
-  position         BIGINT NOT NULL PRIMARY KEY,
-  deduction_id     TEXT COLLATE "C" NOT NULL,
-  version          INTEGER NOT NULL,
-  version_position BIGINT NOT NULL,
-  decision         TEXT COLLATE "C" NOT NULL CHECK (decision IN ('keep', 'drop')),
-  reason           TEXT COLLATE "C" NOT NULL,
-  record_id        BIGINT NOT NULL REFERENCES audit_records (record_id),
-  recorded_at      TEXT COLLATE "C" NOT NULL
-);
-
-CREATE INDEX start_decisions_by_deduction ON start_decisions (deduction_id, position);
-
-CREATE TRIGGER start_decisions_are_never_changed BEFORE UPDATE ON start_decisions FOR EACH ROW
-  WHEN (NEW.reason <> '[erased]' OR to_jsonb(NEW) - 'reason' <> to_jsonb(OLD) - 'reason') EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER start_decisions_are_never_removed BEFORE DELETE ON start_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER start_decisions_are_never_emptied BEFORE TRUNCATE ON start_decisions EXECUTE FUNCTION refuse_change();
-
 -- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
 -- the assignments whose `effective_on` is on or before the last day of a pay period, the last one applies.
 CREATE TABLE deduction_assignments (

@@ -78,7 +78,6 @@ CREATE TABLE payroll_runs (
   period_end        TEXT COLLATE "C" NOT NULL,
   pay_date          TEXT COLLATE "C" NOT NULL,
   body              TEXT COLLATE "C" NOT NULL,
-  policy_reason     TEXT COLLATE "C",
   state             TEXT COLLATE "C" NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
   created_at        TEXT COLLATE "C" NOT NULL,
   finalized_at      TEXT COLLATE "C",
@@ -124,15 +123,14 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs FOR EACH
       OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end,
       OLD.pay_date, OLD.body, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version,
       OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash,
-      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.policy_reason, OLD.accept_reason
+      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.accept_reason
     ) IS NOT DISTINCT FROM (
       NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end,
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
       NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
-      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.policy_reason, NEW.accept_reason
+      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
     )) AND NOT (
-      to_jsonb(NEW) - ARRAY['policy_reason', 'accept_reason', 'void_reason'] = to_jsonb(OLD) - ARRAY['policy_reason', 'accept_reason', 'void_reason']
-      AND (NEW.policy_reason IS NOT DISTINCT FROM OLD.policy_reason OR NEW.policy_reason = '[erased]')
+      to_jsonb(NEW) - ARRAY['accept_reason', 'void_reason'] = to_jsonb(OLD) - ARRAY['accept_reason', 'void_reason']
       AND (NEW.accept_reason IS NOT DISTINCT FROM OLD.accept_reason OR NEW.accept_reason = '[erased]')
       AND (NEW.void_reason IS NOT DISTINCT FROM OLD.void_reason OR NEW.void_reason = '[erased]')
     ))
@@ -328,7 +326,6 @@ CREATE TABLE item_decisions (
   member_amount   TEXT COLLATE "C",
   employer_amount TEXT COLLATE "C",
   amount          TEXT COLLATE "C",
-  not_before      TEXT COLLATE "C",
   until           TEXT COLLATE "C",
   paid_on         TEXT COLLATE "C",
   reason          TEXT COLLATE "C" NOT NULL,
@@ -340,7 +337,6 @@ CREATE TABLE item_decisions (
   CHECK ((item_id IS NULL) = (employer_amount IS NULL)),
   CHECK (amount IS NULL OR action <> 'hold'),
   CHECK (amount IS NOT NULL OR action = 'take' OR action = 'hold'),
-  CHECK (not_before IS NULL OR action = 'take'),
   CHECK (until IS NULL OR action = 'hold'),
   CHECK ((paid_on IS NOT NULL) = (action = 'paid_directly'))
 );

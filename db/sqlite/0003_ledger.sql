@@ -73,25 +73,6 @@ CREATE TABLE deduction_employees (
   PRIMARY KEY (employee_id, deduction_id)
 ) STRICT, WITHOUT ROWID;
 
--- Decisions about deductions whose start moved before it began ("Corrected start dates" in docs/receiving-events.md). The last decision on a
--- version applies.
-CREATE TABLE start_decisions (
-  position         INTEGER NOT NULL PRIMARY KEY,
-  deduction_id     TEXT NOT NULL,
-  version          INTEGER NOT NULL,
-  version_position INTEGER NOT NULL,
-  decision         TEXT NOT NULL CHECK (decision IN ('keep', 'drop')),
-  reason           TEXT NOT NULL,
-  record_id        INTEGER NOT NULL REFERENCES audit_records (record_id),
-  recorded_at      TEXT NOT NULL
-) STRICT;
-
-CREATE INDEX start_decisions_by_deduction ON start_decisions (deduction_id, position);
-
-CREATE TRIGGER start_decisions_are_never_changed BEFORE UPDATE OF position, deduction_id, version, version_position, decision, record_id, recorded_at ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
-CREATE TRIGGER start_decisions_only_lose_reasons BEFORE UPDATE ON start_decisions WHEN NEW.reason <> '[erased]' BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
-CREATE TRIGGER start_decisions_are_never_removed BEFORE DELETE ON start_decisions BEGIN SELECT RAISE(ABORT, 'start_decisions are append-only'); END;
-
 -- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
 -- the assignments whose `effective_on` is on or before the last day of a pay period, the last one applies.
 CREATE TABLE deduction_assignments (

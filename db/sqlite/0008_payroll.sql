@@ -78,7 +78,6 @@ CREATE TABLE payroll_runs (
   period_end        TEXT NOT NULL,
   pay_date          TEXT NOT NULL,
   body              TEXT NOT NULL,
-  policy_reason     TEXT,
   state             TEXT NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
   created_at        TEXT NOT NULL,
   finalized_at      TEXT,
@@ -123,16 +122,15 @@ CREATE TRIGGER final_runs_are_only_voided BEFORE UPDATE ON payroll_runs
       OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end,
       OLD.pay_date, OLD.body, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version,
       OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash,
-      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.policy_reason, OLD.accept_reason
+      OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.accept_reason
     ) IS (
       NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end,
       NEW.pay_date, NEW.body, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version,
       NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash,
-      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.policy_reason, NEW.accept_reason
+      NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.accept_reason
     )) AND NOT (
       (OLD.run_id, OLD.employer_id, OLD.kind, OLD.pay_frequency, OLD.pay_group, OLD.period_start, OLD.period_end, OLD.pay_date, OLD.body, OLD.state, OLD.created_at, OLD.finalized_at, OLD.freeze_id, OLD.position, OLD.rules_version, OLD.finalize_key_hash, OLD.etag, OLD.previous_run_id, OLD.basis, OLD.basis_hash, OLD.outcome, OLD.outcome_hash, OLD.totals, OLD.voided_at) IS
       (NEW.run_id, NEW.employer_id, NEW.kind, NEW.pay_frequency, NEW.pay_group, NEW.period_start, NEW.period_end, NEW.pay_date, NEW.body, NEW.state, NEW.created_at, NEW.finalized_at, NEW.freeze_id, NEW.position, NEW.rules_version, NEW.finalize_key_hash, NEW.etag, NEW.previous_run_id, NEW.basis, NEW.basis_hash, NEW.outcome, NEW.outcome_hash, NEW.totals, NEW.voided_at)
-      AND (NEW.policy_reason IS OLD.policy_reason OR NEW.policy_reason = '[erased]')
       AND (NEW.accept_reason IS OLD.accept_reason OR NEW.accept_reason = '[erased]')
       AND (NEW.void_reason IS OLD.void_reason OR NEW.void_reason = '[erased]')
     )
@@ -325,7 +323,6 @@ CREATE TABLE item_decisions (
   member_amount   TEXT,
   employer_amount TEXT,
   amount          TEXT,
-  not_before      TEXT,
   until           TEXT,
   paid_on         TEXT,
   reason          TEXT NOT NULL,
@@ -337,7 +334,6 @@ CREATE TABLE item_decisions (
   CHECK ((item_id IS NULL) = (employer_amount IS NULL)),
   CHECK (amount IS NULL OR action <> 'hold'),
   CHECK (amount IS NOT NULL OR action = 'take' OR action = 'hold'),
-  CHECK (not_before IS NULL OR action = 'take'),
   CHECK (until IS NULL OR action = 'hold'),
   CHECK ((paid_on IS NOT NULL) = (action = 'paid_directly'))
 ) STRICT;
@@ -345,6 +341,6 @@ CREATE TABLE item_decisions (
 CREATE INDEX item_decisions_of_employee ON item_decisions (employee_id, employer_id, decision_id);
 CREATE INDEX item_decisions_of_run ON item_decisions (run_id, decision_id);
 
-CREATE TRIGGER item_decisions_are_never_changed BEFORE UPDATE OF employer_id, decision_id, employee_id, item_id, run_id, action, member_amount, employer_amount, amount, not_before, until, paid_on, record_id, recorded_at ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
+CREATE TRIGGER item_decisions_are_never_changed BEFORE UPDATE OF employer_id, decision_id, employee_id, item_id, run_id, action, member_amount, employer_amount, amount, until, paid_on, record_id, recorded_at ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
 CREATE TRIGGER item_decisions_only_lose_reasons BEFORE UPDATE ON item_decisions WHEN NEW.reason <> '[erased]' BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;
 CREATE TRIGGER item_decisions_are_never_removed BEFORE DELETE ON item_decisions BEGIN SELECT RAISE(ABORT, 'item_decisions are append-only'); END;

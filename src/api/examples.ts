@@ -41,7 +41,6 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ census_id: CENSUS, change_id: CHANGE, source_id: CENSUS, envelope_id: 'evt_8842' },
   ...{
     'Deduction.id': 'ded_5521',
-    'StartDecision.id': '57',
     'DeductionAssignment.id': '58',
     'DeductionAssignment.reason': 'elected in this job',
     'DeductionAssignmentRequest.reason': 'elected in this job',
@@ -72,7 +71,6 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ member_contribution: '150.00', employer_contribution: '300.00', period: 'monthly' },
   ...{ effective_start: '2026-01-01', version: 1, position: 42, matched: true },
   ...{ event_time: '2026-07-01T15:04:04.000000000Z', recorded_at: RECORDED, received_at: RECEIVED },
-  ...{ start_decision: null },
   ...{ event_type: 'employee.deduction-updated', from: '2026-07-01T00:00:00Z' },
   ...{
     until: '2026-07-02T00:00:00Z',
@@ -85,7 +83,6 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ effect: 'applied', in_effect: { from: '2026-01-01', until: null }, 'EventSubject.employer_id': null },
   ...{ next_step: 'none', 'Event.unapplied': null, 'Paycheck.id': 'hc-2026-07-17' },
   ...{ last_attempts: [], reprocessed: 12, without_body: 0 },
-  ...{ 'StartDecisionRequest.reason': 'The new plan starts in August.', 'StartDecision.reason': 'Agreed.' },
   ...{ 'CancelRequest.reason': 'Reported twice.', 'DismissalRequest.reason': 'A sample event.' },
   ...{ 'VoidRequest.reason': 'The pay date was wrong.', 'FinalizeRequest.reason': 'Paid by another system.' },
   ...{ accept: ['employees-not-scheduled'], force: false, valid: true, problem_count: 0, problems: [] },

@@ -1,21 +1,17 @@
 /** The commands of deductions. */
-import { Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import { type MadeAssignment, madeAssignments, viewAssignment } from '../ledger/assignments.ts';
-import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-views.ts';
+import { deductionCursor, viewDeduction, viewVersion } from '../ledger/deduction-views.ts';
 import {
   type DeductionFilter,
   type DeductionState,
   getDeduction,
   listDeductions,
-  type VersionState,
   versionsOf,
 } from '../ledger/deductions.ts';
-import { transactOnLedger } from '../ledger/position.ts';
-import { decideStart } from '../ledger/start-decisions.ts';
 import { dollars } from '../money.ts';
 import { assignDeduction, ELSEWHERE_PROBLEM, NOT_EMPLOYED, takenBy } from '../payroll/lifecycle/assign.ts';
-import { assertKnownEmployer, day, employerId, instant, truth, wholeNumber } from './arguments.ts';
+import { assertKnownEmployer, day, employerId, instant, truth } from './arguments.ts';
 import { actingIn, type Command, type PageOptions, todayIn } from './command.ts';
 import { failed, unknownId, wrongUsage } from './failure.ts';
 import { type Column, printList, printPage, printResult, printTable } from './output.ts';
@@ -61,7 +57,7 @@ export function addDeductionCommands(program: Command): void {
     .doesOnDatabase(async (context, deductionId: string) => {
       const { db, out } = context;
       const today = todayIn(context);
-      const states: VersionState[] = [];
+      const states: DeductionState[] = [];
       let after: number | null | undefined;
       while (after !== null) {
         const { versions, next } = await versionsOf(db, deductionId, { after, limit: 1_000 }, today);
@@ -72,28 +68,6 @@ export function addDeductionCommands(program: Command): void {
       printResult(out, { data: states.map(viewVersion), has_more: false, next_cursor: null }, () =>
         printTable(out, VERSION_COLUMNS, states),
       );
-    });
-  deductions
-    .subcommand('decide', 'Decide whether a version applies whose start date was moved.')
-    .records('deduction.decide-start')
-    .examples('deductions decide ded_01J2Q7 --version 2 --decision drop --reason "enrolled by mistake"')
-    .argument('<deduction-id>', 'The id of the deduction')
-    .requiredOption('--version <number>', 'The version that readiness names (required)', wholeNumber(1, 1e9))
-    .addOption(DECISION)
-    .reason('Why; stored with the decision')
-    .json()
-    .doesOnDatabase(async (context, deductionId: string, { version, decision, reason }: DecideOptions) => {
-      const { db, out } = context;
-      const choice = { deductionId, version, decision, reason };
-      const decided = await transactOnLedger(db, (trx) => decideStart(trx, choice, actingIn(context)));
-      if (decided.outcome === 'unknown') {
-        const where = 'find it with "benefits-sidecar deductions versions"';
-        throw failed(`${deductionId} has no version ${version}: ${where}`);
-      }
-      const named = `version ${version} of ${deductionId}`;
-      if (decided.outcome === 'not-undecided')
-        throw failed(`${named} needs no decision: its start was not moved`);
-      printResult(out, viewStartDecision(decided.decision), `Decided to ${decision} ${named}`);
     });
   deductions
     .subcommand('assignments', 'Show the assignments of a deduction to employers, the newest first.')
@@ -143,9 +117,6 @@ const ASSIGNMENT_COLUMNS: readonly Column<MadeAssignment>[] = [
 ];
 const NEVER_ASSIGNED = 'This deduction was never assigned: its employer is the employer of its employee.';
 
-const MEANING = 'keep: it applies until the next version starts; drop: it never applied (required)';
-const DECISION = new Option('--decision <decision>', MEANING).choices(['keep', 'drop']).makeOptionMandatory();
-
 function lineOfCoverage(text: string): string {
   if ((LINES_OF_COVERAGE as readonly string[]).includes(text)) return text;
   throw wrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
@@ -166,7 +137,7 @@ const COLUMNS: readonly Column<DeductionState>[] = [
   ['to', ({ version }) => version.ends_on, 3],
 ];
 
-const VERSION_COLUMNS: readonly Column<VersionState>[] = [
+const VERSION_COLUMNS: readonly Column<DeductionState>[] = [
   ['version', ({ version }) => version.version],
   ['event time', ({ version }) => version.event_time],
   ['ordered by', ({ version }) => version.ordered_by, 6],
@@ -175,9 +146,7 @@ const VERSION_COLUMNS: readonly Column<VersionState>[] = [
   ['from', ({ version }) => version.starts_on, 2],
   ['to', ({ version }) => version.ends_on, 1],
   ['late', ({ version }) => (version.late === 1 ? 'late' : '')],
-  ['start decision', ({ startDecision: made }) => made && `${made.decision}: ${made.reason}`, 4],
   ['event', ({ version }) => version.event_id, 5],
 ];
 
 type AssignOptions = { employer: string; effectiveOn?: string; reason: string };
-type DecideOptions = { version: number; decision: 'keep' | 'drop'; reason: string };

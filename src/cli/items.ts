@@ -88,9 +88,8 @@ export function addItemCommands(program: Command): void {
     .option('--item <id...>', 'Open items, as "items list" prints their ids')
     .option('--employee <id>', 'All items of this employee; a hold also covers later ones')
     .addOption(ACTION)
-    .option('--amount <amount>', 'The part to take, or the amount paid directly', amount)
-    .option('--not-before <date>', 'Runs with an earlier pay date do not take the item', day)
-    .option('--until <date>', 'From this date on the hold no longer counts', day)
+    .option('--amount <amount>', 'The amount paid directly', amount)
+    .option('--until <date>', 'The last day on which the hold counts', day)
     .option('--paid-on <date>', 'The date of the payment outside payroll', day)
     .option('--preview', 'Show the next paychecks with the decisions, and record nothing')
     .reason('Why; stored with the decision')
@@ -166,7 +165,6 @@ type DecideOptions = {
   employee?: string;
   action: ItemAction;
   amount?: Cents;
-  notBefore?: string;
   until?: string;
   paidOn?: string;
   reason: string;
@@ -207,11 +205,10 @@ async function requestedDecisions(
   today: string,
 ): Promise<RequestedDecision[]> {
   if ((ids.length === 0) === (employee === undefined)) throw wrongUsage('use either --item or --employee');
-  const { amount: part, notBefore, until, paidOn } = options;
+  const { amount: part, until, paidOn } = options;
   const fields = {
     action,
     ...(part !== undefined && { amount: amountOf(part) }),
-    ...(notBefore !== undefined && { not_before: notBefore }),
     ...(until !== undefined && { until }),
     ...(paidOn !== undefined && { paid_on: paidOn }),
   };
@@ -257,7 +254,6 @@ const DECISION_COLUMNS: readonly Column<ListedDecision>[] = [
   ['employee', ({ employee_id }) => employee_id],
   ['action', ({ action }) => action],
   ['amount', ({ amount: part }) => (part === null ? undefined : dollars(part))],
-  ['not before', ({ not_before }) => not_before, 4],
   ['until', ({ until }) => until, 3],
   ['paid on', ({ paid_on }) => paid_on, 5],
   ['by', ({ decided_by }) => decided_by.name, 2],

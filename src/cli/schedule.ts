@@ -42,6 +42,7 @@ const COLUMNS: readonly Column<PayDateRow>[] = [
   ['pay date', (row) => row.pay_date],
   ['period start', (row) => row.period_start],
   ['period end', (row) => row.period_end],
+  ['takes', (row) => row.takes],
 ];
 
 async function print({ db, out }: DatabaseContext, { employer, knownAt }: Options): Promise<void> {

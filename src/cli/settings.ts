@@ -89,12 +89,8 @@ const POLICY_COMMANDS: Commands<{ versions: ShownVersion[] }, ShownVersion> = {
   rows: ({ versions }) => versions,
   columns: [
     ['from', (version) => version.effective_from],
-    ['scheme', (version) => version.scheme],
-    ['remainder', (version) => version.remainder],
-    ['extra paycheck', (version) => version.extra_paycheck, 2],
     ['applies on', (version) => version.applies_on, 1],
-    ['adjustments', (version) => version.adjustments],
-    ['arrears', (version) => version.arrears],
+    ['open items', (version) => version.open_items],
     ['recoup', (version) => recoupText(version.recoup)],
     ['created', (version) => version.created_at, 4],
     ['created by', (version) => version.created_by.name, 3],

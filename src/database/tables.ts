@@ -26,7 +26,6 @@ export interface Tables {
     last_received_position: number;
   };
   deduction_employees: { employee_id: string; deduction_id: string };
-  start_decisions: StartDecisionTable;
   deduction_assignments: AssignmentTable;
   roster_facts: RosterFactTable;
   roster: { employee_id: string; employer_id: string; position: number };
@@ -302,17 +301,6 @@ export interface VersionTable {
   recorded_at: string;
 }
 
-export interface StartDecisionTable {
-  position: number;
-  deduction_id: string;
-  version: number;
-  version_position: number;
-  decision: 'keep' | 'drop';
-  reason: string;
-  record_id: number;
-  recorded_at: string;
-}
-
 export interface AssignmentTable {
   position: number;
   deduction_id: string;
@@ -399,7 +387,6 @@ export interface PayrollRunTable {
   period_end: string;
   pay_date: string;
   body: string;
-  policy_reason: string | null;
   state: RunState;
   created_at: string;
   finalized_at: string | null;
@@ -445,7 +432,6 @@ export interface ItemDecisionTable {
   member_amount: string | null;
   employer_amount: string | null;
   amount: string | null;
-  not_before: string | null;
   until: string | null;
   paid_on: string | null;
   reason: string;

@@ -2,17 +2,15 @@
 import { sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
 
-/** Reports whether a roster report, deduction version or decision concerns an employer or its employees after a position. */
+/** Reports whether a roster report, deduction version or assignment concerns an employer or its employees after a position. */
 export async function hasFactsAfter(db: Db, employerId: string, position: number): Promise<boolean> {
   const employees = sql`select employee_id from roster where employer_id = ${employerId}`;
-  const decided = (table: 'start_decisions' | 'deduction_assignments') => sql`exists (
-    select 1 from ${sql.table(table)} as decided
-    join deductions on deductions.deduction_id = decided.deduction_id
-    where decided.position > ${position} and deductions.employee_id in (${employees}))`;
   const { rows } = await sql<{ found: number }>`select 1 as found where
     exists (select 1 from roster_facts where position > ${position}
       and (employer_id = ${employerId} or employee_id in (${employees})))
     or exists (select 1 from deduction_versions where position > ${position} and employee_id in (${employees}))
-    or ${decided('start_decisions')} or ${decided('deduction_assignments')}`.execute(db);
+    or exists (select 1 from deduction_assignments as assigned
+      join deductions on deductions.deduction_id = assigned.deduction_id
+      where assigned.position > ${position} and deductions.employee_id in (${employees}))`.execute(db);
   return rows.length > 0;
 }

@@ -12,11 +12,10 @@ import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { assignedEmployer, assignmentsOf, isAnyAssignedAfter } from './assignments.ts';
 import { createEmployeeSets, type EmployeeSets, KEPT_MAX } from './employee-sets.ts';
-import { type Employment, employmentsOf, isActive } from './employment.ts';
+import { type Employment, employmentsOf, jobsOn } from './employment.ts';
 import { oddlyDatedDeductions, versionsOfEmployees } from './history.ts';
 import { nearIds } from './near-ids.ts';
 import { employeesKnownAt, hasDeductions, rosterOf } from './roster.ts';
-import { startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, isNeverInEffect, stateOn, timelineOf } from './state.ts';
 import { visibleVersions } from './visibility.ts';
 
@@ -204,19 +203,18 @@ async function* sharedEmployees(
 
 /** Returns the employers with whom an employee is active on a day. */
 function activeWith(employments: readonly Employment[], day: string): string[] {
-  return employments.filter((employment) => isActive(employment, day)).map(({ employer_id }) => employer_id);
+  return jobsOn(employments, day).map(({ employer_id }) => employer_id);
 }
 
 /** Returns the deductions of employees that are in effect on a day, with the employers to which they are assigned. */
 async function deductionsOn(db: Db, employees: readonly string[], day: string) {
   const histories = await versionsOfEmployees(db, employees);
   const ids = [...new Set([...histories.values()].flat().map(([{ deduction_id }]) => deduction_id))];
-  const decisions = await startDecisionsOf(db, ids);
   const assignments = await assignmentsOf(db, ids);
   return [...histories].flatMap(([employee_id, deductions]) =>
     deductions.flatMap((versions) => {
       const [{ deduction_id }] = versions;
-      const state = stateOn(timelineOf(versions, decisions.get(deduction_id) ?? []).counting, day);
+      const state = stateOn(timelineOf(versions).counting, day);
       if (state?.employee_id !== employee_id || !appliesOn(state, day)) return [];
       return [
         { employee_id, deduction_id, assigned: assignedEmployer(assignments.get(deduction_id) ?? [], day) },

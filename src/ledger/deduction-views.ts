@@ -2,8 +2,7 @@
 import Type from 'typebox';
 import type { Deduction } from '../contract/deduction.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import type { DeductionState, VersionState } from './deductions.ts';
-import type { DecidedStart } from './start-decisions.ts';
+import type { DeductionState } from './deductions.ts';
 
 export type DeductionView = ReturnType<typeof viewDeduction>;
 export type VersionView = ReturnType<typeof viewVersion>;
@@ -39,9 +38,8 @@ export function viewDeduction({ version, employerId, matched }: DeductionState) 
 }
 
 /** Returns a version. Its position in the ledger is its id. */
-export function viewVersion(state: VersionState) {
+export function viewVersion(state: DeductionState) {
   const { deduction_id, position, event_id, ordered_by, late } = state.version;
-  const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
   return {
     ...viewDeduction(state),
     id: String(position),
@@ -49,10 +47,5 @@ export function viewVersion(state: VersionState) {
     event_id,
     ordered_by,
     late: late === 1,
-    start_decision,
   };
-}
-
-export function viewStartDecision({ version_position: _, record_id: __, ...decision }: DecidedStart) {
-  return { id: String(decision.position), ...decision };
 }

@@ -2,14 +2,12 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
 import type { Db, Tables } from '../database/tables.ts';
-import { makersOf, recordsOf } from '../security/audit.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
 import { latestVersions } from './record.ts';
 import { createRosterReader, type ReadRoster } from './roster.ts';
-import { type DecidedStart, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 import { type Viewer, visibleVersions } from './visibility.ts';
 
@@ -18,9 +16,6 @@ import { type Viewer, visibleVersions } from './visibility.ts';
  * unknown or ambiguous employee.
  */
 export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
-
-/** `startDecision`: the decision in force on the version's moved start, or null. */
-export type VersionState = DeductionState & { startDecision: DecidedStart | null };
 
 /**
  * All given conditions apply. `matched`: the employee is in the roster. `knownAt` is in milliseconds UTC. `viewer`: only what
@@ -128,7 +123,7 @@ export async function versionsOf(
   page: { after?: number | undefined; limit: number; order?: HistoryOrder | undefined },
   today: string,
   viewer: Viewer | null = null,
-): Promise<{ versions: VersionState[]; next: number | null }> {
+): Promise<{ versions: DeductionState[]; next: number | null }> {
   const { limit, order = 'oldest_first' } = page;
   const reading = createReading(db, viewer);
   const rows: Version[] = [];
@@ -140,7 +135,7 @@ export async function versionsOf(
   }
   const versions = rows.slice(0, limit);
   const next = rows.length > limit ? (versions.at(-1) as Version).position : null;
-  return { versions: await withDecisions(reading, versions, today), next };
+  return { versions: await withEmployers(reading, versions, { day: today }), next };
 }
 
 /** The database and the caller of one response. `readRoster` reads each employee once, for the employer and for visibility. */
@@ -164,7 +159,7 @@ export async function versionsAfter(
   position: number,
   limit: number,
   today: string,
-): Promise<VersionState[]> {
+): Promise<DeductionState[]> {
   const versions = await db
     .selectFrom('deduction_versions')
     .selectAll()
@@ -172,7 +167,7 @@ export async function versionsAfter(
     .orderBy('position')
     .limit(limit)
     .execute();
-  return withDecisions(createReading(db, null), versions, today);
+  return withEmployers(createReading(db, null), versions, { day: today });
 }
 
 async function statesOf(db: Db, ids: readonly string[], filter: DeductionFilter, today: string) {
@@ -202,12 +197,11 @@ async function versionsThen(
 ) {
   const { db } = reading;
   const history = await seenVersions(reading, await historyOf(db, ids));
-  const decisions = on === undefined ? new Map<string, DecidedStart[]>() : await startDecisionsOf(db, ids);
   const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
     instant === undefined ? rows : knownAt(rows, instant);
-  return [...Map.groupBy(known(history), (version) => version.deduction_id)].flatMap(([id, versions]) => {
+  return [...Map.groupBy(known(history), (version) => version.deduction_id).values()].flatMap((versions) => {
     if (on === undefined) return latestOf(versions) ?? [];
-    const state = stateOn(timelineOf(versions, known(decisions.get(id) ?? [])).counting, on);
+    const state = stateOn(timelineOf(versions).counting, on);
     return state !== null && appliesOn(state, on) ? state : [];
   });
 }
@@ -222,44 +216,8 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
   );
 }
 
-/** Adds to versions their employers and the decisions on their starts. A limited caller sees decisions at its employers. */
-export async function withDecisions(
-  reading: Reading,
-  versions: readonly Version[],
-  today: string,
-): Promise<VersionState[]> {
-  const { db, viewer } = reading;
-  const ids = [...new Set(versions.map((one) => one.deduction_id))];
-  const decisions = await startDecisionsOf(db, ids);
-  const recordIds = [...decisions.values()].flat().map(({ record_id }) => record_id);
-  const makers = await makersOf(db, recordIds);
-  const states = await withEmployers(reading, versions, { day: today });
-  const isSeen = decisions.size === 0 || viewer === null ? () => true : await seenDecisions(db, ids, viewer);
-  return states.map((state) => {
-    const { deduction_id, position } = state.version;
-    const decision = decisions
-      .get(deduction_id)
-      ?.filter(isSeen)
-      .findLast(({ version_position }) => version_position === position);
-    const decided_by = makers.get(decision?.record_id ?? 0)?.by;
-    const isDecided = decision !== undefined && decided_by !== undefined;
-    return { ...state, startDecision: isDecided ? { ...decision, decided_by } : null };
-  });
-}
-
-/** Returns a function that returns whether a decision was recorded at an employer of a limited caller. */
-async function seenDecisions(db: Db, deductionIds: readonly string[], { employers }: Viewer) {
-  const rows = await recordsOf(db, 'deduction.decide-start')
-    .where(isOneOf(db, 'resource_id', deductionIds))
-    .where('employer_id', 'in', employers)
-    .execute();
-  const seen = new Set(rows.map(({ resource_id, recorded_at }) => `${recorded_at} ${resource_id}`));
-  return ({ deduction_id, recorded_at }: Pick<DecidedStart, 'deduction_id' | 'recorded_at'>): boolean =>
-    seen.has(`${recorded_at} ${deduction_id}`);
-}
-
 /** Adds the employer on a day. A limited caller does not see other employers. */
-async function withEmployers(
+export async function withEmployers(
   { db, viewer, readRoster }: Reading,
   versions: readonly Version[],
   { day, instant }: { day: string; instant?: string | undefined },

@@ -65,6 +65,17 @@ export function isActiveFrom(employment: Employment, day: string): boolean {
   return days.some((later) => later >= day && isActive(employment, later));
 }
 
+/** Returns the employments active on a day. Two that share one day only are a transfer: the later one is meant to follow. */
+export function jobsOn(employments: readonly Employment[], day: string): Employment[] {
+  const active = employments.filter((employment) => isActive(employment, day));
+  if (active.length < 2) return active;
+  const spells = active.map((employment) => spellOn(employment, day));
+  const begun = spells.map((spell) => spell?.hire_date ?? '').sort().at(-1) as string;
+  const ended = spells.flatMap((spell) => spell?.termination_date ?? []).sort()[0];
+  if (ended === undefined || ended > begun) return active;
+  return active.filter((_, index) => spells[index]?.termination_date === ended);
+}
+
 /** Returns the employers where the employee is active on a day, else the one left last. */
 export function employersOn(employments: readonly Employment[], day: string): string[] {
   const active = employments.filter((employment) => isActive(employment, day));
@@ -114,11 +125,9 @@ export function valueOn<A extends Dated>(
 ): RosterFact[A] {
   const facts = reports.filter((report) => report[attribute] !== null);
   if (facts.length < 2) return (facts[0]?.[attribute] ?? null) as RosterFact[A];
-  const wrong = wrongCensusFacts(facts, attribute);
   let earliest: RosterFact | null = null;
   let greatest: RosterFact | null = null;
   for (const fact of facts) {
-    if (wrong.has(fact)) continue;
     // Facts are in the order of their positions: of two with one date the later one is greater.
     if (earliest === null || orderDate(fact) < orderDate(earliest)) earliest = fact;
     if (effectiveOn(fact) > day) continue;
@@ -147,19 +156,6 @@ export function valueSince(
 function orderDate(fact: RosterFact): string {
   const [effective, received] = [effectiveOn(fact), receivedOn(fact)];
   return effective > received ? effective : received;
-}
-
-/** Of consecutive census facts A, B, A without an explicit effective date, B is one wrong census: it never applied. */
-function wrongCensusFacts(facts: readonly RosterFact[], attribute: Dated): ReadonlySet<RosterFact> {
-  const census = facts.filter(({ source }) => source === 'census');
-  const wrong = new Set<RosterFact>();
-  for (const [index, fact] of census.entries()) {
-    const [before, after] = [census[index - 1], census[index + 1]];
-    if (before === undefined || after === undefined) continue;
-    if (before[attribute] !== after[attribute] || before[attribute] === fact[attribute]) continue;
-    if ([before, fact, after].every(({ effective_on }) => effective_on === null)) wrong.add(fact);
-  }
-  return wrong;
 }
 
 /** Hire and termination dates are not dated facts: the latest report for a spell applies to every day. */
@@ -215,18 +211,16 @@ export function isRepeated(reports: readonly RosterFact[], report: RosterFact): 
 }
 
 /**
- * A fact is repeated if the census fact before it has the same value and effective date, can't become a wrong census
- * by what follows, and its value is in force on each day on which this fact could be the greatest.
+ * A fact is repeated if the census fact before it has the same value and effective date, and its value is in force on each day
+ * on which this fact could be the greatest.
  */
 function isRepeatedFact(reports: readonly RosterFact[], report: RosterFact, attribute: Dated): boolean {
   const value = report[attribute];
   if (value === null) return true;
   const facts = reports.filter((earlier) => earlier[attribute] !== null);
-  const census = facts.filter(({ source }) => source === 'census');
-  const [first, before] = [census.at(-2), census.at(-1)];
+  const before = facts.findLast(({ source }) => source === 'census');
   if (before?.[attribute] !== value || before.effective_on !== report.effective_on) return false;
-  const isConfirmed = first === undefined || first[attribute] === value || report.effective_on !== null;
-  if (!isConfirmed || facts.at(-1)?.[attribute] !== value) return false;
+  if (facts.at(-1)?.[attribute] !== value) return false;
   const [from, until] = [effectiveOn(report), orderDate(report)];
   const days = [from, until, ...facts.map(effectiveOn)].filter((day) => day >= from && day <= until);
   return days.every((day) => valueOn({ reports }, attribute, day) === value);

@@ -244,6 +244,26 @@ export async function reportedTerminations(db: Db, employerId: string, ids: read
     .execute();
 }
 
+/** Returns the employees of an employer whom another employer has reported too, in the order of their ids. */
+export async function employeesOfSeveral(db: Db | Trx, employerId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employer_id', '=', employerId)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('roster as elsewhere')
+          .select('elsewhere.employee_id')
+          .whereRef('elsewhere.employee_id', '=', 'roster.employee_id')
+          .where('elsewhere.employer_id', '<>', employerId),
+      ),
+    )
+    .orderBy('employee_id')
+    .execute();
+  return rows.map(({ employee_id }) => employee_id);
+}
+
 /** Returns the deductions that have ever named an employee of an employer, each with these employees. */
 export async function deductionsKnownAt(
   db: Db | Trx,

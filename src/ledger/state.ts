@@ -1,7 +1,6 @@
 /** Decides which versions of a deduction count, and which one is in effect on a date (docs/concepts.md). Pure. */
 import { isSet, utcDay } from '../contract/instant.ts';
-import type { StartDecisionTable } from '../database/tables.ts';
-import { isSameNumber } from '../money.ts';
+import { isSameNumber, isZero } from '../money.ts';
 import type { Version } from './fold.ts';
 
 type Ordered = Pick<Version, 'event_time' | 'position'>;
@@ -9,21 +8,18 @@ type Span = Pick<Version, 'starts_on' | 'ends_on'>;
 type Contributions = Pick<Version, 'member_contribution' | 'employer_contribution' | 'period'>;
 type Election = Contributions & Pick<Version, 'taxability' | 'line_of_coverage' | 'coverage_type'>;
 
-/** An operator's decision on a moved start: the version applies (`keep`) or never did (`drop`). */
-export type StartDecision = Pick<
-  StartDecisionTable,
-  'position' | 'version_position' | 'decision' | 'recorded_at'
->;
-
-/** `next` was sent before `version` started. The days between the two starts are undecided. */
+/** `next` was sent before `version` started, and starts later. */
 export type MovedStart<V> = { version: V; next: V };
+
+/** A version that had not begun, and a later one that starts earlier and ends before its start: it is the state on no day. */
+export type ErasedStart<V> = { version: V; by: V };
 
 export type Timeline<V> = {
   counting: readonly V[];
   /** Corrected starts: `version` never applies. */
   corrected: readonly MovedStart<V>[];
-  /** Starts moved together with other content. `version` counts until an operator decides. */
-  undecided: readonly MovedStart<V>[];
+  /** Starts moved together with other content: `version` applies until `next` starts. */
+  moved: readonly MovedStart<V>[];
 };
 
 function byEventTime(one: Ordered, other: Ordered): number {
@@ -60,28 +56,40 @@ export function knownAt<Recorded extends { recorded_at: string }>(
 }
 
 /** Decides which versions of a deduction count ("Corrected start dates" in docs/receiving-events.md). */
-export function timelineOf<V extends Ordered & Span & Election>(
-  versions: readonly V[],
-  decisions: readonly StartDecision[],
-): Timeline<V> {
-  if (versions.length < 2) return { counting: versions, corrected: [], undecided: [] };
+export function timelineOf<V extends Ordered & Span & Election>(versions: readonly V[]): Timeline<V> {
+  if (versions.length < 2) return { counting: versions, corrected: [], moved: [] };
   const corrected: MovedStart<V>[] = [];
-  const undecided: MovedStart<V>[] = [];
+  const moved: MovedStart<V>[] = [];
   const rising = withRisingStarts(versions);
   for (const [index, version] of rising.entries()) {
     const next = rising[index + 1];
     if (next === undefined || !isMoved(version, next)) continue;
-    if (hasSameElection(version, next)) corrected.push({ version, next });
-    else {
-      const decision = decisions.findLast((one) => one.version_position === version.position)?.decision;
-      if (decision === 'drop') corrected.push({ version, next });
-      if (decision === undefined) undecided.push({ version, next });
-    }
+    (hasSameElection(version, next) ? corrected : moved).push({ version, next });
   }
-  if (corrected.length === 0) return { counting: versions, corrected, undecided };
+  if (corrected.length === 0) return { counting: versions, corrected, moved };
   const dropped = new Set(corrected.map(({ version }) => version));
   // A version that a dropped one replaced does not apply again.
-  return { counting: rising.filter((version) => !dropped.has(version)), corrected, undecided };
+  return { counting: rising.filter((version) => !dropped.has(version)), corrected, moved };
+}
+
+/** Returns the renewals that a later change of the window before erased: of each start, the latest version. */
+export function erasedStarts<V extends Ordered & Span & Contributions>(versions: readonly V[]): ErasedStart<V>[] {
+  const latest = new Map<string, V>();
+  for (const version of versions) {
+    const { starts_on } = version;
+    if (starts_on === null) continue;
+    const known = latest.get(starts_on);
+    if (known === undefined || byEventTime(version, known) > 0) latest.set(starts_on, version);
+  }
+  return [...latest].flatMap(([start, version]) => {
+    const { ends_on, member_contribution, employer_contribution } = version;
+    const hasNoAmount = isZero(member_contribution) && isZero(employer_contribution);
+    if (hasNoAmount || (ends_on !== null && ends_on < start)) return [];
+    const by = stateOn(versions, start);
+    if (by === null || by === version || by.ends_on === null || by.ends_on >= start) return [];
+    const isEarlier = (by.starts_on ?? '') < start;
+    return isEarlier && utcDay(by.event_time) < start ? [{ version, by }] : [];
+  });
 }
 
 /** Returns whether the start that counts decides which version a run on this day takes. */
@@ -125,9 +133,8 @@ export type Days = { from: string | null; until: string | null };
 /** Returns the days on which each version is in effect, by position. A version that is in effect on no day is missing. */
 export function daysInEffect<V extends Ordered & Span & Election>(
   versions: readonly V[],
-  decisions: readonly StartDecision[],
 ): Map<number, Days> {
-  const rising = withRisingStarts(timelineOf(versions, decisions).counting);
+  const rising = withRisingStarts(timelineOf(versions).counting);
   const days = rising.map(({ position, starts_on: from, ends_on }, index): [number, Days] => {
     const nextStart = rising[index + 1]?.starts_on ?? null;
     const last = nextStart === null ? null : dayBefore(nextStart);

@@ -1,9 +1,8 @@
 /** Reads the days on which versions of deductions are in effect. */
 import { component, nullableText } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
-import { createReading, seenVersions, type VersionState, withDecisions } from './deductions.ts';
+import { createReading, type DeductionState, seenVersions, withEmployers } from './deductions.ts';
 import { historyOf } from './history.ts';
-import { startDecisionsOf } from './start-decisions.ts';
 import { type Days, daysInEffect } from './state.ts';
 import type { Viewer } from './visibility.ts';
 
@@ -19,7 +18,7 @@ export const DaysInEffect = component(
 );
 
 /** A version with the days on which it is in effect. */
-export type VersionInEffect = { state: VersionState; days: Days };
+export type VersionInEffect = { state: DeductionState; days: Days };
 
 /**
  * Returns the last `limit` versions of a deduction that are in effect on some day, in the order of their days; null for an
@@ -32,13 +31,12 @@ export async function timelineOfDeduction(
 ): Promise<VersionInEffect[] | null> {
   const history = await historyOf(db, [deductionId]);
   if (history.length === 0) return null;
-  const made = (await startDecisionsOf(db, [deductionId])).get(deductionId) ?? [];
   const reading = createReading(db, viewer);
   const versions = await seenVersions(reading, history);
-  const days = daysInEffect(versions, made);
+  const days = daysInEffect(versions);
   const byPosition = new Map(versions.map((version) => [version.position, version]));
   const shown = [...days.keys()].slice(-limit).flatMap((position) => byPosition.get(position) ?? []);
-  const states = await withDecisions(reading, shown, today);
+  const states = await withEmployers(reading, shown, { day: today });
   return states.map((state) => ({ state, days: days.get(state.version.position) as Days }));
 }
 
@@ -48,8 +46,5 @@ export async function daysOfVersions(
   deductionIds: readonly string[],
 ): Promise<Map<number, Days>> {
   const history = Map.groupBy(await historyOf(db, deductionIds), ({ deduction_id }) => deduction_id);
-  const decisions = await startDecisionsOf(db, deductionIds);
-  return new Map(
-    [...history].flatMap(([id, versions]) => [...daysInEffect(versions, decisions.get(id) ?? [])]),
-  );
+  return new Map([...history.values()].flatMap((versions) => [...daysInEffect(versions)]));
 }

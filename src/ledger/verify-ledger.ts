@@ -1,4 +1,4 @@
-/** Checks that versions, facts, decisions and assignments share positions without gaps, and that latest states match their versions. */
+/** Checks that versions, facts and assignments share positions without gaps, and that latest states match their versions. */
 import { sql } from 'kysely';
 import { textRows } from '../database/bulk.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
@@ -19,7 +19,6 @@ export async function verifyHead(db: Db, { report }: Pick<Verifying, 'report'>):
     select ledger_head.position as head,
       (select coalesce(max(position), 0) from (
         select max(position) as position from deduction_versions union all select max(position) from roster_facts
-        union all select max(position) from start_decisions
         union all select max(position) from deduction_assignments) as newest
       ) as newest
     from ledger_head`.execute(db);
@@ -28,7 +27,7 @@ export async function verifyHead(db: Db, { report }: Pick<Verifying, 'report'>):
   return Math.max(head, newest);
 }
 
-/** Checks that every position up to this one belongs to exactly one version, roster fact, decision or assignment. */
+/** Checks that every position up to this one belongs to exactly one version, roster fact or assignment. */
 export async function verifyPositions(db: Db, until: number, on: Verifying): Promise<void> {
   for (let after = 0; after < until; after += POSITIONS_AT_ONCE) {
     on.signal.throwIfAborted();
@@ -36,7 +35,6 @@ export async function verifyPositions(db: Db, until: number, on: Verifying): Pro
     const between = sql`position > ${after} and position <= ${last}`;
     const stored = sql`select position from deduction_versions where ${between}
       union all select position from roster_facts where ${between}
-      union all select position from start_decisions where ${between}
       union all select position from deduction_assignments where ${between}`;
     const { rows } = await sql<{ distinct: number; all: number }>`
       select count(distinct position) as "distinct", count(*) as "all" from (${stored}) as stored`.execute(

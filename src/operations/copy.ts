@@ -26,7 +26,6 @@ export const KEYS = {
   deduction_versions: ['position'],
   deductions: ['deduction_id'],
   deduction_employees: ['employee_id', 'deduction_id'],
-  start_decisions: ['position'],
   deduction_assignments: ['position'],
   roster_facts: ['position'],
   roster: ['employee_id', 'employer_id'],

@@ -2,7 +2,6 @@ import { SYNC_REASONS } from '../census/syncs.ts';
 import { DISMISSAL_REASONS } from '../inbox/conflicts.ts';
 import { LOSS_REASONS } from '../inbox/data-loss.ts';
 import { ASSIGNMENT_REASONS } from '../ledger/assignments.ts';
-import { START_DECISION_REASONS } from '../ledger/start-decisions.ts';
 import { CANCELLATION_REASONS } from '../outbox/manual.ts';
 import { DECISION_REASONS } from '../payroll/facts/decisions.ts';
 import { OVERRIDE_REASONS } from '../payroll/facts/overrides.ts';
@@ -12,7 +11,6 @@ import type { ReasonColumn } from '../security/reasons.ts';
 
 /** Every column that repeats the reason of an audit record. */
 export const REASON_COLUMNS: readonly ReasonColumn[] = [
-  START_DECISION_REASONS,
   ASSIGNMENT_REASONS,
   ...DISMISSAL_REASONS,
   LOSS_REASONS,

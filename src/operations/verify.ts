@@ -17,7 +17,6 @@ import {
 } from '../inbox/verify-inbox.ts';
 import { type VersionsVerified, verifyVersions } from '../inbox/verify-versions.ts';
 import { ASSIGNMENTS_CONTENT } from '../ledger/assignments.ts';
-import { START_DECISIONS_CONTENT } from '../ledger/start-decisions.ts';
 import {
   verifyChained,
   verifyDeductions,
@@ -138,7 +137,6 @@ export async function verifyRows(
 /** Facts and settings that people set, whose audit records have the hash of their content. */
 const CONTENTS = [
   (db: Db, on: Verifying) => verifyContents(db, ASSIGNMENTS_CONTENT, on),
-  (db: Db, on: Verifying) => verifyContents(db, START_DECISIONS_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, SCHEDULES_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, CODES_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, POLICY_CONTENT, on),

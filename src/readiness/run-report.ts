@@ -9,7 +9,7 @@ import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
 import type { RunQuestion } from '../payroll/lifecycle/calendar-checks.ts';
 import { noted, PAYROLL_CHECKS } from '../payroll/lifecycle/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
-import type { StatedRun } from '../payroll/records/body.ts';
+import type { RequestedRun } from '../payroll/records/body.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
 /** The checks of a run, in the order of the report. */
@@ -39,7 +39,7 @@ export function isBlocking(id: string): boolean {
 /** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws RUN_REFUSED. */
 export async function readinessOfRun(
   db: Db,
-  run: StatedRun,
+  run: RequestedRun,
   runId: string | null,
   question: LedgerQuestion,
 ): Promise<ReadinessReport> {

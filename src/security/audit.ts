@@ -29,7 +29,6 @@ export const ACTIONS = [
   'database.migrate',
   'database.restore',
   'deduction.assign',
-  'deduction.decide-start',
   'deduction.import',
   'event.reprocess',
   'event.dismiss',

@@ -17,7 +17,6 @@ type ContentTable =
   | 'payroll_codes'
   | 'payroll_policies'
   | 'run_overrides'
-  | 'start_decisions'
   | 'tokens';
 
 type ColumnOf<T extends ContentTable> = keyof Tables[T] & string;

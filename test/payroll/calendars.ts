@@ -2,13 +2,8 @@
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import { amountOf } from '../../src/money.ts';
 import { type Contribution, calculator } from '../../src/payroll/calculation/amounts.ts';
-import {
-  type Plan,
-  type PlannedRun,
-  planOf,
-  type ScheduledDate,
-} from '../../src/payroll/calculation/plan.ts';
-import { DEFAULTS } from '../../src/payroll/settings/policy.ts';
+import { calendarOf, type RanDate, type Takes, type YearList } from '../../src/payroll/calculation/calendar.ts';
+import { type Plan, type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -33,19 +28,49 @@ export function yearOfDates(frequency: PayFrequency, year: number, first = 1): s
 }
 
 export function plannedRun(given: Partial<PlannedRun> = {}): PlannedRun {
-  const run = { kind: 'regular', pay_frequency: 'biweekly', pay_date: '2026-03-27' } as const;
-  return { ...DEFAULTS, ...run, ...given };
+  return {
+    kind: 'regular',
+    pay_frequency: 'biweekly',
+    pay_date: '2026-03-27',
+    applies_on: 'pay_date',
+    ...given,
+  };
 }
 
-/** Returns a pay schedule whose periods end on the pay dates. */
-export function scheduled(dates: readonly string[] | null): ScheduledDate[] | null {
-  return dates?.map((pay_date) => ({ pay_date, period_end: pay_date })) ?? null;
+/** A list of pay dates whose periods end on them. `takes`: of single dates; the others take all. */
+export function listOf(
+  dates: readonly string[],
+  takes: Readonly<Record<string, Takes>> = {},
+  year_in_fewer_checks = false,
+): YearList {
+  const pay_dates = dates.map((pay_date) => ({
+    ...{ pay_date, period_end: pay_date },
+    takes: takes[pay_date] ?? 'all',
+  }));
+  return { year_in_fewer_checks, pay_dates };
 }
 
-export function plan(given: Partial<PlannedRun> = {}, schedule: readonly string[] | null = null): Plan {
-  const planned = planOf(plannedRun(given), scheduled(schedule));
-  if (!planned.ok) throw new Error(`${planned.problem.path}: ${planned.problem.rule}`);
-  return planned.plan;
+/** Plans a run on a list of pay dates; null: without a list. `ran`: the finalized runs of the year. */
+export function plan(
+  given: Partial<PlannedRun> = {},
+  list: YearList | null = null,
+  ran: readonly RanDate[] = [],
+): Plan {
+  const run = plannedRun(given);
+  return planOf(run, list === null ? null : calendarOf(list, run.pay_frequency, ran));
+}
+
+/** Returns the finalized runs of dates, each planned on the list of its time and after the runs before it. */
+export function ranOn(
+  frequency: PayFrequency,
+  dates: readonly string[],
+  listOfDate: (date: string) => YearList | null,
+  before: readonly RanDate[] = [],
+): RanDate[] {
+  return dates.reduce<RanDate[]>((ran, pay_date) => {
+    const list = listOfDate(pay_date);
+    return [...ran, { pay_date, calendar: list === null ? null : calendarOf(list, frequency, ran) }];
+  }, [...before]);
 }
 
 export function amountTexts(of: Plan, given: Contribution) {

@@ -11,7 +11,6 @@ import type { RowResult } from '../../src/formats/rows.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
-import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { centsOf } from '../../src/money.ts';
 import { type LineRecord, lineRecord } from '../../src/payroll/calculation/line.ts';
 import { runUnder } from '../../src/payroll/compute/basis.ts';
@@ -32,11 +31,11 @@ import { linesOfRun } from '../../src/payroll/lifecycle/line-pages.ts';
 import { overrideAmounts } from '../../src/payroll/lifecycle/overrides.ts';
 import { type RunView, viewRun } from '../../src/payroll/lifecycle/results.ts';
 import { type Verification, verifyRun } from '../../src/payroll/lifecycle/verify.ts';
-import { type Run, type RunBody, runOf, type StatedRun } from '../../src/payroll/records/body.ts';
+import { type RequestedRun, type Run, type RunBody, runOf } from '../../src/payroll/records/body.ts';
 import { deleteRun, findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';
 import { lockPayroll } from '../../src/payroll/settings/lock.ts';
-import { OPTIONS } from '../../src/payroll/settings/policy.ts';
+import { DEFAULTS, type Options, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { type PayDate, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
@@ -149,13 +148,6 @@ export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
   return transact(db, (trx) => recordDeductions(trx, incoming, LATELY));
 }
 
-/** Decides whether a version with a moved start applies. */
-export async function decide(db: Db, deductionId: string, version: number, decision: 'keep' | 'drop') {
-  const given = { deductionId, version, decision, reason: 'asked the employee' };
-  const { outcome } = await transact(db, (trx) => decideStart(trx, given, acting(LATELY)));
-  if (outcome !== 'decided') throw new Error(outcome);
-}
-
 // Settings
 
 /** A pay date for a period of these days, which ends `lag` days before it. */
@@ -163,13 +155,17 @@ export const dateOf = (pay_date: string, days = 14, lag = 5): PayDate => ({
   pay_date,
   period_start: daysAfter(pay_date, 1 - days - lag),
   period_end: daysAfter(pay_date, -lag),
+  takes: 'all',
 });
 
 /** The pay dates of 2026. */
 export const BIWEEKLY: PayDate[] = every(14, '2026-01-02', 26).map((date) => dateOf(date));
 
 export function schedule(fields: Partial<Schedule> = {}): Schedule {
-  return { pay_frequency: 'biweekly', pay_group: null, pay_dates: BIWEEKLY, ...fields };
+  return {
+    ...{ pay_frequency: 'biweekly', pay_group: null, pay_dates: BIWEEKLY, year_in_fewer_checks: false },
+    ...fields,
+  };
 }
 
 export function setSchedules(db: Db, list: readonly Schedule[], employerId = EMPLOYER): Promise<void> {
@@ -191,24 +187,30 @@ export function setCode(
 
 // Runs
 
-/** Adds a reason to options, which may differ from the employer's policy. */
-export function withReason<Fields extends Partial<RunBody>>(fields: Fields): Fields {
-  return OPTIONS.some((name) => name in fields) ? { policy_reason: 'for a test', ...fields } : fields;
+/** Adds a version to the employer's payroll policy. Options that are not given have their defaults. */
+export function setPolicy(
+  db: Db,
+  options: Partial<Options>,
+  effective_from = '2020-01-01',
+  employerId = EMPLOYER,
+): Promise<void> {
+  const policy = { ...DEFAULTS, ...options, effective_from };
+  return transact(db, (trx) => putPolicy(trx, employerId, policy, acting(LATELY)));
 }
 
 /** The run of a biweekly pay date by its index: 2026-01-02, -16, -30, …; -1 is 2025-12-19. The period ends the day before. */
 export function body(index: number, fields: Partial<RunBody> = {}): RunBody {
-  const date = dateOf(daysAfter('2026-01-02', 14 * index), 14, 1);
-  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
+  const { takes: _, ...date } = dateOf(daysAfter('2026-01-02', 14 * index), 14, 1);
+  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields };
 }
 
 /** The run of a pay date of `BIWEEKLY`. The API's tests also pass fields that it rejects. */
 export function bodyOn(payDate: string, fields: object = {}): RunBody {
-  const date = BIWEEKLY.find((one) => one.pay_date === payDate) as PayDate;
-  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
+  const { takes: _, ...date } = BIWEEKLY.find((one) => one.pay_date === payDate) as PayDate;
+  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields };
 }
 
-export function stated(given: RunBody): StatedRun {
+export function requested(given: RunBody): RequestedRun {
   const checked = runOf(given);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
   return checked.run;
@@ -216,16 +218,16 @@ export function stated(given: RunBody): StatedRun {
 
 /** A run of `body` under the default policy, not stored. */
 export function run(index: number, fields: Partial<RunBody> = {}): Run {
-  return runUnder(stated(body(index, fields)), []);
+  return runUnder(requested(body(index, fields)), []);
 }
 
 /** A run of `bodyOn`, not stored. */
-export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun {
-  return stated(bodyOn(payDate, fields));
+export function runOn(payDate: string, fields: Partial<RunBody> = {}): RequestedRun {
+  return requested(bodyOn(payDate, fields));
 }
 
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
-  const { outcome } = await transact(db, (trx) => putRun(trx, runId, stated(given), acting(LATELY)));
+  const { outcome } = await transact(db, (trx) => putRun(trx, runId, requested(given), acting(LATELY)));
   if (outcome === 'different' || outcome === 'date-open') throw new Error(`${runId}: ${outcome}`);
   return storedRun(db, runId);
 }
@@ -330,7 +332,7 @@ export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): 
 /** Returns the outstanding items that a run considers, taken or not. */
 export async function itemsIn(db: Db, given: RunBody): Promise<OpenItem[]> {
   const items: OpenItem[] = [];
-  for await (const page of computeRun(db, await beginComputation(db, null, stated(given))))
+  for await (const page of computeRun(db, await beginComputation(db, null, requested(given))))
     items.push(...page.flatMap(({ taking }) => taking.units).flatMap((unit) => unit.items));
   return items;
 }
@@ -356,7 +358,6 @@ export async function decideItem(
     runId: kind === 'opening' ? null : source,
     madeFor: { member: item.line.member_amount, employer: item.line.employer_amount },
     amount: null,
-    notBefore: null,
     until: null,
     paidOn: null,
     reason: 'asked the employee',

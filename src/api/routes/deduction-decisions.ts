@@ -1,12 +1,9 @@
-/** Decisions about a deduction: whether a version with a moved start applies, and which employer takes it. */
+/** Which employer takes a deduction. */
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { utcDay } from '../../contract/instant.ts';
 import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
-import { viewStartDecision } from '../../ledger/deduction-views.ts';
 import { getDeduction } from '../../ledger/deductions.ts';
-import { transactOnLedger } from '../../ledger/position.ts';
-import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { assignDeduction, ELSEWHERE_PROBLEM, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
 import { employersOfRuns } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
@@ -18,36 +15,6 @@ import { type Api, type ApiParts, operation } from '../route.ts';
 export const DeductionId = field.closed({
   deduction_id: { ...field.identifier, description: 'The deduction ID of the benefits service.' },
 });
-
-const Decision = field.component(
-  'StartDecisionRequest',
-  {
-    version: Type.Integer({
-      minimum: 1,
-      rule: 'must be a version number',
-      description: 'The version whose start was moved before it began, as the readiness check names it.',
-    }),
-    decision: {
-      ...field.oneOf(START_DECISIONS),
-      description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
-    },
-    reason: field.reasonField('The reason, which is kept with the decision.'),
-  },
-  'A decision on a start that was moved together with other contents.',
-);
-
-export const StartDecision = field.component(
-  'StartDecision',
-  {
-    id: field.text('The ID of the decision.'),
-    deduction_id: field.text('The deduction.'),
-    ...Decision.properties,
-    position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
-    decided_by: Actor,
-    recorded_at: field.text('The time of the decision.'),
-  },
-  'A recorded decision.',
-);
 
 const AssignmentRequest = field.component(
   'DeductionAssignmentRequest',
@@ -100,35 +67,6 @@ export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
     const seen = runIds.filter((runId) => employers.includes(employerOf.get(runId) ?? ''));
     return seen.length === runIds.length ? seen : [...seen, 'runs of another employer'];
   }
-
-  app.post(
-    '/v1/deductions/:deduction_id/start-decision',
-    operation('Deductions', 'runs:write', {
-      operationId: 'decideStartOfDeduction',
-      employers: 'deduction',
-      action: 'deduction.decide-start',
-      summary: 'Decide whether a version with a moved start applies',
-      description:
-        'Needed when a start is moved before it arrives and the contents change with it: runs on the days in ' +
-        'between fail the check `start-moved` until then. A later decision on the same version replaces this one.',
-      params: DeductionId,
-      body: Decision,
-      response: { 201: StartDecision },
-      refuses: ['NOT_FOUND', 'CONFLICT'],
-    }),
-    async (request, reply) => {
-      const { deduction_id } = request.params;
-      const decision = { ...request.body, deductionId: deduction_id };
-      const acting = actingIn(request, now());
-      const viewer = viewerOf(request, parts);
-      const decided = await transactOnLedger(db, (trx) => decideStart(trx, decision, acting, viewer));
-      if (decided.outcome === 'unknown') throw notFound(`version ${decision.version} of a deduction`);
-      if (decided.outcome === 'not-undecided')
-        throw conflict('The start of this version was not moved in a way that needs a decision.');
-      log.info(by(request), 'a start decision was recorded');
-      return reply.code(201).send(viewStartDecision(decided.decision));
-    },
-  );
 
   app.get(
     '/v1/deductions/:deduction_id/employer',

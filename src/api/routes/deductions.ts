@@ -10,7 +10,7 @@ import { viewerOf } from '../employers.ts';
 import { notFound, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
-import { DeductionId, StartDecision } from './deduction-decisions.ts';
+import { DeductionId } from './deduction-decisions.ts';
 
 const STATE = {
   ...Deduction.properties,
@@ -44,11 +44,6 @@ const VersionOfDeduction = field.component(
         'What determined the order: the event time, the order of receipt of a tie, or the time of receipt if `created_at` is absent or before 2000.',
     }),
     late: field.boolean('A newer state was already known when the event arrived.'),
-    start_decision: field.nullable({
-      ...StartDecision,
-      description:
-        'The decision on the start of this version, which was moved before it began. Null if there is none.',
-    }),
   },
   'A version of a deduction.',
 );

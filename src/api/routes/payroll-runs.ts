@@ -19,7 +19,7 @@ import {
   viewStoredRun,
 } from '../../payroll/lifecycle/run-view.ts';
 import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
-import { RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
+import { RunBody, runOf, type RequestedRun } from '../../payroll/records/body.ts';
 import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
@@ -144,10 +144,10 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       validatorCompiler: exceptBody,
     }),
     async (request) => {
-      const stated = runIn(request.body);
-      assertOwnEmployer(request, stated.employer_id);
-      const { view, lines } = await previewWithLines(db, stated);
-      return viewPreview(db, view, stated, lines, lineSightOf(request, parts));
+      const requested = runIn(request.body);
+      assertOwnEmployer(request, requested.employer_id);
+      const { view, lines } = await previewWithLines(db, requested);
+      return viewPreview(db, view, lines, lineSightOf(request, parts));
     },
   );
 
@@ -310,7 +310,7 @@ export function withRunHeaders<R extends { etag: string | null; audit_head: stri
 const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
 
 /** Returns the run that a body defines. Throws 422 as an `Refusal` that names each wrong field. */
-function runIn(body: unknown): StatedRun {
+function runIn(body: unknown): RequestedRun {
   const checked = checkBody(body) as { error?: Refusal };
   if (checked.error !== undefined) throw broken('RUN_REFUSED', checked.error.problems);
   const asked = runOf(body);

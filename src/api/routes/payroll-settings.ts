@@ -12,6 +12,7 @@ import {
   checkSchedules,
   inYear,
   PaySchedules,
+  PaySchedulesRequest,
   PaySchedulesByYear,
   readSchedules,
 } from '../../payroll/settings/schedules.ts';
@@ -125,10 +126,10 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
       action: 'schedule.put',
       summary: "Set an employer's pay schedules of a year",
       description:
-        'Replaces the pay dates of this year only, for all pay frequencies and groups. The pay dates of finalized runs must stay.',
+        'Replaces the pay dates of this year only, for all pay frequencies and groups. The pay dates of finalized runs must stay, with what they take.',
       params: EmployerYear,
       response,
-      body: Type.Unsafe<unknown>(PaySchedules),
+      body: Type.Unsafe<unknown>(PaySchedulesRequest),
       refuses: ['SETTINGS_REFUSED', 'CONFLICT'],
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
@@ -139,7 +140,7 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
       if (!checked.ok) throw broken('SETTINGS_REFUSED', checked.problems);
       const acting = actingIn(request, now());
       await transact(db, (trx) => putScheduleYear(trx, employer_id, year, checked.value, acting));
-      log.info({ employer_id, count: checked.value.length, ...by(request) }, 'pay schedules were set');
+      log.info({ employer_id, count: checked.value.schedules.length, ...by(request) }, 'pay schedules were set');
       return view(employer_id, year);
     },
   );
@@ -159,7 +160,8 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
     async (request, reply) => {
       const { employer_id, year } = request.params;
       const acting = actingIn(request, now());
-      await transact(db, (trx) => putScheduleYear(trx, employer_id, year, [], acting, 'schedule.delete'));
+      const none = { schedules: [], untaken: false };
+      await transact(db, (trx) => putScheduleYear(trx, employer_id, year, none, acting, 'schedule.delete'));
       log.info({ employer_id, count: 0, ...by(request) }, 'pay schedules were set');
       return reply.code(204).send(null);
     },

@@ -35,6 +35,7 @@ function calendarByWeeks(today: Date, days: number): Calendar {
       pay_date: dayAt(last + PAID_AFTER_DAYS * DAY_MS),
       period_start: dayAt(last - (days - 1) * DAY_MS),
       period_end: dayAt(last),
+      takes: 'all',
     };
   };
   const [first, second] = [dateAt(0), dateAt(1)];
@@ -59,15 +60,15 @@ function calendarByMonths(today: Date, datesOf: (year: number, month: number) =>
 
 function wholeMonth(year: number, month: number): PayDate[] {
   const last = dayAt(Date.UTC(year, month + 1, 0));
-  return [{ pay_date: last, period_start: `${last.slice(0, 8)}01`, period_end: last }];
+  return [{ pay_date: last, period_start: `${last.slice(0, 8)}01`, period_end: last, takes: 'all' }];
 }
 
 function halfMonths(year: number, month: number): PayDate[] {
   const last = dayAt(Date.UTC(year, month + 1, 0));
   const start = last.slice(0, 8);
   return [
-    { pay_date: `${start}15`, period_start: `${start}01`, period_end: `${start}15` },
-    { pay_date: last, period_start: `${start}16`, period_end: last },
+    { pay_date: `${start}15`, period_start: `${start}01`, period_end: `${start}15`, takes: 'all' },
+    { pay_date: last, period_start: `${start}16`, period_end: last, takes: 'all' },
   ];
 }
 

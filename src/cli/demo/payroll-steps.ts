@@ -119,6 +119,7 @@ async function putSchedules({ stage }: Scene, [first, ...others]: readonly [Demo
     pay_frequency: frequency,
     pay_group: null,
     pay_dates: payDates,
+    year_in_fewer_checks: false,
   }));
   const path = `/v1/employers/${encodeURIComponent(first.employerId)}/pay-schedules`;
   for (const { year, schedules: ofYear } of byYear(schedules).years)

@@ -1,12 +1,9 @@
 /** The commands of payroll runs. This file creates and previews them. */
 import { Option } from 'commander';
 import { AppError, isAppError, type Problem } from '../../errors.ts';
-import { recoupIn } from '../../formats/recoup.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
-import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/records/body.ts';
-import { COLLECTIONS } from '../../payroll/settings/policy.ts';
+import { RUN_ID_PATTERN, type RunBody, runOf, type RequestedRun } from '../../payroll/records/body.ts';
 import { readJsonFile } from '../arguments.ts';
 import { actingIn, type Command, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
@@ -67,7 +64,7 @@ export function addRunCommands(program: Command): void {
     const { run } = requested;
     await withDatabase(context, async (db) => {
       const { view, lines } = await computed(requested, () => previewWithLines(db, run));
-      const shown = await viewPreview(db, view, run, lines, { unapplied: 'amounts', viewer: null });
+      const shown = await viewPreview(db, view, lines, { unapplied: 'amounts', viewer: null });
       printResult(out, shown, () => {
         printRun(out, shown);
         if (lines === null)
@@ -105,30 +102,9 @@ const RUN_OPTIONS: readonly (readonly [field: keyof RunBody, flags: string, desc
   [
     'final_checks',
     '--final-check <id...>',
-    'Terminated employees who get a last paycheck of one share, of 3 (ID=3) or of all that remain (ID=all)',
-  ],
-  ['pay_dates', '--pay-dates <date...>', "The year's pay dates (default: the employer's pay schedule)"],
-  ['scheme', '--scheme <scheme>', `How a year is divided among checks: ${listed(SCHEMES)}`],
-  ['applies_on', '--applies-on <date>', `When a deduction must be in effect: ${listed(APPLIES_ON)}`],
-  ['remainder', '--remainder <way>', `Which check takes the remaining cents: ${listed(REMAINDERS)}`],
-  [
-    'extra_paycheck',
-    '--extra-paycheck <way>',
-    `Checks beyond the usual number a year: ${listed(EXTRA_PAYCHECKS)}`,
+    'Terminated employees who get a final paycheck, which takes the rest of the month of the termination',
   ],
   ['items', '--item <id...>', 'The open items that an off-cycle run takes (default: all of its employees)'],
-  [
-    'adjustments',
-    '--adjustments <way>',
-    `Corrections of earlier runs that are taken: ${listed(COLLECTIONS)}`,
-  ],
-  ['arrears', '--arrears <way>', `Amounts not taken earlier that are taken: ${listed(COLLECTIONS)}`],
-  [
-    'recoup',
-    '--recoup <limit>',
-    'The most taken of open items: all, a multiple such as 2x of the regular amount, or an amount (default: payroll policy, else all)',
-  ],
-  ['policy_reason', '--policy-reason <text>', "Why options differ from the employer's payroll policy"],
 ];
 
 function withRunOptions(command: Command): Command {
@@ -137,22 +113,15 @@ function withRunOptions(command: Command): Command {
   return command.table();
 }
 
-/** These options come from the employer's payroll policy, if it has one. */
-function listed([first, ...others]: readonly string[]): string {
-  return `${[first, ...others].join(', ').replace(/, ([^,]*)$/, ' or $1')} (default: payroll policy, else ${first})`;
-}
-
 type RunOptions = Readonly<Record<string, unknown>>;
 
 /** The run of a command. Its problems name options unless a file has the field. */
-type Requested = { run: StatedRun; inOptions: (problems: readonly Problem[]) => Problem[] };
+type Requested = { run: RequestedRun; inOptions: (problems: readonly Problem[]) => Problem[] };
 
 /** `--employee` may be combined with a file, to preview single employees of a run. */
 async function requestedRun(file: string | undefined, options: RunOptions): Promise<Requested> {
   const values = RUN_OPTIONS.map(([field, flags]) => [field, options[new Option(flags).attributeName()]]);
   const given = Object.fromEntries(values.filter(([, value]) => value !== undefined));
-  if (given.final_checks !== undefined) given.final_checks = given.final_checks.map(finalCheckOf);
-  if (given.recoup !== undefined) given.recoup = recoupIn(given.recoup);
   if (file !== undefined && Object.keys(given).some((field) => field !== 'employee_ids')) {
     throw wrongUsage('describe a run by a file or by options: with a file, only --employee is allowed');
   }
@@ -165,12 +134,6 @@ async function requestedRun(file: string | undefined, options: RunOptions): Prom
   if (parsed.problems.some((problem) => isOption(fieldOf(problem))))
     throw wrongUsage('options are missing or wrong', problems);
   throw inputRefused('the run', { problems });
-}
-
-/** Returns the final check of `ID`, `ID=3` or `ID=all`. */
-function finalCheckOf(text: string): string | object {
-  const [, employee_id, shares] = /^(.+)=(\d{1,3}|all)$/s.exec(text) ?? [];
-  return shares === undefined ? text : { employee_id, shares: shares === 'all' ? shares : Number(shares) };
 }
 
 async function bodyIn(file: string, given: object): Promise<unknown> {

@@ -44,9 +44,6 @@ const WORDED: Partial<Record<keyof Run, (run: AnyRun) => Pair | null>> = {
   employer_id: (run) => ['employer', run.employer_id],
   period_start: (run) => ['period', `${run.period_start} to ${run.period_end}`],
   period_end: () => null,
-  pay_dates: (run) => ['pay dates of the year', payDatesOf(run)],
-  scheme: (run) => ['scheme', `${run.scheme}, remainder ${run.remainder}`],
-  remainder: () => null,
   employee_ids: (run) => ['only employees', countOf(run.employee_ids)],
   deductions: (run) => ['only deductions', countOf(run.deductions)],
   items: (run) => ['only items', countOf(run.items)],
@@ -68,12 +65,8 @@ function requestedPairs(run: AnyRun): Record<string, string | number | null> {
       worded === undefined ? ([name.replaceAll('_', ' '), String(run[name] ?? '')] as const) : worded(run);
     return pair === null ? [] : [pair];
   });
-  return { ...Object.fromEntries(pairs), 'ledger position': run.position, rules: run.rules_version };
-}
-
-function payDatesOf({ pay_dates_used, calendar_assumed }: AnyRun): string {
-  if (pay_dates_used === null) return 'not needed';
-  return `${pay_dates_used.length}${calendar_assumed ? ', assumed from the pay date' : ''}`;
+  const dates = run.pay_dates_used?.length ?? 'no pay schedule';
+  return { ...Object.fromEntries(pairs), 'pay dates of the year': dates, 'ledger position': run.position, rules: run.rules_version };
 }
 
 function countOf(ids: readonly unknown[] | null): string | null {

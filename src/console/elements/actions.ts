@@ -20,7 +20,6 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'database.migrate': 'Database migrated',
   'database.restore': 'Database restored',
   'deduction.assign': 'Deduction assigned to an employer',
-  'deduction.decide-start': 'Start of a deduction decided',
   'deduction.import': 'Deductions imported',
   'event.reprocess': 'Event reprocessed',
   'event.dismiss': 'Event dismissed',

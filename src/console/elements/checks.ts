@@ -139,17 +139,6 @@ function uncoded(example: string): Html {
   return html`<span>${example.split(' ').map(plain).join(', ')}</span>`;
 }
 
-/** Links an example such as `emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01` to the decision. */
-function startDecision(example: string): Html {
-  const [idAt, versionAt] = [example.lastIndexOf(': deduction '), example.lastIndexOf(', version ')];
-  const employee = example.slice(0, idAt);
-  const deduction = example.slice(idAt + ': deduction '.length, versionAt);
-  const [, version, starts] = /^, version (\d+) of (\S+ or \d+ of \S+)$/.exec(example.slice(versionAt)) ?? [];
-  const path = links.pathOf('/deductions', deduction);
-  if (version === undefined || path === null) return html`<span>${example}</span>`;
-  return html`<span>${`${employee}: deduction `}${links.idLink(links.address(path, { decide: version }), deduction)}${`, version ${version} of ${starts}`}</span>`;
-}
-
 /**
  * The same with the checks of a run: an employee links to their lines in the run, a check to the lines with its flag.
  * `may`: what the user may do; a link to a form is left out for users who may not send it.
@@ -183,11 +172,16 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     'ledger-empty': ofRun,
     'employees-without-frequency': { ...ofRun, example },
     'employees-without-pay-group': { ...ofRun, example },
-    overlap: { ...flagged('overlap'), example: withText(example, may('runs:write') && override) },
+    overlap: { example: withText(example, may('runs:write') && override) },
     'pay-date-taken': { example: links.runLink },
     'periods-overlap': { example: withText(links.runLink) },
     'employees-not-scheduled': { ...settings, example },
-    'start-moved': { scope: 'ledger:read', example: startDecision },
+    'start-moved': { example: withText(example) },
+    'renewal-erased': { example: withText(example) },
+    'one-day-window': { example: withText(example, may('runs:write') && override) },
+    'first-month-ahead': { example: withText(example) },
+    'transfer-unknown': { example: withText(example) },
+    'refund-waits': items(withText(example)),
     'start-corrected': { example },
     'missed-checks': items(example),
     'retro-pre-tax': items(withText(example)),
@@ -199,16 +193,15 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     'final-check-empty': { example },
     'termination-contradicted': { ...ofRun, example },
     'codes-missing': { ...settings, example: uncoded },
-    'calendar-assumed': settings,
+    'no-pay-schedule': settings,
+    'short-year': settings,
     'calendar-differs': settings,
-    'policy-differs': settings,
     'pay-date-skipped': settings,
     'check-beyond-year': settings,
     'period-differs-from-schedule': settings,
     'open-after-termination': { ...flagged('open_after_termination'), example: withText(example) },
-    'absent-from-census': flagged('absent_from_census'),
-    'frequency-moved': { ...flagged('frequency_moved'), example: withText(example) },
-    'frequency-mismatch': flagged('frequency_mismatch'),
+    'absent-from-census': { example },
+    'frequency-moved': { example: withText(example) },
   };
 }
 

@@ -12,48 +12,37 @@ import {
   centsOf,
   centsOrNull,
 } from '../../money.ts';
-import { AMOUNT_FLAGS } from './amounts.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
 export const CHANGES = ['new', 'changed', 'replaced', 'ended', 'moved', 'same'] as const;
 
-const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'shares', 'override', 'changed'] as const;
+const AMOUNT_CHANGES = ['same', 'calendar', 'shares', 'override', 'changed'] as const;
 
 export const FLAGS = [
-  ...AMOUNT_FLAGS,
-  /** The newest census lacks the employee, and no termination is known. */
-  'absent_from_census',
-  /** Pay dates remain after the employee's last check on which the deduction is in effect: a final check may take their shares. */
+  /** Pay dates in the month of the termination remain that a final check may take. */
   'coverage_beyond_last_check',
-  /** The first line after a change of pay frequency, if the shares of the year do not sum to one. */
-  'frequency_moved',
   /** A check that the employee should have had in an earlier run. */
   'missed_check',
-  /** A missed check for a pay period that other runs of the employee cover in part. */
-  'missed_check_partial',
+  'negative',
   /** The employee is no longer in a run of this employer: there is no paycheck to take it from. */
   'no_further_paycheck',
   /** The employment has ended, and the deduction has not. */
   'open_after_termination',
   /** A person set the amounts of this paycheck. */
   'overridden',
-  /** Two deductions of the employee for the same line of coverage are in effect. */
-  'overlap',
-  /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
+  /** The first or last line of the year of a deduction that is not in effect on all pay dates that take it. */
   'partial_cycle',
   /** The recoup limit leaves a part of the employee's items for the line of coverage open. */
   'recoup_capped',
-  /** A part of the refund stays open, so that the employee's deductions are not below zero. */
-  'refund_held',
-  /** The line adjusts a run in a different tax year. */
-  'prior_year',
   /** The employee's pre-tax deductions for the line of coverage increase retroactively. */
   'retro_pre_tax',
   /** They decrease retroactively. */
   'retro_refund',
   /** A final check took the share of this pay date. */
   'share_taken',
+  /** The employer that the employee left takes the deduction on this pay date. */
+  'taken_elsewhere',
 ] as const;
 export type Flag = (typeof FLAGS)[number];
 
@@ -77,11 +66,11 @@ export const Because = closed(
   {
     kind: oneOfDescribed(
       BECAUSE,
-      '`event`: a version of the deduction. `roster`: a report about the employment. `decision`: on a moved start, or an assignment to an employer. ' +
+      '`event`: a version of the deduction. `roster`: a report about the employment. `decision`: an assignment to an employer. ' +
         '`void`: of the earlier run. `taken`: a report of amounts taken.',
     ),
     id: text(
-      'The event, census or employment change, decision (deduction and version), assignment, run, or report. `another employer` for one that the token may not see.',
+      'The event, census or employment change, assignment, run, or report. `another employer` for one that the token may not see.',
     ),
     received_at: text('The time of its receipt.'),
   },

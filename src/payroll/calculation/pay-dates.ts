@@ -1,7 +1,6 @@
 /** The regular pay dates of a calendar year: "Pay dates" in docs/amounts.md. Days are YYYY-MM-DD. */
 import { Temporal } from 'temporal-polyfill';
 import type { PayFrequency } from '../../contract/employee.ts';
-import { isDay } from '../../contract/instant.ts';
 import type { Problem } from '../../errors.ts';
 
 /** Periods of a deduction per year (docs/amounts.md). A calendar year may have more or fewer pay dates. */
@@ -23,8 +22,17 @@ const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
   monthly: 45,
 };
 
-/** The days between pay dates. The other frequencies have no fixed step, so without a list their dates are unknown. */
-const STEP_DAYS: Readonly<Partial<Record<PayFrequency, number>>> = { weekly: 7, biweekly: 14 };
+/** The most days of a pay period. */
+const PERIOD_DAYS_MAX: Readonly<Record<PayFrequency, number>> = {
+  weekly: 14,
+  biweekly: 21,
+  semimonthly: 22,
+  monthly: 45,
+};
+
+/** How far the end of a pay period may lie from its pay date: more is a period of another year, or a mistyped one. */
+const DAYS_BEFORE_MAX = 62;
+const DAYS_AFTER_MAX = 45;
 
 // Written out: a run is verified by its explanations, which must not change with the runtime's locale data.
 export const MONTH_NAMES = [
@@ -42,31 +50,38 @@ export const MONTH_NAMES = [
   'December',
 ];
 
-export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
-
-/** Returns the first problem of a list, or null: its dates must rise, be in the year, and cover it. */
-export function listProblem(
+/** Returns the first problem of the pay dates of a year, in order: they must cover it; null without one. */
+export function coverProblem(
   dates: readonly string[],
   year: string,
   frequency: PayFrequency,
   path: string,
 ): Problem | null {
-  for (const [index, date] of dates.entries()) {
-    const before = dates[index - 1];
-    const at = `${path}[${index}]`;
-    if (!isDay(date)) return { path: at, rule: REAL_DAY_RULE };
-    if (yearOf(date) !== year) return { path: at, rule: `must be in ${year}, the year of the pay date` };
-    if (before !== undefined && date <= before)
-      return { path: at, rule: 'must be later than the date before it' };
-  }
   const rule = coverRule(dates, year, frequency);
   return rule === null ? null : { path, rule };
 }
 
-/** Returns the first month of the year that has none of the dates; null if every month has one. */
-export function monthWithoutDate(dates: readonly string[]): string | null {
-  const months = new Set(dates.map((date) => Number(date.slice('YYYY-'.length, 'YYYY-MM'.length))));
-  return MONTH_NAMES.find((_, index) => !months.has(index + 1)) ?? null;
+/** Returns the problems of a pay period: it must not be too long, and must belong to its pay date. `path`: of its end. */
+export function periodProblems(
+  { pay_date, period_start, period_end }: { pay_date: string; period_start: string; period_end: string },
+  frequency: PayFrequency,
+  path: string,
+): Problem[] {
+  if (period_end < period_start) return [{ path, rule: 'must not be before period_start' }];
+  const problems: Problem[] = [];
+  const length = daysBetween(period_start, period_end) + 1;
+  const most = PERIOD_DAYS_MAX[frequency];
+  if (length > most)
+    problems.push({
+      path,
+      rule: `must end a ${frequency} pay period of at most ${most} days; this one has ${length}`,
+    });
+  const days = daysBetween(period_end, pay_date);
+  if (days > DAYS_BEFORE_MAX)
+    problems.push({ path, rule: `must be at most ${DAYS_BEFORE_MAX} days before pay_date, not ${days}` });
+  if (-days > DAYS_AFTER_MAX)
+    problems.push({ path, rule: `must be at most ${DAYS_AFTER_MAX} days after pay_date, not ${-days}` });
+  return problems;
 }
 
 /** Returns the dates of a list just before and just after a day that is not in it. */
@@ -76,22 +91,21 @@ export function nearestDates(dates: readonly string[], day: string): string[] {
   return [before, after].filter((date) => date !== undefined);
 }
 
-/** Returns the dates of the day's year in fixed steps from the day; null for a frequency without a fixed step. */
-export function steppedDates(day: string, frequency: PayFrequency): string[] | null {
-  const days = STEP_DAYS[frequency];
-  if (days === undefined) return null;
-  const start = Temporal.PlainDate.from(day);
-  let date = start.subtract({ days: days * Math.floor((start.dayOfYear - 1) / days) });
-  const dates: string[] = [];
-  for (; date.year === start.year; date = date.add({ days })) dates.push(date.toString());
-  return dates;
-}
-
 /** Returns a day in words, such as `May 29`, with its year unless it is in `year`. */
 export function dayInWords(day: string, year: string): string {
   const [ofYear, month, date] = day.split('-');
   const words = `${MONTH_NAMES[Number(month) - 1]} ${Number(date)}`;
   return ofYear === year ? words : `${words}, ${ofYear}`;
+}
+
+/** Returns `September 11, 18 and 25`, with years unless they are that of `day`. Dates are in order. */
+export function datesInWords(dates: readonly string[], day: string): string {
+  const words = dates.map((date, index) => {
+    const before = dates[index - 1];
+    const isSameMonth = before?.slice(0, 'YYYY-MM'.length) === date.slice(0, 'YYYY-MM'.length);
+    return isSameMonth ? String(Number(date.slice('YYYY-MM-'.length))) : dayInWords(date, yearOf(day));
+  });
+  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter((part) => part !== '').join(' and ');
 }
 
 /** Returns the year before a year of four digits. */

@@ -11,9 +11,9 @@ import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
 import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import type { History } from './history.ts';
+import { type History, stateFor } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
-import { overriddenAmounts } from './overrides.ts';
+import { overriddenAmounts, overrideOf } from './overrides.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
 import { type CheckAmounts, dueAmounts, isShareTaken, sharesOn } from './shares.ts';
 import type { RunTerms } from './terms.ts';
@@ -30,7 +30,7 @@ export const NOT_COMPARED = {
 
 /** The amounts that a run should have taken for a deduction by what is known today. */
 /** `offCycle`: what off-cycle runs of the pay period took of it. */
-type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides };
+type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides; isPartlyCovered: boolean };
 
 /**
  * A deduction's amounts under one line of coverage and taxability, which are never offset against another one's.
@@ -40,9 +40,9 @@ type Adjusted = { line: Line | null; due: Due | null; finalized: Sides };
 
 /**
  * An adjustment. `isInTime`: no retroactive change of an election, because the election was made in time, or the line returns
- * money of a voided run.
+ * money of a voided run. `isPartlyCovered`: of a missed check.
  */
-export type Adjustment = { line: Line; isInTime: boolean };
+export type Adjustment = { line: Line; isInTime: boolean; isPartlyCovered: boolean };
 
 /**
  * Returns the adjustments of one employee for one earlier run: the amount due minus the amount that was taken, per deduction,
@@ -93,16 +93,18 @@ export function adjustmentLines(
         dueIn(computation, earlier, employee, known, frozen ?? null, employments),
       );
     const isDue = dueIds.has(deduction_id);
-    const { assignments } = history;
     const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
     const isSettled = settled.some((line) => isOfAccount(line, content));
     const line = differenceLine(computation, earlier, deduction, {
-      ...{ content, because, isDue, assignments, deciding, isSettled },
+      ...{ content, because, isDue, deciding, isSettled },
     });
     if (line === null) return [];
     // An election sent before the pay date was made in time, even if it arrived later.
-    const isInTime = isVoided || (deciding !== null && deciding.event_time < earlier.run.pay_date);
-    return [{ line, isInTime }];
+    const { pay_date } = earlier.run;
+    const day = dayOfRun(earlier.run);
+    const isInTime =
+      isVoided || (deciding !== null && deciding.event_time < (day > pay_date ? day : pay_date));
+    return [{ line, isInTime, isPartlyCovered: deduction.due?.isPartlyCovered === true }];
   });
 }
 
@@ -131,13 +133,15 @@ function dueOf(
     state: amounts.state,
     flags: [...amounts.flags],
     offCycle: NOTHING,
+    isPartlyCovered: false,
   };
   if (frozen !== null) return due;
   if (isTakenByFinalCheck(earlier, employee, history, attended)) return null;
   const missed = missedCheckOf(earlier.run, history, attended);
   if (missed === null) return null;
-  due.flags.push(missed.flag);
-  return { ...due, offCycle: { member: missed.member, employer: missed.employer } };
+  due.flags.push('missed_check');
+  const { isPartlyCovered, member, employer } = missed;
+  return { ...due, isPartlyCovered, offCycle: { member, employer } };
 }
 
 /** Reports whether a final check, perhaps of the computed run, took the share of an earlier run's pay date: it is not missed. */
@@ -175,7 +179,7 @@ function returnedBy(
 
 /** Returns the amounts due for an earlier run: an override of it, else by the facts. A line that took shares is compared on the same pay dates. */
 function dueIn(
-  { run }: Computation,
+  computation: Computation,
   earlier: EarlierRun,
   employee: RunEmployee,
   history: History,
@@ -183,14 +187,27 @@ function dueIn(
   employments: readonly Employment[],
 ): CheckAmounts | null {
   const { deductionId } = history;
+  const { run } = computation;
   const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
-  if (override !== null) return { ...override, flags: [] };
+  if (override !== null) {
+    const nothing = { member_amount: 0n, employer_amount: 0n };
+    return { ...override, ...(isCanceled(earlier, employee, history) && nothing), flags: [] };
+  }
   const shares = frozen?.find((line) => line.kind === 'regular' && line.deduction_id === deductionId)?.shares;
   if (shares != null) {
     const payDates = shares.map(({ pay_date }) => pay_date);
     return sharesOn(earlier, employee, history, payDates, employments);
   }
-  return dueAmounts(earlier, employee, history, run.pay_date, employments);
+  return dueAmounts(computation, earlier, employee, history, run.pay_date, employments);
+}
+
+/** Reports whether an overridden line is of a deduction that by today's facts was not in effect on the run's day. */
+function isCanceled(earlier: EarlierRun, { employeeId }: RunEmployee, history: History): boolean {
+  const override = overrideOf(earlier, employeeId, history.deductionId);
+  return (
+    override?.regular_member_amount != null &&
+    stateFor(history, employeeId, dayOfRun(earlier.run)) === null
+  );
 }
 
 function contentOf({ codesOf }: RunTerms, state: RunVersion) {
@@ -232,19 +249,17 @@ function differenceLine(
     content,
     because,
     isDue,
-    assignments,
     deciding,
     isSettled,
   }: {
     content: ReturnType<typeof contentOfAdjusted>;
     because: () => Because;
     isDue: boolean;
-    assignments: History['assignments'];
     deciding: RunVersion | null;
     isSettled: boolean;
   },
 ): Line | null {
-  const { runId, isPriorYear } = earlier;
+  const { runId } = earlier;
   const now = due ?? NOTHING;
   const taken = plus(finalized, due?.offCycle ?? NOTHING);
   const member = now.member - taken.member;
@@ -253,7 +268,7 @@ function differenceLine(
   const cause = because();
   const { pay_date } = earlier.run;
   const year = yearOf(computation.run.pay_date);
-  const reason = reasonOf(earlier, cause, due, isDue, assignments, deciding, year);
+  const reason = reasonOf(earlier, cause, due, isDue, deciding, year);
   const coverage = content.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
@@ -273,7 +288,7 @@ function differenceLine(
     adjustment_pay_date: pay_date,
     because: cause,
     ...NOT_COMPARED,
-    flags: [...(due?.flags ?? []), ...(isPriorYear ? (['prior_year'] as const) : [])],
+    flags: [...(due?.flags ?? [])],
     explanation: `Paycheck of ${dayInWords(pay_date, year)}: ${working.join('')}`,
   };
 }
@@ -284,17 +299,13 @@ function reasonOf(
   { kind, id, received_at }: Because,
   due: Due | null,
   isDue: boolean,
-  assignments: History['assignments'],
   deciding: RunVersion | null,
   year: string,
 ): string {
   const received = dayInWords(utcDay(received_at), year);
   if (kind === 'void') return `the ${id === runId ? 'run' : 'final check'} was voided on ${received}`;
   if (kind === 'roster') return `employment reported ${received}`;
-  if (kind === 'decision') {
-    if (!assignments.some(({ position }) => String(position) === id)) return `start date decided ${received}`;
-    return `assigned to ${isDue ? 'this' : 'another'} employer on ${received}`;
-  }
+  if (kind === 'decision') return `assigned to ${isDue ? 'this' : 'another'} employer on ${received}`;
   if (due === null && isDue) return `moved to another line of coverage or taxability, received ${received}`;
   const endsOn = deciding?.ends_on ?? null;
   if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn, year)}, received ${received}`;

@@ -43,18 +43,13 @@ export function becauseOf(
 }
 
 function recordsOf({ employments }: RunEmployee, history: History, wasIn: boolean): KnownRecord[] {
-  const { deductionId, versions, decisions, assignments } = history;
-  const versionAt = (at: number) => versions.find(({ position }) => position === at)?.version;
+  const { versions, assignments } = history;
   const records = versions.map(
     ({ position, event_id, recorded_at }): KnownRecord => ({
       position,
       ...{ kind: 'event', id: event_id, received_at: recorded_at },
     }),
   );
-  for (const { position, version_position, recorded_at } of decisions) {
-    const id = `${deductionId}:${versionAt(version_position)}`;
-    records.push({ position, kind: 'decision', id, received_at: recorded_at });
-  }
   for (const { position, recorded_at } of assignments)
     records.push({ position, kind: 'decision', id: String(position), received_at: recorded_at });
   if (wasIn) return records;

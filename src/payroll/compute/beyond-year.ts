@@ -1,6 +1,6 @@
 /** Checks that contributions of the run's own frequency take beyond a year's periods, or lack for a year. Pure. */
 import { type Cents, printReadable } from '../../money.ts';
-import { isBeyondYear } from '../calculation/amounts.ts';
+import { isEven } from '../calculation/calendar.ts';
 import type { Line } from '../calculation/line.ts';
 import { PERIODS_PER_YEAR } from '../calculation/pay-dates.ts';
 import type { RunTerms } from './terms.ts';
@@ -36,12 +36,13 @@ export function createBeyondYear(terms: RunTerms) {
   };
 }
 
-/** Returns null if the check is an ordinary one of the year. */
+/** Returns null if the check is an ordinary one of the year, or takes its share of a year that is divided. */
 function placeOf(terms: RunTerms): string | null {
-  const plan = terms.plan();
-  const { dates, placeInYear } = plan;
-  const periods = PERIODS_PER_YEAR[plan.run.pay_frequency];
-  if (isBeyondYear(plan)) return `check ${placeInYear}, after the first ${periods}`;
-  if (dates === null || placeInYear !== dates.length || dates.length >= periods) return null;
-  return `check ${placeInYear}, the last of a year with fewer than ${periods}`;
+  const { run } = terms;
+  const { k, N, share } = terms.plan().cycleOf(run.pay_frequency);
+  if (k === null || share === null || !isEven(share)) return null;
+  const periods = PERIODS_PER_YEAR[run.pay_frequency];
+  if (k > periods) return `check ${k}, after the first ${periods}`;
+  if (k !== N || N >= periods) return null;
+  return `check ${k}, the last of a year with fewer than ${periods}`;
 }

@@ -1,8 +1,12 @@
-/** The calendar of a run: by its own pay dates, or by its employer's pay schedules ("Pay dates" in docs/amounts.md). */
+/** The calendar of a run: the pay dates of its employer's schedule, with their shares ("Pay dates" in docs/amounts.md). */
+import type { Db, Trx } from '../../database/tables.ts';
 import { AppError, type Problem } from '../../errors.ts';
+import { type Calendar, calendarOf, type RanDate } from '../calculation/calendar.ts';
+import { nearestDates, yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
-import type { StoredBasis } from '../records/basis.ts';
-import type { Run } from '../records/body.ts';
+import { basesOf, type StoredBasis } from '../records/basis.ts';
+import type { RunBody } from '../records/body.ts';
+import { regularRunsOf } from '../records/runs.ts';
 import type { Schedule } from '../settings/schedules.ts';
 
 /** Returns the error of a run that cannot be computed as requested. Each problem names a field. */
@@ -10,19 +14,14 @@ export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUS
   return new AppError('RUN_REFUSED', 'the run cannot be computed', { problems });
 }
 
-/**
- * Returns the schedule of a run's pay group. A group without a schedule uses the schedule that names no
- * group, and a run without a group uses the only schedule of its frequency. Null if there is none, or several are possible.
- */
+/** Returns the schedule of a frequency and pay group, else that of the frequency without a group, else null. */
 export function scheduleOf<List extends Pick<Schedule, 'pay_frequency' | 'pay_group'>>(
   { pay_frequency, pay_group }: { pay_frequency: string | null; pay_group: string | null },
   schedules: readonly List[],
 ): List | null {
   const ofFrequency = schedules.filter((schedule) => schedule.pay_frequency === pay_frequency);
   const ofGroup = (group: string | null) => ofFrequency.find((schedule) => schedule.pay_group === group);
-  const schedule = ofGroup(pay_group) ?? ofGroup(null);
-  if (schedule !== undefined) return schedule;
-  return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as List) : null;
+  return ofGroup(pay_group) ?? ofGroup(null) ?? null;
 }
 
 /**
@@ -40,30 +39,63 @@ export function isScheduled(
   );
 }
 
-/** Returns the plan of a run under its employer's schedules. Throws RUN_REFUSED. */
-export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
+type Payees = Pick<RunBody, 'employer_id' | 'pay_frequency'> & { pay_group: string | null };
+
+/** Returns the finalized regular runs of a frequency, a group and a year, with the calendars that they froze. */
+export async function ranDates(db: Db | Trx, { employer_id, ...payees }: Payees, year: string): Promise<RanDate[]> {
+  const runs = (await regularRunsOf(db, employer_id)).filter(
+    ({ pay_frequency, pay_group, pay_date }) =>
+      pay_frequency === payees.pay_frequency && pay_group === payees.pay_group && yearOf(pay_date) === year,
+  );
+  const bases = await basesOf(
+    db,
+    runs.map(({ run_id }) => run_id),
+  );
+  return runs.map(({ run_id, pay_date }) => ({
+    pay_date,
+    calendar: bases.get(run_id)?.basis.calendar ?? null,
+  }));
+}
+
+/** Throws RUN_GROUPS_MIXED if finalized runs of the frequency and year have pay groups and this one has none, or the reverse. */
+export async function assertOneKindOfGroups(
+  db: Db | Trx,
+  { employer_id, pay_frequency, pay_group }: Payees,
+  year: string,
+): Promise<void> {
+  const mixed = (await regularRunsOf(db, employer_id)).find(
+    (run) =>
+      run.pay_frequency === pay_frequency &&
+      yearOf(run.pay_date) === year &&
+      (run.pay_group === null) !== (pay_group === null),
+  );
+  if (mixed === undefined) return;
+  const [has, must] =
+    mixed.pay_group === null ? ['has no pay group', 'must have none'] : ['has a pay group', 'must have one'];
+  throw new AppError(
+    'RUN_GROUPS_MIXED',
+    `The finalized run ${mixed.run_id} ${has}, so every ${pay_frequency} run of ${year} ${must}. Change pay_group, or void that run.`,
+  );
+}
+
+/** Returns the calendar of a run under the schedules of its year; null without a list. Throws RUN_REFUSED. */
+export function calendarUnder(
+  run: Pick<RunBody, 'kind' | 'pay_frequency' | 'pay_date'> & { pay_group: string | null },
+  schedules: readonly Schedule[],
+  ran: readonly RanDate[],
+): Calendar | null {
   const schedule = scheduleOf(run, schedules);
-  const hasSchedules = schedules.some(({ pay_frequency }) => pay_frequency === run.pay_frequency);
-  if (schedule === null && run.pay_group === null && run.pay_dates === null && hasSchedules) {
-    // Each group has its own pay dates, and assumed dates would ignore them.
-    throw runRefused({
-      path: 'pay_group',
-      rule: 'is required unless pay_dates is given: the employer has several pay schedules of this frequency, each for a pay group',
-    });
+  if (schedule === null) return null;
+  const dates = schedule.pay_dates.map(({ pay_date }) => pay_date);
+  if (run.kind === 'regular' && !dates.includes(run.pay_date)) {
+    const nearest = nearestDates(dates, run.pay_date).join(' and ');
+    const rule = `must be a date of the pay schedule; next to ${run.pay_date} are ${nearest}`;
+    throw runRefused({ path: 'pay_date', rule });
   }
-  return planned(planOf(run, schedule?.pay_dates ?? null));
+  return calendarOf(schedule, run.pay_frequency, ran);
 }
 
 /** Returns the plan of a run whose basis is resolved. */
-export function planOfBasis({
-  run,
-  pay_dates,
-  period_ends,
-}: Pick<StoredBasis, 'run' | 'pay_dates' | 'period_ends'>): Plan {
-  return planned(planOf({ ...run, pay_dates, period_ends }, null));
-}
-
-function planned(result: ReturnType<typeof planOf>): Plan {
-  if (!result.ok) throw runRefused(result.problem);
-  return result.plan;
+export function planOfBasis({ run, calendar }: Pick<StoredBasis, 'run' | 'calendar'>): Plan {
+  return planOf(run, calendar);
 }

@@ -2,10 +2,8 @@
 import type { PayFrequency } from '../../contract/employee.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { amountOf } from '../../money.ts';
-import { cycleTotal, skipsCheck } from '../calculation/amounts.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { ELECTED_FOR_YEAR } from './history.ts';
 import { UNCLEAR } from './population.ts';
 import type { RunTerms } from './terms.ts';
 import { type WhyStopped, whyStopped } from './why-stopped.ts';
@@ -36,35 +34,23 @@ export function compareWithPrevious(computation: Computation, line: Line, before
   else line.amount_change = changeOfCalendar(computation, line, previous, before);
 }
 
-/** Returns why the amounts of the same election differ: an override, a cent of rounding, the calendar, or the policy. */
+/** Returns why the amounts of the same election differ, if they do for more than the cents of a closing check. */
 function changeOfCalendar(
   terms: RunTerms,
   line: Line,
   previous: RunTerms,
   before: Line,
 ): Line['amount_change'] {
-  const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
-    (option) => terms.run[option] === previous.run[option],
+  const lines = [line, before];
+  if (lines.some(({ flags }) => flags.includes('overridden'))) return 'override';
+  if (terms.run.applies_on !== previous.run.applies_on) return 'changed';
+  const isOfShares = ({ shares, flags }: Line) =>
+    (shares?.length ?? 0) > 1 || flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere');
+  if (lines.some(isOfShares)) return 'shares';
+  const [share, shareBefore] = [terms, previous].map(
+    (run) => run.plan().cycleOf(line.period as PayFrequency).share?.share ?? null,
   );
-  if ([line, before].some(({ flags }) => flags.includes('overridden'))) return 'override';
-  if (!isSamePolicy) return 'changed';
-  if ([line, before].some(({ shares, flags }) => (shares?.length ?? 0) > 1 || flags.includes('share_taken')))
-    return 'shares';
-  if (isSkipped(terms, line) || isSkipped(previous, before)) return 'calendar';
-  const [plan, previousPlan] = [terms.plan(), previous.plan()];
-  const isWithinCent = [line.member_contribution, line.employer_contribution].every((contribution) => {
-    const [total, previousTotal] = [plan, previousPlan].map((calendar) =>
-      cycleTotal(contribution as string, line.period as PayFrequency, calendar),
-    ) as [bigint, bigint];
-    return total - previousTotal <= 1n && previousTotal - total <= 1n;
-  });
-  return plan.N === previousPlan.N && isWithinCent ? 'rounding' : 'calendar';
-}
-
-/** Reports whether a line takes nothing because the calendar leaves out its check. */
-function isSkipped(terms: RunTerms, line: Line): boolean {
-  if (line.member_amount !== 0n || line.employer_amount !== 0n) return false;
-  return skipsCheck(terms.plan(), line.period as PayFrequency, ELECTED_FOR_YEAR.has(line.line_of_coverage));
+  return share === shareBefore ? 'same' : 'calendar';
 }
 
 /**

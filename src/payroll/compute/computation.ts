@@ -11,7 +11,7 @@ import type { Decision } from '../facts/decisions.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import type { Owed } from '../facts/owed.ts';
 import { type Basis, basesOf } from '../records/basis.ts';
-import type { StatedRun } from '../records/body.ts';
+import type { RequestedRun } from '../records/body.ts';
 import { sharesUnder } from '../records/settlements.ts';
 import { resolveBasis } from './basis.ts';
 import type { EarlierLines } from './earlier-lines.ts';
@@ -25,10 +25,9 @@ export type EarlierRun = RunTerms & {
   freezeId: string;
   /** The ledger position at which it was computed. */
   position: number;
-  /** The number of the newest decision on open items that it knew. */
-  decisions: number;
   /** It was voided after it was finalized. */
   isVoided: boolean;
+  finalizedAt: string;
   voidedAt: string | null;
   /** Its pay date is not in the year of the computed run's pay date. */
   isPriorYear: boolean;
@@ -45,10 +44,9 @@ export type TakenShare = {
   payDate: string;
 };
 
-/** The amounts that a run took of an open item. `decisions`: the number of the newest decision that the run knew. */
+/** The amounts that a run took of an open item. */
 export type TakenItem = Sides & {
   runId: string;
-  decisions: number;
   /** The line that took it names the item by these fields. `source`: the earlier run or the opening item. */
   kind: 'adjustment' | 'arrears';
   isOpening: boolean;
@@ -58,7 +56,7 @@ export type TakenItem = Sides & {
   taxability: string;
 };
 
-/** A regular run, not voided, that an employee is in. */
+/** A regular run, not voided, that an employee was in, or belongs in by today's facts. */
 export type PaidDate = { runId: string; payDate: string };
 
 export type Computation = RunTerms & {
@@ -97,7 +95,7 @@ export type RunEmployee = {
   openings: readonly OpeningItem[];
   /** The shares that final checks took in earlier runs. */
   shares: readonly TakenShare[];
-  /** The pay dates of earlier regular runs that the employee is in. Empty for employees who are not leaving. */
+  /** The pay dates of earlier regular runs that the employee was or belongs in. Empty for employees who are not leaving. */
   paid: readonly PaidDate[];
   /** The earlier runs whose lines are read for open items, in their order: most often none. */
   reopened: readonly EarlierRun[];
@@ -111,9 +109,9 @@ export type RunEmployee = {
 export async function beginComputation(
   db: Db | Trx,
   runId: string | null,
-  stated: StatedRun,
+  requested: RequestedRun,
 ): Promise<Computation> {
-  return computationOf(db, runId, await resolveBasis(db, runId, stated));
+  return computationOf(db, runId, await resolveBasis(db, runId, requested));
 }
 
 /** Returns the computation of a basis. With `only`, it computes these employees. */
@@ -129,16 +127,16 @@ export async function computationOf(
   const earlierRun = (earlierId: string, isVoided: boolean): EarlierRun => {
     const frozen = bases.get(earlierId);
     if (frozen === undefined) throw new Error(`the earlier run ${earlierId} is not final`);
-    const { freezeId, voidedAt, basis: then } = frozen;
+    const { freezeId, finalizedAt, voidedAt, basis: then } = frozen;
     return {
       ...termsOf(then),
       ...{
         runId: earlierId,
         freezeId,
         isVoided,
+        finalizedAt,
         voidedAt,
         position: then.position,
-        decisions: then.decisions,
       },
       isPriorYear: yearOf(then.run.pay_date) !== year,
       isRecent: [year, yearBefore(year)].includes(yearOf(then.run.pay_date)),

@@ -62,11 +62,13 @@ function reasonsOf(current: InRun, previous: InRun): Reason[] {
   return [moved, ...reasons];
 }
 
-function reasonOf({ kind, change, amount_change, flags }: Line): DifferenceReason | null {
+function reasonOf({ kind, change, amount_change, flags, member_difference }: Line): DifferenceReason | null {
   if (kind !== 'regular') return kind;
   if (flags.includes('overridden') && amount_change !== 'same') return 'override';
   if (change !== null && change !== 'same') return change;
-  if (amount_change === null || amount_change === 'same') return null;
+  // A closing check differs by cents.
+  if (amount_change === 'same') return (member_difference ?? 0n) === 0n ? null : 'rounding';
+  if (amount_change === null) return null;
   return amount_change === 'changed' ? 'policy' : amount_change;
 }
 

@@ -6,16 +6,15 @@ import { assignmentsOf } from '../../ledger/assignments.ts';
 import { employmentsOf } from '../../ledger/employment.ts';
 import { type RunVersion, versionsOfEmployees } from '../../ledger/history.ts';
 import { employeesOf, rosterAt } from '../../ledger/roster.ts';
-import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import { decisionsOf } from '../facts/decisions.ts';
 import { openingItemsOf } from '../facts/opening-items.ts';
 import { owedBy } from '../facts/owed.ts';
 import { attendanceOf, type FrozenRow, frozenLines } from '../records/frozen-lines.ts';
 import { itemSettlementsOf } from '../records/settlements.ts';
-import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
+import type { Computation, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
-import { membershipOf } from './population.ts';
+import { belongsIn, membershipOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { type Reopened, reopenedRuns } from './reopened-runs.ts';
 import { terminationOf } from './shares.ts';
@@ -129,18 +128,17 @@ async function readPaidDates(
       checks.some(({ finalChecks }) => finalChecks.has(employeeId)),
   );
   const regular = earlier.filter(({ run, isVoided }) => run.kind === 'regular' && !isVoided);
-  const runs = new Map(regular.map((run) => [run.freezeId, run]));
   const rows = await attendanceOf(
     db,
-    [...runs.keys()],
+    regular.map(({ freezeId }) => freezeId),
     leaving.map(({ employeeId }) => employeeId),
   );
   const byEmployee = Map.groupBy(rows, ({ employee_id }) => employee_id);
   for (const employee of leaving) {
-    employee.paid = (byEmployee.get(employee.employeeId) ?? []).map(({ freeze_id }) => {
-      const { runId, run } = runs.get(freeze_id) as EarlierRun;
-      return { runId, payDate: run.pay_date };
-    });
+    const attended = new Set((byEmployee.get(employee.employeeId) ?? []).map(({ freeze_id }) => freeze_id));
+    employee.paid = regular
+      .filter((earlier) => attended.has(earlier.freezeId) || belongsIn(employee.employments, earlier))
+      .map(({ runId, run }) => ({ runId, payDate: run.pay_date }));
   }
 }
 
@@ -175,15 +173,11 @@ async function historiesOf(
   position: number,
 ): Promise<Map<string, History[]>> {
   const byEmployee = await versionsOfEmployees(db, ids);
-  // Only a deduction of several versions can have a start that was moved.
   const deductions = [...byEmployee.values()].flat();
-  const longer = deductions.filter((versions) => versions.length > 1);
-  const decisions = await startDecisionsOf(db, idsOfDeductions(longer));
   const assignments = await assignmentsOf(db, idsOfDeductions(deductions));
   const knownOf = (versions: readonly [RunVersion, ...RunVersion[]]) => {
     const [{ deduction_id }] = versions;
-    const facts = [decisions.get(deduction_id) ?? [], assignments.get(deduction_id) ?? []] as const;
-    return historyAt(historyFrom(versions, ...facts), position) ?? [];
+    return historyAt(historyFrom(versions, assignments.get(deduction_id) ?? []), position) ?? [];
   };
   return new Map([...byEmployee].map(([id, deductions]) => [id, deductions.flatMap(knownOf)]));
 }

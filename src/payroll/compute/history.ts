@@ -1,41 +1,38 @@
-/** A deduction as a run knows it: its versions, the decisions on them, its employer, and which versions count. Pure. */
+/** A deduction as a run knows it: its versions, its employer, and which versions count. Pure. */
 import { type Assignment, assignedEmployer } from '../../ledger/assignments.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
-import { type Amounts, isBeyondYear } from '../calculation/amounts.ts';
+import { appliesOn, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
 import { dayOfRun, type Run } from '../records/body.ts';
-import { hasSeveralEmployers } from './population.ts';
+import { hasSeveralEmployers, leftForAnotherOn } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
 export type History = {
   deductionId: string;
   /** Oldest position first, at least one. */
   versions: readonly RunVersion[];
-  decisions: readonly StartDecision[];
   assignments: readonly Assignment[];
   timeline: Timeline<RunVersion>;
 };
 
 export function historyFrom(
   versions: readonly RunVersion[],
-  decisions: readonly StartDecision[],
   assignments: readonly Assignment[],
 ): History {
   const { deduction_id: deductionId } = versions[0] as RunVersion;
-  return { deductionId, versions, decisions, assignments, timeline: timelineOf(versions, decisions) };
+  return { deductionId, versions, assignments, timeline: timelineOf(versions) };
 }
 
 /** Returns the history as known at an earlier position of the ledger, or null if nothing was known then. */
 export function historyAt(history: History, position: number): History | null {
-  const { versions, decisions, assignments } = history;
-  const newest = [versions, decisions, assignments].map((facts) => facts.at(-1)?.position ?? 0);
+  const { versions, assignments } = history;
+  const newest = [versions, assignments].map((facts) => facts.at(-1)?.position ?? 0);
   if (Math.max(...newest) <= position) return history;
   const known = <Fact extends { position: number }>(facts: readonly Fact[]) =>
     facts.filter((fact) => fact.position <= position);
   const knownVersions = known(versions);
   if (knownVersions.length === 0) return null;
-  return historyFrom(knownVersions, known(decisions), known(assignments));
+  return historyFrom(knownVersions, known(assignments));
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */
@@ -64,39 +61,8 @@ export function stateInRun(
   if (deductions !== null && !deductions.has(history.deductionId)) return null;
   const employer = assignedIn(history, run);
   if (employer === null ? hasSeveralEmployers(employments, run) : employer !== run.employer_id) return null;
-  return stateFor(history, employeeId, dayOfRun(run));
-}
-
-/** An employee's deductions. */
-type Histories = { employeeId: string; histories: readonly History[] };
-
-/** Elections for a year: after the contributions of a year they are complete. */
-export const ELECTED_FOR_YEAR: ReadonlySet<string> = new Set([
-  'healthcare_fsa',
-  'limited_purpose_fsa',
-  'dependent_care_fsa',
-]);
-
-/** Returns the amounts that a run takes of an employee's deduction in a state. */
-export function amountsInRun(
-  terms: RunTerms,
-  { employeeId, histories }: Histories,
-  state: RunVersion,
-): Amounts {
-  const isAnnual = isElectedForYear(terms, { employeeId, histories }, state.line_of_coverage);
-  return terms.amountsOf(state, isAnnual);
-}
-
-/** Reports whether the check follows all contributions of an election that began with the year. */
-export function isElectedForYear(
-  terms: RunTerms,
-  { employeeId, histories }: Histories,
-  coverage: string,
-): boolean {
-  if (!ELECTED_FOR_YEAR.has(coverage)) return false;
-  const plan = terms.plan();
-  const first = plan.dates?.[0];
-  if (first === undefined || plan.calendarAssumed || !isBeyondYear(plan)) return false;
-  const day = dayOfRun(terms.onDate(first).run);
-  return histories.some((history) => stateFor(history, employeeId, day)?.line_of_coverage === coverage);
+  const state = stateFor(history, employeeId, dayOfRun(run));
+  // What starts after a transfer is the new employer's.
+  const left = employer === null && state?.starts_on != null ? leftForAnotherOn(employments, run) : null;
+  return left !== null && (state?.starts_on ?? '') > left ? null : state;
 }

@@ -10,13 +10,17 @@ import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computat
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 
-/** `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. */
+/**
+ * `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. `isPartlyCovered`: other runs
+ * cover a part of the period of a missed check.
+ */
 export type ItemAmount = {
   id: string;
   identity: ItemIdentity;
   payDate: string;
   line: Line;
   isInTime: boolean;
+  isPartlyCovered: boolean;
 };
 
 /** Returns the items of the reopened runs and the opening items. `attended`: the runs that the employee is in. */
@@ -42,9 +46,9 @@ function adjustmentsOf(
   const wasIn = employee.earlierLines.attended.has(earlier.freezeId);
   const settled = settledLines(computation, employee, earlier, 'adjustment');
   const adjustments = adjustmentLines(computation, employee, earlier, attended, settled);
-  return adjustments.map(({ line, isInTime }) => ({
+  return adjustments.map(({ line, isInTime, isPartlyCovered }) => ({
     ...itemOf(wasIn ? 'adjustment' : 'missed_check', earlier.runId, earlier.run.pay_date, line),
-    isInTime,
+    ...{ isInTime, isPartlyCovered },
   }));
 }
 
@@ -106,7 +110,7 @@ function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): It
     ...{ kind, source, employee_id, line_of_coverage, taxability },
     deduction_id: deduction_id === '' ? null : deduction_id,
   };
-  return { id: itemId(identity), identity, payDate, line, isInTime: false };
+  return { id: itemId(identity), identity, payDate, line, isInTime: false, isPartlyCovered: false };
 }
 
 /** Returns an arrears line with the account of `line` and today's codes. */

@@ -12,6 +12,7 @@ import { computationOf } from './computation.ts';
 import { readEmployees } from './employees.ts';
 import { attendedRuns } from './items-in-run.ts';
 import { type OpenItem, openItems } from './open-items.ts';
+import { transfersTo } from './transfers.ts';
 
 export type ItemsOfEmployee = { employeeId: string; items: OpenItem[] };
 
@@ -48,16 +49,14 @@ async function basisOn(db: Db | Trx, employerId: string, today: string): Promise
     deductions: [],
     items: null,
     final_checks: [],
-    pay_dates: null,
     ...DEFAULTS,
-    policy_reason: null,
   };
   return {
     run,
     position: await readPosition(db),
-    pay_dates: null,
+    calendar: null,
     schedules: [],
-    period_ends: null,
+    transfers: await transfersTo(db, run),
     codes: await readCodes(db, employerId),
     overrides: [],
     decisions: await lastDecision(db, employerId),

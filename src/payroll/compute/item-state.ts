@@ -1,6 +1,6 @@
 /** Computes the outstanding amounts of an open item, and the decision that counts: "Open items" in docs/reconciliation.md. Pure. */
 import type { Cents } from '../../money.ts';
-import { isNothing, isSame, minus, NOTHING, plus, type Sides } from '../calculation/items.ts';
+import { isNothing, minus, type Sides } from '../calculation/items.ts';
 import type { Decision } from '../facts/decisions.ts';
 import type { TakenItem } from './computation.ts';
 
@@ -11,7 +11,6 @@ export type ItemState = (typeof ITEM_STATES)[number];
 export const REOPENED = [
   'amount_changed',
   'hold_ended',
-  'part_taken',
   'part_written_off',
   'part_paid',
 ] as const;
@@ -23,8 +22,6 @@ export type Standing = {
   /** The newest decision that concerns the item. In the state `open` it no longer applies, for the reason in `reopened`. */
   decision: Decision | null;
   reopened: Reopened | null;
-  /** The employee's amount that the decision `take` still takes; otherwise what is outstanding. */
-  toTake: Cents;
 };
 
 /**
@@ -38,26 +35,22 @@ export function standingOf(
   day: string,
 ): Standing {
   const outstanding = outstandingOf(amount, taken, decisions);
-  const standing = { outstanding, reopened: null, toTake: outstanding.member };
+  const standing = { outstanding, reopened: null };
   const decision = decisions.at(-1) ?? null;
   const onItem = decisions.findLast(({ itemId }) => itemId !== null);
   const ending = onItem?.action === 'write_off' || onItem?.action === 'paid_directly' ? onItem : null;
   if (isNothing(outstanding)) return { ...standing, state: endedState(ending), decision: onItem ?? null };
   if (decision === null) return { ...standing, state: 'open', decision };
-  const hasChanged = decision.madeFor !== null && !isSame(decision.madeFor, amount);
+  const hasChanged = decision.madeFor !== null && hasOutgrown(decision.madeFor, amount, outstanding);
   const open = (reopened: Reopened): Standing => ({ ...standing, state: 'open', decision, reopened });
   switch (decision.action) {
     case 'hold': {
       if (hasChanged) return open('amount_changed');
-      const hasEnded = decision.until !== null && decision.until <= day;
+      const hasEnded = decision.until !== null && decision.until < day;
       return hasEnded ? open('hold_ended') : { ...standing, state: 'hold', decision };
     }
-    case 'take': {
-      if (hasChanged) return open('amount_changed');
-      const toTake = partLeft(decision, taken, outstanding.member);
-      if (toTake === 0n && decision.amount !== null) return open('part_taken');
-      return { ...standing, state: 'take', decision, toTake };
-    }
+    case 'take':
+      return hasChanged ? open('amount_changed') : { ...standing, state: 'take', decision };
     default:
       // The employer's amount is left, which the next run takes.
       if (outstanding.member === 0n) return { ...standing, state: endedState(decision), decision };
@@ -93,9 +86,12 @@ function within(amount: Cents, outstanding: Cents): Cents {
   return 0n;
 }
 
-/** Returns what a decision `take` still takes. Runs that knew the decision took the difference. */
-function partLeft({ decisionId, amount }: Decision, taken: readonly TakenItem[], outstanding: Cents): Cents {
-  if (amount === null) return outstanding;
-  const since = taken.filter(({ decisions }) => decisions >= decisionId).reduce(plus, NOTHING);
-  return within(amount - since.member, outstanding);
+/**
+ * Reports whether an item is no longer one that a decision was made for: its amount or what is outstanding of it has another
+ * sign, or the amount is larger. The employee's side decides, or the employer's if only that was due.
+ */
+function hasOutgrown(madeFor: Sides, amount: Sides, outstanding: Sides): boolean {
+  const side = madeFor.member === 0n && amount.member === 0n ? 'employer' : 'member';
+  const isWithin = (value: Cents) => within(value, madeFor[side]) === value;
+  return amount[side] === 0n || !isWithin(amount[side]) || outstanding[side] * madeFor[side] < 0n;
 }

@@ -1,10 +1,8 @@
 /** The flags of an employee's last lines, and other doubts of the roster about a deduction. Pure. */
-import { isAbsentNow } from '../../ledger/employment.ts';
 import { type Cents, printReadable } from '../../money.ts';
 import type { Flag } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
-import { employmentAt } from './population.ts';
 import {
   type CheckAmounts,
   countOfShares,
@@ -23,17 +21,12 @@ export function lastCheckFlags(
 ): { flags: Flag[]; explanation: string } {
   const { run, finalChecks } = computation;
   const termination = terminationOf(computation, employee.employments);
-  if (termination === null) {
-    const employment = employmentAt(employee.employments, run);
-    const isAbsent = employment !== undefined && isAbsentNow(employment);
-    return { flags: isAbsent ? ['absent_from_census'] : [], explanation: '' };
-  }
-  if (termination > run.period_end && !finalChecks.has(employee.employeeId))
+  if (termination === null || (termination > run.period_end && !finalChecks.has(employee.employeeId)))
     return { flags: [], explanation: '' };
   // These are the employee's last lines.
   const isOpen = state.ends_on === null || state.ends_on > lastOfMonth(termination);
   const flags: Flag[] = isOpen ? ['open_after_termination'] : [];
-  const remaining = remainingAfter(computation, employee, history, shares);
+  const remaining = remainingAfter(computation, computation, employee, history, shares);
   if (remaining.count === 0) return { flags, explanation: '' };
   const after = `; ${countOfShares(remaining.count)} after this check: ${sidesInWords(remaining)}`;
   return { flags: [...flags, 'coverage_beyond_last_check'], explanation: after };

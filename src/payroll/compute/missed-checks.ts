@@ -3,7 +3,7 @@ import { Temporal } from 'temporal-polyfill';
 import { utcDay } from '../../contract/instant.ts';
 import { IMPORTED } from '../../inbox/inbox.ts';
 import type { Cents } from '../../money.ts';
-import type { Flag, Line } from '../calculation/line.ts';
+import type { Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
 import type { History } from './history.ts';
 import type { RunTerms } from './terms.ts';
@@ -11,8 +11,11 @@ import type { RunTerms } from './terms.ts';
 /** A run that an employee is in, not voided or the current run, with the employee's lines. */
 export type Attended = { terms: RunTerms; lines: readonly Line[] };
 
-/** A missed check, and what off-cycle runs of its pay period took of the deduction. */
-type MissedCheck = { flag: Flag; member: Cents; employer: Cents };
+/**
+ * A missed check, and what off-cycle runs of its pay period took of the deduction. `isPartlyCovered`: other regular runs of
+ * the employee cover a part of the period, so a person must decide.
+ */
+type MissedCheck = { isPartlyCovered: boolean; member: Cents; employer: Cents };
 
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(
@@ -37,7 +40,7 @@ export function missedCheckOf(
     // A final check takes shares of other pay dates.
     .filter((line) => line.deduction_id === deductionId && line.kind === 'regular' && line.shares === null);
   return {
-    flag: cover === 'part' ? 'missed_check_partial' : 'missed_check',
+    isPartlyCovered: cover === 'part',
     member: offCycle.reduce((sum, line) => sum + line.member_amount, 0n),
     employer: offCycle.reduce((sum, line) => sum + line.employer_amount, 0n),
   };

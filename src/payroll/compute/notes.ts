@@ -1,52 +1,63 @@
 /** Notes findings for the readiness checks of a run (lifecycle/checks.ts). Pure. */
 import { unassignedExample } from '../../ledger/checks.ts';
-import { isActive, spellOn, valueOn } from '../../ledger/employment.ts';
+import { isAbsentNow, isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { concernsDay, latestOf } from '../../ledger/state.ts';
-import { amountOf, isZero } from '../../money.ts';
+import { concernsDay, erasedStarts, latestOf, stateOn } from '../../ledger/state.ts';
+import { amountOf, isZero, printReadable } from '../../money.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { sharesAfterMove } from './frequency-moved.ts';
+import { movedOn } from './frequency-moved.ts';
 import { assignedIn, type History, historyAt, stateFor, stateInRun } from './history.ts';
 import { remainingInWords } from './last-check.ts';
 import type { OpenItem } from './open-items.ts';
 import { createOutdatedOverrides } from './overrides.ts';
 import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
-import { remainingAfter } from './shares.ts';
+import { remainingAfter, terminationOf } from './shares.ts';
 import type { EmployeeLines, Taking } from './taking.ts';
-
-const NOTED_FLAGS = ['open_after_termination', 'absent_from_census', 'frequency_mismatch'] as const;
+import { countOfEmployees } from './totals.ts';
 
 /** Flags of open items whose findings state amounts. */
 const ITEM_FLAGS = ['missed_check', 'retro_pre_tax', 'retro_refund'] as const;
 
 /** A finding of a readiness check in the computation. */
 export type Note =
-  | (typeof NOTED_FLAGS)[number]
   | (typeof ITEM_FLAGS)[number]
   | (typeof UNCLEAR)[number]
+  | 'absent_from_census'
   | 'beyond_year'
   /** Pre-tax items that only a run of their own tax year takes. */
   | 'bound_to_year'
   | 'code_missing'
   | 'coverage_beyond_last_check'
   | 'final_check_empty'
+  | 'first_month_ahead'
   | 'frequency_moved'
   | 'negative_total'
   | 'not_scheduled'
+  | 'off_cycle_adds'
+  | 'one_day_window'
+  | 'open_after_termination'
   /** Two elections of a line of coverage that nearly always is elected once. */
   | 'overlap'
   /** Two elections of a line of coverage for which several are normal. */
   | 'overlap_normal'
   | 'override_outdated'
   | 'paid_after_termination'
+  /** Refunds that are more than the paycheck takes. */
+  | 'refund_waits'
+  /** Renewals that begin after the run's day. */
+  | 'renewal_ahead'
+  | 'renewal_erased'
   | 'start_corrected'
   | 'start_moved'
   | 'termination_contradicted'
+  /** The last pay date at the employer that an employee left is unknown. */
+  | 'transfer_unknown'
   /** A deduction in effect that no run takes, because its employee has or had two employers. */
   | 'unassigned';
 
@@ -63,6 +74,7 @@ const ELECTED_ONCE: ReadonlySet<string> = new Set([
   'dependent_care_fsa',
   'short_term_disability',
   'long_term_disability',
+  'hsa',
 ]);
 
 /** Collects notes, employee by employee. */
@@ -74,6 +86,7 @@ export function createNotes(computation: Computation) {
   const beyondYear = createBeyondYear(computation);
   const outdatedOverrides = createOutdatedOverrides(computation);
   const emptyChecks = new Set(computation.finalChecks.keys());
+  const offCycle = { employees: 0, member: 0n };
   const hasEmployerCodes = codes.some((code) => code.side === 'employer');
 
   const note = (
@@ -170,10 +183,10 @@ export function createNotes(computation: Computation) {
         if (version.employee_id === employeeId && concernsDay(moved, day))
           note('start_corrected', employeeId, [versionId(version), versionId(next)]);
       }
-      for (const moved of timeline.undecided) {
+      for (const moved of timeline.moved) {
         const { version, next } = moved;
         if (version.employee_id !== employeeId || !concernsDay(moved, day)) continue;
-        const example = `${employeeId}: deduction ${version.deduction_id}, version ${version.version} of ${version.starts_on} or ${next.version} of ${next.starts_on}`;
+        const example = `${employeeId}: ${version.line_of_coverage} (${version.deduction_id}), ${termsInWords(version)} until ${termsInWords(next)}`;
         note('start_moved', employeeId, [versionId(version), versionId(next)], example);
       }
     }
@@ -181,42 +194,110 @@ export function createNotes(computation: Computation) {
 
   const noteLines = ({ employeeId, employments, histories }: RunEmployee, lines: readonly Line[]): void => {
     const regular = lines.filter((line) => line.kind === 'regular');
-    for (const flag of NOTED_FLAGS) {
-      // An adjustment repeats the mismatch of the run that it adjusts.
-      const among = flag === 'frequency_mismatch' ? regular : lines;
-      const flagged = among.filter((line) => line.flags.includes(flag));
-      if (flagged.length === 0) continue;
-      const employment = flag === 'open_after_termination' ? employmentAt(employments, run) : undefined;
-      const left = employment && spellOn(employment, run.period_end)?.termination_date;
-      const example = left
-        ? `${employeeId}: left on ${left}, ${linesWithCoverage(flagged, histories)}`
-        : undefined;
-      note(flag, employeeId, flagged.map(versionId), example);
+    const employment = employmentAt(employments, run);
+    const left = employment && spellOn(employment, run.period_end)?.termination_date;
+    const open = lines.filter((line) => line.flags.includes('open_after_termination'));
+    if (open.length > 0 && left) {
+      const example = `${employeeId}: left on ${left}, ${linesWithCoverage(open, histories, left)}`;
+      note('open_after_termination', employeeId, open.map(versionId), example);
     }
-    const overlapping = Map.groupBy(
-      regular.filter((line) => line.flags.includes('overlap')),
-      (line) => line.line_of_coverage,
-    );
-    for (const [coverage, rivals] of overlapping) {
-      const example = `${employeeId}: ${linesInWords(rivals)}`;
-      note(
-        ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal',
-        employeeId,
-        rivals.map(versionId),
-        example,
-      );
+    if (employment !== undefined && isAbsentNow(employment) && terminationOf(computation, employments) === null)
+      note('absent_from_census', employeeId);
+    noteOverlaps(employeeId, regular, histories);
+    noteOneDay(employeeId, regular, histories);
+    const shared = regular.filter(({ shares }) => shares === null);
+    if (run.kind === 'off_cycle' && shared.length > 0) {
+      offCycle.employees += 1;
+      offCycle.member += shared.reduce((sum, line) => sum + line.member_amount, 0n);
     }
     regular.forEach(noteCodes);
     beyondYear.add(regular);
   };
 
-  /** Notes the shares of the year after a change of pay frequency. */
+  /** Notes each pair of deductions for one line of coverage. A deduction whose amounts became zero has ended (docs/provider.md). */
+  const noteOverlaps = (
+    employeeId: string,
+    regular: readonly Line[],
+    histories: readonly History[],
+  ): void => {
+    const elected = regular.filter(
+      (line) =>
+        !isStopped(line) &&
+        !(isZero(line.member_contribution ?? '') && isZero(line.employer_contribution ?? '')),
+    );
+    for (const [coverage, rivals] of Map.groupBy(elected, (line) => line.line_of_coverage)) {
+      const pairs = rivals.flatMap((line, index) => rivals.slice(index + 1).map((rival) => [line, rival] as const));
+      for (const [line, rival] of pairs) {
+        const example = `${employeeId}: ${linesInWords([line, rival])}${sameDayInWords(line, rival, histories)}`;
+        const what = ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal';
+        note(what, employeeId, [line.deduction_id, rival.deduction_id].sort(), example);
+      }
+    }
+  };
+
+  /** Returns `; dental ded-1 ends on the day on which ded-2 starts`, or nothing. */
+  const sameDayInWords = (line: Line, rival: Line, histories: readonly History[]): string => {
+    const [one, other] = [line, rival].map(({ deduction_id }) => stateNow(historyOf(histories, deduction_id)));
+    const [ended, begun] = one?.ends_on != null && one.ends_on === other?.starts_on ? [one, other] : [other, one];
+    if (ended?.ends_on == null || ended.ends_on !== begun?.starts_on) return '';
+    return `; ${ended.deduction_id} ends on ${ended.ends_on}, the day on which ${begun.deduction_id} starts`;
+  };
+
+  const stateNow = ({ timeline }: History): RunVersion | null => stateOn(timeline.counting, dayOfRun(run));
+
+  /** Notes deductions that are in effect on one day only, on which this run takes them. */
+  const noteOneDay = (employeeId: string, regular: readonly Line[], histories: readonly History[]): void => {
+    for (const line of regular) {
+      if (isStopped(line) || (line.member_amount === 0n && line.employer_amount === 0n)) continue;
+      const state = stateNow(historyOf(histories, line.deduction_id));
+      if (state?.starts_on == null || state.starts_on !== state.ends_on) continue;
+      const example = `${employeeId}: ${linesInWords([line])} (${line.deduction_id}), in effect on ${state.starts_on} only`;
+      note('one_day_window', employeeId, [versionId(line)], example);
+    }
+  };
+
+  /** Notes renewals that a later change of the present window erased. */
+  const noteErased = ({ employeeId, employments, histories }: RunEmployee): void => {
+    const day = dayOfRun(run);
+    const employment = employmentAt(employments, run);
+    for (const { versions, timeline } of histories) {
+      if (timeline.counting.length < 2 && versions.length < 2) continue;
+      for (const { version, by } of erasedStarts(versions)) {
+        const start = version.starts_on ?? '';
+        const left = employment && spellOn(employment, start)?.termination_date;
+        if (version.employee_id !== employeeId || (left && left < start)) continue;
+        if (version.ends_on !== null && version.ends_on < day) continue;
+        const example = `${employeeId}: ${version.line_of_coverage} (${version.deduction_id}), ${termsInWords(version)} was erased by ${termsInWords(by)}`;
+        note(day < start ? 'renewal_ahead' : 'renewal_erased', employeeId, [versionId(version)], example);
+      }
+    }
+  };
+
+  /** Notes what the first run of an employee leaves out, because premiums are taken a month ahead. */
+  const noteFirstMonth = (employee: RunEmployee, lines: readonly Line[]): void => {
+    if (run.applies_on !== 'next_month' || run.kind !== 'regular') return;
+    const isLater = computation.earlier.some(
+      (other) => !other.isVoided && other.run.kind === 'regular' && wasInRun(other, employee),
+    );
+    if (isLater) return;
+    const day = dayOfRun(run);
+    for (const line of lines) {
+      if (line.kind !== 'regular' || isStopped(line)) continue;
+      const begun = stateNow(historyOf(employee.histories, line.deduction_id))?.starts_on ?? null;
+      if (begun === null || begun >= day) continue;
+      const example = `${employee.employeeId}: ${linesInWords([line])} (${line.deduction_id}) a check, from ${begun}; the first run looks at ${day}`;
+      note('first_month_ahead', employee.employeeId, [versionId(line)], example);
+    }
+  };
+
+  /** Notes the first run after a change of pay frequency or employer. */
   const noteMove = (employee: RunEmployee, lines: readonly Line[]): void => {
-    const moved = lines.filter(({ flags }) => flags.includes('frequency_moved'));
-    const shares = moved.length === 0 ? null : sharesAfterMove(computation, employee);
-    if (shares === null) return;
     const { employeeId } = employee;
-    note('frequency_moved', employeeId, moved.map(versionId), `${employeeId}: ${shares.share}`);
+    const unknown = computation.transfers.get(employeeId)?.find(({ until }) => until === null);
+    if (unknown !== undefined && lines.length > 0)
+      note('transfer_unknown', employeeId, [unknown.left_on], `${employeeId}: left on ${unknown.left_on}`);
+    const day = lines.length === 0 ? null : movedOn(computation, employee);
+    if (day !== null) note('frequency_moved', employeeId, [day], `${employeeId}: since ${day}`);
   };
 
   /** Notes items without a decision, and items bound to another tax year. */
@@ -230,11 +311,18 @@ export function createNotes(computation: Computation) {
     };
     const items = units.flatMap((unit) => unit.items);
     const undecided = items.filter(({ state }) => state === 'open');
-    for (const flag of ITEM_FLAGS)
-      noteItem(
-        flag,
-        undecided.filter(({ line }) => line.flags.includes(flag)),
-      );
+    // The run before reported a refund that was known then. It stays open until a person decides.
+    const reportedUntil = computation.previous?.finalizedAt ?? '';
+    const isNew = ({ line }: OpenItem): boolean => (line.because?.received_at ?? '') > reportedUntil;
+    for (const flag of ITEM_FLAGS) {
+      const flagged = undecided.filter(({ line }) => line.flags.includes(flag));
+      noteItem(flag, flag === 'retro_refund' ? flagged.filter(isNew) : flagged);
+    }
+    const waiting = units.filter(({ leftOut }) => leftOut === 'refund_waits');
+    noteItem(
+      'refund_waits',
+      waiting.flatMap((unit) => unit.items),
+    );
     const bound = units.filter(({ leftOut }) => leftOut === 'other_tax_year');
     noteItem(
       'bound_to_year',
@@ -272,7 +360,7 @@ export function createNotes(computation: Computation) {
     const flagged = lines.filter(({ flags }) => flags.includes('coverage_beyond_last_check'));
     if (flagged.length === 0) return;
     const remaining = flagged.map(({ deduction_id, shares }) =>
-      remainingAfter(computation, employee, historyOf(histories, deduction_id), shares),
+      remainingAfter(computation, computation, employee, historyOf(histories, deduction_id), shares),
     );
     const ends = flagged.map(({ deduction_id }) => endOf(historyOf(histories, deduction_id)));
     const end = ends.reduce((last, day) => (last === null || day === null || day < last ? last : day));
@@ -291,6 +379,8 @@ export function createNotes(computation: Computation) {
       if (employee.membership.isIn) {
         noteStarts(employee);
         noteUnassigned(employee);
+        noteErased(employee);
+        noteFirstMonth(employee, lines);
       }
       if (lines.length > 0) noteLines(employee, lines);
       noteItems(employee.employeeId, taking);
@@ -302,6 +392,9 @@ export function createNotes(computation: Computation) {
       for (const name of [...missingCodes].sort()) note('code_missing', null, [], name);
       for (const employeeId of emptyChecks) note('final_check_empty', employeeId);
       for (const example of beyondYear.examples()) note('beyond_year', null, [], example);
+      const { employees, member } = offCycle;
+      if (employees > 0)
+        note('off_cycle_adds', null, [], `${countOfEmployees(employees)}, ${printReadable(member)}`);
       return notes;
     },
   };
@@ -318,13 +411,25 @@ function linesInWords(lines: readonly Line[]): string {
     .join(', ');
 }
 
-/** `medical 69.23 (coverage through 2026-12-31), dental 10.38 (coverage without an end date)`. */
-function linesWithCoverage(lines: readonly Line[], histories: readonly History[]): string {
+/**
+ * Returns `medical 69.23 (coverage through 2026-12-31), dental 10.38 (coverage without an end date)`. An end after the year
+ * that follows the termination is none.
+ */
+function linesWithCoverage(lines: readonly Line[], histories: readonly History[], left: string): string {
+  const lastEnd = `${Number(yearOf(left)) + 1}-12-31`;
   const inWords = (line: Line) => {
     const end = endOf(historyOf(histories, line.deduction_id));
-    return `${linesInWords([line])} (${coverageInWords(end)})`;
+    return `${linesInWords([line])} (${coverageInWords(end !== null && end > lastEnd ? null : end)})`;
   };
   return lines.map(inWords).join(', ');
+}
+
+/** Returns `150.00 monthly from 2026-07-01`, with the employer's part and the end if there are any. */
+function termsInWords(version: RunVersion): string {
+  const { member_contribution, employer_contribution, period, starts_on, ends_on } = version;
+  const employer = isZero(employer_contribution) ? '' : ` plus employer ${employer_contribution}`;
+  const from = starts_on === null ? '' : ` from ${starts_on}`;
+  return `${member_contribution}${employer} ${period}${from}${ends_on === null ? '' : ` through ${ends_on}`}`;
 }
 
 function coverageInWords(end: string | null): string {

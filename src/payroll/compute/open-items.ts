@@ -5,6 +5,7 @@ import { byText, type Flag, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';
+import { withGroupDecisions } from './item-groups.ts';
 import { type Standing, standingOf } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 import { isGone } from './population.ts';
@@ -20,14 +21,6 @@ export type OpenItem = Standing & {
   needsDecision: boolean;
 };
 
-/** Lines of coverage whose money is at a custodian, or whose election is irrevocable. */
-const NEVER_RETROACTIVE: ReadonlySet<string> = new Set([
-  'hsa',
-  'healthcare_fsa',
-  'limited_purpose_fsa',
-  'dependent_care_fsa',
-]);
-
 /**
  * Returns the items of an employee, settled ones too, in the order in which runs take them. `attended`: the runs that the
  * employee is in, the computed one with its regular lines.
@@ -42,7 +35,7 @@ export function openItems(
   );
   const nets = netsOf(items);
   const gone = isGone(employee.membership, employee.employments, computation.run);
-  return items
+  const shown = items
     .map(({ amount, standing }): OpenItem => {
       const { id, identity, payDate } = amount;
       const net = nets.get(netOf(amount) ?? '') ?? 0n;
@@ -52,9 +45,10 @@ export function openItems(
       if (gone) flags.push('no_further_paycheck');
       const line = withFlags(amount.line, flags);
       const item = { ...standing, id, identity, payDate, line };
-      return { ...item, needsDecision: needsDecision(computation, item) };
+      return { ...item, needsDecision: amount.isPartlyCovered || needsDecision(computation, item) };
     })
     .sort(byOrder);
+  return withGroupDecisions(computation, employee, shown);
 }
 
 function withFlags(line: Line, flags: readonly Flag[]): Line {
@@ -72,7 +66,7 @@ function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemA
   );
 }
 
-/** Adds up the amounts, before settling, of pre-tax adjustments that are outstanding, per line of coverage and tax year. */
+/** Adds up the amounts, before settling, of pre-tax adjustments that are outstanding, per run and line of coverage. */
 function netsOf(items: readonly StandingItem[]): Map<string, Cents> {
   const nets = new Map<string, Cents>();
   for (const { amount, standing } of items) {
@@ -83,10 +77,10 @@ function netsOf(items: readonly StandingItem[]): Map<string, Cents> {
   return nets;
 }
 
-/** Returns the net that an item counts in, or null. One tax year is not offset against another. */
-function netOf({ identity, line, payDate, isInTime }: ItemAmount): string | null {
+/** Returns the net that an item counts in, or null. One paycheck is not offset against another. */
+function netOf({ identity, line, isInTime }: ItemAmount): string | null {
   if (!isAdjustment(identity) || line.taxability !== 'pre_tax' || isInTime) return null;
-  return `${line.line_of_coverage} ${yearOf(payDate)}`;
+  return `${line.line_of_coverage} ${identity.source}`;
 }
 
 export function isAdjustment({ kind }: ItemIdentity): boolean {
@@ -94,13 +88,12 @@ export function isAdjustment({ kind }: ItemIdentity): boolean {
 }
 
 function needsDecision({ run }: Computation, item: Omit<OpenItem, 'needsDecision'>): boolean {
-  const { identity, line, payDate, reopened } = item;
+  const { identity, line, payDate, reopened, outstanding } = item;
   if (reopened !== null && reopened !== 'hold_ended') return true;
   if (!isAdjustment(identity)) return false;
-  const isRetroactive = line.flags.some((flag) => flag === 'retro_pre_tax' || flag === 'retro_refund');
-  if (isRetroactive && NEVER_RETROACTIVE.has(line.line_of_coverage)) return true;
-  if (line.flags.includes('missed_check_partial')) return true;
-  return line.taxability === 'post_tax' && yearOf(payDate) < yearOf(run.pay_date);
+  if (line.flags.some((flag) => flag === 'retro_pre_tax' || flag === 'retro_refund')) return true;
+  const isIncrease = outstanding.member > 0n;
+  return isIncrease && line.taxability === 'post_tax' && yearOf(payDate) < yearOf(run.pay_date);
 }
 
 /** By pay date, run or opening item, deduction, line of coverage, taxability, and kind. */

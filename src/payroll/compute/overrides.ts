@@ -4,13 +4,17 @@ import { latestOf, stateOn } from '../../ledger/state.ts';
 import { amountOf, centsOf, printReadable } from '../../money.ts';
 import type { Override } from '../records/basis.ts';
 import { dayOfRun } from '../records/body.ts';
-import type { Computation, RunEmployee } from './computation.ts';
-import type { History } from './history.ts';
+import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
+import { type History, historyAt } from './history.ts';
 import { type CheckAmounts, checkAmounts, dueAmounts } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Returns the override of a deduction of an employee, or undefined. Most runs have none. */
-function overrideOf({ overrides }: RunTerms, employeeId: string, deductionId: string): Override | undefined {
+export function overrideOf(
+  { overrides }: RunTerms,
+  employeeId: string,
+  deductionId: string,
+): Override | undefined {
   return overrides.get(employeeId)?.find(({ deduction_id }) => deduction_id === deductionId);
 }
 
@@ -68,29 +72,42 @@ type OutdatedOverride = { example: string; ids: readonly string[] };
 export function createOutdatedOverrides(
   computation: Computation,
 ): (employee: RunEmployee) => OutdatedOverride[] {
-  const { pay_date } = computation.run;
+  const { previous, run } = computation;
+  const { pay_date } = run;
   const earlier = computation.earlier.filter(({ isVoided, overrides }) => !isVoided && overrides.size > 0);
   const outdatedIn = (
     terms: RunTerms,
     { employeeId, histories }: RunEmployee,
-    regularOf: (history: History) => CheckAmounts | null,
+    regularOf: (history: History) => CheckAmounts | null | undefined,
   ): OutdatedOverride[] =>
     (terms.overrides.get(employeeId) ?? []).flatMap((override) => {
       const history = histories.find(({ deductionId }) => deductionId === override.deduction_id);
-      return history === undefined ? [] : (outdated(terms, override, history, regularOf(history)) ?? []);
+      const regular = history === undefined ? undefined : regularOf(history);
+      if (history === undefined || regular === undefined) return [];
+      return outdated(terms, override, history, regular) ?? [];
     });
   return (employee) => {
     const { employeeId, membership, employmentsAt } = employee;
+    // What the previous run reported is not reported again.
+    const isReported = (run: EarlierRun, history: History, due: CheckAmounts | null): boolean => {
+      if (previous === null || previous.position < run.position) return false;
+      const known = historyAt(history, previous.position);
+      const then = known === null ? null : dueOf(run, known);
+      return then?.member_amount === due?.member_amount && then?.employer_amount === due?.employer_amount;
+    };
+    const dueOf = (run: EarlierRun, history: History): CheckAmounts | null =>
+      dueAmounts(computation, run, employee, history, pay_date, employmentsAt(run.position));
     const before = earlier
       // Later runs settle shares of a final check; today's facts do not have the shares that remained then.
       .filter(({ finalChecks }) => !finalChecks.has(employeeId))
       .flatMap((run) =>
-        outdatedIn(run, employee, (history) =>
-          dueAmounts(run, employee, history, pay_date, employmentsAt(run.position)),
-        ),
+        outdatedIn(run, employee, (history) => {
+          const due = dueOf(run, history);
+          return isReported(run, history, due) ? undefined : due;
+        }),
       );
     const now = outdatedIn(computation, employee, (history) =>
-      membership.isIn ? checkAmounts(computation, employee, history) : null,
+      membership.isIn ? checkAmounts(computation, computation, employee, history) : null,
     );
     return [...before, ...now];
   };

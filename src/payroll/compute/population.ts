@@ -3,6 +3,7 @@ import {
   type Employment,
   employerOf,
   isActive,
+  jobsOn,
   type Spell,
   spellOn,
   valueOn,
@@ -16,16 +17,19 @@ export type Membership = { isIn: true; employment: Employment } | { isIn: false;
 /** The reasons for which an employee may belong to the run after all, or is left out of it on purpose. */
 export const UNCLEAR = ['unknown_frequency', 'unknown_pay_group', 'not_selected'] as const;
 
-/** Decides by the employer, hire, frequency and group of the period's last day whether an employee is in a run. */
+/**
+ * Decides by the employer, hire, frequency and group of the period's last day whether an employee is in a run; for a spell
+ * that ends in the period, of its last day.
+ */
 export function membershipOf(employments: readonly Employment[], terms: RunTerms): Membership {
   const { run } = terms;
-  const day = run.period_end;
   const employment = employmentAt(employments, run);
   if (employment === undefined) return out('other_employer');
+  const day = lastDayIn(employment, run);
   // An employee who is active with two employers is in the runs of each.
   if (!isActive(employment, day) && employerOf(employments, day) !== run.employer_id)
     return out('other_employer');
-  const spell = spellOn(employment, day);
+  const spell = spellOn(employment, run.period_end);
   if (spell === null) return out('not_hired_yet');
   if (isTerminatedBefore(employment, spell, terms)) return out('terminated');
   const frequency = valueOn(employment, 'pay_frequency', day);
@@ -57,13 +61,36 @@ export function isGone(membership: Membership, employments: readonly Employment[
   return !spells.some(({ hire_date }) => hire_date !== null && hire_date > run.period_end);
 }
 
-/** Reports whether an employee is active with several employers on the last day of a pay period. */
-export function hasSeveralEmployers(
-  employments: readonly Employment[],
-  { period_end }: Pick<Run, 'period_end'>,
-): boolean {
+/** Returns the last day of a pay period, or that of a spell that ends in it. */
+function lastDayIn(employment: Employment, { period_start, period_end }: Period): string {
+  const endsOn = spellOn(employment, period_end)?.termination_date ?? null;
+  return endsOn !== null && period_start <= endsOn && endsOn < period_end ? endsOn : period_end;
+}
+
+type Period = Pick<Run, 'employer_id' | 'period_start' | 'period_end'>;
+
+/** Reports whether an employee has several employers on the last day of a run's pay period, or of a spell that ends in it. */
+export function hasSeveralEmployers(employments: readonly Employment[], run: Period): boolean {
   if (employments.length < 2) return false;
-  return employments.filter((employment) => isActive(employment, period_end)).length > 1;
+  const employment = employmentAt(employments, run);
+  return jobsOn(employments, employment === undefined ? run.period_end : lastDayIn(employment, run)).length > 1;
+}
+
+/**
+ * Returns the day on which an employee left the run's employer for a job at another one, if the run's period contains it: the
+ * run takes only what had started by then. Null otherwise.
+ */
+export function leftForAnotherOn(employments: readonly Employment[], run: Period): string | null {
+  if (employments.length < 2) return null;
+  const employment = employmentAt(employments, run);
+  const endsOn = employment === undefined ? null : (spellOn(employment, run.period_end)?.termination_date ?? null);
+  if (endsOn === null || endsOn < run.period_start || endsOn > run.period_end) return null;
+  const hasNext = employments.some(
+    (other) =>
+      other !== employment &&
+      other.spells.some(({ termination_date }) => termination_date === null || termination_date > endsOn),
+  );
+  return hasNext ? endsOn : null;
 }
 
 /** Returns the employment with a run's employer. */

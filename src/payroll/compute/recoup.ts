@@ -48,7 +48,8 @@ export function isLastCheck(computation: Computation, { employeeId, employments 
 export function usualTotals(lines: readonly Line[]): Map<string, Cents> {
   const totals = new Map<string, Cents>();
   for (const { kind, shares, flags, line_of_coverage, member_amount } of lines) {
-    const isUnusual = shares !== null || flags.includes('overridden');
+    const isUnusual =
+      (shares?.length ?? 0) > 1 || flags.some((flag) => flag === 'overridden' || flag === 'share_taken');
     if (kind !== 'regular' || isUnusual) continue;
     totals.set(line_of_coverage, (totals.get(line_of_coverage) ?? 0n) + member_amount);
   }

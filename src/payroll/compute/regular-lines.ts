@@ -1,11 +1,9 @@
 /** The regular lines of one employee in a run. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import { isZero } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
 import { compareWithPrevious, continuingLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { sharesAfterMove } from './frequency-moved.ts';
 import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
 import { overriddenAmounts } from './overrides.ts';
@@ -17,38 +15,23 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
   const lines: Line[] = [];
   if (!membership.isIn) return lines;
   const before = continuingLines(employee);
-  const coverages = new Map<string, Line>();
-  const moved = sharesAfterMove(computation, employee);
   for (const history of histories) {
     const override = overriddenAmounts(computation, employee, history);
-    const check = override ?? checkAmounts(computation, employee, history);
+    const check = override ?? checkAmounts(computation, computation, employee, history);
     if (check === null) continue;
-    const { state } = check;
     const line = regularLine(computation, check);
     compareWithPrevious(computation, line, before.get(line.deduction_id));
     const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
+    const period = line.period as PayFrequency;
     if (
       override === null &&
-      plansOf(computation, check).some((plan) =>
-        isPartialCycle(plan, line.period as PayFrequency, isInEffectOn),
-      )
+      plansOf(computation, check).some((plan) => isPartialCycle(plan.cycleOf(period), isInEffectOn))
     )
       line.flags.push('partial_cycle');
     const last = lastCheckFlags(computation, employee, history, check);
     line.flags.push(...last.flags);
     line.explanation += last.explanation;
-    if (moved !== null) {
-      line.flags.push('frequency_moved');
-      line.explanation += `; ${moved.checks}: ${moved.share}`;
-    }
     lines.push(line);
-    // A deduction whose amounts became zero has ended (docs/provider.md): it does not overlap its successor.
-    if (isZero(state.member_contribution) && isZero(state.employer_contribution)) continue;
-    const rival = coverages.get(line.line_of_coverage);
-    if (rival !== undefined) {
-      for (const { flags } of [rival, line]) if (!flags.includes('overlap')) flags.push('overlap');
-    }
-    coverages.set(line.line_of_coverage, line);
   }
   return lines;
 }

@@ -1,8 +1,7 @@
 /** Which earlier runs may have open items of an employee. Only their lines are read. Pure. */
 import type { Employment } from '../../ledger/employment.ts';
-import { isBeyondYear } from '../calculation/amounts.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { type History, historyAt, isElectedForYear, stateInRun } from './history.ts';
+import { type History, historyAt, stateInRun } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import { overlaps } from './missed-checks.ts';
 import { overriddenAmounts } from './overrides.ts';
@@ -52,20 +51,8 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
       stateInRun(known, employeeId, earlier, employments);
     const before = then === null ? null : stateOf(then);
     const now = owes ? stateOf(history) : null;
-    if (before?.position !== now?.position) return true;
-    return now !== null && isElectionTouched(earlier, employee, now.line_of_coverage);
+    return before?.position !== now?.position;
   });
-}
-
-/** Reports whether later facts change whether the election for the year began with the year. */
-function isElectionTouched(earlier: EarlierRun, employee: RunEmployee, coverage: string): boolean {
-  if (!isBeyondYear(earlier.plan())) return false;
-  const { employeeId, histories } = employee;
-  const known = histories.flatMap((history) => historyAt(history, earlier.position) ?? []);
-  return (
-    isElectedForYear(earlier, employee, coverage) !==
-    isElectedForYear(earlier, { employeeId, histories: known }, coverage)
-  );
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */

@@ -1,12 +1,17 @@
-/** The amounts of a check: its own share of the year, or the remaining shares of a final check. Pure. */
+/** The amounts of a check: its own share of the year, or those of the rest of the month of a final check. Pure. */
 import { Temporal } from 'temporal-polyfill';
+import type { PayFrequency } from '../../contract/employee.ts';
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, printReadable } from '../../money.ts';
+import { classOf } from '../calculation/calendar.ts';
 import type { Flag, Share } from '../calculation/line.ts';
-import type { RunEmployee } from './computation.ts';
-import { amountsInRun, assignedIn, type History, stateInRun } from './history.ts';
+import { datesInWords } from '../calculation/pay-dates.ts';
+import { dayOfCheck } from '../calculation/plan.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import { assignedIn, type History, stateInRun } from './history.ts';
 import { employmentAt, hasSeveralEmployers } from './population.ts';
+import type { Transfer } from '../records/basis.ts';
 import type { RunTerms } from './terms.ts';
 
 /** The amounts of a check for a deduction in a state. `shares`: null if it is no final check. */
@@ -22,16 +27,28 @@ export type CheckAmounts = {
 /** A run whose checks are computed: `runId` is null if it is not stored. */
 type CheckTerms = RunTerms & { runId: string | null };
 
+/** The earlier runs of the computation, which settle pay dates. */
+type Settling = Pick<Computation, 'earlier'>;
+
+/** Lines of coverage of which all final checks of an employee take one share: the employer may not recover more. */
+const ONE_SHARE: ReadonlySet<string> = new Set([
+  'healthcare_fsa',
+  'limited_purpose_fsa',
+  'dependent_care_fsa',
+  'hsa',
+  'commuter_transit',
+]);
+
 /** Returns the amounts that a run takes of a deduction; null if none is in effect. */
 export function checkAmounts(
+  settling: Settling,
   terms: CheckTerms,
   employee: RunEmployee,
   history: History,
 ): CheckAmounts | null {
   const { employments } = employee;
-  if (!takesShares(terms, employee)) return ownAmounts(terms, employee, history, employments);
-  const count = terms.finalChecks.get(employee.employeeId);
-  const dates = remainingDates(terms, employee, history).slice(0, count);
+  if (!takesRest(terms, employee)) return ownAmounts(terms, employee, history, employments);
+  const dates = finalDates(settling, terms, employee, history, employments);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
   const amounts = ownAmounts(terms, employee, history, employments);
   return amounts?.flags.includes('share_taken') === true ? amounts : null;
@@ -42,26 +59,26 @@ export function checkAmounts(
  * `employments`: of the employee, as the earlier run knows them.
  */
 export function dueAmounts(
+  settling: Settling,
   terms: CheckTerms,
   employee: RunEmployee,
   history: History,
   before: string,
   employments: readonly Employment[],
 ): CheckAmounts | null {
-  if (!takesShares(terms, employee)) return ownAmounts(terms, employee, history, employments);
+  if (!takesRest(terms, employee)) return ownAmounts(terms, employee, history, employments);
   // Dates from `before` on remain for other final checks, and for regular runs if the employee returns.
-  const dates = remainingDates(terms, employee, history, employments).filter((date) => date < before);
-  const count = terms.finalChecks.get(employee.employeeId);
-  return sharesOn(terms, employee, history, dates.slice(0, count), employments);
+  const dates = finalDates(settling, terms, employee, history, employments).filter((date) => date < before);
+  return sharesOn(terms, employee, history, dates, employments);
 }
 
-/** Reports whether a run takes shares of an employee instead of its own amounts. */
-function takesShares(terms: RunTerms, { employeeId, employments }: RunEmployee): boolean {
-  if (!terms.finalChecks.has(employeeId) || !isListed(terms)) return false;
+/** Reports whether a run takes the rest of the month of an employee instead of its own amounts. */
+function takesRest(terms: RunTerms, { employeeId, employments }: RunEmployee): boolean {
+  if (!terms.finalChecks.has(employeeId) || terms.plan().calendar === null) return false;
   return terms.run.kind === 'off_cycle' || terminationOf(terms, employments) !== null;
 }
 
-/** Returns the amounts of the run's own pay date; 0.00 if a final check took its share. */
+/** Returns the amounts of the run's own pay date; 0.00 if another run took its share. */
 function ownAmounts(
   terms: CheckTerms,
   employee: RunEmployee,
@@ -71,25 +88,42 @@ function ownAmounts(
   const state = stateInRun(history, employee.employeeId, terms, employments);
   if (state === null) return null;
   const { run, runId } = terms;
+  const elsewhere = takenElsewhere(terms, employee, history, state);
+  if (elsewhere !== null) {
+    const explanation = `the employer that the employee left on ${elsewhere.left_on} takes it until the pay date of ${elsewhere.until}; 0.00`;
+    return { state, ...NO_AMOUNTS, flags: ['taken_elsewhere'], explanation, shares: null };
+  }
   if (run.kind === 'regular' && isShareTaken(employee, history, run.pay_date, runId)) {
     const explanation = `a final check took the share of ${run.pay_date}; 0.00`;
-    return {
-      state,
-      member_amount: 0n,
-      employer_amount: 0n,
-      flags: ['share_taken'],
-      explanation,
-      shares: null,
-    };
+    return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation, shares: null };
   }
-  return { state, ...amountsInRun(terms, employee, state), shares: null };
+  return { state, ...terms.amountsOf(state), shares: null };
 }
 
-/** Reports whether another run, not voided, took the share of a deduction on a pay date. */
+const NO_AMOUNTS = { member_amount: 0n, employer_amount: 0n };
+
+/** Returns the transfer for which another employer takes a deduction on the run's pay date, or null. */
+function takenElsewhere(
+  { run, transfers }: RunTerms,
+  { employeeId }: RunEmployee,
+  history: History,
+  { starts_on }: RunVersion,
+): Transfer | null {
+  if (assignedIn(history, run) !== null) return null;
+  const found = transfers
+    .get(employeeId)
+    ?.find(
+      ({ left_on, until }) =>
+        until !== null && run.pay_date <= until && left_on <= run.period_end && (starts_on ?? '') <= left_on,
+    );
+  return found ?? null;
+}
+
+/** Reports whether another run, not voided, took the share of a deduction on a pay date, or on any date. */
 export function isShareTaken(
   { shares }: RunEmployee,
   { deductionId }: History,
-  payDate: string,
+  payDate: string | null,
   runId: string | null,
 ): boolean {
   return shares.some(
@@ -97,7 +131,7 @@ export function isShareTaken(
       !share.isVoided &&
       share.runId !== runId &&
       share.deductionId === deductionId &&
-      share.payDate === payDate,
+      (payDate === null || share.payDate === payDate),
   );
 }
 
@@ -112,7 +146,7 @@ export function sharesOn(
   const checks = payDates.flatMap((payDate) => {
     const state = stateOnDate(terms, employee, history, payDate, employments);
     if (state === null) return [];
-    return [{ payDate, state, ...amountsInRun(terms.onDate(payDate), employee, state) }];
+    return [{ payDate, state, ...terms.onDate(payDate).amountsOf(state) }];
   });
   const [first] = checks;
   if (first === undefined) return null;
@@ -154,73 +188,111 @@ function isOwnCheck({ run }: RunTerms, payDates: readonly string[]): boolean {
   return run.kind === 'regular' && payDates.length === 1 && payDates[0] === run.pay_date;
 }
 
-/** Returns `3 shares, checks 12 to 14 of 26: 69.23 + 69.23 + 69.23 = 207.69`. */
-function explanationOf(terms: RunTerms, checks: readonly Check[]): string {
-  const dates = terms.plan().dates ?? [];
-  const places = checks.map(({ payDate }) => dates.indexOf(payDate) + 1);
-  const working = (side: 'member_amount' | 'employer_amount') => {
-    const sum = printReadable(sumOf(checks, side));
-    if (checks.length === 1) return sum;
-    return `${checks.map((check) => printReadable(check[side])).join(' + ')} = ${sum}`;
-  };
-  const employer =
-    sumOf(checks, 'employer_amount') === 0n ? '' : `; plus employer ${working('employer_amount')}`;
-  return `${countOfShares(checks.length)}, ${inWords(places)} of ${dates.length}: ${working('member_amount')}${employer}`;
+/** Returns `3 shares, September 11, 18 and 25: 69.23 + 69.23 + 69.23`. */
+function explanationOf({ run }: RunTerms, checks: readonly Check[]): string {
+  const working = (side: 'member_amount' | 'employer_amount') =>
+    checks.map((check) => printReadable(check[side])).join(' + ');
+  const hasEmployer = checks.some(({ employer_amount }) => employer_amount !== 0n);
+  const employer = hasEmployer ? `; plus employer ${working('employer_amount')}` : '';
+  const dates = datesInWords(
+    checks.map(({ payDate }) => payDate),
+    run.pay_date,
+  );
+  return `${countOfShares(checks.length)}, ${dates}: ${working('member_amount')}${employer}`;
 }
 
 export function countOfShares(count: number): string {
   return count === 1 ? '1 share' : `${count} shares`;
 }
 
-/** Returns `check 12`, `checks 12 to 14`, or `checks 12, 14`. */
-function inWords(places: readonly number[]): string {
-  const [first, last] = [places[0] as number, places.at(-1) as number];
-  if (places.length === 1) return `check ${first}`;
-  const isWithoutGap = last - first === places.length - 1;
-  return isWithoutGap ? `checks ${first} to ${last}` : `checks ${places.join(', ')}`;
-}
-
-/**
- * Returns the pay dates of the year, from the run's on, on which a deduction is in effect and which no other run of the
- * employee settled. After the month of the termination, the deduction must have an end.
- */
-export function remainingDates(
+/** Returns the pay dates whose shares a final check takes of a deduction: its own, and the unsettled ones of the month. */
+function finalDates(
+  settling: Settling,
   terms: CheckTerms,
   employee: RunEmployee,
   history: History,
-  employments = employee.employments,
+  employments: readonly Employment[],
 ): string[] {
-  const { paid } = employee;
-  if (terms.deductions?.has(history.deductionId) === false) return [];
+  const { run, runId } = terms;
+  const own = run.kind === 'regular' ? [run.pay_date] : [];
+  const taking = own.filter(
+    (date) =>
+      takesOn(terms, employee, history, date, employments) && !isShareTaken(employee, history, date, runId),
+  );
+  const rest = unsettledDates(settling, terms, employee, history, employments);
+  const dates = [...new Set([...taking, ...rest])];
+  const [first] = dates;
+  if (first === undefined || !isOneShare(terms, employee, history, first, employments)) return dates.sort();
+  return isShareTaken(employee, history, null, runId) ? [] : [first];
+}
+
+function isOneShare(...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>): boolean {
+  return ONE_SHARE.has(stateOnDate(terms, employee, history, date, employments)?.line_of_coverage ?? '');
+}
+
+/** Reports whether a pay date takes a deduction that is in effect. */
+function takesOn(...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>): boolean {
+  const state = stateOnDate(terms, employee, history, date, employments);
+  if (state === null) return false;
+  const periods = classOf(state.period as PayFrequency, terms.run.pay_frequency);
+  return terms.plan().calendar?.some((listed) => listed.pay_date === date && listed[periods] !== null) === true;
+}
+
+/**
+ * Returns the pay dates in the month of the termination that take a deduction in effect and that no run settled: no final
+ * check took their share, and the employee was not, and does not belong, in their regular run.
+ */
+function unsettledDates(
+  { earlier }: Settling,
+  terms: CheckTerms,
+  employee: RunEmployee,
+  history: History,
+  employments: readonly Employment[],
+): string[] {
+  const { run, runId, deductions } = terms;
   const termination = terminationOf(terms, employee.employments);
-  if (termination === null) return [];
-  const lastDay = lastOfMonth(termination);
-  return (terms.plan().dates ?? []).filter((date) => {
-    if (date < terms.run.pay_date) return false;
-    const state = stateOnDate(terms, employee, history, date, employments);
-    if (state === null) return false;
-    if (date > lastDay && (state.ends_on === null || state.ends_on < date)) return false;
-    if (paid.some(({ runId, payDate }) => runId !== terms.runId && payDate === date)) return false;
-    return !isShareTaken(employee, history, date, terms.runId);
-  });
+  if (termination === null || deductions?.has(history.deductionId) === false) return [];
+  const month = monthOf(termination);
+  const first = firstRunOf(earlier, run) ?? run.pay_date;
+  return (terms.plan().calendar ?? [])
+    .filter((date) => date.pay_date >= first && monthOf(dayOfCheck(run.applies_on, date)) === month)
+    .map(({ pay_date }) => pay_date)
+    .filter(
+      (date) =>
+        takesOn(terms, employee, history, date, employments) &&
+        !employee.paid.some((paid) => paid.runId !== runId && paid.payDate === date) &&
+        !isShareTaken(employee, history, date, runId),
+    );
+}
+
+/** Returns the pay date of the first finalized regular run of a run's frequency and group, or null. */
+function firstRunOf(earlier: Computation['earlier'], { pay_frequency, pay_group }: RunTerms['run']): string | null {
+  const first = earlier.find(
+    ({ run, isVoided }) =>
+      !isVoided && run.kind === 'regular' && run.pay_frequency === pay_frequency && run.pay_group === pay_group,
+  );
+  return first?.run.pay_date ?? null;
 }
 
 /** The shares that remain after a check. */
 export type Remaining = { count: number; member: Cents; employer: Cents };
 
-/** Returns the shares of a deduction that remain after a check that took `shares`. */
+/** Returns the shares that a final check could take of a deduction after a check that took `shares`. */
 export function remainingAfter(
+  settling: Settling,
   terms: CheckTerms,
   employee: RunEmployee,
   history: History,
   shares: readonly Share[] | null,
 ): Remaining {
-  const { run } = terms;
-  const dates = remainingDates(terms, employee, history).filter(
-    (date) =>
-      !(run.kind === 'regular' && date === run.pay_date) &&
-      !shares?.some(({ pay_date }) => pay_date === date),
-  );
+  const { run, runId } = terms;
+  const { employments } = employee;
+  const isTaken = (date: string) =>
+    (run.kind === 'regular' && date === run.pay_date) || shares?.some(({ pay_date }) => pay_date === date);
+  let dates = unsettledDates(settling, terms, employee, history, employments).filter((date) => !isTaken(date));
+  const [first] = dates;
+  if (first !== undefined && isOneShare(terms, employee, history, first, employments))
+    dates = shares !== null || isShareTaken(employee, history, null, runId) ? [] : [first];
   const left = sharesOn(terms, employee, history, dates);
   return { count: dates.length, member: left?.member_amount ?? 0n, employer: left?.employer_amount ?? 0n };
 }
@@ -232,10 +304,8 @@ export function terminationOf({ run }: RunTerms, employments: readonly Employmen
   return spell?.termination_date ?? null;
 }
 
-/** Reports whether a list has the pay dates of the run's year. */
-export function isListed(terms: RunTerms): boolean {
-  const { dates, calendarAssumed } = terms.plan();
-  return dates !== null && !calendarAssumed;
+function monthOf(day: string): string {
+  return day.slice(0, 'YYYY-MM'.length);
 }
 
 export function lastOfMonth(day: string): string {

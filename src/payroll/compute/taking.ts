@@ -1,11 +1,11 @@
-/** Takes an employee's open items in a run: the cap first, then refunds are cut ("Open items" in docs/reconciliation.md). Pure. */
+/** Takes an employee's open items in a run: increases under the cap first, then refunds ("Open items" in docs/reconciliation.md). Pure. */
 import { type Cents, printReadable } from '../../money.ts';
 import { type ItemIdentity, isNothing, minus, type Sides, sidesOf } from '../calculation/items.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { OpenItem } from './open-items.ts';
 import { cappedInWords, isLastCheck, limitsOf } from './recoup.ts';
-import { type Unit, wantedOf } from './takeable.ts';
+import type { Unit } from './takeable.ts';
 
 /** The lines that take items of an employee, and the items that stay open. */
 export type Taking = {
@@ -13,36 +13,45 @@ export type Taking = {
   units: readonly Unit[];
   /** The items that are outstanding after the run. */
   left: { item: OpenItem; outstanding: Sides }[];
-  /** The employee's amounts of all lines, by taxability, with pairs where their deduction is. */
+  /** The employee's amounts of all lines, by taxability, with groups where their deduction is. */
   byTaxability: ReadonlyMap<string, Cents>;
 };
 
 /** An employee with the lines of a computation. */
 export type EmployeeLines = { employee: RunEmployee; lines: Line[]; taking: Taking };
 
-/** A unit that the run takes. `taken`: of `wanted`, after cap and cut. */
-type Taken = { unit: Unit; wanted: Cents; taken: Cents; flags: Flag[]; notes: string[] };
+/** A unit that the run takes. `taken`: of each of its items, after the cap. */
+type Taken = { unit: Unit; wanted: Cents; taken: Cents[]; flags: Flag[]; notes: string[] };
 
 /** `regularTotal`: the employee's usual amount of a line of coverage, which limits what is taken; null: none. */
 export function takeItems(
   computation: Computation,
   employee: RunEmployee,
   regular: readonly Line[],
-  units: readonly Unit[],
+  all: readonly Unit[],
   regularTotal: (lineOfCoverage: string) => Cents | null,
 ): Taking {
-  const taken = units
+  const possible = all
     .filter(({ leftOut }) => leftOut === null)
     .map((unit): Taken => {
-      const wanted = wantedUnder(unit, units);
-      return { unit, wanted, taken: wanted, flags: [], notes: [] };
+      const wanted = wantedUnder(unit, all);
+      const taken =
+        unit.items.length > 1 ? unit.items.map(({ outstanding }) => outstanding.member) : [wanted];
+      return { unit, wanted, taken, flags: [], notes: [] };
     });
-  const isLast = isLastCheck(computation, employee);
-  if (!isLast) cap(taken, limitsOf(computation, regularTotal));
-  const byTaxability = totalsOf(regular, taken);
-  if (!isLast) cutRefunds(taken, byTaxability);
-  const lines = taken.flatMap(linesOf);
-  return { lines, units, left: leftAfter(units, lines), byTaxability };
+  if (!isLastCheck(computation, employee)) cap(possible, limitsOf(computation, regularTotal));
+  const byTaxability = totalsOf(
+    regular,
+    possible.filter((entry) => sumOf(entry) >= 0n),
+  );
+  const waiting = refund(possible, byTaxability);
+  const units = all.map((unit) => (waiting.has(unit) ? { ...unit, leftOut: 'refund_waits' as const } : unit));
+  const lines = possible.filter(({ unit }) => !waiting.has(unit)).flatMap(linesOf);
+  return { lines, units, left: leftAfter(all, lines), byTaxability };
+}
+
+function sumOf({ taken }: Taken): Cents {
+  return taken.reduce((sum, amount) => sum + amount, 0n);
 }
 
 /** Arrears are taken up to what is outstanding of all items of their run and deduction: a refund may be due for them. */
@@ -60,19 +69,27 @@ function isOfDeduction({ identity }: OpenItem, { source, deduction_id }: ItemIde
   return identity.kind !== 'opening' && identity.source === source && identity.deduction_id === deduction_id;
 }
 
-/** Limits increases and arrears, in their order. Refunds do not raise the limit. */
-function cap(taken: readonly Taken[], limitOf: ReturnType<typeof limitsOf>): void {
-  const increases = taken.filter(({ wanted }) => wanted > 0n);
+/** Limits increases and arrears, in their order. Refunds do not raise the limit, except those of a group for its increases. */
+function cap(possible: readonly Taken[], limitOf: ReturnType<typeof limitsOf>): void {
+  const increases = possible.filter(({ wanted }) => wanted > 0n);
   for (const [coverage, ofCoverage] of Map.groupBy(increases, ({ unit }) => unit.line_of_coverage)) {
     const limit = limitOf(coverage);
     if (limit === null) continue;
     let left = limit.cents;
     for (const entry of ofCoverage) {
-      if (isPair(entry)) entry.taken = left > 0n ? entry.wanted : 0n;
-      else entry.taken = smaller(entry.wanted, left);
-      left = left > entry.taken ? left - entry.taken : 0n;
+      let room = left + entry.taken.reduce((sum, amount) => (amount < 0n ? sum - amount : sum), 0n);
+      entry.taken = entry.taken.map((amount) => {
+        if (amount <= 0n) return amount;
+        const taken = smaller(amount, room);
+        room -= taken;
+        return taken;
+      });
+      left = smaller(left, room);
     }
-    const words = cappedInWords(ofCoverage, limit.words);
+    const words = cappedInWords(
+      ofCoverage.map((entry) => ({ unit: entry.unit, wanted: entry.wanted, taken: sumOf(entry) })),
+      limit.words,
+    );
     if (words === null) continue;
     for (const { flags, notes } of ofCoverage) {
       flags.push('recoup_capped');
@@ -81,36 +98,38 @@ function cap(taken: readonly Taken[], limitOf: ReturnType<typeof limitsOf>): voi
   }
 }
 
-/** Cuts refunds from the last one back, so that no taxability is below zero. A pair is held whole. */
-function cutRefunds(taken: readonly Taken[], byTaxability: Map<string, Cents>): void {
-  for (const entry of taken.toReversed()) {
+/**
+ * Takes refunds in order, each whole, and adds them to the totals. Returns those that wait for a decision, because the
+ * employee's deductions of their taxability would be below zero.
+ */
+function refund(possible: readonly Taken[], byTaxability: Map<string, Cents>): ReadonlySet<Unit> {
+  const waiting = new Set<Unit>();
+  for (const entry of possible) {
     const { unit } = entry;
-    const total = byTaxability.get(unit.taxability) ?? 0n;
+    const sum = sumOf(entry);
+    if (sum >= 0n) continue;
+    const total = (byTaxability.get(unit.taxability) ?? 0n) + sum;
     const isDecided = unit.items.some(({ state }) => state === 'take');
-    if (entry.taken >= 0n || total >= 0n || isDecided) continue;
-    const cut = isPair(entry) ? -entry.taken : smaller(-entry.taken, -total);
-    entry.taken += cut;
-    entry.flags.push('refund_held');
-    entry.notes.push(`${printReadable(cut)} of the refund is held, so that deductions are not below 0.00.`);
-    byTaxability.set(unit.taxability, total + cut);
+    if (total < 0n && !isDecided) waiting.add(unit);
+    else byTaxability.set(unit.taxability, total);
   }
+  return waiting;
 }
 
-function totalsOf(regular: readonly Line[], taken: readonly Taken[]): Map<string, Cents> {
+function totalsOf(regular: readonly Line[], possible: readonly Taken[]): Map<string, Cents> {
   const totals = new Map<string, Cents>();
   const add = (taxability: string, amount: Cents) =>
     totals.set(taxability, (totals.get(taxability) ?? 0n) + amount);
   for (const { taxability, member_amount } of regular) add(taxability, member_amount);
-  for (const { unit, taken: amount } of taken) add(unit.taxability, amount);
+  for (const entry of possible) add(entry.unit.taxability, sumOf(entry));
   return totals;
 }
 
-/** Returns no line if cap and cut leave nothing. */
-function linesOf(entry: Taken): Line[] {
-  const { unit, taken, flags, notes } = entry;
-  if (taken === 0n && unit.wanted !== 0n) return [];
-  return unit.items.map((item) => {
-    const member_amount = isPair(entry) ? wantedOf(item) : taken;
+/** Returns no line of an item of which the cap leaves nothing. */
+function linesOf({ unit, taken, flags, notes }: Taken): Line[] {
+  return unit.items.flatMap((item, index) => {
+    const member_amount = taken[index] as Cents;
+    if (member_amount === 0n && item.outstanding.member !== 0n) return [];
     const outstanding_after = item.outstanding.member - member_amount;
     return {
       ...item.line,
@@ -145,10 +164,6 @@ function leftAfter(units: readonly Unit[], lines: readonly Line[]): Taking['left
       return { item, outstanding: line === undefined ? outstanding : minus(outstanding, sidesOf(line)) };
     })
     .filter(({ outstanding }) => !isNothing(outstanding));
-}
-
-function isPair({ unit }: Taken): boolean {
-  return unit.items.length > 1;
 }
 
 function smaller(amount: Cents, other: Cents): Cents {

@@ -2,7 +2,7 @@
 import type { RunVersion } from '../../ledger/history.ts';
 import { type Amounts, type Contribution, calculator } from '../calculation/amounts.ts';
 import type { Plan } from '../calculation/plan.ts';
-import type { Override, StoredBasis } from '../records/basis.ts';
+import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
 import { type CodesOfLine, codeFinder } from '../settings/codes.ts';
 import { planOfBasis } from './calendar.ts';
@@ -11,19 +11,21 @@ export type RunTerms = {
   run: Run;
   /** The employees to which `employee_ids` narrows the run; null: not narrowed. */
   employees: ReadonlySet<string> | null;
-  /** The number of shares that the final check of each employee takes at most. */
-  finalChecks: ReadonlyMap<string, number>;
+  /** The employees who get a final check. */
+  finalChecks: ReadonlySet<string>;
   /** The employer has at most one pay schedule, so an employee of unknown frequency is in no other. */
   hasOneScheduleAtMost: boolean;
   /** The deductions that an off-cycle run takes; null: a regular run takes all. */
   deductions: ReadonlySet<string> | null;
   /** The amounts that people set for a paycheck of this run, by employee. */
   overrides: ReadonlyMap<string, readonly Override[]>;
+  /** The transfers to the employer, by employee. */
+  transfers: ReadonlyMap<string, readonly Transfer[]>;
   plan: () => Plan;
   /** Returns the terms of the regular check on another pay date of the run's calendar. */
   onDate: (payDate: string) => RunTerms;
-  /** Returns the amounts of a deduction's state. `isAnnual`: it is an election for the year. */
-  amountsOf: (version: RunVersion, isAnnual: boolean) => Amounts;
+  /** Returns the amounts of a deduction's state. */
+  amountsOf: (version: RunVersion) => Amounts;
   codesOf: (lineOfCoverage: string, taxability: string) => CodesOfLine;
 };
 
@@ -41,17 +43,18 @@ export function termsOf(basis: StoredBasis): RunTerms {
   const terms: RunTerms = {
     run,
     employees: run.employee_ids === null ? null : new Set(run.employee_ids),
-    finalChecks: new Map(run.final_checks.map(sharesOf)),
+    finalChecks: new Set(run.final_checks),
     hasOneScheduleAtMost: schedules.length <= 1,
     deductions: run.kind === 'off_cycle' ? new Set(run.deductions) : null,
     overrides: Map.groupBy(basis.overrides, ({ employee_id }) => employee_id),
+    transfers: Map.groupBy(basis.transfers, ({ employee_id }) => employee_id),
     plan: planned,
     onDate(payDate) {
       if (run.kind === 'regular' && payDate === run.pay_date) return terms;
       const known = byDate.get(payDate);
       if (known !== undefined) return known;
-      const { dates, periodEnds } = planned();
-      const period_end = periodEnds?.[dates?.indexOf(payDate) ?? -1] ?? payDate;
+      const listed = basis.calendar?.find(({ pay_date }) => pay_date === payDate);
+      const period_end = listed?.period_end ?? payDate;
       const onDate = termsOf({
         ...basis,
         run: { ...run, kind: 'regular', pay_date: payDate, period_end },
@@ -60,16 +63,11 @@ export function termsOf(basis: StoredBasis): RunTerms {
       byDate.set(payDate, onDate);
       return onDate;
     },
-    amountsOf(version, isAnnual) {
+    amountsOf(version) {
       calculate ??= calculator(planned());
-      return calculate(version as RunVersion & Pick<Contribution, 'period'>, isAnnual);
+      return calculate(version as RunVersion & Pick<Contribution, 'period'>);
     },
     codesOf: codeFinder(codes),
   };
   return terms;
-}
-
-function sharesOf(entry: Run['final_checks'][number]): [employeeId: string, shares: number] {
-  if (typeof entry === 'string') return [entry, 1];
-  return [entry.employee_id, entry.shares === 'all' ? Number.POSITIVE_INFINITY : entry.shares];
 }

@@ -22,14 +22,9 @@ export type Decision = {
   action: ItemAction;
   /** The amounts of the item when it was decided. Null without an item. */
   madeFor: Sides | null;
-  /**
-   * The decision's own amount of the employee's side, with the item's sign: the part to take (null: all of it), the amount
-   * written off, or the amount paid directly.
-   */
+  /** The decision's own amount of the employee's side, with the item's sign: written off, or paid directly. */
   amount: Cents | null;
-  /** The first pay date on which a run may take the item. */
-  notBefore: string | null;
-  /** The day from which a hold no longer counts. */
+  /** The last day on which a hold counts. */
   until: string | null;
   paidOn: string | null;
   reason: string;
@@ -64,7 +59,6 @@ export async function recordDecisions(
       member_amount: amountOrNull(decision.madeFor?.member ?? null),
       employer_amount: amountOrNull(decision.madeFor?.employer ?? null),
       amount: amountOrNull(decision.amount),
-      not_before: decision.notBefore,
       until: decision.until,
       paid_on: decision.paidOn,
       reason: decision.reason,
@@ -163,7 +157,6 @@ function decisionOf(row: ItemDecisionTable): Decision {
         ? null
         : { member: centsOf(member_amount), employer: centsOf(employer_amount) },
     amount: centsOrNull(amount),
-    notBefore: row.not_before,
     until: row.until,
     paidOn: row.paid_on,
     reason: row.reason,
@@ -190,7 +183,6 @@ export const DECISIONS_CONTENT: Content<'item_decisions'> = {
     'member_amount',
     'employer_amount',
     'amount',
-    'not_before',
     'until',
     'paid_on',
     'recorded_at',

@@ -10,11 +10,11 @@ import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
-import { isListed, remainingDates, terminationOf } from '../compute/shares.ts';
+import { terminationOf } from '../compute/shares.ts';
 import type { OnPage } from '../compute/summary.ts';
 import type { LeftOut } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
-import { employeeOfCheck, type StatedRun } from '../records/body.ts';
+import type { RequestedRun } from '../records/body.ts';
 import { findRun, isSameRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
@@ -24,7 +24,7 @@ type Begun =
   | Exclude<PutRun, { outcome: 'created' | 'same' }>;
 
 /** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
-export async function beginRun(db: Db, runId: string, run: StatedRun, acting: Acting): Promise<Begun> {
+export async function beginRun(db: Db, runId: string, run: RequestedRun, acting: Acting): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
     const view = await previewKnown(db, runId, run);
@@ -48,7 +48,7 @@ export const PREVIEWED_LINES = 500;
 /** Computes a run without storing it, and returns its first lines if it names its employees. Throws RUN_REFUSED. */
 export async function previewWithLines(
   db: Db,
-  run: StatedRun,
+  run: RequestedRun,
 ): Promise<{ view: RunView; lines: Line[] | null }> {
   const lines: Line[] | null = run.employee_ids === null ? null : [];
   const view = await previewKnown(db, null, run, (page) => {
@@ -62,7 +62,7 @@ export async function previewWithLines(
 async function previewKnown(
   db: Db,
   runId: string | null,
-  run: StatedRun,
+  run: RequestedRun,
   onPage: OnPage = () => {},
 ): Promise<RunView> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
@@ -90,14 +90,13 @@ const NAMED = 20;
 /** Returns a problem for each list with ids never known at the employer: a mistyped one would leave employees out. */
 async function unknownIds(
   db: Db,
-  { employer_id, employee_ids, final_checks, deductions }: StatedRun,
+  { employer_id, employee_ids, final_checks, deductions }: RequestedRun,
 ): Promise<Problem[]> {
-  const finalChecks = final_checks.map(employeeOfCheck);
-  const named = [...new Set([...(employee_ids ?? []), ...finalChecks])];
+  const named = [...new Set([...(employee_ids ?? []), ...final_checks])];
   const employees = await employeesKnownAt(db, employer_id, named);
   const lists = [
     { path: 'employee_ids', ids: employee_ids ?? [], known: employees },
-    { path: 'final_checks', ids: finalChecks, known: employees },
+    { path: 'final_checks', ids: final_checks, known: employees },
     {
       path: 'deductions',
       ids: deductions ?? [],
@@ -115,44 +114,27 @@ async function unknownIds(
   });
 }
 
-/** Returns the problems of final checks: each needs a termination, and several shares need dates that remain. */
-async function finalCheckProblems(db: Db, run: StatedRun): Promise<Problem[]> {
+/** Returns a problem if final checks name employees without a termination. */
+async function finalCheckProblems(db: Db, run: RequestedRun): Promise<Problem[]> {
   if (run.final_checks.length === 0) return [];
   const basis = await resolveBasis(db, null, run);
-  const computation = await computationOf(db, null, basis, run.final_checks.map(employeeOfCheck));
+  const computation = await computationOf(db, null, basis, run.final_checks);
   const employed: string[] = [];
-  const unlisted: string[] = [];
-  const beyond: string[] = [];
-  for await (const page of readEmployees(db, computation)) {
-    for (const employee of page) {
-      const { employeeId, employments, histories } = employee;
-      const count = computation.finalChecks.get(employeeId) ?? 1;
+  for await (const page of readEmployees(db, computation))
+    for (const { employeeId, employments } of page)
       if (terminationOf(computation, employments) === null) employed.push(employeeId);
-      else if (count > 1 && !isListed(computation)) unlisted.push(employeeId);
-      else if (count > 1 && count !== Number.POSITIVE_INFINITY) {
-        const counts = histories.map((history) => remainingDates(computation, employee, history).length);
-        const most = Math.max(0, ...counts);
-        if (count > most) beyond.push(`${employeeId} (${most})`);
-      }
-    }
-  }
-  const problems = [
-    { ids: employed, rule: 'must name employees with a termination; none is reported for' },
-    { ids: unlisted, rule: 'must state one share without a list of pay dates: set a pay schedule for' },
-    { ids: beyond, rule: 'must state no more shares than remain:' },
-  ];
-  return problems
-    .filter(({ ids }) => ids.length > 0)
-    .map(({ ids, rule }) => ({ path: 'final_checks', rule: `${rule} ${firstIds(ids, NAMED)}` }));
+  if (employed.length === 0) return [];
+  const rule = `must name employees with a termination; none is reported for ${firstIds(employed, NAMED)}`;
+  return [{ path: 'final_checks', rule }];
 }
 
 const WHY_LEFT_OUT: Readonly<Record<LeftOut, string>> = {
   not_named: 'is taken together with another item of its run and deduction, which must be named too',
   other_tax_year: 'is pre-tax and belongs to another tax year',
   held: 'is on hold',
-  not_yet: 'may not be taken yet',
   undecided: 'needs the decision take',
   needs_decision: 'needs the decision take',
+  refund_waits: 'is a refund that is more than the paycheck takes: it needs the decision take',
 };
 
 /** Collects a problem for each named item that the run may not take. */

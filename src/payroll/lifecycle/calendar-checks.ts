@@ -1,25 +1,28 @@
 /** Compares the calendar of a run, its period and its policy with the pay schedule and with finalized runs. */
 import { type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
-import { centsOf, printReadable } from '../../money.ts';
-import { yearOf } from '../calculation/pay-dates.ts';
-import { type Plan, planOf } from '../calculation/plan.ts';
+import { centsOf, fraction, fractionOf, printReadable, textOfFraction } from '../../money.ts';
+import { exampleOf } from '../calculation/amounts.ts';
+import { evenShare, type PeriodClass, shareOn } from '../calculation/calendar.ts';
+import { PERIODS_PER_YEAR, yearOf } from '../calculation/pay-dates.ts';
 import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
 import type { Summary } from '../compute/summary.ts';
+import type { RunTerms } from '../compute/terms.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import { paidRuns, runOnPayDate, runsOverPeriod } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';
-import { inYear, readSchedules } from '../settings/schedules.ts';
+import { inYear, readSchedules, type Schedule } from '../settings/schedules.ts';
 
 /** A question about a run that is computed. */
 export type RunQuestion = EmployerQuestion & { computation: Computation; summary: Summary };
 
-export async function calendarAssumed(_: Db, { computation }: RunQuestion): Promise<Found[]> {
-  const { dates, calendarAssumed: isAssumed } = computation.plan();
-  if (!isAssumed || dates === null) return [];
-  const { pay_frequency, pay_date } = computation.run;
-  const example = `${dates.length} ${pay_frequency} pay dates, stepped from ${pay_date}`;
+/** Warns of a run without a list of pay dates: each check takes an even part of the usual number of checks. */
+export async function noPaySchedule(_: Db, { computation }: RunQuestion): Promise<Found[]> {
+  if (computation.plan().calendar !== null) return [];
+  const { pay_frequency, pay_group, pay_date } = computation.run;
+  const of = pay_group === null ? '' : ` of ${pay_group}`;
+  const example = `${pay_frequency}${of}, ${yearOf(pay_date)}: 1/${PERIODS_PER_YEAR[pay_frequency]} of the year on each check`;
   return [{ example, result: 'warn' }];
 }
 
@@ -27,6 +30,22 @@ export async function calendarAssumed(_: Db, { computation }: RunQuestion): Prom
 export async function payDateTaken(db: Db, { computation: { runId, run } }: RunQuestion): Promise<Found[]> {
   const holder = run.kind === 'off_cycle' ? null : await runOnPayDate(db, runId, run);
   return holder === null ? [] : [fail(holder)];
+}
+
+/** Fails once a year for a schedule whose few checks take the amounts of the whole year. */
+export async function shortYear(db: Db, { computation }: RunQuestion): Promise<Found[]> {
+  const { run } = computation;
+  const schedule = await scheduleOfRun(db, run);
+  if (run.kind === 'off_cycle' || schedule?.year_in_fewer_checks !== true) return [];
+  const N = schedule.pay_dates.filter(({ takes }) => takes === 'all').length;
+  const { amount } = exampleOf(`1/${N}`);
+  const year = yearOf(run.pay_date);
+  const ids = [[run.pay_frequency, run.pay_group ?? '', year].join(':')];
+  return [{ ...fail(`150.00 a month: ${amount} on each of ${N} checks`), ids }];
+}
+
+async function scheduleOfRun(db: Db, run: Computation['run']): Promise<Schedule | null> {
+  return scheduleOf(run, inYear(await readSchedules(db, run.employer_id), yearOf(run.pay_date)));
 }
 
 /** Fails for each finalized regular run of some of the same days. Off-cycle runs always share a period with one. */
@@ -40,8 +59,7 @@ export async function periodsOverlap(db: Db, { computation: { runId, run } }: Ru
 
 /** Returns the run's pay date in the pay schedule, or undefined. */
 export async function scheduledDate(db: Db, { computation: { run } }: RunQuestion) {
-  const schedules = inYear(await readSchedules(db, run.employer_id), yearOf(run.pay_date));
-  const schedule = scheduleOf(run, schedules);
+  const schedule = await scheduleOfRun(db, run);
   return schedule?.pay_dates.find(({ pay_date }) => pay_date === run.pay_date);
 }
 
@@ -60,43 +78,70 @@ function previousOfYear({ run, previous }: Computation): EarlierRun | null {
   return previous === null || run.kind === 'off_cycle' || previous.isPriorYear ? null : previous;
 }
 
-/** Fails if the previous run of the year had a list of pay dates and this one has none, or has another N or k in it. */
+/** Fails if the share of the check differs from that of the last run before it that took one, or if there is no list any more. */
 export async function calendarDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {
+  const { run, earlier } = computation;
   const previous = previousOfYear(computation);
   if (previous === null) return [];
-  const frozen = previous.plan();
-  const { dates } = computation.plan();
-  if (hasList(frozen) && !hasList(computation.plan()))
-    return [fail(`${previous.runId} had a list of pay dates; today there is none`)];
-  const today = planOf({ ...previous.run, pay_dates: dates, period_ends: null }, null);
-  const was = `${previous.runId} was check ${frozen.k ?? '?'} of ${frozen.N}`;
-  if (!today.ok) return [fail(`${was}; ${previous.run.pay_date} is not a pay date today`)];
-  const { k, N } = today.plan;
-  return k === frozen.k && N === frozen.N ? [] : [fail(`${was}; today it is check ${k ?? '?'} of ${N}`)];
+  const { calendar } = computation.plan();
+  const year = yearOf(run.pay_date);
+  const idOf = (share: string) => [run.pay_frequency, run.pay_group ?? '', year, share].join(':');
+  if (previous.plan().calendar !== null && calendar === null)
+    return [
+      { ...fail(`${previous.runId} had a list of pay dates; today there is none`), ids: [idOf('none')] },
+    ];
+  const before = earlier.filter(
+    (other) =>
+      !other.isVoided &&
+      other.run.kind === 'regular' &&
+      other.run.pay_frequency === run.pay_frequency &&
+      other.run.pay_group === run.pay_group &&
+      yearOf(other.run.pay_date) === year &&
+      other.run.pay_date < run.pay_date,
+  );
+  const found = PERIOD_CLASSES.flatMap((periods) => {
+    const now = shareOfRun(computation, periods);
+    const then = before.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null) ?? null;
+    if (now === null || then === null || now === then) return [];
+    return [{ ...fail(differenceInWords(computation, periods, then, now)), ids: [idOf(now)] }];
+  });
+  // Both kinds of deductions most often have the same share.
+  return found.filter(({ ids }, index) => index === 0 || ids[0] !== found[0]?.ids[0]);
 }
 
-function hasList({ dates, calendarAssumed }: Plan): boolean {
-  return dates !== null && !calendarAssumed;
+const PERIOD_CLASSES = ['own', 'other'] as const;
+
+/** Returns the share of the year that a run takes on its own date; null if it takes nothing. */
+function shareOfRun(terms: RunTerms, periods: PeriodClass): string | null {
+  const { pay_frequency, pay_date } = terms.run;
+  const { calendar } = terms.plan();
+  return calendar === null
+    ? evenShare(pay_frequency).share
+    : (shareOn(calendar, pay_date, periods)?.share ?? null);
 }
 
-export async function policyDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {
-  const previous = previousOfYear(computation);
-  if (previous === null) return [];
-  return (['scheme', 'remainder'] as const)
-    .filter((option) => previous.run[option] !== computation.run[option])
-    .map((option) => ({
-      example: `${option} ${computation.run[option]}; ${previous.runId} has ${previous.run[option]}`,
-      result: 'warn',
-    }));
+/** Returns `69.23 until now; 207.71 left of 1,800.00, on 4 checks; 51.92`, for an example of 150.00 a month. */
+function differenceInWords(terms: RunTerms, periods: PeriodClass, then: string, now: string): string {
+  const { run } = terms;
+  const calendar = terms.plan().calendar ?? [];
+  const remaining = calendar.filter(
+    (date) => date[periods]?.share === now && date.pay_date >= run.pay_date,
+  ).length;
+  const { part, of } = fractionOf(now);
+  const left = exampleOf(textOfFraction(fraction(part * BigInt(remaining), of)));
+  const taken = exampleOf(then).amount;
+  return `${taken} until now; ${left.amount} left of ${left.total}, on ${remaining} checks; ${exampleOf(now).amount}`;
 }
 
 /** Fails for each earlier pay date of the year, since the first finalized regular run, that has no finalized run. */
 export async function payDateSkipped(db: Db, { computation }: RunQuestion): Promise<Found[]> {
   const { run } = computation;
-  const { dates, calendarAssumed } = computation.plan();
-  if (run.kind === 'off_cycle' || dates === null || calendarAssumed) return [];
+  const { calendar } = computation.plan();
+  if (run.kind === 'off_cycle' || calendar === null) return [];
   const paid = await paidRuns(db, run);
-  return dates
+  return calendar
+    .filter(({ takes }) => takes !== 'none')
+    .map(({ pay_date }) => pay_date)
     .filter((date) => date < run.pay_date && !paid.some(({ pay_date }) => pay_date === date))
     .flatMap((date) => {
       const before = paid.findLast(({ pay_date }) => pay_date < date);

@@ -5,17 +5,17 @@ import { undeliveredTerminations } from '../../employment/changes.ts';
 import type { Note } from '../compute/notes.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import {
-  calendarAssumed,
   calendarDiffers,
   passedIfRegular,
   passedLikePrevious,
+  noPaySchedule,
   payDateSkipped,
   payDateTaken,
   periodDiffers,
   periodsOverlap,
-  policyDiffers,
   type RunQuestion,
   scheduledDate,
+  shortYear,
 } from './calendar-checks.ts';
 import { isKnownEmployer } from './employers.ts';
 
@@ -110,12 +110,38 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'start-moved',
-    title: 'A moved start date needs a decision',
-    command: 'deductions decide --help',
-    ask: noted('start_moved', 'fail'),
+    title: 'Start dates moved together with other terms',
+    ask: noted('start_moved', 'warn'),
     advice:
-      'A start date was moved before it was reached, and other terms changed with it. Decide whether the earlier version applies.',
-    passed: 'No deduction has a moved start date that needs a decision.',
+      'A start date was moved before it was reached, and other terms changed with it. The earlier version applies until the later one starts. If it is wrong, ask the service to resend it, or override the line.',
+    passed: 'No deduction has a start date that moved together with other terms.',
+  },
+  {
+    id: 'renewal-erased',
+    title: 'A renewal was erased by a later change',
+    ask: async (_, question) => [
+      ...notesOf(question, 'renewal_erased', 'fail'),
+      ...notesOf(question, 'renewal_ahead', 'warn'),
+    ],
+    advice:
+      'A renewal was sent, and a later change of the window before it left nothing in effect from its start. Ask the service to resend the renewal. If the coverage really ends, accept the finding.',
+    passed: 'No later change erased a renewal.',
+  },
+  {
+    id: 'one-day-window',
+    title: 'Deductions are in effect on one day only',
+    ask: noted('one_day_window', 'warn'),
+    advice:
+      'These deductions start and end on the day on which this run takes them. A canceled enrollment often looks like this. Ask the service, or override the line.',
+    passed: 'No line takes a deduction that is in effect on one day only.',
+  },
+  {
+    id: 'first-month-ahead',
+    title: 'The first month of coverage is not taken',
+    ask: noted('first_month_ahead', 'warn'),
+    advice:
+      'Premiums are taken a month ahead, and these deductions began before the first month that a run looks at. Collect what is missing in an off-cycle run, or tell the employees.',
+    passed: 'No deduction began before the first day that a run looks at.',
   },
   {
     id: 'start-corrected',
@@ -222,31 +248,28 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
       basis.codes.length === 0 ? 'The employer has no payroll codes.' : 'Every line has a payroll code.',
   },
   {
-    id: 'calendar-assumed',
-    title: 'The pay dates of the year are assumed',
-    ask: calendarAssumed,
+    id: 'no-pay-schedule',
+    title: 'No pay schedule has the pay dates of the year',
+    ask: noPaySchedule,
     advice:
-      'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
-    passed: async (_, { computation }) => {
-      if (computation.plan().dates === null) return 'No amount of this run needs the pay dates of the year.';
-      const where = computation.run.pay_dates === null ? 'The pay schedule has' : 'The run states';
-      return `${where} the pay dates of the year.`;
-    },
+      'Each paycheck takes an even part of the year for the usual number of paychecks, so a year with more or fewer dates does not add up. Set the pay schedule of the year.',
+    passed: 'The pay schedule has the pay dates of the year.',
+  },
+  {
+    id: 'short-year',
+    title: 'Few paychecks take the amounts of the whole year',
+    ask: shortYear,
+    advice:
+      'The pay schedule says that coverage lasts all year and its checks do not, so each check takes more than a month. Check the example, and accept it once.',
+    passed: 'No schedule divides a year among fewer checks.',
   },
   {
     id: 'calendar-differs',
     title: 'The pay dates changed since the previous run',
     ask: calendarDiffers,
     advice:
-      'The amounts of the year no longer add up, because the pay dates changed after a run was finalized. Correct the pay schedule or pay_dates, or void that run.',
-    passed: passedLikePrevious('place among the pay dates'),
-  },
-  {
-    id: 'policy-differs',
-    title: 'The payroll policy changed since the previous run',
-    ask: policyDiffers,
-    advice: 'Amounts of a year under several policies may not add up. Check that the change is intended.',
-    passed: passedLikePrevious('scheme and remainder'),
+      'The pay dates changed after a run was finalized, so the remaining checks take what is left of the year. Correct the pay schedule, or accept the new amounts.',
+    passed: passedLikePrevious('share of the year'),
   },
   {
     id: 'pay-date-skipped',
@@ -263,7 +286,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     title: 'The year has extra or missing paychecks',
     ask: noted('beyond_year', 'warn'),
     advice:
-      'Contributions per paycheck add up to more or less than a year of them, because the year has another number of pay dates. Check that each line of coverage takes what was elected.',
+      'Contributions per paycheck add up to more or less than a year of them, because the year has another number of pay dates. Mark a date in the pay schedule as not taking them if it should not.',
     passed: 'No contribution per paycheck adds up to more or less than a year of them on this check.',
   },
   {
@@ -295,11 +318,11 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'coverage-beyond-last-check',
-    title: 'Coverage continues after the last paycheck',
+    title: 'The rest of the last month is not taken',
     ask: noted('coverage_beyond_last_check', 'warn'),
     advice:
-      'Coverage lasts beyond these employees’ last paycheck. A final paycheck may take as many shares as remain.',
-    passed: 'No coverage lasts beyond the last paycheck of a terminated employee.',
+      'Pay dates in the month of the termination remain that no paycheck took. Name these employees in `final_checks` to take the rest of the month.',
+    passed: 'No share of the last month of a terminated employee is left.',
   },
   {
     id: 'final-check-empty',
@@ -327,18 +350,35 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
   },
   {
     id: 'frequency-moved',
-    title: 'Employees changed their pay frequency',
+    title: 'Employees changed their pay frequency or employer',
     ask: noted('frequency_moved', 'warn'),
     advice:
-      'The checks of both pay frequencies do not add up to a year of these employees’ contributions. There is no true-up, so inform the employees.',
-    passed: 'No change of pay frequency leaves more or less than a year of checks.',
+      'This is the first paycheck of these employees since the change. Check the amounts of this month: the old and the new paychecks may take more or less than a month.',
+    passed: 'No employee changed the pay frequency or the employer since the last run.',
   },
   {
-    id: 'frequency-mismatch',
-    title: 'Deductions are for a different pay frequency',
-    ask: noted('frequency_mismatch', 'warn'),
+    id: 'transfer-unknown',
+    title: 'The last paycheck at another employer is unknown',
+    ask: noted('transfer_unknown', 'warn'),
     advice:
-      'The contributions of these employees are for a different pay frequency than this run’s. Compare the census with the service: one of them is outdated.',
-    passed: 'Every deduction is monthly or for this run’s pay frequency.',
+      'These employees came from another employer that has neither a pay schedule nor a finalized run for their last day there. If it still takes a deduction, both employers take it: override the lines of this run.',
+    passed: 'The last paycheck of every transferred employee at the other employer is known.',
+  },
+  {
+    id: 'off-cycle-adds',
+    title: 'An off-cycle run takes amounts beyond the year',
+    ask: noted('off_cycle_adds', 'warn'),
+    advice:
+      'The regular pay dates take a whole year of each deduction. This run takes its amounts in addition to them.',
+    passed: 'The run takes no regular amount in addition to the pay dates of the year.',
+  },
+  {
+    id: 'refund-waits',
+    title: 'Refunds wait for a decision',
+    command: 'items decide --help',
+    ask: noted('refund_waits', 'warn'),
+    advice:
+      'These refunds are more than the deductions of this paycheck, so the run leaves them open. Decide to take them whole, or pay them directly.',
+    passed: 'Every refund fits into its paycheck.',
   },
 ];

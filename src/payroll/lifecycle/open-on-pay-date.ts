@@ -7,7 +7,7 @@ import type { Acting } from '../../security/audit.ts';
 import { nearestDates } from '../calculation/pay-dates.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { beginComputation } from '../compute/computation.ts';
-import { RUN_ID_MAX, runOf, type StatedRun } from '../records/body.ts';
+import { RUN_ID_MAX, runOf, type RequestedRun } from '../records/body.ts';
 import { findRun, isOfAnotherEmployer, putRun, regularRunOn, type StoredRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { readSchedules } from '../settings/schedules.ts';
@@ -23,8 +23,8 @@ export type Payroll = {
 type Opened = { outcome: 'found' | 'created'; stored: StoredRun };
 
 /**
- * Returns the finalized or open regular run of a payroll, whatever its id, or creates one that states no option. Of
- * callers at the same time one creates the run, and the others get it. Throws RUN_REFUSED, also for a date that is not in
+ * Returns the finalized or open regular run of a payroll, whatever its id, or creates one. Of callers at the same time
+ * one creates the run, and the others get it. Throws RUN_REFUSED, also for a date that is not in
  * the pay schedule.
  */
 export async function openOnPayDate(db: Db, payroll: Payroll, acting: Acting): Promise<Opened> {
@@ -48,7 +48,7 @@ async function runOfPayroll(db: Db | Trx, payroll: Payroll): Promise<StoredRun |
 }
 
 /** Returns the run of a payroll with the pay period of its schedule. Throws RUN_REFUSED. */
-export async function scheduledRun(db: Db, payroll: Payroll): Promise<StatedRun> {
+export async function scheduledRun(db: Db, payroll: Payroll): Promise<RequestedRun> {
   const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
   const schedules = await readSchedules(db, employer_id);
   const schedule = schedules.find(
@@ -64,12 +64,13 @@ export async function scheduledRun(db: Db, payroll: Payroll): Promise<StatedRun>
     const rule = `must be a date of the pay schedule, such as ${nearestDates(listed, pay_date).join(' or ')}`;
     throw runRefused({ path: 'pay_date', rule });
   }
-  const stated = runOf({
-    ...{ employer_id, pay_frequency, ...dates },
+  const { period_start, period_end } = dates;
+  const requested = runOf({
+    ...{ employer_id, pay_frequency, pay_date, period_start, period_end },
     ...(pay_group !== null && { pay_group }),
   });
-  if (!stated.ok) throw runRefused(...stated.problems);
-  return stated.run;
+  if (!requested.ok) throw runRefused(...requested.problems);
+  return requested.run;
 }
 
 /** Characters of a hash that tells two payrolls with the same readable id apart. */

@@ -120,7 +120,7 @@ async function regularAmounts(
     if (employee === undefined || !employee.membership.isIn) break;
     const history = employee.histories.find((candidate) => candidate.deductionId === deductionId);
     if (history === undefined) return refused('deduction_id', 'must be a deduction of the employee');
-    const regular = checkAmounts(computation, employee, history);
+    const regular = checkAmounts(computation, computation, employee, history);
     if (regular === null) return { member: null, employer: null };
     return { member: amountOf(regular.member_amount), employer: amountOf(regular.employer_amount) };
   }

@@ -6,7 +6,7 @@ import { planOfBasis } from '../compute/calendar.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
 import { type OnPage, type Summary, summarize } from '../compute/summary.ts';
 import { storedBasisOf } from '../records/basis.ts';
-import type { Run, StatedRun } from '../records/body.ts';
+import type { Run, RequestedRun } from '../records/body.ts';
 import { frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';
@@ -42,10 +42,10 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
 export async function previewRun(
   db: Db,
   runId: string | null,
-  stated: StatedRun,
+  requested: RequestedRun,
   onPage?: OnPage,
 ): Promise<RunView> {
-  const computation = await beginComputation(db, runId, stated);
+  const computation = await beginComputation(db, runId, requested);
   return viewComputed({ computation, summary: await summarize(db, computation, onPage) });
 }
 

@@ -2,14 +2,12 @@
 import Type, { type Static } from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import {
-  boolean,
   closed,
   component,
   day,
   integer,
   nullable,
   nullableText,
-  oneOf,
   oneOfDescribed,
   text,
 } from '../../contract/fields.ts';
@@ -20,11 +18,11 @@ import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
 import { storedBasisOf } from '../records/basis.ts';
-import { Run, type StatedRun } from '../records/body.ts';
+import { Run } from '../records/body.ts';
 import { frozenOutcomeOf, OpenItemSum, REASONS } from '../records/outcome.ts';
 import { bodyOf, type RunRow, type StoredRun } from '../records/runs.ts';
 import { Comparison, Totals, totalsOf } from '../records/totals.ts';
-import { OPTIONS, readPolicies } from '../settings/policy.ts';
+import { readPolicies } from '../settings/policy.ts';
 import { type LineSight, markedLines, ShownLine } from './line-view.ts';
 import type { RunView } from './results.ts';
 
@@ -33,24 +31,15 @@ export const runCursor = cursorOf(
   Type.Object({ payDate: Type.String(), runId: Type.String() }),
 );
 
-/** A run with its defaults filled in. */
-const RUN = {
-  ...Run.properties,
-  stated_options: Type.Array(oneOf(OPTIONS), {
-    description:
-      "The options that the run states itself. The employer's payroll policy decides the other options.",
-  }),
-};
+/** A run with its defaults filled in, and the options of the employer's payroll policy. */
+const RUN = Run.properties;
 
 /** The computed fields of a run, stored or previewed. */
 const COMPUTED = {
   pay_dates_used: nullable(
     Type.Array(day, {
-      description: 'The pay dates used to divide amounts. Null if they are unknown and not needed.',
+      description: 'The pay dates of the year, which divide amounts. Null without a pay schedule.',
     }),
-  ),
-  calendar_assumed: boolean(
-    'The pay dates were stepped from the pay date. Bank holidays can move real pay dates.',
   ),
   position: Type.Integer({ minimum: 0, description: 'The ledger position at which the run was computed.' }),
   rules_version: text('The version of the payroll rules.'),
@@ -232,7 +221,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     stored.state === 'open' ? null : await approvalWith(db, frozenOutcomeOf(stored).approval_id);
   return {
     id: stored.run_id,
-    ...fieldsOf(run, bodyOf(stored)),
+    ...run,
     state: stored.state,
     created_at: stored.created_at,
     finalized_at: stored.finalized_at,
@@ -256,19 +245,17 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
 export async function viewPreview(
   db: Db,
   view: RunView,
-  stated: StatedRun,
   lines: Line[] | null,
   sight: LineSight,
 ): Promise<PayrollRunPreview> {
   const shown = lines === null ? null : await markedLines(db, sight, lines);
-  return { ...fieldsOf(view.run, stated), ...computedFields(view), lines: shown };
+  return { ...view.run, ...computedFields(view), lines: shown };
 }
 
 function computedFields({ plan, outcome, ...view }: RunView) {
   const { employees, comparison, not_in_run, not_in_run_count, on_other_schedules, open_items } = outcome;
   return {
-    pay_dates_used: plan.dates,
-    calendar_assumed: plan.calendarAssumed,
+    pay_dates_used: plan.calendar?.map(({ pay_date }) => pay_date) ?? null,
     position: view.position,
     rules_version: view.rulesVersion,
     etag: view.etag,
@@ -291,9 +278,4 @@ export function viewRunSummary(stored: RunRow): PayrollRunSummary {
     pay_frequency: row.pay_frequency as Run['pay_frequency'],
     totals: totals === null ? null : totalsOf(stored),
   };
-}
-
-/** Returns the run with its effective options, and the names of the options that it states itself. */
-function fieldsOf(run: Run, stated: StatedRun) {
-  return { ...run, stated_options: OPTIONS.filter((name) => stated[name] !== null) };
 }

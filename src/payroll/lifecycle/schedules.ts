@@ -1,24 +1,36 @@
 /** Sets pay schedules year by year, and keeps the pay dates of finalized runs ("Pay schedules" in docs/payroll-settings.md). */
 import type { Trx } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
+import { textOfFraction } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
+import { exampleOf } from '../calculation/amounts.ts';
+import { calendarOf, untakenOf } from '../calculation/calendar.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
+import { ranDates } from '../compute/calendar.ts';
 import { regularRunsOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { inYear, putSchedules, readSchedules, type Schedule, withDates } from '../settings/schedules.ts';
+import {
+  inYear,
+  putSchedules,
+  readSchedules,
+  type Schedule,
+  withDates,
+  type YearSchedules,
+} from '../settings/schedules.ts';
 
 /** Run ids that an error names: enough to find the cause. */
 const RUNS_NAMED = 20;
 
 /**
  * Replaces the pay dates of a year, for all frequencies and groups; without schedules, the year has none. Other years stay.
- * Throws SCHEDULE_IN_USE if a finalized run would lose its pay date.
+ * Throws SCHEDULE_IN_USE if a finalized run would lose its pay date, and SCHEDULE_LEAVES_REST if no pay date is left for the
+ * rest of the year, unless the caller says so.
  */
 export async function putScheduleYear(
   trx: Trx,
   employerId: string,
   year: string,
-  schedules: readonly Schedule[],
+  { schedules, untaken }: YearSchedules,
   acting: Acting,
   action: 'schedule.put' | 'schedule.delete' = 'schedule.put',
 ): Promise<void> {
@@ -27,6 +39,7 @@ export async function putScheduleYear(
   if (action === 'schedule.delete' && before.length === 0) return;
   const after = replaced(before, schedules, year);
   await assertDatesKept(trx, employerId, { year, before, after });
+  if (!untaken) await assertRestTaken(trx, employerId, year, inYear(after, year));
   await putSchedules(trx, employerId, after, acting, action);
 }
 
@@ -65,15 +78,45 @@ async function assertDatesKept(
       const ofGroup = ofFrequency.filter((schedule) => schedule.pay_group === pay_group);
       return ofGroup.length > 0 ? ofGroup : ofFrequency.filter((schedule) => schedule.pay_group === null);
     };
-    const hasDate = ({ pay_dates }: Schedule) => pay_dates.some((date) => date.pay_date === pay_date);
-    const lists = listsOf(after);
-    return lists.length === 0 ? listsOf(before).some(hasDate) : !lists.every(hasDate);
+    const takesOf = ({ pay_dates }: Schedule) =>
+      pay_dates.find((date) => date.pay_date === pay_date)?.takes ?? null;
+    const taken = listsOf(before).map(takesOf);
+    const lists = listsOf(after).map(takesOf);
+    if (lists.length === 0) return taken.some((takes) => takes !== null);
+    return lists.some((takes) => takes === null || (!taken.includes(takes) && taken.some((was) => was !== null)));
   });
   if (lacksDate.length === 0) return;
   const named = lacksDate.slice(0, RUNS_NAMED).map(({ run_id, pay_date }) => `${run_id} (${pay_date})`);
   const more = lacksDate.length > RUNS_NAMED ? ` and ${lacksDate.length - RUNS_NAMED} more` : '';
   throw new AppError(
     'SCHEDULE_IN_USE',
-    `The pay schedule must keep the pay dates of finalized runs: ${named.join(', ')}${more}. To move a date, void its run first.`,
+    `The pay schedule must keep the pay dates of finalized runs, with what they take: ${named.join(', ')}${more}. To change a date, void its run first.`,
   );
+}
+
+/** Throws if every date of a list that takes has a finalized run, and they leave a part of the year. */
+async function assertRestTaken(
+  trx: Trx,
+  employer_id: string,
+  year: string,
+  schedules: readonly Schedule[],
+): Promise<void> {
+  for (const schedule of schedules) {
+    const { pay_frequency, pay_group } = schedule;
+    const calendar = calendarOf(
+      schedule,
+      pay_frequency,
+      await ranDates(trx, { employer_id, pay_frequency, pay_group }, year),
+    );
+    for (const periods of ['own', 'other'] as const) {
+      const rest = untakenOf(calendar, periods);
+      if (rest === null) continue;
+      const { amount, total } = exampleOf(textOfFraction(rest));
+      const of = `the ${pay_frequency} pay dates${pay_group === null ? '' : ` of ${pay_group}`}`;
+      throw new AppError(
+        'SCHEDULE_LEAVES_REST',
+        `No pay date is left for the rest of ${year} in ${of}: of 150.00 a month, ${amount} of ${total} would not be taken. Add a pay date, or state "untaken": true.`,
+      );
+    }
+  }
 }

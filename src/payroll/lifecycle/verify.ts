@@ -15,7 +15,7 @@ import { createSummary } from '../compute/summary.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import { overridesOf } from '../facts/overrides.ts';
 import { frozenBasisOf, hashOf, hashOfBasis, storedBasisOf } from '../records/basis.ts';
-import { type Run, runOf, type StatedRun } from '../records/body.ts';
+import { type Run, runOf, type RequestedRun } from '../records/body.ts';
 import { FROZEN, freezesLeft } from '../records/freezes.ts';
 import { type FrozenEmployee, linesToCompare, readFrozenLines } from '../records/frozen-lines.ts';
 import { type FrozenOutcome, frozenOutcomeOf } from '../records/outcome.ts';
@@ -249,16 +249,16 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   }
 }
 
-/** Returns whether a frozen run is a body's run: the policy decided only options that the body leaves open. */
-function isOf(run: Run, body: StatedRun): boolean {
-  const open = OPTIONS.filter((name) => body[name] === null).map((name) => [name, run[name]]);
-  return isDeepStrictEqual(run, { ...body, ...Object.fromEntries(open) });
+/** Returns whether a frozen run is a body's run, with the options of the policy. */
+function isOf(run: Run, body: RequestedRun): boolean {
+  const options = OPTIONS.map((name) => [name, run[name]]);
+  return isDeepStrictEqual(run, { ...body, ...Object.fromEntries(options) });
 }
 
 /** Reports whether a request could have produced the body. */
-function isRequestable(run: StatedRun): boolean {
-  const stated = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
-  const requested = runOf(Object.fromEntries(stated));
+function isRequestable(run: RequestedRun): boolean {
+  const fields = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
+  const requested = runOf(Object.fromEntries(fields));
   return requested.ok && isDeepStrictEqual(requested.run, run);
 }
 

@@ -150,7 +150,7 @@ function impossibleFor(decision: RequestedDecision, { outstanding }: OpenItem, p
 }
 
 function newDecision(
-  { action, amount: text, not_before, until, paid_on }: RequestedDecision,
+  { action, amount: text, until, paid_on }: RequestedDecision,
   reason: string,
   { employeeId, item }: { employeeId: string; item: OpenItem | null },
 ): NewDecision {
@@ -162,7 +162,6 @@ function newDecision(
     action,
     madeFor: item === null ? null : { member: item.line.member_amount, employer: item.line.employer_amount },
     amount: action === 'write_off' && item !== null ? item.outstanding.member : statedAmount,
-    notBefore: not_before ?? null,
     until: until ?? null,
     paidOn: paid_on ?? null,
     reason,

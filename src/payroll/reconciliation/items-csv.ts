@@ -16,7 +16,7 @@ const CSV_FIELDS = [
   ...(['needs_decision', 'reopened', 'explanation'] as const),
 ] satisfies readonly (keyof ShownItem)[];
 
-const CSV_DECISION = ['action', 'amount', 'not_before', 'until', 'paid_on', 'reason', 'decided_at'] as const;
+const CSV_DECISION = ['action', 'amount', 'until', 'paid_on', 'reason', 'decided_at'] as const;
 
 /** Returns items as CSV in UTF-8, each with its decision. */
 export function csvOfItems(pages: AsyncIterable<readonly ShownItem[]>): Readable {

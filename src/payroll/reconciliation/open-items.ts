@@ -39,7 +39,6 @@ export const ItemDecision = component(
     amount: nullable(
       amountField('The part to take, or the amount written off or paid. Null: a decision without an amount.'),
     ),
-    not_before: nullableText('The first pay date on which a run takes the item. Null: any.'),
     until: nullableText('The date from which the hold no longer counts. Null: no end.'),
     paid_on: nullableText('The date of the payment outside payroll.'),
     reason: text('The reason.'),
@@ -251,7 +250,6 @@ export function viewDecision(
     action: decision.action,
     covers: decision.itemId === null ? 'employee' : 'item',
     amount: amountOrNull(decision.amount),
-    not_before: decision.notBefore,
     until: decision.until,
     paid_on: decision.paidOn,
     reason: decision.reason,

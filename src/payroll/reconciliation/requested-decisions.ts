@@ -27,7 +27,7 @@ const RequestedDecision = closed({
   }),
   action: oneOfDescribed(
     ITEM_ACTIONS,
-    '`take`: runs take the item, up to `amount` if it is stated. `hold`: no run takes it. `write_off`: the employee no longer owes or gets ' +
+    '`take`: runs take the item. `hold`: no run takes it. `write_off`: the employee no longer owes or gets ' +
       'what is outstanding. `paid_directly`: `amount` was paid outside payroll on `paid_on`.',
   ),
   outstanding_member_amount: amount(
@@ -37,10 +37,9 @@ const RequestedDecision = closed({
     'The outstanding employer amount that was reviewed. Required with `item_id`.',
   ),
   amount: amount(
-    'The employee amount to take in all following runs, or the amount paid. It has the sign of the item.',
+    'The employee amount paid. It has the sign of the item.',
   ),
-  not_before: optionalDay('Runs with an earlier pay date do not take the item.'),
-  until: optionalDay('From this date on the hold no longer counts.'),
+  until: optionalDay('The last day on which the hold counts.'),
   paid_on: optionalDay('The date of the payment outside payroll.'),
 });
 export type RequestedDecision = Static<typeof RequestedDecision>;
@@ -72,13 +71,13 @@ export function pathOf(index: number): string {
   return `decisions[${index}]`;
 }
 
-type Field = 'amount' | 'not_before' | 'until' | 'paid_on';
+type Field = 'amount' | 'until' | 'paid_on';
 
 /** The fields that an action may state, and the fields that it must state. */
 const FIELDS: Readonly<
   Record<RequestedDecision['action'], { may: readonly Field[]; must: readonly Field[] }>
 > = {
-  take: { may: ['amount', 'not_before'], must: [] },
+  take: { may: [], must: [] },
   hold: { may: ['until'], must: [] },
   write_off: { may: [], must: [] },
   paid_directly: { may: ['amount', 'paid_on'], must: ['amount', 'paid_on'] },
@@ -90,14 +89,12 @@ function formProblems(decision: RequestedDecision, path: string, today: string):
   const problems: Problem[] = [];
   const add = (name: string, rule: string) => problems.push({ path: `${path}.${name}`, rule });
   const { may, must } = FIELDS[action];
-  for (const name of ['amount', 'not_before', 'until', 'paid_on'] as const) {
+  for (const name of ['amount', 'until', 'paid_on'] as const) {
     if (decision[name] !== undefined && !may.includes(name)) add(name, `must be omitted for ${action}`);
     if (decision[name] === undefined && must.includes(name)) add(name, `is required for ${action}`);
   }
-  for (const name of ['not_before', 'until'] as const) {
-    const date = decision[name];
-    if (date !== undefined && date < today) add(name, `must not be before today, ${today}`);
-  }
+  const { until } = decision;
+  if (until !== undefined && until < today) add('until', `must not be before today, ${today}`);
   if (decision.paid_on !== undefined && decision.paid_on > today)
     add('paid_on', `must not be after today, ${today}`);
   const reviewed = ['outstanding_member_amount', 'outstanding_employer_amount'] as const;

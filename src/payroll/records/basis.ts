@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
-import { closed, day, nullable } from '../../contract/fields.ts';
+import { closed, nullable } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { Calendar } from '../calculation/calendar.ts';
 import { PayrollCode } from '../settings/codes.ts';
 import { Schedule } from '../settings/schedules.ts';
-import { Run, withoutReason } from './body.ts';
+import { Run } from './body.ts';
 import { type Input, inputsOf } from './inputs.ts';
 
 /** Amounts that a person set for one deduction of one employee. `regular_…`: without the override; null without a line. */
@@ -23,25 +24,20 @@ export const Override = closed({
 });
 export type Override = Static<typeof Override>;
 
+/** An employee who left another employer. `until`: the last pay date there; null if it is unknown. */
+const Transfer = closed({ employee_id: Type.String(), left_on: Type.String(), until: nullable(Type.String()) });
+export type Transfer = Static<typeof Transfer>;
+
 /** The part of a basis that is stored as JSON. An earlier run is computed again from it alone. */
 export const StoredBasis = closed({
   run: Run,
   /** The ledger's position. Later positions are not part of the run. */
   position: Type.Integer(),
-  /** The pay dates of the run or of its schedule; null if they are assumed or unknown. */
-  pay_dates: nullable(Type.Array(day)),
-  /**
-   * The employer's pay schedules in the year or, without any, in the last earlier year that has some. `period_ends`: the ends
-   * of the year's pay periods, if employees can move between several frequencies; otherwise empty.
-   */
-  schedules: Type.Array(
-    closed({
-      ...Type.Pick(Schedule, ['pay_frequency', 'pay_group']).properties,
-      period_ends: Type.Array(day),
-    }),
-  ),
-  /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
-  period_ends: nullable(Type.Array(day)),
+  /** The pay dates of the year with their shares; null without a list. */
+  calendar: nullable(Calendar),
+  /** The employer's pay schedules in the year or, without any, in the last earlier year that has some. */
+  schedules: Type.Array(closed(Type.Pick(Schedule, ['pay_frequency', 'pay_group']).properties)),
+  transfers: Type.Array(Transfer),
   codes: Type.Array(PayrollCode),
   /** The number of the newest decision on open items, and the place of the newest opening item. */
   decisions: Type.Integer(),
@@ -59,13 +55,12 @@ export type Basis = StoredBasis & {
   earlier: Input[];
 };
 
-type Stored = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis' | 'policy_reason'>;
+type Stored = Pick<Selectable<PayrollRunTable>, 'run_id' | 'basis'>;
 
 const readBasis = jsonColumn('payroll_runs', 'basis', StoredBasis);
 
-export function storedBasisOf({ run_id, basis, policy_reason }: Stored): StoredBasis {
-  const stored = readBasis(basis, run_id);
-  return { ...stored, run: { ...stored.run, policy_reason } };
+export function storedBasisOf({ run_id, basis }: Stored): StoredBasis {
+  return readBasis(basis, run_id);
 }
 
 /** Returns the complete basis of a finalized or voided run. */
@@ -84,18 +79,23 @@ export async function frozenBasisOf(
 export async function basesOf(
   db: Db | Trx,
   runIds: readonly string[],
-): Promise<Map<string, { freezeId: string; basis: StoredBasis; voidedAt: string | null }>> {
+): Promise<Map<string, { freezeId: string; basis: StoredBasis; finalizedAt: string; voidedAt: string | null }>> {
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'freeze_id', 'basis', 'policy_reason', 'voided_at'])
+    .select(['run_id', 'freeze_id', 'basis', 'finalized_at', 'voided_at'])
     .where(isOneOf(db, 'run_id', runIds))
     .where('state', '<>', 'open')
     .execute();
   return new Map(
     rows.map((row) => [
       row.run_id,
-      { freezeId: row.freeze_id as string, basis: storedBasisOf(row), voidedAt: row.voided_at },
+      {
+        freezeId: row.freeze_id as string,
+        basis: storedBasisOf(row),
+        finalizedAt: row.finalized_at as string,
+        voidedAt: row.voided_at,
+      },
     ]),
   );
 }
@@ -105,14 +105,14 @@ export function columnsOfBasis(basis: Basis) {
   const { previous, earlier: _, ...stored } = basis;
   return {
     previous_run_id: previous,
-    basis: JSON.stringify({ ...stored, run: withoutReason(stored.run) }),
+    basis: JSON.stringify(stored),
     basis_hash: hashOfBasis(basis),
   };
 }
 
-/** Returns the SHA-256 of a basis without the reason, which can be erased. */
+/** Returns the SHA-256 of a basis. */
 export function hashOfBasis(basis: Basis): string {
-  return hashOf(JSON.stringify({ ...basis, run: withoutReason(basis.run) }));
+  return hashOf(JSON.stringify(basis));
 }
 
 /** Returns the SHA-256 of a text, as stored with runs. */

@@ -4,10 +4,10 @@ import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
-import { ERASED, type ReasonColumn } from '../../security/reasons.ts';
+import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, removeApprovalsOf } from './approvals.ts';
-import { StatedRun, withoutReason } from './body.ts';
+import { RequestedRun } from './body.ts';
 import { removeComputation } from './computations.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
@@ -22,7 +22,7 @@ export const OF_BODY = [
   'period_end',
   'pay_date',
 ] as const;
-type OfBody = Pick<StatedRun, (typeof OF_BODY)[number]>;
+type OfBody = Pick<RequestedRun, (typeof OF_BODY)[number]>;
 
 export type PutRun =
   | { outcome: 'created' | 'same' }
@@ -34,21 +34,20 @@ export type PutRun =
   | { outcome: 'date-open'; by: string };
 
 /** Stores a requested run. The same body under the same id is `same`, even if the run is finalized or voided. */
-export async function putRun(trx: Trx, runId: string, run: StatedRun, acting: Acting): Promise<PutRun> {
+export async function putRun(trx: Trx, runId: string, run: RequestedRun, acting: Acting): Promise<PutRun> {
   await lockPayroll(trx);
   const known = await findRun(trx, runId);
   if (await isOfAnotherEmployer(trx, runId, run.employer_id)) return { outcome: 'of-another-employer' };
   if (known !== null) return { outcome: isSameRun(known, run) ? 'same' : 'different' };
   const open = run.kind === 'regular' ? await regularRunOn(trx, run, 'open') : null;
   if (open !== null) return { outcome: 'date-open', by: open.run_id };
-  const body = JSON.stringify(withoutReason(run));
-  const { policy_reason } = run;
+  const body = JSON.stringify(run);
   const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
   await trx
     .insertInto('payroll_runs')
-    .values({ run_id: runId, ...columns, body, policy_reason, state: 'open', created_at: acting.now })
+    .values({ run_id: runId, ...columns, body, state: 'open', created_at: acting.now })
     .execute();
-  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns }, policy_reason);
+  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns });
   return { outcome: 'created' };
 }
 
@@ -149,6 +148,27 @@ export function runsOverPeriod(
     .execute();
 }
 
+/** Returns the pay date of the first finalized regular run of an employer whose pay period contains a day, or null. */
+export async function finalizedRunOver(
+  db: Db | Trx,
+  { employer_id, pay_frequency }: { employer_id: string; pay_frequency: string | null },
+  day: string,
+): Promise<string | null> {
+  const run = await db
+    .selectFrom('payroll_runs')
+    .select('pay_date')
+    .where('employer_id', '=', employer_id)
+    .where('state', '=', sql.lit('finalized'))
+    .where('kind', '=', sql.lit('regular'))
+    .where('period_start', '<=', day)
+    .where('period_end', '>=', day)
+    .$if(pay_frequency !== null, (query) => query.where('pay_frequency', '=', pay_frequency as string))
+    .orderBy('pay_date')
+    .limit(1)
+    .executeTakeFirst();
+  return run?.pay_date ?? null;
+}
+
 /** Returns the finalized regular runs that pay all employees of a run, by pay date. */
 export function paidRuns(db: Db, run: Payees) {
   return (
@@ -185,8 +205,8 @@ export async function previousRun(
 }
 
 /** Returns the finalized regular runs of an employer, by pay date. */
-export function regularRunsOf(trx: Trx, employerId: string) {
-  return trx
+export function regularRunsOf(db: Db | Trx, employerId: string) {
+  return db
     .selectFrom('payroll_runs')
     .select(['run_id', 'pay_frequency', 'pay_group', 'pay_date'])
     .where('employer_id', '=', employerId)
@@ -337,16 +357,15 @@ export async function voidRun(
   return 'voided';
 }
 
-const readBody = jsonColumn('payroll_runs', 'body', StatedRun);
+const readBody = jsonColumn('payroll_runs', 'body', RequestedRun);
 
-export function bodyOf({ run_id, body, policy_reason }: StoredRun): StatedRun {
-  return { ...readBody(body, run_id), policy_reason };
+export function bodyOf({ run_id, body }: StoredRun): RequestedRun {
+  return readBody(body, run_id);
 }
 
-/** Reports whether a run was requested with the same fields. An erased reason equals every other. */
-export function isSameRun({ body, policy_reason }: StoredRun, run: StatedRun): boolean {
-  const isSameReason = policy_reason === run.policy_reason || policy_reason === ERASED;
-  return isSameReason && body === JSON.stringify(withoutReason(run));
+/** Reports whether a run was requested with the same fields. */
+export function isSameRun({ body }: StoredRun, run: RequestedRun): boolean {
+  return body === JSON.stringify(run);
 }
 
 /** Yields the ids of all runs in pages, without their bodies. */
@@ -356,7 +375,6 @@ export function runIds(db: Db, atOnce: number): AsyncGenerator<{ run_id: string 
 
 export const RUN_REASONS: readonly ReasonColumn[] = (
   [
-    ['policy_reason', ['run.create']],
     ['accept_reason', ['run.finalize', 'run.approve']],
     ['void_reason', ['run.void']],
   ] as const

@@ -101,7 +101,7 @@ function differencesOfSchedules(
         list.some((other) => other.pay_frequency === pay_frequency && other.pay_group === pay_group),
       );
     const entriesOf = (schedule: Schedule) =>
-      isInBoth(schedule) ? datesOf(schedule) : [wholeYear(schedule, year)];
+      isInBoth(schedule) ? [...datesOf(schedule), markOf(schedule, year)] : [wholeYear(schedule, year)];
     return differencesOf(earlier.flatMap(entriesOf), later.flatMap(entriesOf));
   });
 }
@@ -110,7 +110,13 @@ function datesOf({ pay_frequency, pay_group, pay_dates }: Schedule): Entry[] {
   return pay_dates.map(({ pay_date, ...values }) => ({ of: { pay_frequency, pay_group, pay_date }, values }));
 }
 
-function wholeYear({ pay_frequency, pay_group, pay_dates }: Schedule, year: string): Entry {
+function markOf({ pay_frequency, pay_group, year_in_fewer_checks }: Schedule, year: string): Entry {
+  return { of: { pay_frequency, pay_group, year }, values: { year_in_fewer_checks } };
+}
+
+function wholeYear({ pay_frequency, pay_group, pay_dates, ...schedule }: Schedule, year: string): Entry {
   const [first, last] = [pay_dates.at(0)?.pay_date, pay_dates.at(-1)?.pay_date];
-  return { of: { pay_frequency, pay_group, year }, values: { pay_dates: pay_dates.length, first, last } };
+  const { year_in_fewer_checks } = schedule;
+  const values = { pay_dates: pay_dates.length, first, last, year_in_fewer_checks };
+  return { of: { pay_frequency, pay_group, year }, values };
 }

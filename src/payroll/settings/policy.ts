@@ -7,17 +7,12 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, isRecordedBy, makerOf, makersOf, record } from '../../security/audit.ts';
 import { type Content, contentHash } from '../../security/verify-contents.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
+import { APPLIES_ON } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
 
 /** Whether a run takes the open items that a person decided to take, or undecided ones too. */
 export const COLLECTIONS = ['decided', 'include'] as const;
-
-const collection = (description: string) => ({
-  ...oneOf(COLLECTIONS, `must be ${COLLECTIONS.join(' or ')}`),
-  description,
-});
 
 /** A factor of an amount, such as 2 or 0.5. */
 const FACTOR = '^[0-9]{1,4}([.][0-9]{1,4})?$';
@@ -41,32 +36,23 @@ const Recoup = Type.Union(
     rule: 'must be {"method": "all"}, or have the method "multiple" with a value such as "2", or "amount" with a value such as "50.00"',
     description:
       'The most that a run takes of an employee’s open items for a line of coverage: `all`; `multiple`: this many times the regular amount; ' +
-      '`amount`: this amount. Default `all`.',
+      '`amount`: this amount. Default: once the regular amount.',
   },
 );
 export type Recoup = Static<typeof Recoup>;
 
-/** The options of a run. An employer's payroll policy decides the options that the run does not state. */
+/** The options of an employer's runs. */
 export const Options = closed({
-  scheme: oneOfDescribed(
-    SCHEMES,
-    'How the amount of a year is divided among paychecks. Default `annualized`.',
-  ),
   applies_on: oneOfDescribed(
     APPLIES_ON,
-    'The date on which a deduction must be in effect. Default `pay_date`.',
+    'The day on which a deduction must be in effect: the pay date, the end of the pay period, or the first day of the month ' +
+      'after the pay date. Default `pay_date`.',
   ),
-  remainder: oneOfDescribed(REMAINDERS, 'Which paycheck takes the remaining cents. Default `last`.'),
-  extra_paycheck: oneOfDescribed(
-    EXTRA_PAYCHECKS,
-    'Whether paychecks beyond the usual number per year take a contribution. Default `take`.',
-  ),
-  adjustments: collection(
-    'Which differences from earlier runs a run takes: `decided` by a person, or undecided ones too (`include`). Default `decided`.',
-  ),
-  arrears: collection(
-    'Which amounts not taken in earlier runs, and which opening items, a run takes. Default `decided`.',
-  ),
+  open_items: {
+    ...oneOf(COLLECTIONS, `must be ${COLLECTIONS.join(' or ')}`),
+    description:
+      'Which open items a run takes: those that a person `decided` to take, or undecided ones too (`include`). Default `decided`.',
+  },
   recoup: Recoup,
 });
 export const OPTION_FIELDS = Type.Partial(Options).properties;
@@ -78,13 +64,9 @@ const readStored = jsonColumn('payroll_policies', 'options', Options);
 export const OPTIONS = Object.keys(Options.properties) as (keyof Options)[];
 
 export const DEFAULTS: Options = {
-  scheme: 'annualized',
   applies_on: 'pay_date',
-  remainder: 'last',
-  extra_paycheck: 'take',
-  adjustments: 'decided',
-  arrears: 'decided',
-  recoup: { method: 'all' },
+  open_items: 'decided',
+  recoup: { method: 'multiple', value: '1' },
 };
 
 const effective_from = { ...day, description: 'Runs with this pay date or a later one use the version.' };

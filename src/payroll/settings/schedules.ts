@@ -1,14 +1,24 @@
 /** An employer's pay schedules: the pay dates of each frequency and pay group. Set by year, stored and read as a whole. */
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, component, day, identifier, nullable, oneOfDescribed, text } from '../../contract/fields.ts';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../contract/employee.ts';
+import {
+  boolean,
+  closed,
+  component,
+  day,
+  identifier,
+  nullable,
+  oneOfDescribed,
+  text,
+} from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
 import { type Content, contentHash } from '../../security/verify-contents.ts';
-import { listProblem, yearOf } from '../calculation/pay-dates.ts';
+import { TAKES } from '../calculation/calendar.ts';
+import { coverProblem, periodProblems, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
 import { type Checked, repeated } from './setting.ts';
 
@@ -19,6 +29,10 @@ const PayDate = closed({
   pay_date: { ...day, description: 'The date employees are paid.' },
   period_start: { ...day, description: 'The first day of the pay period.' },
   period_end: { ...day, description: 'The last day of the pay period.' },
+  takes: oneOfDescribed(
+    TAKES,
+    'The deductions that the pay date takes: `all`; `own_period`: only those whose period is the pay frequency; or `none`.',
+  ),
 });
 export type PayDate = Static<typeof PayDate>;
 
@@ -30,6 +44,9 @@ export const Schedule = closed({
     description: 'The pay group of the runs. Null for runs without a pay group.',
   }),
   pay_dates: Type.Array(PayDate, { minItems: 1 }),
+  year_in_fewer_checks: boolean(
+    'Coverage lasts all year, and the pay dates do not: they divide the whole year among them. Default false.',
+  ),
 });
 export type Schedule = Static<typeof Schedule>;
 
@@ -140,6 +157,8 @@ export async function hasSettings(db: Db | Trx, employerId: string): Promise<boo
 /** Maximum number of schedules per employer: one for each pay frequency and pay group. */
 const SCHEDULES_MAX = 100;
 
+const RequestedDate = closed({ ...PayDate.properties, takes: Type.Optional(PayDate.properties.takes) });
+
 export const PaySchedules = component(
   'PaySchedules',
   {
@@ -147,7 +166,8 @@ export const PaySchedules = component(
       closed({
         ...Schedule.properties,
         pay_group: Type.Optional(Schedule.properties.pay_group),
-        pay_dates: Type.Array(PayDate, {
+        year_in_fewer_checks: Type.Optional(Schedule.properties.year_in_fewer_checks),
+        pay_dates: Type.Array(RequestedDate, {
           minItems: 1,
           maxItems: DATES_MAX,
           rule: `must be a list of at most ${DATES_MAX} pay dates`,
@@ -162,6 +182,17 @@ export const PaySchedules = component(
     ),
   },
   "An employer's pay schedules of one calendar year. Runs must use their pay dates.",
+);
+
+export const PaySchedulesRequest = component(
+  'PaySchedulesRequest',
+  {
+    ...PaySchedules.properties,
+    untaken: Type.Optional(
+      boolean('Finalized runs leave a part of the year to no other pay date: it is not taken. Default false.'),
+    ),
+  },
+  "An employer's pay schedules of one calendar year.",
 );
 
 export const PaySchedulesByYear = component(
@@ -185,13 +216,17 @@ export function byYear(schedules: readonly Schedule[]): SchedulesByYear {
   return { years: years.map((year) => ({ year, schedules: inYear(schedules, year) })) };
 }
 
-const schedulesBody = compile(PaySchedules);
+const schedulesBody = compile(PaySchedulesRequest);
 
 /** Checks the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/amounts.md, "Pay dates". */
-export function checkSchedules(body: unknown, year: string): Checked<Schedule[]> {
+export function checkSchedules(body: unknown, year: string): Checked<YearSchedules> {
   if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
   const schedules = body.schedules.map(
-    (schedule): Schedule => ({ ...schedule, pay_group: schedule.pay_group ?? null }),
+    ({ pay_frequency, pay_group = null, year_in_fewer_checks = false, pay_dates }): Schedule => ({
+      ...{ pay_frequency, pay_group },
+      pay_dates: pay_dates.map(({ takes = TAKES[0], ...date }) => ({ ...date, takes })),
+      year_in_fewer_checks,
+    }),
   );
   const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
   const keyOf = ({ pay_frequency, pay_group }: Schedule) => JSON.stringify([pay_frequency, pay_group]);
@@ -199,25 +234,35 @@ export function checkSchedules(body: unknown, year: string): Checked<Schedule[]>
     ...repeated('schedules', schedules, keyOf, rule),
     ...schedules.flatMap((schedule, index) => problemsOf(schedule, year, `schedules[${index}].pay_dates`)),
   ];
-  return problems.length === 0 ? { ok: true, value: schedules } : { ok: false, problems };
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, value: { schedules, untaken: body.untaken ?? false } };
 }
 
-function problemsOf({ pay_frequency, pay_dates }: Schedule, year: string, path: string): Problem[] {
+/** The schedules of a year. `untaken`: what the pay dates leave of a year may be taken by none. */
+export type YearSchedules = { schedules: Schedule[]; untaken: boolean };
+
+function problemsOf(schedule: Schedule, year: string, path: string): Problem[] {
+  const { pay_frequency, pay_dates, year_in_fewer_checks } = schedule;
   const problems = pay_dates.flatMap((date, index) =>
-    dateProblems(date, pay_dates[index - 1], year, `${path}[${index}]`),
+    dateProblems(date, pay_dates[index - 1], { year, pay_frequency, path: `${path}[${index}]` }),
   );
+  if (!pay_dates.some(({ takes }) => takes === 'all'))
+    problems.push({ path, rule: 'must have a date that takes all deductions' });
   // Dates out of order would be reported again as a year that is not covered.
-  if (problems.length > 0) return problems;
+  if (problems.length > 0 || year_in_fewer_checks) return problems;
   const dates = pay_dates.map(({ pay_date }) => pay_date);
-  const problem = listProblem(dates, year, pay_frequency, path);
+  const problem = coverProblem(dates, year, pay_frequency, path);
   return problem === null ? [] : [problem];
 }
 
-function dateProblems(date: PayDate, before: PayDate | undefined, year: string, path: string): Problem[] {
+function dateProblems(
+  date: PayDate,
+  before: PayDate | undefined,
+  { year, pay_frequency, path }: { year: string; pay_frequency: PayFrequency; path: string },
+): Problem[] {
   const problems: Problem[] = [];
   if (yearOf(date.pay_date) !== year) problems.push({ path: `${path}.pay_date`, rule: `must be in ${year}` });
-  if (date.period_end < date.period_start)
-    problems.push({ path: `${path}.period_end`, rule: 'must not be before period_start' });
+  problems.push(...periodProblems(date, pay_frequency, `${path}.period_end`));
   if (before === undefined) return problems;
   if (date.pay_date <= before.pay_date)
     problems.push({ path: `${path}.pay_date`, rule: 'must be later than the pay date before it' });

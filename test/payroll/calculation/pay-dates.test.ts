@@ -1,13 +1,13 @@
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
-import { listProblem } from '../../../src/payroll/calculation/pay-dates.ts';
+import { coverProblem } from '../../../src/payroll/calculation/pay-dates.ts';
 import { every, yearOfDates } from '../calendars.ts';
 
 const FRIDAYS = every(14, '2026-01-02', 26);
 
 /** Returns the problem of a biweekly list of 2026; '' without one. */
 function problemOf(dates: readonly string[], frequency: PayFrequency = 'biweekly', year = '2026'): string {
-  const problem = listProblem(dates, year, frequency, 'pay_dates');
+  const problem = coverProblem(dates, year, frequency, 'pay_dates');
   return problem === null ? '' : `${problem.path}: ${problem.rule}`;
 }
 

@@ -1,144 +1,125 @@
-import { deepStrictEqual, equal, ok } from 'node:assert/strict';
+import { equal, ok } from 'node:assert/strict';
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
+import { decimal, fractionOf, rounded, times } from '../../../src/money.ts';
+import { calculator } from '../../../src/payroll/calculation/amounts.ts';
 import {
-  AMOUNT_FLAGS,
-  type Amounts,
-  type Contribution,
-  calculator,
-} from '../../../src/payroll/calculation/amounts.ts';
-import {
-  APPLIES_ON,
-  EXTRA_PAYCHECKS,
-  type PlannedRun,
-  REMAINDERS,
-  SCHEMES,
-} from '../../../src/payroll/calculation/plan.ts';
+  type Calendar,
+  calendarOf,
+  type PeriodClass,
+  type RanDate,
+  TAKES,
+  type Takes,
+  takesClass,
+  untakenOf,
+} from '../../../src/payroll/calculation/calendar.ts';
+import { PERIODS_PER_YEAR } from '../../../src/payroll/calculation/pay-dates.ts';
+import { APPLIES_ON, planOf } from '../../../src/payroll/calculation/plan.ts';
 import fc from '../../support/seeded.ts';
-import { plan, plannedRun, yearOfDates } from '../calendars.ts';
-import { dollars, expectedCents, fraction, roundToCents } from './oracle.ts';
+import { listOf, plan, plannedRun, yearOfDates } from '../calendars.ts';
 import { readPage, TABLES, tablesOn, withTables } from './worked-tables.ts';
 
-/** Cases of the comparison with the oracle; each is a run and a contribution. */
-const ORACLE_RUNS = 3_000;
-/** Cases that plan each check of a year in each scheme. */
-const WHOLE_YEARS = 25;
+/** Years of one contribution, each with a few dozen steps. */
+const YEARS = 150;
+const STEPS = 80;
 
-const digits = (most: number) =>
-  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: most });
+const amount = fc
+  .integer({ min: -400_000, max: 400_000 })
+  .map((parts) => `${parts < 0 ? '-' : ''}${Math.trunc(Math.abs(parts) / 1000)}.${String(Math.abs(parts) % 1000).padStart(3, '0')}`);
 
-/** Typical amounts, ties of half a cent, and everything else that the contract accepts. */
-const amount = fc.oneof(
-  fc.integer({ min: -200_000, max: 200_000 }).map((cents) => dollars(BigInt(cents))),
-  fc.integer({ min: -100, max: 100 }).map((cents) => dollars(BigInt(cents))),
-  fc
-    .integer({ min: -4_000, max: 4_000 })
-    .map((parts) => `${parts < 0 ? '-' : ''}${Math.abs(parts)}.${'5'.repeat(3)}`),
-  fc
-    .tuple(fc.constantFrom('', '+', '-'), digits(40), fc.option(digits(40)))
-    .map(([sign, whole, decimals]) => `${sign}${whole}${decimals === null ? '' : `.${decimals}`}`),
-);
-
-/** Pay dates of a year: starting on any weekday, with leap years, 27 and 53 dates, and one moved by a holiday. */
-const calendar = fc
-  .record({
-    frequency: fc.constantFrom(...PAY_FREQUENCIES),
-    year: fc.integer({ min: 2020, max: 2035 }),
-    first: fc.integer({ min: 1, max: 14 }),
-    moved: fc.option(fc.nat({ max: 60 })),
-  })
-  .map(({ frequency, year, first, moved }) => {
-    const latest = frequency === 'weekly' ? ((first - 1) % 7) + 1 : first;
-    const dates = yearOfDates(frequency, year, latest);
-    return { frequency, dates: moved === null ? dates : dayEarlier(dates, moved % dates.length) };
-  });
-
-/** The list with one date a day earlier, as before a bank holiday. January 1 stays in its year. */
-function dayEarlier(dates: string[], index: number): string[] {
-  const date = dates[index] as string;
-  const earlier = new Date(Date.parse(date) - 86_400_000).toISOString().slice(0, 10);
-  return earlier.slice(0, 4) === date.slice(0, 4) ? dates.with(index, earlier) : dates;
-}
-
-const options = fc.record({
-  scheme: fc.constantFrom(...SCHEMES),
-  remainder: fc.constantFrom(...REMAINDERS),
-  extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
+/** What happens to the dates of a year: `place` chooses the date. */
+const step = fc.record({
+  what: fc.constantFrom('run', 'run', 'run', 'skip', 'void', 'add', 'drop', 'mark'),
+  place: fc.nat({ max: 60 }),
+  takes: fc.constantFrom(...TAKES),
 });
 
-const period = fc.constantFrom(...PAY_FREQUENCIES);
+type Year = { dates: Map<string, Takes>; ran: Map<string, RanDate & { amount: bigint }>; next: number };
 
-/** A run on one of the pay dates of a year. */
-const run: fc.Arbitrary<PlannedRun & { pay_dates: string[] }> = fc
-  .tuple(calendar, options, fc.nat({ max: 1_000 }))
-  .map(([{ frequency, dates }, chosen, place]) => ({
-    ...plannedRun({ ...chosen, pay_frequency: frequency, pay_date: dates[place % dates.length] as string }),
-    pay_dates: dates,
-  }));
-
-function contribution(member: string, of: PayFrequency, employer = member): Contribution {
-  return { member_contribution: member, employer_contribution: employer, period: of };
+function calendarNow(frequency: PayFrequency, { dates, ran }: Year): Calendar {
+  const sorted = [...dates.keys()].sort();
+  return calendarOf(listOf(sorted, Object.fromEntries(dates)), frequency, [...ran.values()]);
 }
 
-function amountsOf(of: PlannedRun, given: Contribution): Amounts {
-  return calculator(plan(of))(given);
+/** Changes the dates if a PUT would be accepted: dates of finalized runs stay, and something is left for the rest. */
+function changed(frequency: PayFrequency, year: Year, dates: Map<string, Takes>): void {
+  const before = year.dates;
+  const isRefused = (periods: PeriodClass) => {
+    const taking = [...dates.values()].filter((takes) => takesClass(takes, periods));
+    return taking.length === 0 || untakenOf(calendarNow(frequency, year), periods) !== null;
+  };
+  year.dates = dates;
+  if (isRefused('own') || isRefused('other')) year.dates = before;
 }
 
-function centsOn(dates: readonly string[], of: PlannedRun, text: string, by: PayFrequency): bigint[] {
-  return dates.map((pay_date) => amountsOf({ ...of, pay_date }, contribution(text, by)).member_amount);
-}
-
-const sum = (amounts: readonly bigint[]) => amounts.reduce((all, one) => all + one, 0n);
-
-t.test('every amount by scheme, remainder, period and calendar equals the oracle’s', async () => {
+t.test('whatever happens to the dates of a year, they take its amount once', async () => {
   fc.assert(
-    fc.property(run, period, amount, amount, (of, by, member, employer) => {
-      const computed = amountsOf(of, contribution(member, by, employer));
-      const expected = (text: string) => expectedCents(text, by, of, of.pay_dates);
-      equal(computed.member_amount, expected(member));
-      equal(computed.employer_amount, expected(employer));
-    }),
-    { numRuns: ORACLE_RUNS },
+    fc.property(
+      fc.constantFrom(...PAY_FREQUENCIES),
+      fc.constantFrom(...PAY_FREQUENCIES),
+      amount,
+      fc.array(step, { minLength: 10, maxLength: STEPS }),
+      (frequency, period, text, steps) => {
+        const all = yearOfDates(frequency, 2026);
+        const extra = '2026-12-30';
+        const year: Year = { dates: new Map(all.map((date) => [date, 'all'])), ran: new Map(), next: 0 };
+        const given = { member_contribution: text, employer_contribution: '0', period };
+        const periods: PeriodClass = period === frequency ? 'own' : 'other';
+        const run = (pay_date: string) => {
+          const calendar = calendarNow(frequency, year);
+          const planned = planOf(plannedRun({ pay_frequency: frequency, pay_date }), calendar);
+          for (const date of calendar) {
+            const share = date[periods]?.share;
+            if (share !== undefined) ok(fractionOf(share).part >= 0n, 'no share is negative');
+          }
+          year.ran.set(pay_date, { pay_date, calendar, amount: calculator(planned)(given).member_amount });
+        };
+        for (const { what, place, takes } of steps) {
+          const sorted = [...year.dates.keys()].sort();
+          const open = sorted.filter((date) => !year.ran.has(date));
+          const date = open[place % Math.max(1, open.length)];
+          const next = open[0];
+          if (what === 'run' && next !== undefined) run(next);
+          else if (what === 'skip' && date !== undefined) run(date);
+          else if (what === 'void') year.ran.delete([...year.ran.keys()][place % Math.max(1, year.ran.size)] ?? '');
+          else if (what === 'add') changed(frequency, year, new Map(year.dates).set(extra, takes));
+          else if (what === 'drop' && date !== undefined) {
+            const dropped = new Map(year.dates);
+            dropped.delete(date);
+            changed(frequency, year, dropped);
+          } else if (what === 'mark' && date !== undefined)
+            changed(frequency, year, new Map(year.dates).set(date, takes));
+        }
+        for (const date of [...year.dates.keys()].sort()) if (!year.ran.has(date)) run(date);
+        const sum = [...year.ran.values()].reduce((total, { amount: taken }) => total + taken, 0n);
+        const isEach =
+          periods === 'own' && [...year.ran.values()].every(({ calendar }) => isEvenYear(calendar, frequency));
+        const exact = times(decimal(text), PERIODS_PER_YEAR[period]);
+        if (isEach) equal(sum, rounded(decimal(text), 1, 1) * BigInt(year.ran.size), 'each date takes the contribution');
+        else if (periods === 'other') equal(sum, rounded(exact, 1, 1), 'the dates take the amount of the year');
+      },
+    ),
+    { numRuns: YEARS },
   );
+
 });
 
-t.test('over a year, all schemes and remainders except none sum to the rounded year', async () => {
-  fc.assert(
-    fc.property(run, period, amount, (of, by, text) => {
-      fc.pre(by !== of.pay_frequency && of.remainder !== 'none');
-      const [numerator, denominator] = fraction(text);
-      const periods = { monthly: 12n, semimonthly: 24n, biweekly: 26n, weekly: 52n }[by];
-      const year = roundToCents([numerator * periods, denominator]);
-      for (const scheme of SCHEMES)
-        equal(sum(centsOn(of.pay_dates, { ...of, scheme }, text, by)), year, scheme);
-    }),
-    { numRuns: WHOLE_YEARS },
-  );
-});
-
-t.test('stepping from any date of a calendar gives the same valid calendar', async () => {
-  const even = calendar.filter(({ frequency }) => frequency === 'weekly' || frequency === 'biweekly');
-  fc.assert(
-    fc.property(even, fc.nat({ max: 60 }), ({ frequency, dates }, place) => {
-      const pay_date = dates[place % dates.length] as string;
-      const stepped = plan({ pay_frequency: frequency, pay_date }).dates as string[];
-      ok(stepped.includes(pay_date));
-      deepStrictEqual(plan({ pay_frequency: frequency, pay_date, pay_dates: stepped }).dates, stepped);
-      for (const date of stepped)
-        deepStrictEqual(plan({ pay_frequency: frequency, pay_date: date }).dates, stepped);
-    }),
-    { numRuns: WHOLE_YEARS },
-  );
-});
+function isEvenYear(calendar: Calendar | null, frequency: PayFrequency): boolean {
+  return calendar?.every(({ own }) => own?.share === `1/${PERIODS_PER_YEAR[frequency]}` && own.terms?.each === 1) === true;
+}
 
 t.test('amounts are correct when more amounts than the cache holds differ', async (t) => {
-  const of = plan({ pay_date: '2026-03-27' });
+  const of = plan({ pay_date: '2026-03-27' }, listOf(yearOfDates('biweekly', 2026, 2)));
   const together = calculator(of);
-  const texts = Array.from({ length: 25_000 }, (_, index) => dollars(BigInt(index)));
-  const first = texts.map((text) => together(contribution(text, 'monthly')).member_amount);
-  const reversed = texts.toReversed().map((text) => together(contribution(text, 'monthly')).member_amount);
-  t.strictSame(reversed, first.toReversed());
-  t.equal(first[15_000], expectedCents('150.00', 'monthly', of.run, of.dates as string[]));
+  const amountOf = (cents: number) =>
+    together({
+      member_contribution: `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`,
+      employer_contribution: '0',
+      period: 'monthly',
+    }).member_amount;
+  const all = Array.from({ length: 25_000 }, (_, cents) => cents);
+  t.strictSame(all.toReversed().map(amountOf), all.map(amountOf).toReversed());
+  t.equal(amountOf(15_000), 6_923n);
 });
 
 t.test('the worked tables in docs/amounts.md equal the computed ones', async (t) => {
@@ -151,11 +132,8 @@ t.test('the worked tables in docs/amounts.md equal the computed ones', async (t)
   t.strictSame(tablesOn(page).sort(), Object.keys(TABLES).sort(), 'each once');
 });
 
-t.test('docs/amounts.md names every option and every flag of an amount', async (t) => {
+t.test('docs/amounts.md names every option of a calendar', async (t) => {
   const page = readPage();
-  const names = { SCHEMES, APPLIES_ON, REMAINDERS, EXTRA_PAYCHECKS, AMOUNT_FLAGS };
-  for (const [list, values] of Object.entries(names)) {
-    const missing = values.filter((name) => !page.includes(`\`${name}\``));
-    t.strictSame(missing, [], list);
-  }
+  const missing = [...TAKES, ...APPLIES_ON].filter((name) => !page.includes(`\`${name}\``));
+  t.strictSame(missing, []);
 });

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import type { PayFrequency } from '../../../src/contract/employee.ts';
 import { centsOf, amountOf as textOf } from '../../../src/money.ts';
+import type { RanDate, Takes, YearList } from '../../../src/payroll/calculation/calendar.ts';
 import type { PlannedRun } from '../../../src/payroll/calculation/plan.ts';
-import { REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
-import { amountTexts, every, plan, yearOfDates } from '../calendars.ts';
+import { amountTexts, every, listOf, plan, ranOn } from '../calendars.ts';
 
 export const PAGE = new URL('../../../docs/amounts.md', import.meta.url);
 
@@ -15,6 +15,8 @@ const MARKED = /(<!-- worked: ([\w-]+) -->\n).*?(<!-- end -->)/gs;
 const FRIDAYS = every(14, '2026-01-02', 26);
 /** Biweekly: 27 dates. */
 const THURSDAYS = every(14, '2026-01-01', 27);
+const LIST = listOf(FRIDAYS);
+const ADDED = [...FRIDAYS, '2026-12-31'];
 
 /** Returns the page with its tables generated again. Throws for an unknown table. */
 export function withTables(page: string): string {
@@ -29,113 +31,94 @@ export function tablesOn(page: string): string[] {
   return [...page.matchAll(MARKED)].map(([, , name = '']) => name);
 }
 
+const thirdOfMonth = (date: string): boolean =>
+  FRIDAYS.filter((other) => other.slice(0, 7) === date.slice(0, 7)).indexOf(date) === 2;
+const marks = (takes: Takes): Record<string, Takes> =>
+  Object.fromEntries(FRIDAYS.filter(thirdOfMonth).map((date) => [date, takes]));
+
 export const TABLES: Readonly<Record<string, () => string>> = {
-  schemes: () => {
-    const amountsBy = (pay_date: string) =>
-      SCHEMES.map((scheme) => amountOf({ scheme, pay_date, pay_dates: FRIDAYS }));
-    const shown = FRIDAYS.filter((date) => date.startsWith('2026-07') || date.startsWith('2026-08'));
+  takes: () => {
+    const lists: YearList[] = [LIST, listOf(FRIDAYS, marks('own_period')), listOf(FRIDAYS, marks('none'))];
+    const amountsOn = (pay_date: string) =>
+      lists.flatMap((list) => [
+        amountOf({ pay_date }, list),
+        amountOf({ pay_date }, list, [], '100.00', 'biweekly'),
+      ]);
+    const shown = FRIDAYS.filter((date) => date.startsWith('2026-07'));
+    const yearOf = (list: YearList, member: string, period: PayFrequency) =>
+      textOf(
+        FRIDAYS.map((pay_date) => centsOf(amountOf({ pay_date }, list, [], member, period))).reduce(
+          (sum, amount) => sum + amount,
+          0n,
+        ),
+      );
     return table(
-      ['pay date', ...SCHEMES],
+      ['pay date', 'all take all', 'HSA', 'third ones `own_period`', 'HSA', 'third ones `none`', 'HSA'],
       [
-        ...shown.map((date) => [date, ...amountsBy(date)]),
-        ['all of 2026', ...SCHEMES.map((scheme) => yearOf({ scheme }, FRIDAYS))],
+        ...shown.map((date) => [date, ...amountsOn(date)]),
+        [
+          'all of 2026',
+          ...lists.flatMap((list) => [
+            yearOf(list, '150.00', 'monthly'),
+            yearOf(list, '100.00', 'biweekly'),
+          ]),
+        ],
       ],
     );
   },
-  remainders: () =>
-    table(
-      ['check', ...REMAINDERS],
-      [
-        ...[1, 2, 3, 7, 25, 26].map((place) => [
-          `${place} of 26`,
-          ...REMAINDERS.map((remainder) =>
-            amountOf({ remainder, pay_date: FRIDAYS[place - 1] as string, pay_dates: FRIDAYS }),
-          ),
-        ]),
-        ['all 26', ...REMAINDERS.map((remainder) => yearOf({ remainder }, FRIDAYS))],
-      ],
-    ),
-  calendars: () => {
-    const calendars: [member: string, period: PayFrequency, pay_frequency: PayFrequency, dates: string[]][] =
-      [
-        ['10.00', 'weekly', 'biweekly', FRIDAYS],
-        ['10.00', 'weekly', 'biweekly', THURSDAYS],
-        ['33.33', 'biweekly', 'weekly', every(7, '2026-01-01', 53)],
-        ['33.33', 'biweekly', 'semimonthly', yearOfDates('semimonthly', 2026)],
-      ];
+  changed: () => {
+    const added = ranOn('biweekly', FRIDAYS.slice(0, 23), () => LIST);
+    const dropped = ranOn('biweekly', THURSDAYS.slice(0, 23), () => listOf(THURSDAYS));
+    const row = (name: string, dates: readonly string[], ran: readonly RanDate[]) => {
+      const left = dates.slice(23).map((pay_date) => amountOf({ pay_date }, listOf(dates), ran));
+      return [name, amountOf({ pay_date: dates[22] as string }, listOf(dates), ran), left.join(', ')];
+    };
     return table(
-      ['contribution', 'run', 'pay dates', 'amount', 'how'],
-      calendars.map(([member, period, pay_frequency, pay_dates]) => {
-        const pay_date = pay_dates[6] as string;
-        const run = { pay_frequency, pay_dates, pay_date, remainder: 'none' } as const;
-        const { member_amount, explanation } = amounts(run, member, period);
-        return [`${member} ${period}`, pay_frequency, String(pay_dates.length), member_amount, explanation];
-      }),
+      ['after 23 finalized checks', 'each of the 23', 'the checks that remain'],
+      [
+        row('nothing changes', FRIDAYS, added),
+        row('a 27th date is added', ADDED, added),
+        row('one of 27 dates is dropped', THURSDAYS.slice(0, 26), dropped),
+      ],
     );
   },
-  'extra-paycheck': () =>
-    table(
-      ['contribution', 'check', 'take', 'skip'],
-      (['biweekly', 'monthly'] as const).flatMap((period) =>
-        [26, 27].map((place) => [
-          `27.00 ${period}`,
-          `${place} of 27`,
-          ...(['take', 'skip'] as const).map((extra_paycheck) =>
-            amountOf(
-              { extra_paycheck, pay_date: THURSDAYS[place - 1] as string, pay_dates: THURSDAYS },
-              '27.00',
-              period,
-            ),
-          ),
-        ]),
-      ),
-    ),
   explanations: () => {
-    const runs: Partial<PlannedRun>[] = [
-      {},
-      { pay_date: '2026-12-18' },
-      { remainder: 'spread' },
-      { remainder: 'none' },
-      { scheme: 'month-even', pay_date: '2026-07-17' },
-      { scheme: 'month-even', pay_date: '2026-07-17', remainder: 'none' },
-      { scheme: 'first-checks', pay_date: '2026-07-31' },
-      { ...SEMIMONTHLY, pay_dates: null },
-      { kind: 'off_cycle', pay_date: '2026-07-08' },
+    const ran = ranOn('biweekly', FRIDAYS.slice(0, 23), () => LIST);
+    const usual = { pay_date: '2026-03-27' };
+    const texts = [
+      explained(usual, LIST),
+      explained({ pay_date: '2026-12-18' }, LIST),
+      explained({ pay_date: '2026-12-04' }, listOf(ADDED), ran),
+      explained({ pay_date: '2026-12-31' }, listOf(ADDED), ran),
+      explained(usual, listOf(FRIDAYS, { '2026-03-27': 'own_period' })),
+      explained(usual, null),
+      explained({ kind: 'off_cycle', pay_date: '2026-07-08' }, LIST),
+      explained(usual, LIST, [], '33.3333'),
+      explained(usual, LIST, [], '33.33', 'biweekly'),
+      explained(usual, LIST, [], '150.00', 'monthly', '300.00'),
     ];
-    const texts = runs.map(
-      (run) =>
-        amounts({ pay_date: '2026-03-27', pay_dates: FRIDAYS, ...run }, '150.00', 'monthly').explanation,
-    );
-    const usual = { pay_date: '2026-03-27', pay_dates: FRIDAYS };
-    const skipped = { pay_date: '2026-12-31', pay_dates: THURSDAYS, extra_paycheck: 'skip' } as const;
-    texts.push(
-      amounts(usual, '33.3333', 'monthly').explanation,
-      amounts(usual, '33.33', 'biweekly').explanation,
-      amounts(skipped, '33.33', 'biweekly').explanation,
-      amounts(usual, '150.00', 'monthly', '300.00').explanation,
-    );
     return ['```', ...texts, '```'].join('\n');
   },
 };
 
-const SEMIMONTHLY = {
-  pay_frequency: 'semimonthly',
-  pay_date: '2026-03-31',
-  pay_dates: yearOfDates('semimonthly', 2026),
-} as const;
-
-function amounts(run: Partial<PlannedRun>, member: string, period: PayFrequency, employer = '0.00') {
-  return amountTexts(plan(run), { member_contribution: member, employer_contribution: employer, period });
+function amounts(
+  run: Partial<PlannedRun>,
+  list: YearList | null,
+  ran: readonly RanDate[] = [],
+  member = '150.00',
+  period: PayFrequency = 'monthly',
+  employer = '0.00',
+) {
+  const given = { member_contribution: member, employer_contribution: employer, period };
+  return amountTexts(plan(run, list, ran), given);
 }
 
-function amountOf(run: Partial<PlannedRun>, member = '150.00', period: PayFrequency = 'monthly'): string {
-  return amounts(run, member, period).member_amount;
+function amountOf(...of: Parameters<typeof amounts>): string {
+  return amounts(...of).member_amount;
 }
 
-/** Returns the sum of 150.00 monthly over all pay dates of the year. */
-function yearOf(run: Partial<PlannedRun>, pay_dates: string[]): string {
-  const amounts = pay_dates.map((pay_date) => amountOf({ ...run, pay_date, pay_dates }));
-  return textOf(amounts.reduce((sum, amount) => sum + centsOf(amount), 0n));
+function explained(...of: Parameters<typeof amounts>): string {
+  return amounts(...of).explanation;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -13,19 +13,18 @@ import * as labels from './labels.ts';
 const SPECS: Specs = {
   action: { label: 'Decision', choices: choicesOf(labels.ACTIONS) },
   amount: {
-    label: 'Amount of each item',
+    label: 'Amount paid of each item',
     size: 12,
-    hint: 'Negative if the employee gets it back. Empty: all that is outstanding.',
+    hint: 'Negative if the employee got it back.',
   },
-  not_before: { label: 'Take from the pay date', type: 'date' },
-  until: { label: 'Hold until', type: 'date' },
+  until: { label: 'Hold through', type: 'date' },
   paid_on: { label: 'Paid on', type: 'date' },
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
 };
 
 /** The fields of each decision. All have a reason. The stylesheet hides the fields of other decisions. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  take: ['amount', 'not_before'],
+  take: [],
   hold: ['until'],
   write_off: [],
   paid_directly: ['amount', 'paid_on'],

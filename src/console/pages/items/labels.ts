@@ -30,7 +30,6 @@ export const STATES: Readonly<Record<Item['state'], string>> = {
 export const REOPENED: Readonly<Record<NonNullable<Item['reopened']>, string>> = {
   amount_changed: 'the amount changed since it was decided',
   hold_ended: 'the hold has ended',
-  part_taken: 'the decided part was taken',
   part_written_off: 'an amount is left after the write-off',
   part_paid: 'an amount is left after the payment',
 };
@@ -44,13 +43,12 @@ export const ACTIONS: Readonly<Record<NonNullable<Item['decision']>['action'], s
 
 /** Writes what was decided: `Hold, until Dec 18, 2026`. */
 export function decided({ action, covers, ...terms }: NonNullable<Item['decision']>): string {
-  const { amount, not_before, until, paid_on } = terms;
+  const { amount, until, paid_on } = terms;
   const parts = [
     ACTIONS[action],
     covers === 'employee' && 'all items',
     amount !== null && money(amount),
-    not_before !== null && `from the pay date ${dayText(not_before)}`,
-    until !== null && `until ${dayText(until)}`,
+    until !== null && `through ${dayText(until)}`,
     paid_on !== null && `on ${dayText(paid_on)}`,
   ];
   return parts.filter((part) => part !== false).join(', ');

@@ -1,33 +1,25 @@
-/** One deduction: its latest state, its state at another time, and all its versions; and decisions on moved starts. */
-import type { ProblemDetails } from '../../../api/problem.ts';
+/** One deduction: its latest state, its state at another time, and all its versions. */
 import type { Schemas } from '../../../client.ts';
-import { type Api, attempt, dataOrNull } from '../../api-client.ts';
+import { type Api, dataOrNull } from '../../api-client.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
-import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, employeeLink, pathOf, type Query } from '../../elements/links.ts';
+import { employeeLink, pathOf, type Query } from '../../elements/links.ts';
 import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import type { Console, Visit } from '../../page.ts';
+import type { Console } from '../../page.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { deductedNow } from './now.ts';
 import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { timeline } from './timeline.ts';
-import { previousVersion, START_DECISIONS, type Then, type Version, versionTable } from './versions.ts';
+import { previousVersion, type Then, versionTable } from './versions.ts';
 
 type Deduction = Schemas['Deduction'];
 
-const REASON_HINT = 'Stored with the decision. At most 500 characters.';
-const DECISION: Specs = {
-  decision: { label: 'Decision', choices: START_DECISIONS },
-  reason: { label: 'Reason', required: true, hint: REASON_HINT },
-};
-
 export function deductionPages(console: Console): void {
-  const { page, action } = console;
+  const { page } = console;
   assignmentActions(console);
   page('/deductions/:deduction_id', 'ledger:read', async (visit) => {
     const { api, params, query, today, may } = visit;
@@ -48,7 +40,6 @@ export function deductionPages(console: Console): void {
     const body = html`
       ${savedNotice(query, '/', 'All payrolls')}
       ${query.assign !== undefined && (await assignmentPart(api, path, deduction.employee_id, may))}
-      ${query.decide !== undefined && decisionPart(path, query.decide, versions, may)}
       ${deductedNow(deduction, inEffect, visit)}
       ${paychecks !== null && html`<section><h2>Last paychecks</h2>${paychecksOfDeduction(paychecks, id)}</section>`}
       <div class="cards beside">
@@ -61,17 +52,6 @@ export function deductionPages(console: Console): void {
       ${await historyOf(visit, { resource_type: 'deduction', resource_id: id })}
     `;
     return { title: `Deduction ${id}`, body };
-  });
-
-  action('/deductions/:deduction_id/start-decision', 'runs:write', async ({ api, params, form }) => {
-    const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
-    const { version, decision, reason = '' } = form;
-    const body = { version: Number(version), decision, reason };
-    const call = api.send('post', '/v1/deductions/{deduction_id}/start-decision', {}, body);
-    const { problem } = await attempt(call, 400, 404, 409);
-    return problem === undefined
-      ? { go: address(path, { saved: 'true' }) }
-      : decisionForm(path, form, problem);
   });
 }
 
@@ -107,33 +87,6 @@ function summary(deduction: Deduction, today: string, assignments: Content): Htm
         ['Recorded', instant(recorded_at)],
       ])}
     </section>
-  `;
-}
-
-function decisionPart(path: string, decided: string, versions: readonly Version[], may: Visit['may']): Html {
-  const earlier = versions.find(({ version }) => String(version) === decided)?.start_decision;
-  return may('runs:write')
-    ? decisionForm(path, { version: decided, decision: earlier?.decision, reason: earlier?.reason })
-    : html`<p class="hint">To decide on the moved start date, your token needs the scope runs:write.</p>`;
-}
-
-/** A decision replaces an earlier one on the same version. */
-function decisionForm(path: string, typed: Query, problem?: ProblemDetails): Html {
-  const { version } = typed;
-  const { summary, fieldOf } = filledForm(DECISION, typed, problem);
-  return html`
-    <form id="start-decision" class="card" aria-labelledby="decide" novalidate hx-post=${`${path}/start-decision`} hx-target="this" hx-swap="outerHTML">
-      <h2 id="decide">${`Does version ${version} apply?`}</h2>
-      ${summary}
-      <p>${`Decide what payroll deducts from the start of version ${version} until the newer version starts, which has a later start and other terms.`}</p>
-      ${hiddenFields({ version })}
-      ${fieldOf('decision')}
-      ${fieldOf('reason')}
-      <div class="actions">
-        <button type="submit">Save the decision</button>
-        <a class="button quiet" href=${path}>Cancel</a>
-      </div>
-    </form>
   `;
 }
 

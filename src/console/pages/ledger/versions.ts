@@ -1,9 +1,8 @@
 /** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
 import type { Schemas } from '../../../client.ts';
 import { state, type Tone } from '../../elements/facts.ts';
-import type { Choice } from '../../elements/fields.ts';
-import { actorName, alignedMoney, instant } from '../../elements/format.ts';
-import { address, eventOf, pathOf } from '../../elements/links.ts';
+import { alignedMoney, instant } from '../../elements/format.ts';
+import { eventOf } from '../../elements/links.ts';
 import { table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
@@ -27,15 +26,6 @@ type VersionRow = Version & { readonly previous: Previous };
 const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
 
 /** The decisions on a version whose start was moved before it began. */
-export const START_DECISIONS: readonly Choice[] = [
-  { value: 'keep', label: 'It applies', hint: 'Payroll deducts its amounts until the newer version starts.' },
-  {
-    value: 'drop',
-    label: 'It never applies',
-    hint: 'Payroll ignores it and uses the version before it until the newer version starts.',
-  },
-];
-
 export function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
   return knownAt === null || recorded_at <= knownAt;
 }
@@ -96,23 +86,10 @@ function timesOf({ event_time, ordered_by, recorded_at, position }: Version): Ht
   return withNote([instant(event_time), ` ${ORDERED_BY[ordered_by]}`], recorded);
 }
 
-function nameOf(version: Version, { latest, then, may }: Shown): Html {
+function nameOf(version: Version, { latest, then }: Shown): Html {
   return html`
     <span class="version" id=${`version-${version.version}`}>
       ${version.version}${marksOf(version, latest, then).map((mark) => [' ', state(...mark)])}
-      ${version.start_decision !== null && decisionOf(version.start_decision, may('runs:write'))}
-    </span>
-  `;
-}
-
-function decisionOf(decided: Schemas['StartDecision'], mayChange: boolean): Html {
-  const { deduction_id, version, decision, reason, decided_by } = decided;
-  const choice = START_DECISIONS.find(({ value }) => value === decision)?.label;
-  const path = pathOf('/deductions', deduction_id) ?? '';
-  return html`
-    <span class="soft under">
-      ${`Moved start: ${choice?.toLowerCase()}. Decided by ${actorName(decided_by)}: ${reason} `}
-      ${mayChange && html`<a href=${address(path, { decide: String(version) })}>Change the decision</a>`}
     </span>
   `;
 }

@@ -20,7 +20,7 @@ export const FREQUENCIES: Readonly<Record<Run['pay_frequency'], string>> = {
   monthly: 'monthly',
 };
 
-type OptionName = 'scheme' | 'remainder' | 'extra_paycheck' | 'applies_on' | 'adjustments' | 'arrears';
+type OptionName = 'applies_on' | 'open_items';
 type Option = { readonly label: string; readonly hint: string; readonly choices: readonly Choice[] };
 
 function explained(choices: Readonly<Record<string, readonly [label: string, hint: string]>>): Choice[] {
@@ -29,47 +29,6 @@ function explained(choices: Readonly<Record<string, readonly [label: string, hin
 
 /** The first choice of each option is the API's default. */
 export const OPTIONS: Readonly<Record<OptionName, Option>> = {
-  scheme: {
-    label: 'Division',
-    hint: 'How a monthly or other contribution is divided among paychecks.',
-    choices: explained({
-      annualized: [
-        'Evenly over the year',
-        'The annual amount is divided by all paychecks of the year: $150.00 monthly is $69.23 on each of 26 paychecks.',
-      ],
-      'month-even': [
-        'Evenly within each month',
-        'The monthly amount is divided by the paychecks of that month: $150.00 is $75.00 on each of two, or $50.00 on each of three.',
-      ],
-      'first-checks': [
-        'First paychecks of the month',
-        'Only the first paychecks of a month take a deduction: two if biweekly, four if weekly. Further ones take none.',
-      ],
-    }),
-  },
-  remainder: {
-    label: 'Remaining cents',
-    hint: 'Which paycheck takes the cents left over from a division.',
-    choices: explained({
-      last: ['Last paycheck', 'All paychecks are equal, and the last one takes the remaining cents.'],
-      spread: ['Spread out', 'The remaining cents are spread over the paychecks.'],
-      none: [
-        'Round each paycheck',
-        'Each paycheck is rounded on its own, so the year may differ by a few cents.',
-      ],
-    }),
-  },
-  extra_paycheck: {
-    label: 'Extra paycheck',
-    hint: 'Some years have one more paycheck than usual.',
-    choices: explained({
-      take: [
-        'Deduct as usual',
-        'A 27th biweekly or 53rd weekly paycheck takes the biweekly or weekly contribution too.',
-      ],
-      skip: ['Skip', 'A 27th biweekly or 53rd weekly paycheck skips the biweekly or weekly contribution.'],
-    }),
-  },
   applies_on: {
     label: 'In effect on',
     hint: 'A deduction is taken if it is in effect on this day.',
@@ -82,28 +41,21 @@ export const OPTIONS: Readonly<Record<OptionName, Option>> = {
         'The last day of the pay period',
         'A deduction that starts after the pay period is not taken.',
       ],
+      next_month: [
+        'The first day of the next month',
+        'Premiums are taken a month ahead: a paycheck of June takes what is in effect on July 1.',
+      ],
     }),
   },
-  adjustments: {
-    label: 'Adjustments',
-    hint: 'Differences from earlier finalized runs of the year, caused by late changes.',
+  open_items: {
+    label: 'Open items',
+    hint: 'Differences from earlier runs, amounts not taken, and opening items.',
     choices: explained({
-      decided: [
-        'After a decision',
-        'An adjustment is deducted or refunded after a person decided to take it.',
-      ],
+      decided: ['After a decision', 'An item is deducted or refunded after a person decided to take it.'],
       include: [
         'Deduct or refund',
-        'Adjustments are deducted or refunded with this paycheck, except items that need a decision.',
+        'Items are deducted or refunded with the next paycheck, except those that need a decision.',
       ],
-    }),
-  },
-  arrears: {
-    label: 'Arrears',
-    hint: 'Amounts that payroll reported as not taken in earlier runs, and opening items.',
-    choices: explained({
-      decided: ['After a decision', 'Arrears are deducted after a person decided to take them.'],
-      include: ['Deduct', 'Arrears are deducted with this paycheck, except items that need a decision.'],
     }),
   },
 };
@@ -145,7 +97,6 @@ export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
 
 export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>, string>> = {
   same: 'same amount',
-  rounding: 'rounding',
   calendar: 'different pay dates',
   shares: 'shares of a final paycheck',
   override: 'override',
@@ -172,36 +123,27 @@ export const REASONS: Readonly<Record<Schemas['PayrollRunEmployee']['reasons'][n
 };
 
 export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
-  frequency_mismatch:
-    'The contribution is neither monthly nor for this pay frequency. The frequency is probably outdated.',
   negative: 'The contribution is negative. Check that a refund is intended.',
   partial_cycle: 'The deduction is in effect on only some of the pay dates that share its amount.',
-  absent_from_census: 'The employee is not in the newest census, and no termination was reported.',
   no_further_paycheck: 'The employee has left and gets no further paycheck that could settle this.',
   open_after_termination: 'Employment has ended, but the deduction has not.',
   overridden: 'A person set the amounts of this paycheck instead of the regular ones.',
-  overlap: 'The employee has two deductions in effect for this line of coverage.',
-  prior_year: 'This line belongs to a run of an earlier tax year.',
   recoup_capped: 'The payroll policy limits what one paycheck takes, so a part stays open.',
-  refund_held: 'A part of the refund stays open, so that the deductions are not below zero.',
   retro_pre_tax: 'A pre-tax deduction rises for past paychecks. Election rules rarely allow this.',
   retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
   coverage_beyond_last_check:
-    'Coverage lasts to pay dates after the employee’s last paycheck. A final paycheck may take their shares.',
-  frequency_moved:
-    'The employee changed the pay frequency, and the checks of both do not add up to a year of contributions.',
+    'Pay dates in the month of the termination remain that no paycheck took. A final paycheck may take them.',
   share_taken: 'A final paycheck took the amount of this pay date.',
+  taken_elsewhere: 'The employer that the employee left still takes the amount of this pay date.',
   missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
-  missed_check_partial: 'Other runs cover part of that pay period for the employee.',
 };
 
 /** The labels of flags whose names are not plain words. */
 const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
   missed_check: 'missed paycheck',
-  missed_check_partial: 'partly missed paycheck',
-  coverage_beyond_last_check: 'coverage after last paycheck',
-  frequency_moved: 'changed pay frequency',
+  coverage_beyond_last_check: 'month not taken',
   share_taken: 'taken by a final paycheck',
+  taken_elsewhere: 'taken by another employer',
   retro_pre_tax: 'retroactive increase',
   recoup_capped: 'limited by policy',
   retro_refund: 'retroactive refund',

@@ -3,7 +3,6 @@
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
-import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { lacksScope } from '../../elements/format.ts';
@@ -11,7 +10,7 @@ import { address, fitsPath, type Query, runPath } from '../../elements/links.ts'
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
 import { isFor, scheduleYearsOf } from '../settings/overview.ts';
-import { FREQUENCIES, OPTIONS, RECOUP, RUN_KINDS } from './labels.ts';
+import { FREQUENCIES, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';
 
 export function newRunPages({ page, action }: Console): void {
@@ -24,8 +23,8 @@ export function newRunPages({ page, action }: Console): void {
       copied === null
         ? `There is no run ${query.like} to copy.`
         : copied.pay_date === undefined
-          ? `Options copied from ${query.like}. Enter the dates.`
-          : `Options copied from ${query.like}. Check the pay date.`;
+          ? `Copied from ${query.like}. Enter the dates.`
+          : `Copied from ${query.like}. Check the pay date.`;
     const body = html`
       ${query.like !== undefined && html`<p class="hint">${note}</p>`}
       ${runForm({ typed, maySave: may('runs:write') })}
@@ -70,18 +69,14 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
 async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
   const run = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
   if (run === null) return null;
-  const { employer_id, employee_ids, deductions, stated_options } = run;
+  const { employer_id, employee_ids, deductions } = run;
   const years = (await scheduleYearsOf(api, employer_id)).toReversed();
   const schedules = years.flatMap((year) => year.schedules).filter((schedule) => isFor(schedule, run));
   const payDates = schedules.flatMap(({ pay_dates }) => pay_dates);
   const next = payDates.find(({ pay_date }) => pay_date > run.pay_date);
   const dates = run.state === 'voided' ? run : next;
-  const kept = WORDS.filter(
-    (name) => !(name in OPTIONS || name === 'recoup') || stated_options.some((stated) => stated === name),
-  );
   return {
-    ...Object.fromEntries(kept.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
-    ...(stated_options.includes('recoup') && { recoup: recoupText(run.recoup) }),
+    ...Object.fromEntries(WORDS.map((name) => [name, run[name as 'pay_group'] ?? undefined])),
     pay_date: dates?.pay_date,
     period_start: dates?.period_start,
     period_end: dates?.period_end,
@@ -111,33 +106,6 @@ const BASICS: Specs = {
   period_end: { label: 'Pay period end', ...date, hint: 'The last day that this paycheck covers.' },
   pay_date: { label: 'Pay date', ...date, hint: 'The date employees are paid. It decides the tax year.' },
 };
-/** The employer's policy decides an option that the run does not set. */
-const BY_POLICY = { value: '', label: 'Employer policy', hint: 'Uses the payroll policy of the employer.' };
-const option = (name: keyof typeof OPTIONS) => {
-  return { ...OPTIONS[name], choices: [BY_POLICY, ...OPTIONS[name].choices] };
-};
-const EARLIER: Specs = {
-  adjustments: option('adjustments'),
-  arrears: option('arrears'),
-  recoup: { ...RECOUP, hint: `${RECOUP.hint} Leave empty to use the payroll policy of the employer.` },
-};
-const CALCULATION: Specs = {
-  scheme: option('scheme'),
-  remainder: option('remainder'),
-  extra_paycheck: option('extra_paycheck'),
-  applies_on: option('applies_on'),
-  policy_reason: {
-    label: 'Reason for a different policy',
-    hint: 'Required if an option here or above differs from the employer’s payroll policy.',
-  },
-};
-const CALENDAR: Specs = {
-  pay_dates: {
-    label: 'Pay dates',
-    rows: 6,
-    hint: 'All regular pay dates of the calendar year, one per line, such as 2026-07-17. Leave empty to use the employer’s pay schedule. Without a schedule, weekly and biweekly dates are counted from the pay date of the run.',
-  },
-};
 const list = (label: string, hint: string) => ({ label, rows: 3, hint });
 /** One id per line, because an id may contain a space or a comma. */
 const LISTS: Specs = {
@@ -155,14 +123,14 @@ const LISTS: Specs = {
   ),
   final_checks: list(
     'Final paychecks',
-    'IDs of employees who left and get a final paycheck, one per line: ID takes one share, ID=3 takes three, and ID=all takes all that remain.',
+    'IDs of employees who left and get a final paycheck, one per line. It takes the rest of the month in which they left.',
   ),
 };
 const SELECTION: Specs = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
-const SPECS: Specs = { ...BASICS, ...EARLIER, ...CALCULATION, ...CALENDAR, ...SELECTION };
+const SPECS: Specs = { ...BASICS, ...SELECTION };
 /** The fields of one value; the run id is in the path. */
 const WORDS = Object.keys(SPECS).filter(
-  (name) => name !== 'run_id' && !(name in CALENDAR) && !(name in LISTS),
+  (name) => name !== 'run_id' && !(name in LISTS),
 );
 
 const DEFAULTS: Query = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
@@ -197,9 +165,6 @@ function runForm({ typed, problem, below, maySave }: Form): Html {
       ${summary}
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
         ${open('basics', 'Paycheck', BASICS)}
-        ${open('earlier', 'Earlier runs', EARLIER)}
-        ${rare('Calculation', CALCULATION)}
-        ${rare('Pay dates of the year', CALENDAR)}
         ${rare('Off-cycle runs and selected employees', SELECTION)}
         <div class="actions">
           <button type="submit" name="do" value="preview" class=${maySave ? 'quiet' : undefined}>Preview</button>
@@ -218,17 +183,8 @@ function bodyOf(typed: Query): object {
   const fields: (readonly [name: string, value: string | unknown[]])[] = [
     ...WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const),
     ...Object.keys(LISTS).map((name) => [name, itemsOf(typed[name], /\r?\n/)] as const),
-    ['final_checks', itemsOf(typed.final_checks, /\r?\n/).map(finalCheckOf)],
-    ['pay_dates', itemsOf(typed.pay_dates, /[\s,;]+/)],
   ];
-  const stated = Object.fromEntries(fields.filter(([, value]) => value.length > 0));
-  return typeof stated.recoup === 'string' ? { ...stated, recoup: recoupIn(stated.recoup) } : stated;
-}
-
-/** Returns the final check of `ID`, `ID=3` or `ID=all`. */
-function finalCheckOf(text: string): string | object {
-  const [, employee_id, shares] = /^(.+)=(\d{1,3}|all)$/.exec(text) ?? [];
-  return shares === undefined ? text : { employee_id, shares: shares === 'all' ? shares : Number(shares) };
+  return Object.fromEntries(fields.filter(([, value]) => value.length > 0));
 }
 
 function itemsOf(text = '', between: RegExp): string[] {

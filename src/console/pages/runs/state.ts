@@ -3,7 +3,7 @@ import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
-import { actorName, counted, dayText, instant } from '../../elements/format.ts';
+import { actorName, counted, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
@@ -118,19 +118,13 @@ export function optionsOf(run: Run): Html {
           return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
         }),
         [labels.RECOUP.label, labels.recoupLimit(run.recoup)],
-        ['Reason for a different policy', run.policy_reason],
-        ['Pay dates', listed(run.pay_dates?.map(dayText) ?? null)],
         ['Only these employees', listed(run.employee_ids)],
         ['Deductions', listed(run.deductions)],
         ['Open items', listed(run.items)],
-        ['Final paychecks', listed(run.final_checks.map(finalCheckText))],
+        ['Final paychecks', listed(run.final_checks)],
       ])}
     </details>
   `;
-}
-
-function finalCheckText(entry: Run['final_checks'][number]): string {
-  return typeof entry === 'string' ? entry : `${entry.employee_id}=${entry.shares}`;
 }
 
 function listed(ids: readonly string[] | null): string | null {

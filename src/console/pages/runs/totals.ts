@@ -32,16 +32,15 @@ export function breakdown(run: Computed, visit: Pick<Visit, 'may'>): Html {
 }
 
 function figures({ employees, totals, ...run }: Computed): Html {
-  const { calendar_assumed, pay_dates_used: dates, pay_date } = run;
+  const { pay_dates_used: dates, pay_date } = run;
   const place = dates?.indexOf(pay_date) ?? -1;
-  const dateNote = calendar_assumed ? 'assumed: the employer has no pay schedule' : 'of the year’s pay dates';
   const without = Math.max(0, employees - totals.employees);
   return html`
     <div class="cards figures">
       ${figure('Employee amount', money(totals.member_amount), counted(totals.lines, 'line'))}
       ${figure('Employer amount', money(totals.employer_amount))}
       ${figure('Employees', count(employees), `${count(totals.employees)} with deductions, ${count(without)} without`)}
-      ${dates !== null && place >= 0 && figure('Pay date', `${place + 1} of ${dates.length}`, dateNote)}
+      ${dates !== null && place >= 0 && figure('Pay date', `${place + 1} of ${dates.length}`, 'of the year’s pay dates')}
     </div>
   `;
 }

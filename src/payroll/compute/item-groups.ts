@@ -1,0 +1,82 @@
+/** Groups: items that correct one paycheck in both directions ("Open items" in docs/reconciliation.md). Pure. */
+import { latestOf, stateOn } from '../../ledger/state.ts';
+import { isNothing } from '../calculation/items.ts';
+import { dayOfRun } from '../records/body.ts';
+import type { Computation, RunEmployee } from './computation.ts';
+import type { OpenItem } from './open-items.ts';
+
+/** Where an item counts: its deduction's line of coverage, taxability and start today, or its own without a deduction. */
+type Place = { line_of_coverage: string; taxability: string; starts_on: string | null; position: number };
+
+/** The items of a group, and where their sum counts. */
+export type Group = { items: readonly OpenItem[]; line_of_coverage: string; taxability: string };
+
+/**
+ * Returns the outstanding items of an employee, in order: adjustments and missed checks of one run and one line of coverage (of
+ * today) together if one is a decrease and one an increase, every other item alone.
+ */
+export function groupsOf(
+  computation: Computation,
+  employee: RunEmployee,
+  items: readonly OpenItem[],
+): Group[] {
+  const outstanding = items.filter((item) => !isNothing(item.outstanding));
+  const places = new Map(outstanding.map((item) => [item, placeOf(computation, employee, item)]));
+  const alone = (item: OpenItem): string => item.id;
+  const keyOf = (item: OpenItem): string => {
+    const { kind, source } = item.identity;
+    if (kind !== 'adjustment' && kind !== 'missed_check') return alone(item);
+    return JSON.stringify([source, places.get(item)?.line_of_coverage]);
+  };
+  const correcting = Map.groupBy(outstanding, keyOf);
+  const groups = Map.groupBy(outstanding, (item) => {
+    const rivals = correcting.get(keyOf(item)) ?? [];
+    const hasBoth =
+      rivals.some(({ outstanding: { member } }) => member < 0n) &&
+      rivals.some(({ outstanding: { member } }) => member > 0n);
+    return hasBoth ? keyOf(item) : alone(item);
+  });
+  return [...groups.values()].map((group): Group => {
+    const [first] = group as [OpenItem, ...OpenItem[]];
+    if (group.length === 1) {
+      const { line_of_coverage, taxability } = first.identity;
+      return { items: group, line_of_coverage, taxability };
+    }
+    const [last] = group.map((item) => places.get(item) as Place).sort(startedLast) as [Place, ...Place[]];
+    return { items: group, line_of_coverage: last.line_of_coverage, taxability: last.taxability };
+  });
+}
+
+function placeOf({ run }: Computation, { histories }: RunEmployee, { identity }: OpenItem): Place {
+  const history = histories.find(({ deductionId }) => deductionId === identity.deduction_id);
+  const counting = history?.timeline.counting ?? [];
+  const state = stateOn(counting, dayOfRun(run)) ?? latestOf(counting);
+  return state ?? { ...identity, starts_on: null, position: 0 };
+}
+
+/** Orders the place whose deduction started last first. */
+function startedLast(one: Place, other: Place): number {
+  const [start, otherStart] = [one.starts_on ?? '', other.starts_on ?? ''];
+  if (start !== otherStart) return start < otherStart ? 1 : -1;
+  return other.position - one.position;
+}
+
+/** Returns the items with the decision on their group: a decision on one of its items is one on all. */
+export function withGroupDecisions(
+  computation: Computation,
+  employee: RunEmployee,
+  items: readonly OpenItem[],
+): OpenItem[] {
+  const decided = new Map<OpenItem, OpenItem>();
+  for (const { items: group } of groupsOf(computation, employee, items)) {
+    if (group.length === 1 || group.some(({ reopened }) => reopened !== null)) continue;
+    const newest = group
+      .filter(({ state }) => state === 'take' || state === 'hold')
+      .toSorted((one, other) => (other.decision?.decisionId ?? 0) - (one.decision?.decisionId ?? 0))
+      .at(0);
+    if (newest === undefined) continue;
+    const { state, decision } = newest;
+    for (const item of group) decided.set(item, { ...item, state, decision });
+  }
+  return decided.size === 0 ? [...items] : items.map((item) => decided.get(item) ?? item);
+}

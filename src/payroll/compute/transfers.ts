@@ -1,0 +1,52 @@
+/** Employees who came from another employer, which still pays a last check: "A transfer" in docs/roster.md. */
+import type { Db, Trx } from '../../database/tables.ts';
+import { type Employment, employmentsOf, valueOn } from '../../ledger/employment.ts';
+import { employeesOfSeveral, rosterOf } from '../../ledger/roster.ts';
+import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
+import type { Transfer } from '../records/basis.ts';
+import type { Run } from '../records/body.ts';
+import { finalizedRunOver } from '../records/runs.ts';
+import { readSchedules } from '../settings/schedules.ts';
+import { scheduleOf } from './calendar.ts';
+
+/**
+ * Returns the employees of a run's employer who left another one in the year of its pay date or the year before, with the
+ * last pay date there; null if neither a schedule nor a run of the other employer has it.
+ */
+export async function transfersTo(
+  db: Db | Trx,
+  { employer_id, pay_date }: Pick<Run, 'employer_id' | 'pay_date'>,
+): Promise<Transfer[]> {
+  const ids = await employeesOfSeveral(db, employer_id);
+  if (ids.length === 0) return [];
+  const years = [yearOf(pay_date), yearBefore(yearOf(pay_date))];
+  const transfers: Transfer[] = [];
+  for (const [employee_id, reports] of await rosterOf(db, ids)) {
+    for (const employment of employmentsOf(reports)) {
+      if (employment.employer_id === employer_id) continue;
+      const left = employment.spells.at(-1)?.termination_date ?? null;
+      if (left === null || !years.includes(yearOf(left))) continue;
+      transfers.push({ employee_id, left_on: left, until: await lastPayDate(db, employment, left) });
+    }
+  }
+  return transfers.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+}
+
+function keyOf({ employee_id, left_on }: Transfer): string {
+  return `${employee_id} ${left_on}`;
+}
+
+/** Returns the pay date of the period with the last day of an employment, by the employer's schedule, else by its run. */
+async function lastPayDate(db: Db | Trx, employment: Employment, left: string): Promise<string | null> {
+  const { employer_id } = employment;
+  const pay_frequency = valueOn(employment, 'pay_frequency', left);
+  const payees = { pay_frequency, pay_group: valueOn(employment, 'pay_group', left) };
+  const schedules = await readSchedules(db, employer_id);
+  const schedule =
+    pay_frequency === null && schedules.length === 1 ? schedules[0] : scheduleOf(payees, schedules);
+  const date = schedule?.pay_dates.find(
+    ({ period_start, period_end }) => period_start <= left && left <= period_end,
+  );
+  if (date !== undefined) return date.pay_date;
+  return finalizedRunOver(db, { employer_id, pay_frequency }, left);
+}
