@@ -19,7 +19,7 @@ type OfRun = (typeof OF_RUN)[number];
 /** A frozen basis may be megabytes. */
 const COMPARED = [
   ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state', 'etag'] as const),
-  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'policy_reason', 'void_reason'] as const),
+  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'void_reason'] as const),
 ] as const;
 type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
 type Columns = Partial<Record<keyof ComparedRun, unknown>>;
@@ -82,10 +82,9 @@ function verifyRecord(
   wrong: (field: string, rule: string) => void,
 ): void {
   const stated: Columns = { ...statedBy(action, details, recorded_at), employer_id: employer };
-  const column = action === 'run.create' ? 'policy_reason' : 'void_reason';
-  // The record has no reason without one, and after it was erased.
-  const isErased = reason === null && run[column] === ERASED;
-  if (action !== 'run.finalize' && !isErased) stated[column] = reason;
+  // The record has no reason after it was erased.
+  const isErased = reason === null && run.void_reason === ERASED;
+  if (action === 'run.void' && !isErased) stated.void_reason = reason;
   for (const [name, value] of Object.entries(stated)) {
     if (run[name as keyof ComparedRun] !== value)
       wrong(name, `is not as its audit record of ${action} states`);
