@@ -51,7 +51,11 @@ export function checkAmounts(
   const dates = finalDates(settling, terms, employee, history, employments);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
   const amounts = ownAmounts(terms, employee, history, employments);
-  return amounts?.flags.includes('share_taken') === true ? amounts : null;
+  if (amounts === null || amounts.flags.includes('share_taken')) return amounts;
+  const { state } = amounts;
+  if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId)) return null;
+  const explanation = 'a final check took its one share; 0.00';
+  return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation, shares: null };
 }
 
 /**

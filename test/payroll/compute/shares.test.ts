@@ -15,10 +15,12 @@ import {
   refusedRun,
   schedule,
   send,
+  setPolicy,
   setSchedules,
   verified,
   voided,
 } from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
 
 type Changes = Parameters<typeof event>[2];
 
@@ -26,28 +28,28 @@ type Changes = Parameters<typeof event>[2];
 const each = (changes: Changes = {}, sent = '2025-12-01', id = 'a') =>
   event(id, sent, { employee_id: 'e', member_contribution: '150.00', ...changes });
 
-/** An employee who left on June 10, with a deduction. Check 13 of June 19 is the last regular one. */
+/** An employee who left on June 10, with a deduction. The pay dates of June are 5 and 19, checks 12 and 13. */
 async function staged(t: Test, changes: Changes = {}): Promise<Db> {
   const { db } = await scratch(t);
   const pay_dates = BIWEEKLY.map(({ pay_date }) => dateOf(pay_date, 14, 1));
   await setSchedules(db, [schedule({ pay_dates })]);
+  await setPolicy(db, { open_items: 'include', recoup: { method: 'all' } });
   await learn(db, employment('e', { termination_date: '2026-06-10' }));
   await send(db, each(changes));
   return db;
 }
 
-const LAST = 12;
-const final = (shares: number | 'all', fields: Partial<RunBody> = {}): Partial<RunBody> => ({
-  final_checks: [{ employee_id: 'e', shares }],
-  ...fields,
-});
+/** The indexes of the checks of June 5 and June 19, whose period contains the termination. */
+const [FIRST, LAST] = [11, 12];
+const FINAL: Partial<RunBody> = { final_checks: ['e'] };
 const OFF_CYCLE: Partial<RunBody> = {
+  ...FINAL,
   kind: 'off_cycle',
   employee_ids: ['e'],
   deductions: ['a'],
-  period_start: '2026-06-19',
-  period_end: '2026-06-24',
-  pay_date: '2026-06-24',
+  period_start: '2026-06-08',
+  period_end: '2026-06-10',
+  pay_date: '2026-06-11',
 };
 
 const brief = ({ adjustment_for, member_amount, flags, shares }: LineRecord) =>
@@ -59,185 +61,154 @@ const brief = ({ adjustment_for, member_amount, flags, shares }: LineRecord) =>
   ].join(' ');
 const taken = async (db: Db, place: number, fields: Partial<RunBody> = {}) =>
   (await lines(db, body(place, fields))).map(brief);
-const due = async (db: Db, place: number) =>
-  (await lines(db, body(place, { adjustments: 'include' }), 'adjustment')).map(brief);
+const due = async (db: Db, place: number, fields: Partial<RunBody> = {}) =>
+  (await lines(db, body(place, fields), 'adjustment')).map(brief);
 
 /** Withdraws the termination. */
 const returned = (db: Db) => learn(db, employment('e', { hire_date: '2026-06-11' }));
 
-t.test('a final check takes the first remaining shares in one explained line', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31', employer_contribution: '300.00' });
-  const explanation = async (fields: Partial<RunBody>) =>
-    (await lines(db, body(LAST, fields))).map((line) => line.explanation)[0];
-  const regular =
-    '150.00 monthly × 12 = 1,800.00 a year; check 13 of 26; 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 13 of 26; 138.46';
-  t.equal(await explanation({}), `${regular}; 3 shares after this check: 207.69 plus employer 415.38`);
-  const listed = await explanation({ final_checks: ['e'] });
-  t.equal(listed, `${regular}; 3 shares after this check: 207.69 plus employer 415.38`);
+t.test('a final check takes the rest of the month of the termination in one explained line', async (t) => {
+  const db = await staged(t, { effective_end: '2026-12-31', employer_contribution: '300.00' });
+  await finalized(db, 'before', body(FIRST - 1));
+  const [line] = await lines(db, body(FIRST - 1 + 1, { ...OFF_CYCLE, period_start: '2026-06-01' }));
   t.equal(
-    await explanation(final(3)),
-    '3 shares, checks 13 to 15 of 26: 69.23 + 69.23 + 69.23 = 207.69; plus employer 138.46 + 138.46 + 138.46 = 415.38; ' +
-      '1 share after this check: 69.23 plus employer 138.46',
+    line?.explanation,
+    '2 shares, June 5 and 19: 69.23 + 69.23; plus employer 138.46 + 138.46',
+    'none of July, although the deduction has an end',
   );
-  t.strictSame(await taken(db, LAST, final('all')), [' 276.92 06-19 07-03 07-17 07-31']);
-  t.strictSame(await taken(db, LAST + 1, final(1)), [' 69.23 07-03 coverage_beyond_last_check']);
+  t.strictSame(line?.shares, [
+    { pay_date: '2026-06-05', member_amount: '69.23', employer_amount: '138.46' },
+    { pay_date: '2026-06-19', member_amount: '69.23', employer_amount: '138.46' },
+  ]);
+});
+
+t.test('a weekly leaver of September 9 pays the rest of September, and one share of an FSA', async (t) => {
+  const { db } = await scratch(t);
+  const pay_dates = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 5));
+  await setSchedules(db, [schedule({ pay_frequency: 'weekly', pay_dates })]);
+  await learn(db, employment('e', { pay_frequency: 'weekly', termination_date: '2026-09-09' }));
+  const ends = { effective_end: '2026-12-31' };
+  await send(db, each(ends), each({ ...ends, line_of_coverage: 'healthcare_fsa' }, '2025-12-01', 'f'));
+  const run = (pay_date: string): RunBody => {
+    const { takes: _, ...date } = dateOf(pay_date, 7, 5);
+    return { employer_id: 'acme', pay_frequency: 'weekly', ...date };
+  };
+  await finalized(db, 'before', run('2026-09-04'));
+  const shown = (await lines(db, { ...run('2026-09-11'), ...FINAL })).map((line) => line.explanation);
+  t.match(shown, [
+    /^150.00 monthly × 12 = 1,800.00 a year; check 37 of 52; 34.61$/,
+    '3 shares, September 11, 18 and 25: 34.61 + 34.61 + 34.61',
+  ]);
 });
 
 t.test('each share has the state and the place of its own day', async (t) => {
-  const db = await staged(t, { effective_end: '2026-12-31' });
-  await send(
-    db,
-    each(
-      { member_contribution: '300.00', effective_start: '2026-12-01', effective_end: '2026-12-31' },
-      '2026-05-01',
-    ),
-  );
-  const [line] = await lines(db, body(23, final('all')));
-  t.equal(line?.explanation, '3 shares, checks 24 to 26 of 26: 69.23 + 138.46 + 138.50 = 346.19');
-  t.strictSame(line?.shares, [
-    { pay_date: '2026-11-20', member_amount: '69.23', employer_amount: '0.00' },
-    { pay_date: '2026-12-04', member_amount: '138.46', employer_amount: '0.00' },
-    { pay_date: '2026-12-18', member_amount: '138.50', employer_amount: '0.00' },
-  ]);
+  const db = await staged(t);
+  await send(db, each({ member_contribution: '300.00', effective_start: '2026-06-10' }, '2026-05-01'));
+  await finalized(db, 'before', body(FIRST - 1));
+  const [line] = await lines(db, body(FIRST, OFF_CYCLE));
+  t.equal(line?.explanation, '2 shares, June 5 and 19: 69.23 + 138.46');
 });
 
-t.test('after the month of the termination, a share remains only if the deduction has an end', async (t) => {
-  const open = await staged(t);
-  t.strictSame(await taken(open, LAST, final('all')), [' 69.23 06-19']);
-  t.strictSame(await taken(open, LAST + 1, final('all')), []);
-  await finalized(open, 'last', body(LAST));
-  t.match(await lines(open, body(LAST + 1, final(1))), [
-    { member_amount: '0.00', change: 'ended', explanation: /^employment ended June 10; / },
-  ]);
-  const ended = await staged(t, { effective_end: '2026-07-16' });
-  t.strictSame(await taken(ended, LAST), [' 69.23 coverage_beyond_last_check']);
-  t.strictSame(await taken(ended, LAST + 1, final('all')), [' 69.23 07-03']);
+t.test('a date on which the deduction is not in effect has no share', async (t) => {
+  const db = await staged(t, { effective_end: '2026-06-18' });
+  await finalized(db, 'before', body(FIRST - 1));
+  t.strictSame(await taken(db, FIRST, OFF_CYCLE), [' 69.23 06-05']);
+  await setPolicy(db, { applies_on: 'period_end' });
+  t.strictSame(await taken(db, FIRST, OFF_CYCLE), [' 138.46 06-05 06-19'], 'its period ends on June 18');
 });
 
-t.test('a date that the deduction has not by applies_on does not remain', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-02' });
-  t.strictSame(await taken(db, LAST), [' 69.23'], 'July 3 is after the end');
-  t.strictSame(
-    await taken(db, LAST, { applies_on: 'period_end' }),
-    [' 69.23'],
-    'the period of July 3 ends on July 2, but the pay date is after the end',
-  );
+t.test('dates before the first run of the employer are settled', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'first', body(LAST));
+  t.strictSame(await taken(db, LAST + 1, FINAL), [' 69.23 07-03'], 'June 19 was its first run');
+  await voided(db, 'first');
+  t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19'], 'without a run, the pay date is the first');
 });
 
-t.test('a pay date that another run settled does not remain', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31' });
-  await returned(db);
-  await finalized(db, 'later', body(14));
-  await learn(db, employment('e', { hire_date: '2026-06-11', termination_date: '2026-06-12' }));
-  t.strictSame(await taken(db, LAST, final('all')), [' 207.69 06-19 07-03 07-31']);
-  const [line] = await lines(db, body(LAST, final('all')));
-  t.match(line?.explanation, /^3 shares, checks 13, 14, 16 of 26: /);
-  await voided(db, 'later');
-  t.strictSame(await taken(db, LAST, final('all')), [' 276.92 06-19 07-03 07-17 07-31']);
-});
-
-t.test('an off-cycle final check takes shares, and only of the deductions it names', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31' });
-  await send(db, each({ line_of_coverage: 'dental', effective_end: '2026-07-31' }, '2025-12-01', 'b'));
-  t.strictSame(await taken(db, LAST, final(2, OFF_CYCLE)), [
-    ' 138.46 07-03 07-17 coverage_beyond_last_check',
-  ]);
-  const run = await finalized(db, 'off', body(LAST, final(2, OFF_CYCLE)));
-  t.ok((await verified(db, run.run_id)).identical);
-  t.strictSame(await taken(db, LAST + 1, final('all')), [' 207.69 07-03 07-17 07-31', ' 69.23 07-31']);
+t.test('a date of a run in which the employee was or belongs is no share', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'of-others', body(FIRST, { employee_ids: ['e'] }));
+  t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19']);
+  await voided(db, 'of-others');
+  t.strictSame(await taken(db, LAST, FINAL), [' 138.46 06-05 06-19'], 'a void frees its date, also a past one');
+  await learn(db, employment('f'));
+  await finalized(db, 'of-f', body(FIRST, { employee_ids: ['f'] }));
+  t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19', 'of-f 69.23 missed_check'], 'that is an item');
 });
 
 t.test('a share is taken once, even if the employee returns', async (t) => {
-  const db = await staged(t, { effective_end: '2026-12-31' });
-  await finalized(db, 'r11', body(11));
-  await finalized(db, 'off', body(LAST, final(2, OFF_CYCLE)));
+  const db = await staged(t);
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'off', body(FIRST, OFF_CYCLE));
   await returned(db);
-  t.strictSame(await taken(db, LAST), [' 69.23']);
-  const [line] = await lines(db, body(LAST + 1));
+  const [line] = await lines(db, body(LAST));
   t.match(line, {
     member_amount: '0.00',
     flags: ['share_taken'],
-    change: 'same',
     amount_change: 'shares',
-    explanation: 'a final check took the share of 2026-07-03; 0.00',
+    explanation: 'a final check took the share of 2026-06-19; 0.00',
   });
+  await finalized(db, 'r12', body(LAST));
+  t.ok((await verified(db, 'r12')).identical);
   t.strictSame(await due(db, LAST + 1), []);
-  await finalized(db, 'r13', body(LAST + 1));
-  t.ok((await verified(db, 'r13')).identical);
-  t.strictSame(await taken(db, LAST + 2), [' 0.00 share_taken']);
-  t.strictSame(await taken(db, LAST + 3), [' 69.23']);
   await voided(db, 'off');
-  t.strictSame(await due(db, LAST + 2), ['r13 69.23'], 'the share of a voided run is due');
-  const [share] = await lines(db, body(LAST + 2, { adjustments: 'include' }), 'adjustment');
+  t.strictSame(await due(db, LAST + 1), ['r12 69.23'], 'the share of a voided run is due');
+  const [share] = await lines(db, body(LAST + 1), 'adjustment');
   t.match(share?.explanation, /\(the final check was voided on July 10\)/);
-  t.ok((await verified(db, 'r13')).identical, 'a final run keeps what it knew');
+  t.ok((await verified(db, 'r12')).identical, 'a final run keeps what it knew');
 });
 
-t.test('a check whose share was taken is not missed', async (t) => {
-  const db = await staged(t, { effective_end: '2026-12-31' });
-  await finalized(db, 'off', body(LAST, final(1, OFF_CYCLE)));
-  await finalized(db, 'r13', body(LAST + 1));
-  await finalized(db, 'r14', body(LAST + 2));
-  await returned(db);
-  t.strictSame(await due(db, LAST + 3), ['r14 69.23 missed_check']);
+t.test('a voided final check frees its dates, also those that have passed', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'off', body(FIRST, OFF_CYCLE));
+  t.strictSame(await taken(db, LAST + 1, FINAL), [' 69.23 07-03'], 'its own date');
+  await voided(db, 'off');
+  t.strictSame(await taken(db, LAST + 1, FINAL), [' 207.69 06-05 06-19 07-03']);
 });
 
 t.test('a later difference is due for the run that took the shares, on the same dates', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31' });
-  await finalized(db, 'off', body(LAST, final(2, OFF_CYCLE)));
-  const later = body(LAST + 2, { adjustments: 'include', final_checks: ['e'] });
-  const adjustments = async () => (await lines(db, later, 'adjustment')).map(brief);
-  t.strictSame(await adjustments(), []);
-  await send(db, each({ member_contribution: '300.00', effective_end: '2026-07-31' }, '2026-06-25'));
-  t.strictSame(await adjustments(), ['off 138.46 retro_pre_tax']);
-  await send(db, each({ member_contribution: '300.00', effective_end: '2026-07-10' }, '2026-06-26'));
-  t.strictSame(await adjustments(), [], '138.46 for July 3, and nothing for July 17');
+  const db = await staged(t);
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'off', body(FIRST, OFF_CYCLE));
+  await send(db, each({ member_contribution: '300.00' }, '2026-06-05'));
+  t.strictSame(await due(db, LAST, FINAL), ['off 138.46']);
 });
 
-t.test('a deduction reported after a final check is due on the pay dates since', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31' });
-  await finalized(db, 'final', body(LAST, final('all')));
-  await send(db, each({ line_of_coverage: 'dental', effective_end: '2026-07-31' }, '2026-07-01', 'b'));
-  const later = body(LAST + 3, { adjustments: 'include', final_checks: ['e'] });
-  t.strictSame((await lines(db, later)).map(brief), [
-    ' 69.23 07-31',
-    ' 0.00 share_taken',
-    'final 207.69 retro_pre_tax',
-  ]);
+t.test('all final checks of an employee take one share of money at a custodian', async (t) => {
+  const db = await staged(t);
+  await send(db, each({ line_of_coverage: 'hsa' }, '2025-12-01', 'h'));
+  await finalized(db, 'before', body(FIRST - 1));
+  const both = { ...OFF_CYCLE, deductions: ['a', 'h'] };
+  t.strictSame(await taken(db, FIRST, both), [' 69.23 06-05', ' 138.46 06-05 06-19']);
+  t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19', ' 138.46 06-05 06-19'], 'its own date first');
+  await finalized(db, 'off', body(FIRST, { ...OFF_CYCLE, deductions: ['h'] }));
+  t.strictSame(await taken(db, LAST, FINAL), [' 0.00 share_taken', ' 138.46 06-05 06-19']);
 });
 
-t.test('an off-cycle final check owes shares only, also if the employee returns', async (t) => {
-  const db = await staged(t, { effective_end: '2026-12-31' });
-  const dental = (effective_start: string, sent?: string) =>
-    send(db, each({ line_of_coverage: 'dental', effective_start }, sent, 'b'));
-  await dental('2026-08-01');
-  await finalized(db, 'off', body(LAST, final(1, { ...OFF_CYCLE, deductions: ['a', 'b'] })));
-  await returned(db);
-  await dental('2026-06-01', '2026-06-25');
-  t.strictSame(await due(db, LAST + 1), [], 'dental is in effect on June 24, which is no regular pay date');
+t.test('the last regular line names what a final check would take', async (t) => {
+  const db = await staged(t, { employer_contribution: '300.00' });
+  await finalized(db, 'before', body(FIRST - 1));
+  await learn(db, employment('f'));
+  await finalized(db, 'of-f', body(FIRST - 1 + 1, { employee_ids: ['f'] }));
+  await voided(db, 'of-f');
+  const [line] = await lines(db, body(LAST));
+  t.match(line?.flags, ['open_after_termination', 'coverage_beyond_last_check']);
+  t.match(line?.explanation, /; 1 share after this check: 69.23 plus employer 138.46$/);
+  t.strictSame(await taken(db, LAST, FINAL), [' 138.46 06-05 06-19']);
 });
 
 t.test('without a list of pay dates, a final check takes the share of its own date', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31' });
+  const db = await staged(t);
   await setSchedules(db, []);
-  t.strictSame(await taken(db, LAST + 1, { final_checks: ['e'] }), [' 69.23 coverage_beyond_last_check']);
+  t.strictSame(await taken(db, LAST, FINAL), [' 69.23']);
 });
 
-t.test('a final check needs a termination, and takes no more shares than remain', async (t) => {
-  const db = await staged(t, { effective_end: '2026-07-31' });
+t.test('a final check needs a termination', async (t) => {
+  const db = await staged(t);
   await learn(db, employment('f'));
-  const refused = (...final_checks: NonNullable<RunBody['final_checks']>) =>
-    refusedRun(db, body(LAST, { final_checks }));
-  t.strictSame(await refused('f'), [
+  t.strictSame(await refusedRun(db, body(LAST, { final_checks: ['f'] })), [
     'final_checks: must name employees with a termination; none is reported for f',
   ]);
-  t.strictSame(await refused({ employee_id: 'e', shares: 5 }), [
-    'final_checks: must state no more shares than remain: e (4)',
-  ]);
-  t.match(await refused({ employee_id: 'e', shares: 0 }), [/^final_checks\[0\]: /]);
-  t.match(await refused('e', { employee_id: 'e', shares: 2 }), [/^final_checks: /]);
-  t.strictSame(await refused({ employee_id: 'e', shares: 4 }), []);
-  await setSchedules(db, []);
-  t.match(await refused({ employee_id: 'e', shares: 'all' }), [/ without a list of pay dates: .* e$/]);
-  t.strictSame(await refused('e'), [], 'one share needs no list');
 });
