@@ -204,6 +204,20 @@ export function body(index: number, fields: Partial<RunBody> = {}): RunBody {
   return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields };
 }
 
+/** Fields of a run, and options that the employer's policy is set to before it. */
+export type Asked = Partial<RunBody> & Partial<Options>;
+
+/** Sets the employer's policy to the options in `asked`, and returns the run of `body`. */
+export async function bodyUnder(db: Db, index: number, asked: Asked): Promise<RunBody> {
+  const { applies_on, open_items, recoup, ...fields } = asked;
+  await setPolicy(db, {
+    ...(applies_on && { applies_on }),
+    ...(open_items && { open_items }),
+    recoup: recoup ?? { method: 'all' },
+  });
+  return body(index, fields);
+}
+
 /** The run of a pay date of `BIWEEKLY`. The API's tests also pass fields that it rejects. */
 export function bodyOn(payDate: string, fields: object = {}): RunBody {
   const { takes: _, ...date } = BIWEEKLY.find((one) => one.pay_date === payDate) as PayDate;

@@ -11,12 +11,15 @@ import { scratch } from '../../database/scratch.ts';
 import { onSqlite } from '../../support/engine.ts';
 import {
   BIWEEKLY,
+  type Asked,
   body,
+  bodyUnder,
   dateOf,
-  decide,
+  decideItem,
   election,
   employment,
   type event,
+  finalize,
   finalized,
   itemsIn,
   LATELY,
@@ -24,14 +27,16 @@ import {
   lines,
   linesOf,
   openItemsOn,
+  override,
+  put,
   run,
   schedule,
   send,
   setCode,
+  setPolicy,
   setSchedules,
   verified,
   voided,
-  withReason,
 } from '../../support/payroll.ts';
 import { afterReads } from '../../support/reads.ts';
 
@@ -58,8 +63,16 @@ const briefItem = ({ identity, outstanding, line }: OpenItem) => {
 };
 
 /** Returns the items that a run considers, taken or not. */
-async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
-  return (await itemsIn(db, body(place, { adjustments: 'include', ...changes }))).map(briefItem);
+async function adjustments(db: Db, changes: Asked = {}, place = 3): Promise<string[]> {
+  return (await itemsIn(db, await including(db, place, changes))).map(briefItem);
+}
+
+const including = (db: Db, place: number, changes: Asked = {}) =>
+  bodyUnder(db, place, { open_items: 'include', ...changes });
+
+/** Decides to take every open item that a run on a place considers. */
+async function takeAll(db: Db, place: number): Promise<void> {
+  for (const item of await itemsIn(db, body(place))) await decideItem(db, item, { action: 'take' });
 }
 
 /** A version of January 30, and the adjustments of both runs. */
@@ -80,7 +93,7 @@ const LATE: Record<string, [fields: Changes, ...expected: string[]]> = {
   'equal amounts change nothing': [{ description: 'Gold' }],
   'a refund has the flags of the amount of today': [
     { member_contribution: '-1.00', period: 'weekly' },
-    ...[1, 2].map((run) => `a r${run} -12.00 0.00 frequency_mismatch negative retro_refund`),
+    ...[1, 2].map((run) => `a r${run} -12.00 0.00 negative retro_refund`),
   ],
 };
 
@@ -119,7 +132,7 @@ t.test('an adjustment is a difference of rounded amounts, never a rounded differ
     const { db } = await scratch(t);
     await learn(db, employment('e'));
     await send(db, election('2025-12-01', { period: 'monthly' }));
-    await finalized(db, 'r2', body(2, { remainder: 'none' }));
+    await finalized(db, 'r2', body(2));
     await send(db, election('2026-01-30', { period: 'monthly', member_contribution: amount }));
     t.strictSame(await adjustments(db), expected, amount);
   }
@@ -128,7 +141,8 @@ t.test('an adjustment is a difference of rounded amounts, never a rounded differ
 t.test('an amount adjusted by a later finalized run is not adjusted again', async (t) => {
   const db = await staged(t, [2]);
   await send(db, election('2026-01-30', { member_contribution: '12' }));
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await takeAll(db, 3);
+  await finalized(db, 'r3', await including(db, 3));
   t.strictSame(await adjustments(db, {}, 4), []);
   await send(db, election('2026-02-13', { member_contribution: '15' }));
   t.strictSame(
@@ -136,14 +150,16 @@ t.test('an amount adjusted by a later finalized run is not adjusted again', asyn
     ['a r2 3.00 0.00 retro_pre_tax', 'a r3 3.00 0.00 retro_pre_tax'],
     'a second change adjusts the remaining difference',
   );
-  const [line] = await lines(db, body(4, { adjustments: 'include' }), 'adjustment');
+  await takeAll(db, 4);
+  const [line] = await lines(db, await including(db, 4), 'adjustment');
   t.match(line, {
     member_amount: '3.00',
     outstanding_after: '0.00',
     explanation:
       /15\.00 \(.*\); 10\.00 was taken; 5\.00 more\. 2\.00 settled since\. 3\.00 now, 0\.00 left\.$/,
   });
-  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await takeAll(db, 4);
+  await finalized(db, 'r4', await including(db, 4));
   await send(db, election('2026-02-27', { member_contribution: '10' }));
   t.strictSame(
     await adjustments(db, {}, 5),
@@ -155,9 +171,11 @@ t.test('an amount adjusted by a later finalized run is not adjusted again', asyn
 t.test('a void returns what the voided run settled and what later runs settled for it', async (t) => {
   const db = await staged(t, [1]);
   await send(db, election('2026-01-20', { member_contribution: '12' }));
-  await finalized(db, 'r2', body(2, { adjustments: 'include' }));
+  await takeAll(db, 2);
+  await finalized(db, 'r2', await including(db, 2));
   await send(db, election('2026-02-01', { member_contribution: '15', effective_start: '2026-01-25' }));
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await takeAll(db, 3);
+  await finalized(db, 'r3', await including(db, 3));
   const carried = (await Promise.all(['r2', 'r3'].map((id) => linesOf(db, id)))).flat();
   t.strictSame(carried.filter((line) => line.kind === 'adjustment').map(brief), [
     'a r1 2.00 0.00 retro_pre_tax',
@@ -183,9 +201,11 @@ test('an imported deduction missed no check before its first import', async (t, 
 t.test('a refund has the line of coverage under which the amount was taken', async (t) => {
   const db = await staged(t, [2]);
   await send(db, election('2026-01-30', { line_of_coverage: 'dental' }, 'b'));
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await takeAll(db, 3);
+  await finalized(db, 'r3', await including(db, 3));
   await send(db, election('2026-02-13', { line_of_coverage: 'vision', member_contribution: '15' }, 'b'));
-  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await takeAll(db, 4);
+  await finalized(db, 'r4', await including(db, 4));
   await send(db, election('2026-02-27', { line_of_coverage: 'life', effective_end: '2025-12-31' }, 'b'));
   const due = await itemsIn(db, body(5));
   t.strictSame(
@@ -196,21 +216,21 @@ t.test('a refund has the line of coverage under which the amount was taken', asy
   );
 });
 
-test("an earlier run is adjusted by its own options and calendar, with today's codes", async (t, { db }) => {
+test("an earlier run is adjusted by its own calendar and shares, with today's codes", async (t, { db }) => {
   await learn(db, employment('e'));
   await send(db, election('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
-  const longer = [...BIWEEKLY, dateOf('2026-12-31', 13)];
+  const longer = [...BIWEEKLY, { ...dateOf('2026-12-31', 13) }];
   await setSchedules(db, [schedule({ pay_dates: longer })]);
   await setCode(db, 'dental');
-  await finalized(db, 'r1', body(1, { remainder: 'none' }));
+  await finalized(db, 'r1', body(1));
   await setSchedules(db, []);
-  await finalized(db, 'r2', body(2, { scheme: 'month-even', remainder: 'spread' }));
+  await finalized(db, 'r2', body(2));
   await setCode(db, 'medical');
   await send(db, election('2026-01-30', { period: 'monthly', member_contribution: '200.00' }));
-  // 2400 / 27 = 88.89 minus 1200 / 27 = 44.44. Without a list r2 has remainder none: 200 / 3 minus 100 / 3.
-  const given = body(3, { adjustments: 'include', remainder: 'last' });
-  const due = await lines(db, given, 'adjustment');
-  t.strictSame(due.map(brief), ['a r1 44.45 0.00 retro_pre_tax', 'a r2 33.34 0.00 retro_pre_tax']);
+  // 2400 / 27 = 88.88 cut minus 1200 / 27 = 44.44 cut. Without a list 2400 / 26 = 92.31 minus 1200 / 26 = 46.15.
+  await takeAll(db, 3);
+  const due = await lines(db, await including(db, 3), 'adjustment');
+  t.strictSame(due.map(brief), ['a r1 44.44 0.00 retro_pre_tax', 'a r2 46.16 0.00 retro_pre_tax']);
   t.match(due, [{ payroll_code: 'X1' }, { payroll_code: 'X1' }]);
 });
 
@@ -228,7 +248,8 @@ t.test('what was taken follows the deduction’s dates, whatever employment is r
 t.test('the direction of a retroactive change is the direction before what later runs settled', async (t) => {
   const db = await staged(t, [2]);
   await send(db, election('2026-01-31', { member_contribution: '15' }));
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await takeAll(db, 3);
+  await finalized(db, 'r3', await including(db, 3));
   await send(db, election('2026-02-06', { member_contribution: '12' }));
   t.strictSame(await adjustments(db, {}, 4), ['a r2 -3.00 0.00 retro_pre_tax', 'a r3 -3.00 0.00']);
 });
@@ -247,11 +268,11 @@ t.test('adjustments for the previous year are not part of this year’s net', as
   const raised = election('2026-01-30', { member_contribution: '12', effective_start: '2026-01-01' });
   await send(db, raised, election('2026-01-30', { effective_end: '2025-12-01' }, 'b'));
   t.strictSame(await adjustments(db), [
-    'b r-1 -10.00 0.00 prior_year retro_refund',
+    'b r-1 -10.00 0.00 retro_refund',
     'a r1 2.00 0.00 retro_pre_tax',
   ]);
   const listed = await openItemsOn(db, '2027-01-01');
-  t.strictSame(listed.map(briefItem), ['a r1 2.00 0.00 prior_year retro_pre_tax'], 'two years are adjusted');
+  t.strictSame(listed.map(briefItem), ['a r1 2.00 0.00 retro_pre_tax'], 'two years are adjusted');
   t.strictSame(await openItemsOn(db, '2028-01-01'), []);
 });
 
@@ -300,8 +321,9 @@ t.test(
     );
     const items = await openItemsOn(db, '2026-02-13');
     t.strictSame(items.map(briefItem), ['a r2 2.00 0.00 no_further_paycheck retro_pre_tax']);
-    const taken = async (changes: Partial<RunBody>) =>
-      (await lines(db, body(3, { adjustments: 'include', ...changes }), 'adjustment')).map(brief);
+    for (const item of items) await decideItem(db, item, { action: 'take' });
+    const taken = async (changes: Asked) =>
+      (await lines(db, await including(db, 3, changes), 'adjustment')).map(brief);
     t.strictSame(await taken({}), []);
     t.strictSame(await taken({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
     t.strictSame(await taken({ kind: 'off_cycle', employee_ids: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax']);
@@ -331,19 +353,6 @@ t.test('a deduction moved to another employee is refunded and collected', async 
   );
 });
 
-t.test('a moved start with other contents is refunded once an operator drops it', async (t) => {
-  const db = await staged(t, []);
-  await send(db, election('2025-12-20', { member_contribution: '12', effective_start: '2026-01-10' }));
-  await send(db, election('2026-01-05', { member_contribution: '15', effective_start: '2026-01-20' }));
-  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
-  t.strictSame(await adjustments(db), []);
-  await decide(db, 'a', 2, 'drop');
-  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00']);
-  t.ok((await verified(db, 'r1')).identical, 'the run is still verified');
-  await decide(db, 'a', 2, 'keep');
-  t.strictSame(await adjustments(db), [], 'the last decision applies');
-});
-
 t.test('an off-cycle run is adjusted for the deductions that it named', async (t) => {
   const db = await staged(t, []);
   await send(db, election('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
@@ -368,12 +377,14 @@ t.test('an off-cycle run does not adjust a missed check that it takes', async (t
   const db = await staged(t, [2], { employee_ids: ['f'] });
   await send(db, election('2026-01-30', { employer_contribution: '2.00' }));
   const offCycle = body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] });
-  const included = await lines(db, { ...offCycle, ...withReason({ adjustments: 'include' }) });
+  await setPolicy(db, { open_items: 'include' });
+  const included = await lines(db, offCycle);
   const amounts = included.map((line) => [line.kind, line.member_amount, line.employer_amount]);
   t.strictSame(amounts, [['regular', '10.00', '2.00']]);
   await finalized(db, 'off', offCycle);
   await send(db, election('2026-01-31', { member_contribution: '12.50', employer_contribution: '3.00' }));
-  const adjusted = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+  await takeAll(db, 3);
+  const adjusted = await lines(db, await including(db, 3), 'adjustment');
   t.match(
     adjusted.find((line) => line.adjustment_for === 'r2')?.explanation,
     /12\.50 \(.*\); 10\.00 was taken; 2\.50 more\. Employer: should have been 3\.00; 2\.00 was taken; 1\.00 more\.$/,
@@ -387,7 +398,8 @@ t.test('only regular amounts of the same deduction in off-cycle runs count for a
   await finalized(db, 'r2', body(2, { employee_ids: ['f'] }));
   await send(db, election('2026-01-30', { member_contribution: '12.00' }));
   const named: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'b'] };
-  await finalized(db, 'off', body(2, { ...named, adjustments: 'include' }));
+  for (const item of await itemsIn(db, body(2, named))) await decideItem(db, item, { action: 'take' });
+  await finalized(db, 'off', await including(db, 2, named));
   t.strictSame((await linesOf(db, 'off')).map(brief), [
     'b  10.00 0.00',
     'a  12.00 0.00',
@@ -409,17 +421,18 @@ t.test('no check is missed if runs of a different frequency cover its period', a
     for (const week of weekly)
       await finalized(db, week.pay_date, { employer_id: 'acme', pay_frequency: 'weekly', ...week });
     await learn(db, employment('e', { effective_on: '2025-01-01' }));
-    return adjustments(db);
+    return (await itemsIn(db, body(3))).map(
+      (item) => `${briefItem(item)}${item.needsDecision ? ' decide' : ''}`,
+    );
   };
   t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check']);
   const [first, second] = weeks as [(typeof weeks)[number], (typeof weeks)[number]];
-  const partial = ['a r2 10.00 0.00 missed_check_partial'];
-  t.strictSame(await missed([first]), partial);
+  t.strictSame(await missed([first]), ['a r2 10.00 0.00 missed_check decide']);
   t.strictSame(await missed(weeks), []);
   const upToFirstDay = { ...first, period_start: '2026-01-10', period_end: '2026-01-16' };
   const fromLastDay = { ...second, period_start: '2026-01-29', period_end: '2026-02-04' };
   for (const week of [upToFirstDay, fromLastDay])
-    t.strictSame(await missed([week]), partial, 'a day of the period is covered');
+    t.strictSame(await missed([week]), ['a r2 10.00 0.00 missed_check decide'], 'a day of the period is covered');
 });
 
 test('lines of an earlier run are read only for employees with changes since', async (t, { db }) => {
@@ -433,7 +446,7 @@ test('lines of an earlier run are read only for employees with changes since', a
   const reading = afterReads(db, (rows) => {
     read.push(...rows.filter((row) => 'roster_position' in row).map((row) => row.employee_id));
   });
-  const { totals } = await previewRun(reading, null, run(3, { adjustments: 'include' }));
+  const { totals } = await previewRun(reading, null, run(3));
   t.strictSame(read, ['e7']);
   t.match(totals, { lines: 21, member_amount: '204.00' });
 });
@@ -443,7 +456,8 @@ t.test('an adjustment names the record since which its amount is due, and reads 
   await send(db, election('2026-01-31', { member_contribution: '12', effective_start: '2026-01-20' }));
   await send(db, election('2026-02-01', { member_contribution: '12', effective_start: '2026-01-20' }));
   const [, changed] = await historyOf(db, ['a']);
-  const line = (await lines(db, body(3, { adjustments: 'include' }), 'adjustment'))[0];
+  await takeAll(db, 3);
+  const line = (await lines(db, await including(db, 3), 'adjustment'))[0];
   t.match(line, {
     adjustment_for: 'r2',
     adjustment_pay_date: '2026-01-30',
@@ -452,9 +466,35 @@ t.test('an adjustment names the record since which its amount is due, and reads 
       /^Paycheck of January 30: medical should have been 12\.00 \(changed from January 20, received \w+ \d+(, \d+)?\); 10\.00 was taken; 2\.00 more\.$/,
   });
   await voided(db, 'r2');
-  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await takeAll(db, 4);
+  await finalized(db, 'r4', await including(db, 4));
   await learn(db, employment('g', { hire_date: '2026-01-05' }));
   await send(db, election('2026-01-05', { employee_id: 'g' }, 'late'));
-  const [late] = await lines(db, body(5, { adjustments: 'include' }), 'adjustment');
+  const [late] = await lines(db, await including(db, 5), 'adjustment');
   t.match(late, { deduction_id: 'late', because: { kind: 'event' }, flags: ['missed_check'] });
+});
+
+t.test('an overridden check of a coverage that was canceled is refunded', async (t) => {
+  const db = await staged(t, []);
+  await put(db, 'r1', body(1));
+  await override(db, 'r1', 'e', 'a', { member: '4.00' });
+  await finalize(db, 'r1');
+  t.strictSame(await adjustments(db), [], 'the override is due');
+  await send(db, election('2026-01-30', { effective_end: '2026-01-10' }));
+  t.strictSame(await adjustments(db), ['a r1 -4.00 0.00 retro_refund']);
+});
+
+t.test('an election made in time is not retroactive, by the later of the pay date and the day that counts', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await setPolicy(db, { applies_on: 'next_month' });
+  await send(db, election('2025-12-01'));
+  await finalized(db, 'r1', body(1));
+  // Paid on January 16, for February.
+  await send(db, election('2026-01-31', { member_contribution: '12' }));
+  const flags = async () =>
+    (await openItemsOn(db, '2026-02-13')).flatMap(({ line }) => [line.member_amount, ...line.flags]);
+  t.strictSame(await flags(), [200n]);
+  await send(db, election('2026-02-01', { member_contribution: '13' }));
+  t.strictSame(await flags(), [300n, 'retro_pre_tax']);
 });

@@ -1,12 +1,15 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { itemsOfEmployee } from '../../../src/payroll/reconciliation/open-items.ts';
-import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
+  type Asked,
   body,
+  bodyUnder,
+  decideItem,
   election,
   employment,
   finalized,
@@ -58,15 +61,18 @@ async function took(db: Db, runId: string, ...amounts: string[]): Promise<void> 
 const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags].join(' ');
 
-async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
-  return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(brief);
+const including = (db: Db, place: number, changes: Asked = {}) =>
+  bodyUnder(db, place, { open_items: 'include', ...changes });
+
+async function arrears(db: Db, changes: Asked = {}, place = 3): Promise<string[]> {
+  return (await lines(db, await including(db, place, changes), 'arrears')).map(brief);
 }
 
 test('a shortfall is owed by the employee only', async (t, db) => {
   t.strictSame(await arrears(db), [], 'without a report all was taken');
   await took(db, 'r2', 'a 4.00');
   t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
-  t.match((await lines(db, body(3, { arrears: 'include' }), 'arrears'))[0], {
+  t.match((await lines(db, await including(db, 3), 'arrears'))[0], {
     version: null,
     period: null,
     member_contribution: null,
@@ -74,7 +80,7 @@ test('a shortfall is owed by the employee only', async (t, db) => {
     previous_amount: null,
     explanation: 'Paycheck of January 30: medical was 10.00; 4.00 was taken (reported July 10); 6.00 more.',
   });
-  t.strictSame(await arrears(db, { arrears: 'decided' }), []);
+  t.strictSame(await arrears(db, { open_items: 'decided' }), []);
 });
 
 test('an excess is returned and offsets no shortfall', async (t, db) => {
@@ -86,17 +92,17 @@ test('an excess is returned and offsets no shortfall', async (t, db) => {
   const owed = await itemsOfEmployee(db, 'e', ['acme'], { today: TODAY, limit: 100 });
   const briefly = owed.map((item) => `${item.deduction_id} ${item.outstanding_member_amount}`).join(', ');
   t.equal(briefly, 'a -2.00, b 6.00, c -3.00');
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await finalized(db, 'r3', await including(db, 3));
   await took(db, 'r2', 'b 2.00');
   t.strictSame(await arrears(db, {}, 4), ['b r2 2.00 0.00'], 'what c got back settles nothing of b');
 });
 
 test('a new report after its arrears were collected changes what is owed', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await finalized(db, 'r3', await including(db, 3));
   await took(db, 'r2', 'a 1.00');
   t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
-  t.match((await lines(db, body(4, { arrears: 'include' }), 'arrears'))[0], {
+  t.match((await lines(db, await including(db, 4), 'arrears'))[0], {
     explanation:
       'Paycheck of January 30: medical was 10.00; 1.00 was taken (reported July 10); 9.00 more. 6.00 settled since. 3.00 now, 0.00 left.',
   });
@@ -106,17 +112,19 @@ test('a new report after its arrears were collected changes what is owed', async
 
 test('an amount not taken on a line that settles an item stays in that item', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
-  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await finalized(db, 'r3', await including(db, 3));
   await took(db, 'r3', 'a 7.00', 'a 1.00 arrears r2');
   t.strictSame(await arrears(db, {}, 4), ['a r2 5.00 0.00', 'a r3 3.00 0.00']);
-  await finalized(db, 'r4', body(4, { arrears: 'include' }));
+  await finalized(db, 'r4', await including(db, 4));
   t.strictSame(await arrears(db, {}, 5), []);
 });
 
 test('arrears are separate from adjustments', async (t, db) => {
   await took(db, 'r2', 'a 4.00');
   await send(db, election('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
-  await finalized(db, 'r3', body(3, { arrears: 'include', adjustments: 'include' }));
+  const [raised] = (await itemsIn(db, body(3))).filter(({ identity }) => identity.kind === 'adjustment');
+  await decideItem(db, raised as OpenItem, { action: 'take' });
+  await finalized(db, 'r3', await including(db, 3));
   const due = (await linesOf(db, 'r3')).filter((line) => line.kind !== 'regular');
   t.strictSame(due.map(brief), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
   await took(db, 'r3', 'a 0.00 adjustment r2');
@@ -143,6 +151,6 @@ test('arrears have today’s codes', async (t, db) => {
   await setCodes(db, [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
   ]);
-  const [, line] = await lines(db, body(3, { arrears: 'include' }), 'arrears');
+  const [, line] = await lines(db, await including(db, 3), 'arrears');
   t.equal(line?.payroll_code, 'MED');
 });
