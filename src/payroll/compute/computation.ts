@@ -26,6 +26,8 @@ export type EarlierRun = RunTerms & {
   /** The ledger position at which it was computed. */
   position: number;
   /** It was voided after it was finalized. */
+  /** The number of the newest decision on open items that it knew. */
+  decisions: number;
   isVoided: boolean;
   finalizedAt: string;
   voidedAt: string | null;
@@ -44,9 +46,10 @@ export type TakenShare = {
   payDate: string;
 };
 
-/** The amounts that a run took of an open item. */
+/** The amounts that a run took of an open item. `decisions`: the number of the newest decision that the run knew. */
 export type TakenItem = Sides & {
   runId: string;
+  decisions: number;
   /** The line that took it names the item by these fields. `source`: the earlier run or the opening item. */
   kind: 'adjustment' | 'arrears';
   isOpening: boolean;
@@ -137,6 +140,7 @@ export async function computationOf(
         finalizedAt,
         voidedAt,
         position: then.position,
+        decisions: then.decisions,
       },
       isPriorYear: yearOf(then.run.pay_date) !== year,
       isRecent: [year, yearBefore(year)].includes(yearOf(then.run.pay_date)),

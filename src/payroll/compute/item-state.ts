@@ -41,7 +41,7 @@ export function standingOf(
   const ending = onItem?.action === 'write_off' || onItem?.action === 'paid_directly' ? onItem : null;
   if (isNothing(outstanding)) return { ...standing, state: endedState(ending), decision: onItem ?? null };
   if (decision === null) return { ...standing, state: 'open', decision };
-  const hasChanged = decision.madeFor !== null && hasOutgrown(decision.madeFor, amount, outstanding);
+  const hasChanged = decision.madeFor !== null && hasOutgrown(decision, amount, outstanding, taken);
   const open = (reopened: Reopened): Standing => ({ ...standing, state: 'open', decision, reopened });
   switch (decision.action) {
     case 'hold': {
@@ -87,11 +87,21 @@ function within(amount: Cents, outstanding: Cents): Cents {
 }
 
 /**
- * Reports whether an item is no longer one that a decision was made for: its amount or what is outstanding of it has another
- * sign, or the amount is larger. The employee's side decides, or the employer's if only that was due.
+ * Reports whether an item is no longer one that a decision was made for: its amount has another sign or is larger, or runs
+ * have taken all that was outstanding when it was decided. The employee's side decides, or the employer's if only that was due.
  */
-function hasOutgrown(madeFor: Sides, amount: Sides, outstanding: Sides): boolean {
-  const side = madeFor.member === 0n && amount.member === 0n ? 'employer' : 'member';
-  const isWithin = (value: Cents) => within(value, madeFor[side]) === value;
-  return amount[side] === 0n || !isWithin(amount[side]) || outstanding[side] * madeFor[side] < 0n;
+function hasOutgrown(
+  { decisionId, madeFor }: Decision,
+  amount: Sides,
+  outstanding: Sides,
+  taken: readonly TakenItem[],
+): boolean {
+  const made = madeFor as Sides;
+  const side = made.member === 0n && amount.member === 0n && outstanding.member === 0n ? 'employer' : 'member';
+  if (within(amount[side], made[side]) !== amount[side]) return true;
+  if (amount[side] === 0n && made[side] !== 0n) return true;
+  const sum = (items: readonly TakenItem[]) => items.reduce((total, item) => total + item[side], 0n);
+  const then = made[side] - sum(taken.filter(({ decisions }) => decisions < decisionId));
+  const left = then - sum(taken.filter(({ decisions }) => decisions >= decisionId));
+  return left === 0n ? then !== 0n : left * then < 0n || outstanding[side] * then < 0n;
 }

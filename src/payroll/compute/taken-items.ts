@@ -27,7 +27,7 @@ export function takenItemsOf(
 
 /** An amount that payroll did not take on the line stays in the item. */
 function takenItem(
-  { runId }: EarlierRun,
+  { runId, decisions }: EarlierRun,
   settlement: ItemSettlement,
   owed: readonly Owed[],
 ): TakenItem {
@@ -37,7 +37,7 @@ function takenItem(
   const key = lineKey({ kind, deduction_id, ...source, line_of_coverage, taxability });
   const notTaken = owed.find((line) => line.runId === runId && line.line === key)?.owed ?? 0n;
   return {
-    ...{ runId, kind, deduction_id, line_of_coverage, taxability },
+    ...{ runId, decisions, kind, deduction_id, line_of_coverage, taxability },
     isOpening,
     source: settles,
     member: centsOf(settlement.member_amount) - notTaken,
