@@ -70,7 +70,10 @@ export function jobsOn(employments: readonly Employment[], day: string): Employm
   const active = employments.filter((employment) => isActive(employment, day));
   if (active.length < 2) return active;
   const spells = active.map((employment) => spellOn(employment, day));
-  const begun = spells.map((spell) => spell?.hire_date ?? '').sort().at(-1) as string;
+  const begun = spells
+    .map((spell) => spell?.hire_date ?? '')
+    .sort()
+    .at(-1) as string;
   const ended = spells.flatMap((spell) => spell?.termination_date ?? []).sort()[0];
   if (ended === undefined || ended > begun) return active;
   return active.filter((_, index) => spells[index]?.termination_date === ended);

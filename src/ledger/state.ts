@@ -73,7 +73,9 @@ export function timelineOf<V extends Ordered & Span & Election>(versions: readon
 }
 
 /** Returns the renewals that a later change of the window before erased: of each start, the latest version. */
-export function erasedStarts<V extends Ordered & Span & Contributions>(versions: readonly V[]): ErasedStart<V>[] {
+export function erasedStarts<V extends Ordered & Span & Contributions>(
+  versions: readonly V[],
+): ErasedStart<V>[] {
   const latest = new Map<string, V>();
   for (const version of versions) {
     const { starts_on } = version;
@@ -131,9 +133,7 @@ export function hasSameElection(one: Election, other: Election): boolean {
 export type Days = { from: string | null; until: string | null };
 
 /** Returns the days on which each version is in effect, by position. A version that is in effect on no day is missing. */
-export function daysInEffect<V extends Ordered & Span & Election>(
-  versions: readonly V[],
-): Map<number, Days> {
+export function daysInEffect<V extends Ordered & Span & Election>(versions: readonly V[]): Map<number, Days> {
   const rising = withRisingStarts(timelineOf(versions).counting);
   const days = rising.map(({ position, starts_on: from, ends_on }, index): [number, Days] => {
     const nextStart = rising[index + 1]?.starts_on ?? null;

@@ -19,7 +19,7 @@ import {
   viewStoredRun,
 } from '../../payroll/lifecycle/run-view.ts';
 import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
-import { RunBody, runOf, type RequestedRun } from '../../payroll/records/body.ts';
+import { type RequestedRun, RunBody, runOf } from '../../payroll/records/body.ts';
 import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';

@@ -12,8 +12,8 @@ import {
   checkSchedules,
   inYear,
   PaySchedules,
-  PaySchedulesRequest,
   PaySchedulesByYear,
+  PaySchedulesRequest,
   readSchedules,
 } from '../../payroll/settings/schedules.ts';
 import type { Setting } from '../../payroll/settings/setting.ts';
@@ -140,7 +140,10 @@ function scheduleRoutes(app: Api, { db, now, log }: ApiParts): void {
       if (!checked.ok) throw broken('SETTINGS_REFUSED', checked.problems);
       const acting = actingIn(request, now());
       await transact(db, (trx) => putScheduleYear(trx, employer_id, year, checked.value, acting));
-      log.info({ employer_id, count: checked.value.schedules.length, ...by(request) }, 'pay schedules were set');
+      log.info(
+        { employer_id, count: checked.value.schedules.length, ...by(request) },
+        'pay schedules were set',
+      );
       return view(employer_id, year);
     },
   );

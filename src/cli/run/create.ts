@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import { AppError, isAppError, type Problem } from '../../errors.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
-import { RUN_ID_PATTERN, type RunBody, runOf, type RequestedRun } from '../../payroll/records/body.ts';
+import { type RequestedRun, RUN_ID_PATTERN, type RunBody, runOf } from '../../payroll/records/body.ts';
 import { readJsonFile } from '../arguments.ts';
 import { actingIn, type Command, withDatabase } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';

@@ -66,7 +66,12 @@ function requestedPairs(run: AnyRun): Record<string, string | number | null> {
     return pair === null ? [] : [pair];
   });
   const dates = run.pay_dates_used?.length ?? 'no pay schedule';
-  return { ...Object.fromEntries(pairs), 'pay dates of the year': dates, 'ledger position': run.position, rules: run.rules_version };
+  return {
+    ...Object.fromEntries(pairs),
+    'pay dates of the year': dates,
+    'ledger position': run.position,
+    rules: run.rules_version,
+  };
 }
 
 function countOf(ids: readonly unknown[] | null): string | null {

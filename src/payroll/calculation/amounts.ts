@@ -87,7 +87,8 @@ function workingOf(contribution: Decimal, period: PayFrequency, plan: Plan, amou
   const exact = printReadable(year);
   const start = ` × ${periods} = ${exact} a year`;
   const offCycle = run.kind === 'off_cycle' ? 'off-cycle, as ' : '';
-  if (plan.calendar === null) return `${start}; ${offCycle}one of ${cycle.N} checks: ${exact} / ${cycle.N} = ${taken}`;
+  if (plan.calendar === null)
+    return `${start}; ${offCycle}one of ${cycle.N} checks: ${exact} / ${cycle.N} = ${taken}`;
   const total = printReadable(rounded(year, 1, 1));
   const whole = total === exact ? start : `${start}, rounded ${total}`;
   if (cycle.k === null) return `${whole}; ${offCycle}one of ${cycle.N} checks; ${taken}`;

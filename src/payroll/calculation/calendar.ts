@@ -121,7 +121,11 @@ function sharesOf(
 }
 
 /** Returns what a finalized run took on its own date. */
-function frozenShare({ pay_date, calendar }: RanDate, frequency: PayFrequency, periods: PeriodClass): DateShare {
+function frozenShare(
+  { pay_date, calendar }: RanDate,
+  frequency: PayFrequency,
+  periods: PeriodClass,
+): DateShare {
   if (calendar === null) return evenShare(frequency);
   return shareOn(calendar, pay_date, periods) ?? { share: textOfFraction(NO_SHARE) };
 }
@@ -176,7 +180,8 @@ export function amountOn({ share, terms }: DateShare, year: Decimal, frequency: 
   if (terms === undefined) return cut(total, fractionOf(share));
   let amount = BigInt(terms.total) * total;
   if (terms.each !== 0) amount += BigInt(terms.each) * rounded(year, 1, PERIODS_PER_YEAR[frequency]);
-  for (const [part, count] of Object.entries(terms.cuts)) amount += BigInt(count) * cut(total, fractionOf(part));
+  for (const [part, count] of Object.entries(terms.cuts))
+    amount += BigInt(count) * cut(total, fractionOf(part));
   return amount;
 }
 

@@ -205,8 +205,7 @@ function dueIn(
 function isCanceled(earlier: EarlierRun, { employeeId }: RunEmployee, history: History): boolean {
   const override = overrideOf(earlier, employeeId, history.deductionId);
   return (
-    override?.regular_member_amount != null &&
-    stateFor(history, employeeId, dayOfRun(earlier.run)) === null
+    override?.regular_member_amount != null && stateFor(history, employeeId, dayOfRun(earlier.run)) === null
   );
 }
 

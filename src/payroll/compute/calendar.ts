@@ -42,7 +42,11 @@ export function isScheduled(
 type Payees = Pick<RunBody, 'employer_id' | 'pay_frequency'> & { pay_group: string | null };
 
 /** Returns the finalized regular runs of a frequency, a group and a year, with the calendars that they froze. */
-export async function ranDates(db: Db | Trx, { employer_id, ...payees }: Payees, year: string): Promise<RanDate[]> {
+export async function ranDates(
+  db: Db | Trx,
+  { employer_id, ...payees }: Payees,
+  year: string,
+): Promise<RanDate[]> {
   const runs = (await regularRunsOf(db, employer_id)).filter(
     ({ pay_frequency, pay_group, pay_date }) =>
       pay_frequency === payees.pay_frequency && pay_group === payees.pay_group && yearOf(pay_date) === year,

@@ -1,6 +1,7 @@
 /** A change of pay frequency or employer within the year: "A change of pay frequency" in docs/amounts.md. Pure. */
-import { dayBefore } from '../../ledger/state.ts';
+
 import { type Employment, isInSpell, spellOn, valueOn, valueSince } from '../../ledger/employment.ts';
+import { dayBefore } from '../../ledger/state.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { employmentAt } from './population.ts';
@@ -13,8 +14,14 @@ import { wasInRun } from './reopened-runs.ts';
 export function movedOn({ run, earlier }: Computation, employee: RunEmployee): string | null {
   const employment = employmentAt(employee.employments, run);
   if (run.kind !== 'regular' || !employee.membership.isIn || employment === undefined) return null;
-  const days = [frequencySince(employment, run.period_end), employerSince(employment, employee, run.period_end)];
-  const moved = days.flatMap((day) => day ?? []).sort().at(-1);
+  const days = [
+    frequencySince(employment, run.period_end),
+    employerSince(employment, employee, run.period_end),
+  ];
+  const moved = days
+    .flatMap((day) => day ?? [])
+    .sort()
+    .at(-1);
   if (moved === undefined || yearOf(moved) !== yearOf(run.pay_date)) return null;
   const hasRunSince = earlier.some(
     (check) =>

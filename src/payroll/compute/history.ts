@@ -15,10 +15,7 @@ export type History = {
   timeline: Timeline<RunVersion>;
 };
 
-export function historyFrom(
-  versions: readonly RunVersion[],
-  assignments: readonly Assignment[],
-): History {
+export function historyFrom(versions: readonly RunVersion[], assignments: readonly Assignment[]): History {
   const { deduction_id: deductionId } = versions[0] as RunVersion;
   return { deductionId, versions, assignments, timeline: timelineOf(versions) };
 }

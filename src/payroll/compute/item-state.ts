@@ -8,12 +8,7 @@ export const ITEM_STATES = ['open', 'take', 'hold', 'settled', 'written_off', 'p
 export type ItemState = (typeof ITEM_STATES)[number];
 
 /** Why an item with a decision is open again. */
-export const REOPENED = [
-  'amount_changed',
-  'hold_ended',
-  'part_written_off',
-  'part_paid',
-] as const;
+export const REOPENED = ['amount_changed', 'hold_ended', 'part_written_off', 'part_paid'] as const;
 export type Reopened = (typeof REOPENED)[number];
 
 export type Standing = {
@@ -97,7 +92,8 @@ function hasOutgrown(
   taken: readonly TakenItem[],
 ): boolean {
   const made = madeFor as Sides;
-  const side = made.member === 0n && amount.member === 0n && outstanding.member === 0n ? 'employer' : 'member';
+  const side =
+    made.member === 0n && amount.member === 0n && outstanding.member === 0n ? 'employer' : 'member';
   if (within(amount[side], made[side]) !== amount[side]) return true;
   if (amount[side] === 0n && made[side] !== 0n) return true;
   const sum = (items: readonly TakenItem[]) => items.reduce((total, item) => total + item[side], 0n);

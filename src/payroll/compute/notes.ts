@@ -201,7 +201,11 @@ export function createNotes(computation: Computation) {
       const example = `${employeeId}: left on ${left}, ${linesWithCoverage(open, histories, left)}`;
       note('open_after_termination', employeeId, open.map(versionId), example);
     }
-    if (employment !== undefined && isAbsentNow(employment) && terminationOf(computation, employments) === null)
+    if (
+      employment !== undefined &&
+      isAbsentNow(employment) &&
+      terminationOf(computation, employments) === null
+    )
       note('absent_from_census', employeeId);
     noteOverlaps(employeeId, regular, histories);
     noteOneDay(employeeId, regular, histories);
@@ -226,7 +230,9 @@ export function createNotes(computation: Computation) {
         !(isZero(line.member_contribution ?? '') && isZero(line.employer_contribution ?? '')),
     );
     for (const [coverage, rivals] of Map.groupBy(elected, (line) => line.line_of_coverage)) {
-      const pairs = rivals.flatMap((line, index) => rivals.slice(index + 1).map((rival) => [line, rival] as const));
+      const pairs = rivals.flatMap((line, index) =>
+        rivals.slice(index + 1).map((rival) => [line, rival] as const),
+      );
       for (const [line, rival] of pairs) {
         const example = `${employeeId}: ${linesInWords([line, rival])}${sameDayInWords(line, rival, histories)}`;
         const what = ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal';
@@ -237,8 +243,11 @@ export function createNotes(computation: Computation) {
 
   /** Returns `; dental ded-1 ends on the day on which ded-2 starts`, or nothing. */
   const sameDayInWords = (line: Line, rival: Line, histories: readonly History[]): string => {
-    const [one, other] = [line, rival].map(({ deduction_id }) => stateNow(historyOf(histories, deduction_id)));
-    const [ended, begun] = one?.ends_on != null && one.ends_on === other?.starts_on ? [one, other] : [other, one];
+    const [one, other] = [line, rival].map(({ deduction_id }) =>
+      stateNow(historyOf(histories, deduction_id)),
+    );
+    const [ended, begun] =
+      one?.ends_on != null && one.ends_on === other?.starts_on ? [one, other] : [other, one];
     if (ended?.ends_on == null || ended.ends_on !== begun?.starts_on) return '';
     return `; ${ended.deduction_id} ends on ${ended.ends_on}, the day on which ${begun.deduction_id} starts`;
   };

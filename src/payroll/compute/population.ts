@@ -73,7 +73,9 @@ type Period = Pick<Run, 'employer_id' | 'period_start' | 'period_end'>;
 export function hasSeveralEmployers(employments: readonly Employment[], run: Period): boolean {
   if (employments.length < 2) return false;
   const employment = employmentAt(employments, run);
-  return jobsOn(employments, employment === undefined ? run.period_end : lastDayIn(employment, run)).length > 1;
+  return (
+    jobsOn(employments, employment === undefined ? run.period_end : lastDayIn(employment, run)).length > 1
+  );
 }
 
 /**
@@ -83,7 +85,8 @@ export function hasSeveralEmployers(employments: readonly Employment[], run: Per
 export function leftForAnotherOn(employments: readonly Employment[], run: Period): string | null {
   if (employments.length < 2) return null;
   const employment = employmentAt(employments, run);
-  const endsOn = employment === undefined ? null : (spellOn(employment, run.period_end)?.termination_date ?? null);
+  const endsOn =
+    employment === undefined ? null : (spellOn(employment, run.period_end)?.termination_date ?? null);
   if (endsOn === null || endsOn < run.period_start || endsOn > run.period_end) return null;
   const hasNext = employments.some(
     (other) =>

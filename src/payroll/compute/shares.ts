@@ -8,10 +8,10 @@ import { classOf } from '../calculation/calendar.ts';
 import type { Flag, Share } from '../calculation/line.ts';
 import { datesInWords } from '../calculation/pay-dates.ts';
 import { dayOfCheck } from '../calculation/plan.ts';
+import type { Transfer } from '../records/basis.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { assignedIn, type History, stateInRun } from './history.ts';
 import { employmentAt, hasSeveralEmployers } from './population.ts';
-import type { Transfer } from '../records/basis.ts';
 import type { RunTerms } from './terms.ts';
 
 /** The amounts of a check for a deduction in a state. `shares`: null if it is no final check. */
@@ -53,7 +53,8 @@ export function checkAmounts(
   const amounts = ownAmounts(terms, employee, history, employments);
   if (amounts === null || amounts.flags.includes('share_taken')) return amounts;
   const { state } = amounts;
-  if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId)) return null;
+  if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId))
+    return null;
   const explanation = 'a final check took its one share; 0.00';
   return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation, shares: null };
 }
@@ -230,7 +231,9 @@ function finalDates(
   return isShareTaken(employee, history, null, runId) ? [] : [first];
 }
 
-function isOneShare(...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>): boolean {
+function isOneShare(
+  ...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>
+): boolean {
   return ONE_SHARE.has(stateOnDate(terms, employee, history, date, employments)?.line_of_coverage ?? '');
 }
 
@@ -239,7 +242,9 @@ function takesOn(...[terms, employee, history, date, employments]: Parameters<ty
   const state = stateOnDate(terms, employee, history, date, employments);
   if (state === null) return false;
   const periods = classOf(state.period as PayFrequency, terms.run.pay_frequency);
-  return terms.plan().calendar?.some((listed) => listed.pay_date === date && listed[periods] !== null) === true;
+  return (
+    terms.plan().calendar?.some((listed) => listed.pay_date === date && listed[periods] !== null) === true
+  );
 }
 
 /**
@@ -270,10 +275,16 @@ function unsettledDates(
 }
 
 /** Returns the pay date of the first finalized regular run of a run's frequency and group, or null. */
-function firstRunOf(earlier: Computation['earlier'], { pay_frequency, pay_group }: RunTerms['run']): string | null {
+function firstRunOf(
+  earlier: Computation['earlier'],
+  { pay_frequency, pay_group }: RunTerms['run'],
+): string | null {
   const first = earlier.find(
     ({ run, isVoided }) =>
-      !isVoided && run.kind === 'regular' && run.pay_frequency === pay_frequency && run.pay_group === pay_group,
+      !isVoided &&
+      run.kind === 'regular' &&
+      run.pay_frequency === pay_frequency &&
+      run.pay_group === pay_group,
   );
   return first?.run.pay_date ?? null;
 }
@@ -293,7 +304,9 @@ export function remainingAfter(
   const { employments } = employee;
   const isTaken = (date: string) =>
     (run.kind === 'regular' && date === run.pay_date) || shares?.some(({ pay_date }) => pay_date === date);
-  let dates = unsettledDates(settling, terms, employee, history, employments).filter((date) => !isTaken(date));
+  let dates = unsettledDates(settling, terms, employee, history, employments).filter(
+    (date) => !isTaken(date),
+  );
   const [first] = dates;
   if (first !== undefined && isOneShare(terms, employee, history, first, employments))
     dates = shares !== null || isShareTaken(employee, history, null, runId) ? [] : [first];

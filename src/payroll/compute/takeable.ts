@@ -6,7 +6,13 @@ import { type Group, groupsOf } from './item-groups.ts';
 import { isAdjustment, type OpenItem } from './open-items.ts';
 
 /** Why a run leaves out an item that is outstanding. `refund_waits`: its refund is more than the paycheck takes. */
-export type LeftOut = 'not_named' | 'other_tax_year' | 'held' | 'undecided' | 'needs_decision' | 'refund_waits';
+export type LeftOut =
+  | 'not_named'
+  | 'other_tax_year'
+  | 'held'
+  | 'undecided'
+  | 'needs_decision'
+  | 'refund_waits';
 
 /** An item, or a group of items, which are taken together or not. */
 export type Unit = Group & {

@@ -101,7 +101,8 @@ export async function calendarDiffers(_: Db, { computation }: RunQuestion): Prom
   );
   const found = PERIOD_CLASSES.flatMap((periods) => {
     const now = shareOfRun(computation, periods);
-    const then = before.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null) ?? null;
+    const then =
+      before.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null) ?? null;
     if (now === null || then === null || now === then) return [];
     return [{ ...fail(differenceInWords(computation, periods, then, now)), ids: [idOf(now)] }];
   });

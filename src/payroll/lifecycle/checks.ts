@@ -6,9 +6,9 @@ import type { Note } from '../compute/notes.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import {
   calendarDiffers,
+  noPaySchedule,
   passedIfRegular,
   passedLikePrevious,
-  noPaySchedule,
   payDateSkipped,
   payDateTaken,
   periodDiffers,

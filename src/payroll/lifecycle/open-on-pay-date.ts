@@ -7,7 +7,7 @@ import type { Acting } from '../../security/audit.ts';
 import { nearestDates } from '../calculation/pay-dates.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { beginComputation } from '../compute/computation.ts';
-import { RUN_ID_MAX, runOf, type RequestedRun } from '../records/body.ts';
+import { type RequestedRun, RUN_ID_MAX, runOf } from '../records/body.ts';
 import { findRun, isOfAnotherEmployer, putRun, regularRunOn, type StoredRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { readSchedules } from '../settings/schedules.ts';

@@ -6,7 +6,7 @@ import { planOfBasis } from '../compute/calendar.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
 import { type OnPage, type Summary, summarize } from '../compute/summary.ts';
 import { storedBasisOf } from '../records/basis.ts';
-import type { Run, RequestedRun } from '../records/body.ts';
+import type { RequestedRun, Run } from '../records/body.ts';
 import { frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';

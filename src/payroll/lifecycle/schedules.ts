@@ -83,7 +83,9 @@ async function assertDatesKept(
     const taken = listsOf(before).map(takesOf);
     const lists = listsOf(after).map(takesOf);
     if (lists.length === 0) return taken.some((takes) => takes !== null);
-    return lists.some((takes) => takes === null || (!taken.includes(takes) && taken.some((was) => was !== null)));
+    return lists.some(
+      (takes) => takes === null || (!taken.includes(takes) && taken.some((was) => was !== null)),
+    );
   });
   if (lacksDate.length === 0) return;
   const named = lacksDate.slice(0, RUNS_NAMED).map(({ run_id, pay_date }) => `${run_id} (${pay_date})`);

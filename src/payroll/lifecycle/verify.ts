@@ -15,7 +15,7 @@ import { createSummary } from '../compute/summary.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import { overridesOf } from '../facts/overrides.ts';
 import { frozenBasisOf, hashOf, hashOfBasis, storedBasisOf } from '../records/basis.ts';
-import { type Run, runOf, type RequestedRun } from '../records/body.ts';
+import { type RequestedRun, type Run, runOf } from '../records/body.ts';
 import { FROZEN, freezesLeft } from '../records/freezes.ts';
 import { type FrozenEmployee, linesToCompare, readFrozenLines } from '../records/frozen-lines.ts';
 import { type FrozenOutcome, frozenOutcomeOf } from '../records/outcome.ts';

@@ -36,9 +36,7 @@ const RequestedDecision = closed({
   outstanding_employer_amount: amount(
     'The outstanding employer amount that was reviewed. Required with `item_id`.',
   ),
-  amount: amount(
-    'The employee amount paid. It has the sign of the item.',
-  ),
+  amount: amount('The employee amount paid. It has the sign of the item.'),
   until: optionalDay('The last day on which the hold counts.'),
   paid_on: optionalDay('The date of the payment outside payroll.'),
 });

@@ -25,7 +25,11 @@ export const Override = closed({
 export type Override = Static<typeof Override>;
 
 /** An employee who left another employer. `until`: the last pay date there; null if it is unknown. */
-const Transfer = closed({ employee_id: Type.String(), left_on: Type.String(), until: nullable(Type.String()) });
+const Transfer = closed({
+  employee_id: Type.String(),
+  left_on: Type.String(),
+  until: nullable(Type.String()),
+});
 export type Transfer = Static<typeof Transfer>;
 
 /** The part of a basis that is stored as JSON. An earlier run is computed again from it alone. */
@@ -79,7 +83,9 @@ export async function frozenBasisOf(
 export async function basesOf(
   db: Db | Trx,
   runIds: readonly string[],
-): Promise<Map<string, { freezeId: string; basis: StoredBasis; finalizedAt: string; voidedAt: string | null }>> {
+): Promise<
+  Map<string, { freezeId: string; basis: StoredBasis; finalizedAt: string; voidedAt: string | null }>
+> {
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('payroll_runs')
@@ -103,11 +109,7 @@ export async function basesOf(
 /** Returns the columns in which a final run keeps its basis, apart from its inputs. */
 export function columnsOfBasis(basis: Basis) {
   const { previous, earlier: _, ...stored } = basis;
-  return {
-    previous_run_id: previous,
-    basis: JSON.stringify(stored),
-    basis_hash: hashOfBasis(basis),
-  };
+  return { previous_run_id: previous, basis: JSON.stringify(stored), basis_hash: hashOfBasis(basis) };
 }
 
 /** Returns the SHA-256 of a basis. */

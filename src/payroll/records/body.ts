@@ -106,13 +106,7 @@ const runBody = compile(RunBody);
 /** Returns the run that a body defines, or its problems, without reading any schedule. */
 export function runOf(body: unknown): { ok: true; run: RequestedRun } | { ok: false; problems: Problem[] } {
   if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
-  const {
-    kind = 'regular',
-    employee_ids,
-    deductions,
-    items,
-    final_checks = [],
-  } = body;
+  const { kind = 'regular', employee_ids, deductions, items, final_checks = [] } = body;
   const problems: Problem[] = [];
   if (kind === 'regular') problems.push(...periodProblems(body, body.pay_frequency, 'period_end'));
   else if (body.period_end < body.period_start)

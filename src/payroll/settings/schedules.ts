@@ -189,7 +189,9 @@ export const PaySchedulesRequest = component(
   {
     ...PaySchedules.properties,
     untaken: Type.Optional(
-      boolean('Finalized runs leave a part of the year to no other pay date: it is not taken. Default false.'),
+      boolean(
+        'Finalized runs leave a part of the year to no other pay date: it is not taken. Default false.',
+      ),
     ),
   },
   "An employer's pay schedules of one calendar year.",

@@ -76,7 +76,14 @@ const YEARS: [
     (date) => listOf(date > (THURSDAYS[22] as string) ? THURSDAYS.slice(0, 26) : THURSDAYS),
     '66.66 × 23, 88.88 × 2, 89.06',
   ],
-  ['27 dates, all take', contribution('33.33', 'biweekly'), 'biweekly', THURSDAYS, () => listOf(THURSDAYS), '33.33 × 27'],
+  [
+    '27 dates, all take',
+    contribution('33.33', 'biweekly'),
+    'biweekly',
+    THURSDAYS,
+    () => listOf(THURSDAYS),
+    '33.33 × 27',
+  ],
   [
     '27 dates, one takes none',
     contribution('33.33', 'biweekly'),
@@ -145,10 +152,13 @@ function grouped(amounts: readonly string[]): string {
   return groups.map(([amount, count]) => (count === 1 ? amount : `${amount} × ${count}`)).join(', ');
 }
 
-t.test('the checks of a year take its amount once, whatever dates are added, dropped or marked', async (t) => {
-  for (const [name, given, frequency, dates, list, amounts] of YEARS)
-    t.equal(grouped(amountsOver(given, frequency, dates, list)), amounts, name);
-});
+t.test(
+  'the checks of a year take its amount once, whatever dates are added, dropped or marked',
+  async (t) => {
+    for (const [name, given, frequency, dates, list, amounts] of YEARS)
+      t.equal(grouped(amountsOver(given, frequency, dates, list)), amounts, name);
+  },
+);
 
 t.test('an off-cycle check takes an even share, and never the rest', async (t) => {
   const amountOn = (list: YearList | null, period: PayFrequency) =>
@@ -170,7 +180,13 @@ const explanations: [
   given: Partial<Contribution>,
   text: string,
 ][] = [
-  [{}, LIST, [], { member_contribution: '+150' }, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
+  [
+    {},
+    LIST,
+    [],
+    { member_contribution: '+150' },
+    '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23',
+  ],
   [
     {},
     LIST,
@@ -178,7 +194,13 @@ const explanations: [
     { member_contribution: '33.3333' },
     '33.3333 monthly × 12 = 399.9996 a year, rounded 400.00; check 7 of 26; 15.38',
   ],
-  [{}, LIST, [], { period: 'biweekly', member_contribution: '0.125' }, '0.125 biweekly on each biweekly check, rounded 0.13'],
+  [
+    {},
+    LIST,
+    [],
+    { period: 'biweekly', member_contribution: '0.125' },
+    '0.125 biweekly on each biweekly check, rounded 0.13',
+  ],
   [
     { pay_date: '2026-12-18' },
     LIST,
@@ -249,7 +271,11 @@ t.test('amounts below zero are flagged', async (t) => {
     amountTexts(plan({}, list), contribution('150.00', 'monthly', given)).flags.join(' ');
   t.equal(flags({}), '');
   t.equal(flags({ member_contribution: '-0.001' }), '', 'the amount rounds to 0.00');
-  t.equal(flags({ member_contribution: '-5' }, listOf(FRIDAYS, { '2026-03-27': 'none' })), '', 'takes nothing');
+  t.equal(
+    flags({ member_contribution: '-5' }, listOf(FRIDAYS, { '2026-03-27': 'none' })),
+    '',
+    'takes nothing',
+  );
   t.equal(flags({ employer_contribution: '-1' }), 'negative');
   t.equal(flags({ member_contribution: '-0.00' }), '');
 });
@@ -266,10 +292,22 @@ t.test('only the first and last lines within a partly covered year are partial',
   t.equal(flagged(LIST, ['2025-01-01', '2026-12-17']), '2026-01-02 2026-12-04');
   t.equal(flagged(LIST, ['2026-03-01', '2026-03-14']), '2026-03-13', 'one line is both first and last');
   const premiums = listOf(FRIDAYS, marked(thirds, 'own_period'));
-  t.equal(flagged(premiums, ['2026-01-30', '2026-12-31']), '2026-02-13 2026-12-18', 'of the dates that take it');
+  t.equal(
+    flagged(premiums, ['2026-01-30', '2026-12-31']),
+    '2026-02-13 2026-12-18',
+    'of the dates that take it',
+  );
   const offCycle = plan({ kind: 'off_cycle', pay_date: '2026-07-08' }, LIST).cycleOf('monthly');
-  t.equal(isPartialCycle(offCycle, () => false), false, 'an off-cycle check is none of them');
-  t.equal(isPartialCycle(plan().cycleOf('monthly'), () => false), false, 'nor is one without a list');
+  t.equal(
+    isPartialCycle(offCycle, () => false),
+    false,
+    'an off-cycle check is none of them',
+  );
+  t.equal(
+    isPartialCycle(plan().cycleOf('monthly'), () => false),
+    false,
+    'nor is one without a list',
+  );
 });
 
 t.test('applies_on decides the day of each date on which a deduction must be in effect', async (t) => {

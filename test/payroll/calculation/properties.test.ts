@@ -25,7 +25,10 @@ const STEPS = 80;
 
 const amount = fc
   .integer({ min: -400_000, max: 400_000 })
-  .map((parts) => `${parts < 0 ? '-' : ''}${Math.trunc(Math.abs(parts) / 1000)}.${String(Math.abs(parts) % 1000).padStart(3, '0')}`);
+  .map(
+    (parts) =>
+      `${parts < 0 ? '-' : ''}${Math.trunc(Math.abs(parts) / 1000)}.${String(Math.abs(parts) % 1000).padStart(3, '0')}`,
+  );
 
 /** What happens to the dates of a year: `place` chooses the date. */
 const step = fc.record({
@@ -81,7 +84,8 @@ t.test('whatever happens to the dates of a year, they take its amount once', asy
           const next = open[0];
           if (what === 'run' && next !== undefined) run(next);
           else if (what === 'skip' && date !== undefined) run(date);
-          else if (what === 'void') year.ran.delete([...year.ran.keys()][place % Math.max(1, year.ran.size)] ?? '');
+          else if (what === 'void')
+            year.ran.delete([...year.ran.keys()][place % Math.max(1, year.ran.size)] ?? '');
           else if (what === 'add') changed(frequency, year, new Map(year.dates).set(extra, takes));
           else if (what === 'drop' && date !== undefined) {
             const dropped = new Map(year.dates);
@@ -93,19 +97,29 @@ t.test('whatever happens to the dates of a year, they take its amount once', asy
         for (const date of [...year.dates.keys()].sort()) if (!year.ran.has(date)) run(date);
         const sum = [...year.ran.values()].reduce((total, { amount: taken }) => total + taken, 0n);
         const isEach =
-          periods === 'own' && [...year.ran.values()].every(({ calendar }) => isEvenYear(calendar, frequency));
+          periods === 'own' &&
+          [...year.ran.values()].every(({ calendar }) => isEvenYear(calendar, frequency));
         const exact = times(decimal(text), PERIODS_PER_YEAR[period]);
-        if (isEach) equal(sum, rounded(decimal(text), 1, 1) * BigInt(year.ran.size), 'each date takes the contribution');
-        else if (periods === 'other') equal(sum, rounded(exact, 1, 1), 'the dates take the amount of the year');
+        if (isEach)
+          equal(
+            sum,
+            rounded(decimal(text), 1, 1) * BigInt(year.ran.size),
+            'each date takes the contribution',
+          );
+        else if (periods === 'other')
+          equal(sum, rounded(exact, 1, 1), 'the dates take the amount of the year');
       },
     ),
     { numRuns: YEARS },
   );
-
 });
 
 function isEvenYear(calendar: Calendar | null, frequency: PayFrequency): boolean {
-  return calendar?.every(({ own }) => own?.share === `1/${PERIODS_PER_YEAR[frequency]}` && own.terms?.each === 1) === true;
+  return (
+    calendar?.every(
+      ({ own }) => own?.share === `1/${PERIODS_PER_YEAR[frequency]}` && own.terms?.each === 1,
+    ) === true
+  );
 }
 
 t.test('amounts are correct when more amounts than the cache holds differ', async (t) => {

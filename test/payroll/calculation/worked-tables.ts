@@ -58,10 +58,7 @@ export const TABLES: Readonly<Record<string, () => string>> = {
         ...shown.map((date) => [date, ...amountsOn(date)]),
         [
           'all of 2026',
-          ...lists.flatMap((list) => [
-            yearOf(list, '150.00', 'monthly'),
-            yearOf(list, '100.00', 'biweekly'),
-          ]),
+          ...lists.flatMap((list) => [yearOf(list, '150.00', 'monthly'), yearOf(list, '100.00', 'biweekly')]),
         ],
       ],
     );

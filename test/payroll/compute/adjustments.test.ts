@@ -10,8 +10,8 @@ import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onSqlite } from '../../support/engine.ts';
 import {
-  BIWEEKLY,
   type Asked,
+  BIWEEKLY,
   body,
   bodyUnder,
   dateOf,
@@ -267,10 +267,7 @@ t.test('adjustments for the previous year are not part of this year’s net', as
   for (const place of [-1, 1]) await finalized(db, `r${place}`, body(place));
   const raised = election('2026-01-30', { member_contribution: '12', effective_start: '2026-01-01' });
   await send(db, raised, election('2026-01-30', { effective_end: '2025-12-01' }, 'b'));
-  t.strictSame(await adjustments(db), [
-    'b r-1 -10.00 0.00 retro_refund',
-    'a r1 2.00 0.00 retro_pre_tax',
-  ]);
+  t.strictSame(await adjustments(db), ['b r-1 -10.00 0.00 retro_refund', 'a r1 2.00 0.00 retro_pre_tax']);
   const listed = await openItemsOn(db, '2027-01-01');
   t.strictSame(listed.map(briefItem), ['a r1 2.00 0.00 retro_pre_tax'], 'two years are adjusted');
   t.strictSame(await openItemsOn(db, '2028-01-01'), []);
@@ -432,7 +429,11 @@ t.test('no check is missed if runs of a different frequency cover its period', a
   const upToFirstDay = { ...first, period_start: '2026-01-10', period_end: '2026-01-16' };
   const fromLastDay = { ...second, period_start: '2026-01-29', period_end: '2026-02-04' };
   for (const week of [upToFirstDay, fromLastDay])
-    t.strictSame(await missed([week]), ['a r2 10.00 0.00 missed_check decide'], 'a day of the period is covered');
+    t.strictSame(
+      await missed([week]),
+      ['a r2 10.00 0.00 missed_check decide'],
+      'a day of the period is covered',
+    );
 });
 
 test('lines of an earlier run are read only for employees with changes since', async (t, { db }) => {
@@ -486,17 +487,20 @@ t.test('an overridden check of a coverage that was canceled is refunded', async 
   t.strictSame(await adjustments(db), ['a r1 -4.00 0.00 retro_refund']);
 });
 
-t.test('an election made in time is not retroactive, by the later of the pay date and the day that counts', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'));
-  await setPolicy(db, { applies_on: 'next_month' });
-  await send(db, election('2025-12-01'));
-  await finalized(db, 'r1', body(1));
-  // Paid on January 16, for February.
-  await send(db, election('2026-01-31', { member_contribution: '12' }));
-  const flags = async () =>
-    (await openItemsOn(db, '2026-02-13')).flatMap(({ line }) => [line.member_amount, ...line.flags]);
-  t.strictSame(await flags(), [200n]);
-  await send(db, election('2026-02-01', { member_contribution: '13' }));
-  t.strictSame(await flags(), [300n, 'retro_pre_tax']);
-});
+t.test(
+  'an election made in time is not retroactive, by the later of the pay date and the day that counts',
+  async (t) => {
+    const { db } = await scratch(t);
+    await learn(db, employment('e'));
+    await setPolicy(db, { applies_on: 'next_month' });
+    await send(db, election('2025-12-01'));
+    await finalized(db, 'r1', body(1));
+    // Paid on January 16, for February.
+    await send(db, election('2026-01-31', { member_contribution: '12' }));
+    const flags = async () =>
+      (await openItemsOn(db, '2026-02-13')).flatMap(({ line }) => [line.member_amount, ...line.flags]);
+    t.strictSame(await flags(), [200n]);
+    await send(db, election('2026-02-01', { member_contribution: '13' }));
+    t.strictSame(await flags(), [300n, 'retro_pre_tax']);
+  },
+);

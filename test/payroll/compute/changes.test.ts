@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
+import type { Takes } from '../../../src/payroll/calculation/calendar.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { employeeRow } from '../../../src/payroll/compute/employee-rows.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
@@ -9,6 +10,7 @@ import { scratch } from '../../database/scratch.ts';
 import { onSqlite } from '../../support/engine.ts';
 import {
   body,
+  dateOf,
   election,
   employment,
   type event,
@@ -16,8 +18,11 @@ import {
   learn,
   lines,
   put,
+  schedule,
   send,
   setCode,
+  setPolicy,
+  setSchedules,
   voided,
 } from '../../support/payroll.ts';
 import { every } from '../calendars.ts';
@@ -96,13 +101,13 @@ t.test('a change of frequency, group or employer is a move, not an end', async (
   for (const [elsewhere, where] of [
     [{ pay_frequency: 'weekly', effective_on: date }, 'paid weekly from February 1'],
     [{ pay_group: 'south', effective_on: date }, 'in pay group south from February 1'],
-    [{ employer_id: 'other', hire_date: date }, 'with another employer from February 1'],
+    [{ employer_id: 'other', hire_date: '2026-01-30' }, 'with another employer from January 30'],
   ] as const) {
     const db = await staged(t);
     const named = 'pay_group' in elsewhere ? { pay_group: 'north' } : {};
     await learn(db, employment('e', named));
     await finalized(db, 'r2', body(2, named));
-    if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-31' }));
+    if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-29' }));
     await learn(db, employment('e', { ...named, ...elsewhere }));
     const [line] = await lines(db, body(3, named), 'regular');
     t.equal(brief(line as LineRecord), 'e a 0.00 moved 10.00', where);
@@ -208,33 +213,42 @@ test('a move is dated by the first of the facts that agree on it', async (t, db)
   t.match(line?.explanation, /^paid weekly from February 1;/);
 });
 
-test('amounts of one election differ by rounding, by the calendar, or by the policy', async (t, db) => {
+test('amounts of one election differ by the calendar or the policy, and by cents not at all', async (t, db) => {
   await learn(db, employment('m', {}), employment('n', {}));
-  const monthly = { period: 'monthly', member_contribution: '100.00' } as const;
+  const monthly = { period: 'monthly', member_contribution: '150.00' } as const;
   await send(db, election('2025-12-01', { employee_id: 'm', ...monthly }, 'm'));
-  const amountChange = async (place: number, given: Partial<RunBody>) => {
-    const line = (await lines(db, body(place, given), 'regular')).find((one) => one.employee_id === 'm');
+  const list = (marks: Record<string, Takes> = {}) =>
+    schedule({
+      pay_dates: every(14, '2026-01-02', 26).map((date) => ({
+        ...dateOf(date, 14, 1),
+        takes: marks[date] ?? 'all',
+      })),
+    });
+  const amountChange = async (place: number) => {
+    const line = (await lines(db, body(place), 'regular')).find((shown) => shown.employee_id === 'm');
     return [line?.change, line?.amount_change, line?.member_difference, line?.employer_difference];
   };
-  const years = { pay_dates: every(14, '2026-01-02', 26), remainder: 'spread' } as const;
-  await finalized(db, 'r2', body(2, years));
-  t.strictSame(await amountChange(4, years), ['same', 'same', '0.00', '0.00']);
-  t.strictSame(await amountChange(3, years), ['same', 'rounding', '0.01', '0.00']);
-  const longer = { ...years, pay_dates: [...years.pay_dates, '2026-12-31'] };
-  t.strictSame(await amountChange(3, longer), ['same', 'calendar', '-1.70', '0.00']);
-  t.strictSame(await amountChange(3, { ...years, scheme: 'month-even' }), [
-    ...'same changed 3.85 0.00'.split(' '),
-  ]);
+  await setSchedules(db, [list()]);
+  await finalized(db, 'r24', body(24));
+  t.strictSame(await amountChange(25), ['same', 'same', '0.02', '0.00'], 'the closing check');
+  await voided(db, 'r24');
+  await finalized(db, 'r2', body(2));
+  t.strictSame(await amountChange(4), ['same', 'same', '0.00', '0.00']);
+  await setSchedules(db, [list({ '2026-02-13': 'own_period' })]);
+  t.strictSame(await amountChange(3), ['same', 'calendar', '-69.23', '0.00'], 'the date takes nothing of it');
+  t.strictSame(await amountChange(4), ['same', 'calendar', '3.14', '0.00'], 'what is left of the year');
+  await setPolicy(db, { applies_on: 'period_end' }, '2026-02-27');
+  t.strictSame(await amountChange(4), ['same', 'changed', '3.14', '0.00']);
 });
 
 t.test('an employee’s reasons name why the amount of an election differs', async (t) => {
-  const reasonsOf = (amount_change: LineRecord['amount_change']) => {
-    const line = lineOf({ change: 'same', amount_change, member_difference: '0.01' });
+  const reasonsOf = (amount_change: LineRecord['amount_change'], member_difference = '0.01') => {
+    const line = lineOf({ change: 'same', amount_change, member_difference });
     const { reasons } = employeeRow('e', { isIn: true, lines: [line] }, { isIn: true, lines: [line] });
     return reasons.map(({ reason }) => reason).join();
   };
-  t.equal(reasonsOf('same'), '');
-  t.equal(reasonsOf('rounding'), 'rounding');
+  t.equal(reasonsOf('same', '0.00'), '');
+  t.equal(reasonsOf('same'), 'rounding', 'the cents of a closing check');
   t.equal(reasonsOf('changed'), 'policy', 'an option of the run');
 });
 
@@ -259,7 +273,7 @@ test('the previous run is the last regular one of the frequency and group', asyn
   await finalized(db, 'later', body(5));
   await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
   await finalized(db, 'weekly', body(2, { pay_frequency: 'weekly' }));
-  await finalized(db, 'group', body(2, { pay_group: 'north' }));
+  await finalized(db, 'group', body(2, { pay_frequency: 'monthly', pay_group: 'north' }));
   t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
 });
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
-import { parseAmount } from '../../../src/money.ts';
+import { amountOf, parseAmount } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { summarize } from '../../../src/payroll/compute/summary.ts';
@@ -11,11 +11,14 @@ import { scratch } from '../../database/scratch.ts';
 import { ACTING } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
+  BIWEEKLY,
   body,
+  dateOf,
   election,
   employment,
   finalize,
   finalized,
+  itemsIn,
   learn,
   lines,
   linesOf,
@@ -50,8 +53,8 @@ const brief = ({ deduction_id, member_amount, employer_amount, flags, change, am
   [deduction_id, member_amount, employer_amount, ...flags, change, amount_change].join(' ');
 const taken = async (db: Db, runId = 'r') => (await linesOf(db, runId)).map(brief);
 const due = async (db: Db, index = 13) =>
-  (await lines(db, body(index, { adjustments: 'include' }), 'adjustment')).map(
-    ({ line_of_coverage, member_amount }) => `${line_of_coverage} ${member_amount}`,
+  (await itemsIn(db, body(index))).map(
+    ({ identity, outstanding }) => `${identity.line_of_coverage} ${amountOf(outstanding.member)}`,
   );
 const outdated = async (db: Db, runId: string) => {
   const computation = await beginComputation(db, runId, bodyOf(await storedRun(db, runId)));
@@ -103,7 +106,8 @@ test('a run takes an override where it has no line, and the next run stops it', 
   ]);
 });
 
-test('an override has the content of its day, and no flag of a cycle that is partly covered', async (t, db) => {
+test('an override has the content of its day, and no flag of a year that is partly covered', async (t, db) => {
+  await setSchedules(db, [schedule({ pay_dates: BIWEEKLY.map(({ pay_date }) => dateOf(pay_date, 14, 1)) })]);
   const partly = { period: 'monthly', effective_start: '2026-06-10', line_of_coverage: 'dental' } as const;
   await send(
     db,
@@ -155,18 +159,22 @@ test('facts that change what an override replaced are named, also after the run'
     'e: a on 2026-06-19 would be 12.00 plus employer 4.00; it was 10.00 plus employer 4.00 when overridden';
   t.strictSame(await outdated(db, 'r'), [example]);
   await finalize(db, 'r');
+  await send(db, election('2026-06-02', { member_contribution: '13.00', employer_contribution: '4.00' }));
   await put(db, 'next', body(13));
-  t.strictSame(await outdated(db, 'next'), [example]);
+  t.match(await outdated(db, 'next'), [/would be 13\.00 plus employer 4\.00; it was 10\.00 /]);
+  await finalize(db, 'next');
+  await put(db, 'after', body(14));
+  t.equal(await outdated(db, 'after'), undefined, 'once');
+  await voided(db, 'next');
   await voided(db, 'r');
-  t.equal(await outdated(db, 'next'), undefined, 'a voided run took nothing');
+  t.equal(await outdated(db, 'after'), undefined, 'a voided run took nothing');
 });
 
 test('an override of a final check is not compared with the shares that remain later', async (t, db) => {
-  await setSchedules(db, [schedule()]);
-  await learn(db, employment('e', { termination_date: '2026-06-18' }));
-  await send(db, election('2025-12-02', { effective_end: '2026-07-31' }));
-  await put(db, 'final', body(13, { final_checks: [{ employee_id: 'e', shares: 2 }] }));
-  t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '20.00' } });
+  await setSchedules(db, [schedule({ pay_dates: BIWEEKLY.map(({ pay_date }) => dateOf(pay_date, 14, 1)) })]);
+  await learn(db, employment('e', { termination_date: '2026-07-01' }));
+  await put(db, 'final', body(13, { final_checks: ['e'] }));
+  t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '30.00' } });
   await finalize(db, 'final');
   await put(db, 'next', body(14, { final_checks: ['e'] }));
   t.equal(await outdated(db, 'next'), undefined);

@@ -22,7 +22,7 @@ const JANUARY = 2;
 /** Returns the employees with a line in a run. Each employee has a deduction that is always in effect. */
 async function payers(t: Test, facts: NewFact[], changes: Partial<RunBody> = {}, schedules: Schedule[] = []) {
   const { db } = await scratch(t);
-  await learn(db, ...facts);
+  for (const fact of facts) await learn(db, fact);
   await setSchedules(db, schedules);
   for (const employee_id of new Set(facts.map((fact) => fact.employee_id)))
     await send(db, event(`d-${employee_id}`, '2025-12-01', { employee_id }));
@@ -35,16 +35,20 @@ const ended = (termination_date: string) => [one({ termination_date })];
 const rehired = (hire_date: string, termination_date: string) => [one({ hire_date, termination_date })];
 const NORTH = { pay_group: 'north' };
 
+/** Reported in another group from the day after the last one on. */
+const LEFT_NORTH = [
+  one({ ...NORTH, termination_date: '2026-01-20' }),
+  one({ pay_group: 'south', effective_on: '2026-01-21', termination_date: '2026-01-20' }),
+];
+
 type Case = [rule: string, facts: NewFact[], changes?: Partial<RunBody>];
 
 const INSIDE: Case[] = [
   ['an employee of the employer', [one()]],
   ['an employee who moves after the day', moved('2026-01-30')],
-  [
-    'with applies_on pay_date an employee who moves after the day',
-    moved('2026-01-30'),
-    { applies_on: 'pay_date' },
-  ],
+  ['an employee who moved during the period', moved('2026-01-20')],
+  ['an employee who moves on its last day', moved('2026-01-29')],
+  ['for a pay group an employee who left it with the job', [...LEFT_NORTH], NORTH],
   [
     'an employee who left a second employer',
     [one(), one({ employer_id: 'b', termination_date: '2025-05-05' })],
@@ -67,8 +71,6 @@ const INSIDE: Case[] = [
 const OUTSIDE: Case[] = [
   ['an employee of a second employer', [one({ employer_id: 'b' })]],
   ['an employee who moved before', moved('2026-01-01')],
-  ['an employee who moved during the period', moved('2026-01-20')],
-  ['an employee who moves on the day', moved('2026-01-29')],
   ['an employee terminated before the period', ended('2026-01-15')],
   ['with a final check an employee who moved', moved('2026-01-01'), { final_checks: ['e'] }],
   ['an employee who will be rehired', rehired('2026-03-01', '2025-06-30')],

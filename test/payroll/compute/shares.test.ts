@@ -131,7 +131,11 @@ t.test('a date of a run in which the employee was or belongs is no share', async
   await finalized(db, 'of-others', body(FIRST, { employee_ids: ['e'] }));
   t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19']);
   await voided(db, 'of-others');
-  t.strictSame(await taken(db, LAST, FINAL), [' 138.46 06-05 06-19'], 'a void frees its date, also a past one');
+  t.strictSame(
+    await taken(db, LAST, FINAL),
+    [' 138.46 06-05 06-19'],
+    'a void frees its date, also a past one',
+  );
   await learn(db, employment('f'));
   await finalized(db, 'of-f', body(FIRST, { employee_ids: ['f'] }));
   t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19', 'of-f 69.23 missed_check'], 'that is an item');

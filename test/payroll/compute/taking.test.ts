@@ -247,14 +247,17 @@ onEitherEngine('a re-issue with another amount is taken as the difference, up to
   ]);
 });
 
-onEitherEngine('the sum of a group counts in the taxability of the deduction that started last', async (t) => {
-  const db = await staged(t, { a: {} }, [0]);
-  await send(db, post('2026-01-01', { member_contribution: '8.00', taxability: 'pre_tax' }));
-  const group = ['adjustment r0 a: -10.00, 0.00 left', 'adjustment r0 a: 8.00, 0.00 left'];
-  t.strictSame(await takes(db, INCLUDE, 1), group, 'it takes 2.00 back from 8.00 of pre-tax deductions');
-  await send(db, post('2026-01-01T13:00:00Z', { member_contribution: '1.00', taxability: 'pre_tax' }));
-  t.strictSame(await takes(db, INCLUDE, 1), [], '9.00 back from 1.00 waits whole');
-});
+onEitherEngine(
+  'the sum of a group counts in the taxability of the deduction that started last',
+  async (t) => {
+    const db = await staged(t, { a: {} }, [0]);
+    await send(db, post('2026-01-01', { member_contribution: '8.00', taxability: 'pre_tax' }));
+    const group = ['adjustment r0 a: -10.00, 0.00 left', 'adjustment r0 a: 8.00, 0.00 left'];
+    t.strictSame(await takes(db, INCLUDE, 1), group, 'it takes 2.00 back from 8.00 of pre-tax deductions');
+    await send(db, post('2026-01-01T13:00:00Z', { member_contribution: '1.00', taxability: 'pre_tax' }));
+    t.strictSame(await takes(db, INCLUDE, 1), [], '9.00 back from 1.00 waits whole');
+  },
+);
 
 onEitherEngine('a refund is taken whole if it fits, else it waits for a decision', async (t) => {
   const db = await staged(t, { a: {} }, [0, 1]);
@@ -298,7 +301,9 @@ onEitherEngine('a settled item does not decide whether pre-tax deductions rise o
   await decideItem(db, await itemOf(db, 'r0'), { action: 'take' });
   await finalized(db, 'r2', await bodyUnder(db, 2, {}));
   await send(db, election('2026-01-31', { member_contribution: '9.00' }));
-  const flags = (await itemsIn(db, body(3))).map(({ identity, line }) => [identity.source, ...line.flags].join(' '));
+  const flags = (await itemsIn(db, body(3))).map(({ identity, line }) =>
+    [identity.source, ...line.flags].join(' '),
+  );
   t.strictSame(flags, ['r0 retro_refund', 'r2 retro_refund']);
 });
 

@@ -12,10 +12,13 @@ import { onSqlite } from '../../support/engine.ts';
 import {
   body,
   bodyOn,
+  dateOf,
+  decideItem,
   election,
   employment,
   finalize,
   finalized,
+  itemsIn,
   LATELY,
   learn,
   lines,
@@ -29,6 +32,7 @@ import {
   setSchedules,
   view,
 } from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
 
 const OTHER = 'other';
 
@@ -51,7 +55,6 @@ async function assign(db: Db, employerId: string, effectiveOn: string, deduction
 const brief = ({ deduction_id, member_amount, kind, change, adjustment_for }: LineRecord) =>
   [deduction_id, member_amount, kind, adjustment_for ?? change].join(' ');
 const inRun = async (db: Db, given: RunBody) => (await lines(db, given)).map(brief);
-const INCLUDE: Partial<RunBody> = { adjustments: 'include' };
 const OFF_CYCLE: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
 
 async function unassigned(db: Db, index: number, fields: Partial<RunBody> = {}): Promise<string[]> {
@@ -113,11 +116,12 @@ test('a run that took it in neither is adjusted by the assignment of today', asy
   await finalized(db, 'r1', body(1));
   await finalized(db, 's1', body(1, { employer_id: OTHER }));
   await assign(db, 'acme', '2026-01-15');
-  t.strictSame(await inRun(db, body(2, INCLUDE)), ['a 10.00 regular new', 'a 10.00 adjustment r1']);
-  t.match(await lines(db, body(2, INCLUDE), 'adjustment'), [
+  for (const item of await itemsIn(db, body(2))) await decideItem(db, item, { action: 'take' });
+  t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new', 'a 10.00 adjustment r1']);
+  t.match(await lines(db, body(2), 'adjustment'), [
     { because: { kind: 'decision' }, explanation: /\(assigned to this employer on July 10\)/ },
   ]);
-  t.strictSame(await inRun(db, body(2, { ...INCLUDE, employer_id: OTHER })), []);
+  t.strictSame(await inRun(db, body(2, { employer_id: OTHER })), []);
 });
 
 t.test('what one job took stays taken when a second job before it becomes known', async (t) => {
@@ -126,9 +130,9 @@ t.test('what one job took stays taken when a second job before it becomes known'
   await send(db, election('2025-12-01'));
   await finalized(db, 'r1', body(1));
   await learn(db, employment('e', { employer_id: OTHER, hire_date: '2025-12-01' }));
-  t.strictSame(await inRun(db, body(2, INCLUDE)), []);
+  t.strictSame(await inRun(db, body(2)), []);
   t.strictSame(await unassigned(db, 2), ['e: deduction a']);
-  t.strictSame(await inRun(db, body(2, { ...INCLUDE, ...OFF_CYCLE })), []);
+  t.strictSame(await inRun(db, body(2, OFF_CYCLE)), []);
 });
 
 t.test('a deduction assigned to another employer moved, and an unassigned one did not end', async (t) => {
@@ -159,12 +163,16 @@ test('two elections of one line of coverage overlap only at one employer', async
   await send(db, election('2025-12-01', {}, 'b'));
   await assign(db, 'acme', '2026-01-01');
   await assign(db, OTHER, '2026-01-01', 'b');
+  const overlaps = async (employer_id: string) => {
+    const { checks } = await readinessOfRun(db, run(2, { employer_id }), null, QUESTION);
+    return checks.find(({ id }) => id === 'overlap')?.result;
+  };
   for (const employer_id of ['acme', OTHER]) {
-    const [line, another] = await lines(db, body(2, { employer_id }));
-    t.match([line?.flags, another], [[], undefined]);
+    t.equal((await lines(db, body(2, { employer_id }))).length, 1);
+    t.equal(await overlaps(employer_id), 'pass');
   }
   await assign(db, 'acme', '2026-01-01', 'b');
-  t.match(await lines(db, body(2)), [{ flags: ['overlap'] }, { flags: ['overlap'] }]);
+  t.equal(await overlaps('acme'), 'fail');
 });
 
 test('an accepted finding is remembered until the employee has another unassigned deduction', async (t, db) => {
@@ -202,3 +210,40 @@ test('a run is not made final if a deduction was assigned while it was computed'
   t.equal((await finalize(db, 'r')).outcome, 'finalized');
   t.strictSame((await linesOf(db, 'r')).map(brief), ['a 10.00 regular new']);
 });
+
+t.test(
+  'a transfer with one common day has its last check at the old employer, and none of it at the new one',
+  async (t) => {
+    for (const [ends, hired] of [
+      ['2026-01-20', '2026-01-20'],
+      ['2026-01-20', '2026-01-21'],
+    ] as const) {
+      const { db } = await scratch(t);
+      for (const employerId of ['acme', OTHER])
+        await setSchedules(
+          db,
+          [schedule({ pay_dates: every(14, '2026-01-02', 26).map((date) => dateOf(date, 14, 1)) })],
+          employerId,
+        );
+      await learn(db, employment('e', { termination_date: ends }));
+      await learn(db, employment('e', { employer_id: OTHER, hire_date: hired }));
+      await send(db, election('2025-12-01'));
+      await send(
+        db,
+        election('2025-12-01', { effective_start: '2026-01-25', line_of_coverage: 'dental' }, 'b'),
+      );
+      t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new'], 'what started by the termination');
+      const there = await lines(db, body(2, { employer_id: OTHER }));
+      t.strictSame(
+        there.map(({ deduction_id, member_amount, flags }) =>
+          [deduction_id, member_amount, ...flags].join(' '),
+        ),
+        ['b 10.00 partial_cycle', 'a 0.00 taken_elsewhere'],
+      );
+      t.strictSame(await inRun(db, body(3)), [], 'no check follows');
+      t.match(await inRun(db, body(3, { employer_id: OTHER })), [/^b 10.00/, /^a 10.00/]);
+      await finalized(db, 's2', body(2, { employer_id: OTHER }));
+      t.strictSame(await itemsIn(db, body(3, { employer_id: OTHER })), [], 'nothing is due of it');
+    }
+  },
+);

@@ -12,11 +12,7 @@ import * as labels from './labels.ts';
 
 const SPECS: Specs = {
   action: { label: 'Decision', choices: choicesOf(labels.ACTIONS) },
-  amount: {
-    label: 'Amount paid of each item',
-    size: 12,
-    hint: 'Negative if the employee got it back.',
-  },
+  amount: { label: 'Amount paid of each item', size: 12, hint: 'Negative if the employee got it back.' },
   until: { label: 'Hold through', type: 'date' },
   paid_on: { label: 'Paid on', type: 'date' },
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },

@@ -129,9 +129,7 @@ const LISTS: Specs = {
 const SELECTION: Specs = { kind: { label: 'Kind', choices: RUN_KINDS }, ...LISTS };
 const SPECS: Specs = { ...BASICS, ...SELECTION };
 /** The fields of one value; the run id is in the path. */
-const WORDS = Object.keys(SPECS).filter(
-  (name) => name !== 'run_id' && !(name in LISTS),
-);
+const WORDS = Object.keys(SPECS).filter((name) => name !== 'run_id' && !(name in LISTS));
 
 const DEFAULTS: Query = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
 
