@@ -1,5 +1,12 @@
 /** The pay schedules of an employer, which are set year by year. */
+import { PAY_FREQUENCIES, type PayFrequency } from '../contract/employee.ts';
 import { transact } from '../database/transaction.ts';
+import {
+  PROPOSED_TAKES,
+  type ProposedDate,
+  type ProposedTakes,
+  proposePayDates,
+} from '../formats/pay-date-proposal.ts';
 import { putScheduleYear } from '../payroll/lifecycle/schedules.ts';
 import {
   byYear,
@@ -8,10 +15,10 @@ import {
   readSchedules,
   type Schedule,
 } from '../payroll/settings/schedules.ts';
-import { readJsonFile, year } from './arguments.ts';
-import { actingIn, type Command, type DatabaseContext } from './command.ts';
-import { inputRefused } from './failure.ts';
-import { type Column, printList, printResult } from './output.ts';
+import { day, readJsonFile, several, wholeNumber, year } from './arguments.ts';
+import { actingIn, type Command, type Context, type DatabaseContext } from './command.ts';
+import { inputRefused, wrongUsage } from './failure.ts';
+import { type Column, printList, printResult, printTable } from './output.ts';
 import { addShowCommand, type Options } from './settings.ts';
 
 export function addScheduleCommands(program: Command): void {
@@ -31,18 +38,85 @@ export function addScheduleCommands(program: Command): void {
       await transact(db, (trx) => putScheduleYear(trx, employer, year, checked.value, actingIn(context)));
       await print(context, { employer });
     });
+  schedule
+    .subcommand('propose', 'Propose the pay dates of a year, as a file to check and put.')
+    .records('none')
+    .examples(
+      'schedule propose --year 2027 --frequency biweekly --from 2027-01-01 --lag 5 --json > pay-dates.json',
+      'schedule propose --year 2027 --frequency semimonthly --day 15 --day 31 --takes every',
+    )
+    .requiredOption('--year <year>', 'The calendar year of the pay dates (required)', year)
+    .choice('--frequency <frequency>', 'The pay frequency (required)', PAY_FREQUENCIES)
+    .option('--group <group>', 'The pay group')
+    .option('--from <date>', 'One pay date of the year, for weekly or biweekly pay', day)
+    .option(
+      '--day <number...>',
+      'The pay days of each month, 31 for the last one',
+      several(wholeNumber(1, LAST_DAY)),
+    )
+    .option(
+      '--lag <days>',
+      'Days from the end of a period to its pay date (default: 0)',
+      wholeNumber(0, LAG_DAYS_MAX),
+    )
+    .choice('--takes <dates>', 'The dates that take all deductions (default: every)', PROPOSED_TAKES)
+    .table()
+    .does(async ({ out }: Context, options: ProposeOptions) => {
+      const {
+        year: ofYear,
+        frequency,
+        group,
+        from,
+        day: days = [],
+        lag = 0,
+        takes = PROPOSED_TAKES[0],
+      } = options;
+      if (frequency === undefined) throw wrongUsage('--frequency is required');
+      const every = frequency === 'weekly' ? 7 : frequency === 'biweekly' ? 14 : null;
+      if (every !== null && from === undefined) throw wrongUsage(`--from is required for ${frequency} pay`);
+      if (every === null && days.length !== (frequency === 'monthly' ? 1 : 2))
+        throw wrongUsage(
+          `--day is required ${frequency === 'monthly' ? 'once' : 'twice'} for ${frequency} pay`,
+        );
+      const rule = every === null ? { daysOfMonth: days } : { every, from: from as string };
+      const pay_dates = proposePayDates(Number(ofYear), rule, { lagDays: lag, frequency, takes });
+      const proposed = {
+        pay_frequency: frequency,
+        ...(group !== undefined && { pay_group: group }),
+        pay_dates,
+      };
+      printResult(out, { schedules: [proposed] }, () => printTable(out, DATE_COLUMNS, pay_dates));
+      out.note('Dates on weekends moved to Friday. Check holidays before you put the schedule.');
+    });
   addShowCommand(schedule, 'schedule', "Show an employer's pay dates of all years.", print);
 }
 
+const LAST_DAY = 31;
+const LAG_DAYS_MAX = 31;
+
+type ProposeOptions = {
+  year: string;
+  frequency?: PayFrequency;
+  group?: string;
+  from?: string;
+  day?: number[];
+  lag?: number;
+  takes?: ProposedTakes;
+};
+
 type PayDateRow = Omit<Schedule, 'pay_dates'> & PayDate;
 
-const COLUMNS: readonly Column<PayDateRow>[] = [
-  ['pay frequency', (row) => row.pay_frequency],
-  ['pay group', (row) => row.pay_group],
+const DATE_COLUMNS: readonly Column<ProposedDate | PayDate>[] = [
   ['pay date', (row) => row.pay_date],
   ['period start', (row) => row.period_start],
   ['period end', (row) => row.period_end],
   ['takes', (row) => row.takes],
+];
+
+const COLUMNS: readonly Column<PayDateRow>[] = [
+  ['pay frequency', (row) => row.pay_frequency],
+  ['pay group', (row) => row.pay_group],
+  ...DATE_COLUMNS,
 ];
 
 async function print({ db, out }: DatabaseContext, { employer, knownAt }: Options): Promise<void> {

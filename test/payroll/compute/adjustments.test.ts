@@ -35,7 +35,6 @@ import {
   setCode,
   setPolicy,
   setSchedules,
-  verified,
   voided,
 } from '../../support/payroll.ts';
 import { afterReads } from '../../support/reads.ts';

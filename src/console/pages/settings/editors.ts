@@ -20,11 +20,12 @@ const SCHEDULE: RowList = {
   rows: 'pay dates',
   what: 'pay schedule',
   explanation:
-    'List all pay dates of the year. Their number decides how annual amounts are divided, and a run on any other date is rejected.',
+    'List all pay dates of the year. Those that take deductions divide the amounts of the year, and a run on any other date is rejected.',
   columns: [
     { name: 'pay_date', title: 'Pay date', kind: 'date' },
     { name: 'period_start', title: 'Period start', kind: 'date' },
     { name: 'period_end', title: 'Period end', kind: 'date' },
+    { name: 'takes', title: 'Takes', kind: 'select', choices: settings.TAKES },
   ],
   max: DATES_MAX,
 };
@@ -49,7 +50,7 @@ const POLICY: Specs = {
 /** The API's default of each option is its first choice. */
 const POLICY_DEFAULTS = {
   ...Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].choices[0]?.value])),
-  recoup: 'all',
+  recoup: '1x',
 };
 
 /** `known`: the key of the schedule when it was opened; null for a new schedule. */
@@ -63,7 +64,15 @@ type EditedSchedule = Edited & {
   /** The texts of the fields that generate pay dates. */
   readonly rule: Readonly<Record<string, string>>;
   readonly isGenerated?: boolean;
+  /** Whether few checks take the amounts of the whole year, and whether a rest of the year may be left. */
+  readonly marks: Readonly<Record<string, string>>;
 };
+
+const COVERAGE = choicesOf({
+  false: 'in the months of the pay dates',
+  true: 'all year, with pay dates in a part of it',
+});
+const REST = choicesOf({ false: 'must be taken by a pay date', true: 'may be left untaken' });
 
 /** The rows of a schedule as a whole. */
 const PAY_DATES = { path: 'pay_dates', place: { id: 'schedule', label: 'Pay dates' } } as const;
@@ -88,6 +97,7 @@ export function editorPages({ page, action }: Console): void {
       group: schedule?.pay_group ?? pay_group ?? '',
       rows: schedule?.pay_dates ?? [{}],
       rule: ruleOf(pay_dates.at(-1)),
+      marks: { fewer_checks: schedule?.year_in_fewer_checks === true ? 'true' : 'false' },
       loaded: hashOf(schedule ?? null),
     };
     return { title, body: scheduleForm({ employer_id, today, known: schedule ? key : null }, edited) };
@@ -111,7 +121,7 @@ export function editorPages({ page, action }: Console): void {
     return { title: `Payroll policy of ${employer_id}`, body };
   });
   action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', ...typed } }) => {
-    const body = { ...typed, recoup: recoupIn(typed.recoup ?? 'all') };
+    const body = { ...typed, recoup: recoupIn(typed.recoup ?? '1x') };
     const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, body);
     const { problem } = await attempt(call, 400, 422);
     if (problem !== undefined) return policyForm(employer_id, typed, problem);
@@ -135,7 +145,15 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
   const { employer_id = '', loaded = '', year = '', pay_frequency = '', pay_group = '' } = form;
   const opened = { employer_id, today, known: keyOf(form.known_frequency, form.known_group) };
   const { do: command, ...rows } = commandOf(form, SCHEDULE);
-  const edited = { ...rows, loaded, year, frequency: pay_frequency, group: pay_group.trim(), rule: form };
+  const edited = {
+    ...rows,
+    loaded,
+    year,
+    frequency: pay_frequency,
+    group: pay_group.trim(),
+    rule: form,
+    marks: form,
+  };
   if (command === 'show') return scheduleForm(opened, edited);
   if (form.do === 'generate') {
     const generated = generatedFrom(form);
@@ -162,13 +180,19 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
     return scheduleForm(opened, { ...edited, loaded: hashOf(saved), current });
   }
   const index = at === -1 ? all.length : at;
-  const changed = { pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows };
+  const changed = {
+    ...{ pay_frequency, pay_group: edited.group || null, pay_dates: edited.rows },
+    year_in_fewer_checks: form.fewer_checks === 'true',
+  };
   const schedules = (all as object[]).toSpliced(index, 1, ...(command === 'drop' ? [] : [changed]));
   const path = '/v1/employers/{employer_id}/pay-schedules/{year}';
-  const call = api.send('put', path, { employer_id, year }, { schedules });
-  const { problem } = await attempt(call, 422);
-  if (problem !== undefined) return scheduleForm(opened, { ...edited, problem, index });
-  return { go: address('/settings', { employer_id, saved: 'schedule' }) };
+  const body = { schedules, ...(form.untaken === 'true' && { untaken: true }) };
+  const call = api.send('put', path, { employer_id, year }, body);
+  const { problem } = await attempt(call, 409, 422);
+  if (problem === undefined) return { go: address('/settings', { employer_id, saved: 'schedule' }) };
+  const { status, title, detail: rule = title } = problem;
+  const errors = status === 409 ? [{ path: PAY_DATES.path, rule }] : (problem.errors ?? []);
+  return scheduleForm(opened, { ...edited, problem: { ...problem, errors }, index });
 }
 
 /** Returns the key in an address or a form, which may have none: then nothing is known under it. */
@@ -178,7 +202,7 @@ function keyOf(frequency: string | undefined, group: string | undefined): settin
 }
 
 function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSchedule): Html {
-  const { year, frequency, group, index, rule, isGenerated = false, rows, problem } = edited;
+  const { year, frequency, group, index, rule, marks, isGenerated = false, rows, problem } = edited;
   const preview = isGenerated
     ? `Preview of ${year}: ${counted(rows.length, 'pay date')}. Nothing is saved yet.`
     : null;
@@ -202,6 +226,8 @@ function scheduleForm({ employer_id, today, known }: Opened, edited: EditedSched
         ${known === null && field({ name: 'year', label: 'Year of the pay dates', value: year, choices: choicesOf(yearsAround(today, year)) })}
         ${field({ name: 'pay_frequency', label: 'Pay frequency', value: frequency, choices: choicesOf(FREQUENCIES), problems: wrong('pay_frequency') })}
         ${field({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
+        ${field({ name: 'fewer_checks', label: 'Coverage', value: marks.fewer_checks ?? 'false', choices: COVERAGE })}
+        ${problem !== undefined && field({ name: 'untaken', label: 'A rest of the year', value: marks.untaken ?? 'false', choices: REST })}
       </div>
       ${generator(rule, problem?.errors ?? [], known === null, preview)}
     `,

@@ -114,7 +114,7 @@ export function isFor(schedule: ScheduleKey, key: ScheduleKey | null): boolean {
 /** Shows the dates of the first schedules, up to `DATES_SHOWN`, and of the schedule in the address. Further schedules are links. */
 function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): Html {
   if (years.length === 0) {
-    const advice = html`<p>Without one, weekly and biweekly pay dates are counted from the pay date of each run. That is wrong when a holiday moves a pay date into another year.</p>`;
+    const advice = html`<p>Without one, each paycheck takes an even part of the year for the usual number of paychecks. A year with more or fewer dates then does not add up.</p>`;
     return empty('No pay schedule', advice);
   }
   let dates = 0;
@@ -134,7 +134,7 @@ function scheduleCards(years: readonly ScheduleYear[], { may, query }: Visit): H
     return html`
       <section class="card">
         <h3>${title}</h3>
-        <p>${`${pay_dates.length} pay dates, ${spanOf(pay_dates)}`}</p>
+        <p>${`${pay_dates.length} pay dates, ${spanOf(pay_dates)}`}${schedule.year_in_fewer_checks === true && '. They take the amounts of the whole year.'}</p>
         ${breaks.length > 0 && html`<ul class="notice">${breaks.slice(0, BREAKS_SHOWN).map((text) => html`<li>${text}</li>`)}</ul>`}
         ${list}
         ${may('runs:write') && html`<p><a class="button quiet" href=${address('/settings/pay-schedule', key)}>Edit</a></p>`}
@@ -167,11 +167,19 @@ function spanOf(dates: Schedule['pay_dates']): string {
   return [dates.at(0), dates.at(-1)].map((date) => dayText(date?.pay_date ?? '')).join(' to ');
 }
 
+/** What a pay date takes. */
+export const TAKES = choicesOf({
+  all: 'all deductions',
+  own_period: 'deductions per check only',
+  none: 'nothing',
+});
+
 export function dateTable({ pay_dates }: Schedule, caption: string): Html {
   return table(pay_dates, { caption, captionHidden: true }, [
     ['Pay date', ({ pay_date }) => dayOf(pay_date), 'name'],
     ['Period start', ({ period_start }) => dayOf(period_start), 'date'],
     ['Period end', ({ period_end }) => dayOf(period_end), 'date'],
+    ['Takes', ({ takes }) => TAKES.find(({ value }) => value === (takes ?? 'all'))?.label],
   ]);
 }
 
@@ -190,7 +198,7 @@ export function codeTable(codes: readonly Code[], caption: string, captionHidden
 
 function policyTable(policies: readonly Policy[]): Html {
   if (policies.length === 0) {
-    return empty('No payroll policy', html`<p>Runs use the default options, unless they set their own.</p>`);
+    return empty('No payroll policy', html`<p>Runs use the default options.</p>`);
   }
   const caption = 'Versions of the payroll policy, newest first';
   return table(policies, { caption, captionHidden: true, stacked: true }, [

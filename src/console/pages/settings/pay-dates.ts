@@ -1,19 +1,15 @@
 /** Generates the pay dates of a year, as a preview in the form of a pay schedule. */
-import { Temporal } from 'temporal-polyfill';
 import { isDay } from '../../../contract/instant.ts';
 import type { Problem } from '../../../errors.ts';
+import {
+  PROPOSED_TAKES,
+  type ProposedDate,
+  type ProposedTakes,
+  proposePayDates,
+} from '../../../formats/pay-date-proposal.ts';
 import { choicesOf, filledForm, type Place, type Specs } from '../../elements/fields.ts';
 import { type Html, html } from '../../html.ts';
 
-/** Pay dates every few days, or on one or more days of each month. Day 31 is the last day of every month. */
-export type PayDateRule =
-  | { readonly every: number; readonly from: string }
-  | { readonly daysOfMonth: readonly number[] };
-type PayDate = { readonly pay_date: string; readonly period_start: string; readonly period_end: string };
-
-const FRIDAY = 5;
-/** A leap year, and the weekend after it. */
-const DAYS_COVERED = 368;
 const LAG_DAYS_MAX = 31;
 const LAST_DAY = '31';
 const STEP_DAYS: ReadonlyMap<string, number> = new Map([
@@ -29,50 +25,30 @@ const RULE_FIELDS: Specs = {
   day: { label: 'Pay day of the month', choices: DAYS_OF_MONTH },
   second_day: { label: 'Other pay day of the month', choices: DAYS_OF_MONTH },
   lag_days: { label: 'Days from period end to pay date', size: 4 },
+  taking: {
+    label: 'Dates that take deductions',
+    choices: choicesOf({
+      every: 'every date',
+      'first-of-month': 'the first two of each month (four if weekly)',
+      first: 'the first of each month',
+      last: 'the last of each month',
+    } satisfies Record<ProposedTakes, string>),
+    hint: 'The other dates take only deductions per check, such as an HSA of $100.00 a check.',
+  },
 };
-const DEFAULTS = { year: '', pay_frequency: '', from: '', day: LAST_DAY, second_day: '15', lag_days: '0' };
+const DEFAULTS = {
+  ...{ year: '', pay_frequency: '', from: '', day: LAST_DAY, second_day: '15', lag_days: '0' },
+  taking: PROPOSED_TAKES[0] as string,
+};
 type Typed = Readonly<Record<string, string>>;
-
-/**
- * Returns the pay dates of a year. A date on a weekend moves to the Friday before it, possibly into the year before. A
- * period ends `lagDays` days before its unmoved pay date, and starts after the end of the previous period.
- */
-export function generatePayDates(year: number, rule: PayDateRule, lagDays: number): PayDate[] {
-  const dates = 'every' in rule ? steppedDates(year, rule) : monthlyDates(year, rule.daysOfMonth);
-  const ends = dates.map((date) => date.subtract({ days: lagDays }));
-  return dates.flatMap((date, index) => {
-    const payDate = date.subtract({ days: Math.max(0, date.dayOfWeek - FRIDAY) });
-    const [previousEnd, end] = [ends[index - 1], ends[index]];
-    if (payDate.year !== year || previousEnd === undefined || end === undefined) return [];
-    const period_start = previousEnd.add({ days: 1 }).toString();
-    return [{ pay_date: payDate.toString(), period_start, period_end: end.toString() }];
-  });
-}
-
-/** Returns the dates of the year, an earlier one, and the next year's dates that a weekend may move. */
-function steppedDates(year: number, { every, from }: { every: number; from: string }): Temporal.PlainDate[] {
-  const known = Temporal.PlainDate.from(from);
-  const steps = Math.floor(known.until(new Temporal.PlainDate(year, 1, 1)).days / every) - 1;
-  const first = known.add({ days: steps * every });
-  const length = Math.ceil(DAYS_COVERED / every) + 2;
-  return Array.from({ length }, (_, index) => first.add({ days: index * every }));
-}
-
-/** Returns the dates from December of the year before to January of the next year. */
-function monthlyDates(year: number, daysOfMonth: readonly number[]): Temporal.PlainDate[] {
-  const days = daysOfMonth.toSorted((a, b) => a - b);
-  const before = new Temporal.PlainYearMonth(year, 1).subtract({ months: 1 });
-  return Array.from({ length: 14 }, (_, months) => before.add({ months })).flatMap((month) =>
-    days.map((day) => month.toPlainDate({ day })),
-  );
-}
 
 /** Generates the pay dates from a submitted form, or returns the problems of its fields. */
 export function generatedFrom(
   form: Typed,
-): { ok: true; rows: PayDate[] } | { ok: false; problems: Problem[] } {
+): { ok: true; rows: ProposedDate[] } | { ok: false; problems: Problem[] } {
   const typed: Record<keyof typeof DEFAULTS, string> = { ...DEFAULTS, ...form };
   const { year, pay_frequency, from, day, second_day, lag_days } = typed;
+  const takes = PROPOSED_TAKES.find((known) => known === typed.taking) ?? PROPOSED_TAKES[0];
   const every = STEP_DAYS.get(pay_frequency);
   const days = pay_frequency === 'semimonthly' ? [day, second_day] : [day];
   const problems: Problem[] = [];
@@ -86,7 +62,8 @@ export function generatedFrom(
     problems.push({ path: 'lag_days', rule: `must be a whole number from 0 to ${LAG_DAYS_MAX}` });
   if (problems.length > 0) return { ok: false, problems };
   const rule = every === undefined ? { daysOfMonth: days.map(Number) } : { every, from };
-  return { ok: true, rows: generatePayDates(Number(year), rule, Number(lag_days)) };
+  const proposed = { lagDays: Number(lag_days), frequency: pay_frequency, takes };
+  return { ok: true, rows: proposePayDates(Number(year), rule, proposed) };
 }
 
 /** Returns the field that a problem of the rule is about; null for other problems. */

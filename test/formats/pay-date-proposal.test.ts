@@ -1,5 +1,5 @@
 import t from 'tap';
-import { generatePayDates, type PayDateRule } from '../../src/console/pages/settings/pay-dates.ts';
+import { type PayDateRule, proposePayDates } from '../../src/formats/pay-date-proposal.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
 
 type Case = readonly [
@@ -66,11 +66,29 @@ const CASES: readonly Case[] = [
 
 for (const [name, pay_frequency, year, rule, lagDays, count, rows] of CASES) {
   t.test(name, async (t) => {
-    const pay_dates = generatePayDates(year, rule, lagDays);
+    const proposed = { lagDays, frequency: pay_frequency, takes: 'every' } as const;
+    const pay_dates = proposePayDates(year, rule, proposed);
     t.equal(pay_dates.length, count);
     for (const [index, row] of Object.entries(rows))
-      t.equal(Object.values(pay_dates[Number(index)] ?? {}).join(' '), row);
+      t.equal(Object.values(pay_dates[Number(index)] ?? {}).join(' '), `${row} all`);
     const checked = checkSchedules({ schedules: [{ pay_frequency, pay_dates }] }, String(year));
     t.match(checked, { ok: true }, 'the API accepts the year');
   });
 }
+
+t.test(
+  'the first two of each month, the first or the last take all deductions, if a person says so',
+  async (t) => {
+    const takes = (which: 'first-of-month' | 'first' | 'last') =>
+      proposePayDates(
+        2026,
+        { every: 14, from: '2026-01-02' },
+        { lagDays: 0, frequency: 'biweekly', takes: which },
+      )
+        .filter(({ pay_date }) => pay_date.startsWith('2026-07'))
+        .map((date) => date.takes);
+    t.strictSame(takes('first-of-month'), ['all', 'all', 'own_period']);
+    t.strictSame(takes('first'), ['all', 'own_period', 'own_period']);
+    t.strictSame(takes('last'), ['own_period', 'own_period', 'all']);
+  },
+);
