@@ -1,7 +1,7 @@
 /** The amount of a deduction for one paycheck, to the cent, with its working: docs/amounts.md. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import { type Cents, type Decimal, decimal, fractionOf, printReadable, rounded, times } from '../../money.ts';
-import { amountOn, isEven } from './calendar.ts';
+import { type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
+import { amountOn, type DateShare, isEven } from './calendar.ts';
 import { PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Cycle, Plan } from './plan.ts';
 
@@ -121,11 +121,15 @@ function othersInWords({ others }: Cycle, year: Decimal, frequency: PayFrequency
     .join('');
 }
 
-/** Returns an example of what a share of the year is of 150.00 a month: its amount and the total, in words. */
-export function exampleOf(share: string): { total: string; amount: string } {
-  const total = rounded(decimal(EXAMPLE), 1, 1);
-  const { part, of } = fractionOf(share);
-  return { total: printReadable(total), amount: printReadable((total * part) / of) };
+/** Returns an example for 150.00 a month, in words: the total of a year, and what dates with these shares take and leave. */
+export function exampleOf(
+  shares: readonly DateShare[],
+  frequency: PayFrequency,
+): { total: string; amount: string; rest: string } {
+  const year = decimal(EXAMPLE);
+  const total = rounded(year, 1, 1);
+  const amount = shares.reduce((sum, share) => sum + amountOn(share, year, frequency), 0n);
+  return { total: printReadable(total), amount: printReadable(amount), rest: printReadable(total - amount) };
 }
 
 const EXAMPLE = '1800.00';

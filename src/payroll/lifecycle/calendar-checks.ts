@@ -1,9 +1,9 @@
 /** Compares the calendar of a run, its period and its policy with the pay schedule and with finalized runs. */
 import { type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
-import { centsOf, fraction, fractionOf, printReadable, textOfFraction } from '../../money.ts';
+import { centsOf, printReadable } from '../../money.ts';
 import { exampleOf } from '../calculation/amounts.ts';
-import { evenShare, type PeriodClass, shareOn } from '../calculation/calendar.ts';
+import { type DateShare, evenShare, type PeriodClass, shareOn } from '../calculation/calendar.ts';
 import { PERIODS_PER_YEAR, yearOf } from '../calculation/pay-dates.ts';
 import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
@@ -38,7 +38,7 @@ export async function shortYear(db: Db, { computation }: RunQuestion): Promise<F
   const schedule = await scheduleOfRun(db, run);
   if (run.kind === 'off_cycle' || schedule?.year_in_fewer_checks !== true) return [];
   const N = schedule.pay_dates.filter(({ takes }) => takes === 'all').length;
-  const { amount } = exampleOf(`1/${N}`);
+  const { amount } = exampleOf([{ share: `1/${N}` }], run.pay_frequency);
   const year = yearOf(run.pay_date);
   const ids = [[run.pay_frequency, run.pay_group ?? '', year].join(':')];
   return [{ ...fail(`150.00 a month: ${amount} on each of ${N} checks`), ids }];
@@ -103,8 +103,8 @@ export async function calendarDiffers(_: Db, { computation }: RunQuestion): Prom
     const now = shareOfRun(computation, periods);
     const then =
       before.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null) ?? null;
-    if (now === null || then === null || now === then) return [];
-    return [{ ...fail(differenceInWords(computation, periods, then, now)), ids: [idOf(now)] }];
+    if (now === null || then === null || now.share === then.share) return [];
+    return [{ ...fail(differenceInWords(computation, periods, then, now)), ids: [idOf(now.share)] }];
   });
   // Both kinds of deductions most often have the same share.
   return found.filter(({ ids }, index) => index === 0 || ids[0] !== found[0]?.ids[0]);
@@ -113,25 +113,23 @@ export async function calendarDiffers(_: Db, { computation }: RunQuestion): Prom
 const PERIOD_CLASSES = ['own', 'other'] as const;
 
 /** Returns the share of the year that a run takes on its own date; null if it takes nothing. */
-function shareOfRun(terms: RunTerms, periods: PeriodClass): string | null {
+function shareOfRun(terms: RunTerms, periods: PeriodClass): DateShare | null {
   const { pay_frequency, pay_date } = terms.run;
   const { calendar } = terms.plan();
-  return calendar === null
-    ? evenShare(pay_frequency).share
-    : (shareOn(calendar, pay_date, periods)?.share ?? null);
+  return calendar === null ? evenShare(pay_frequency) : shareOn(calendar, pay_date, periods);
 }
 
 /** Returns `69.23 until now; 207.71 left of 1,800.00, on 4 checks; 51.92`, for an example of 150.00 a month. */
-function differenceInWords(terms: RunTerms, periods: PeriodClass, then: string, now: string): string {
+function differenceInWords(terms: RunTerms, periods: PeriodClass, then: DateShare, now: DateShare): string {
   const { run } = terms;
   const calendar = terms.plan().calendar ?? [];
-  const remaining = calendar.filter(
-    (date) => date[periods]?.share === now && date.pay_date >= run.pay_date,
-  ).length;
-  const { part, of } = fractionOf(now);
-  const left = exampleOf(textOfFraction(fraction(part * BigInt(remaining), of)));
-  const taken = exampleOf(then).amount;
-  return `${taken} until now; ${left.amount} left of ${left.total}, on ${remaining} checks; ${exampleOf(now).amount}`;
+  const remaining = calendar
+    .filter(({ pay_date }) => pay_date >= run.pay_date)
+    .flatMap((date) => date[periods] ?? [])
+    .filter(({ share }) => share === now.share);
+  const example = (...shares: readonly DateShare[]) => exampleOf(shares, run.pay_frequency);
+  const { amount, total } = example(...remaining);
+  return `${example(then).amount} until now; ${amount} left of ${total}, on ${remaining.length} checks; ${example(now).amount}`;
 }
 
 /** Fails for each earlier pay date of the year, since the first finalized regular run, that has no finalized run. */

@@ -1,7 +1,6 @@
 /** Sets pay schedules year by year, and keeps the pay dates of finalized runs ("Pay schedules" in docs/payroll-settings.md). */
 import type { Trx } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
-import { textOfFraction } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
 import { exampleOf } from '../calculation/amounts.ts';
 import { calendarOf, untakenOf } from '../calculation/calendar.ts';
@@ -111,13 +110,13 @@ async function assertRestTaken(
       await ranDates(trx, { employer_id, pay_frequency, pay_group }, year),
     );
     for (const periods of ['own', 'other'] as const) {
-      const rest = untakenOf(calendar, periods);
-      if (rest === null) continue;
-      const { amount, total } = exampleOf(textOfFraction(rest));
+      if (untakenOf(calendar, periods) === null) continue;
+      const shares = calendar.flatMap((date) => date[periods] ?? []);
+      const { rest, total } = exampleOf(shares, pay_frequency);
       const of = `the ${pay_frequency} pay dates${pay_group === null ? '' : ` of ${pay_group}`}`;
       throw new AppError(
         'SCHEDULE_LEAVES_REST',
-        `No pay date is left for the rest of ${year} in ${of}: of 150.00 a month, ${amount} of ${total} would not be taken. Add a pay date, or state "untaken": true.`,
+        `No pay date is left for the rest of ${year} in ${of}: of 150.00 a month, ${rest} of ${total} would not be taken. Add a pay date, or state "untaken": true.`,
       );
     }
   }
