@@ -9,7 +9,16 @@ import { previewRun } from '../src/payroll/lifecycle/results.ts';
 import { decideItems } from '../src/payroll/reconciliation/decide-items.ts';
 import { listItems } from '../src/payroll/reconciliation/open-items.ts';
 import { acting } from '../test/support/audit.ts';
-import { body, EMPLOYER, finalized, hireMany, LATELY, run, taken } from '../test/support/payroll.ts';
+import {
+  body,
+  EMPLOYER,
+  finalized,
+  hireMany,
+  LATELY,
+  run,
+  setPolicy,
+  taken,
+} from '../test/support/payroll.ts';
 import { median, type Report, whole } from './report.ts';
 
 export const ITEM_EMPLOYEES = 10_000;
@@ -43,7 +52,8 @@ async function measure(db: Db, employees: number): Promise<string[][]> {
   for (let place = 0; place < RUNS; place += 1)
     await taken(db, `r${place}`, ...ids.map((employee_id) => ({ employee_id, amount: '0.00' })));
   const decided = await medianMs(() => compute(db));
-  const included = await medianMs(() => compute(db, { arrears: 'include' }));
+  await setPolicy(db, { open_items: 'include', recoup: { method: 'all' } });
+  const included = await medianMs(() => compute(db));
   const list = { employerId: EMPLOYER, today: LATELY.slice(0, 10), filter: {} };
   const listed = await medianMs(() => listItems(db, list, { limit: 100 }));
   const { items } = await listItems(db, list, { limit: DECISIONS });
@@ -70,8 +80,8 @@ async function measure(db: Db, employees: number): Promise<string[][]> {
   ];
 }
 
-function compute(db: Db, fields: Parameters<typeof run>[1] = {}): Promise<unknown> {
-  return previewRun(db, null, run(RUNS, fields));
+function compute(db: Db): Promise<unknown> {
+  return previewRun(db, null, run(RUNS));
 }
 
 async function medianMs(work: () => Promise<unknown>): Promise<number> {

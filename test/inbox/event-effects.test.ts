@@ -5,7 +5,7 @@ import { dismissEvent, getEvent, type WholeEvent } from '../../src/inbox/events.
 import { deductionOf, deliver, eventOf, quarantine, receive } from '../api/deliver.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { decide, LATELY, readyEmployer } from '../support/payroll.ts';
+import { LATELY, readyEmployer } from '../support/payroll.ts';
 
 const viewed = async (db: Db, eventId: string) =>
   viewWholeEvent(db, (await getEvent(db, eventId)) as WholeEvent, true);
@@ -28,6 +28,8 @@ const HISTORIES = {
     'sent 06-01 from 03-01: applied 03-01 to null, sent 03-01 from 04-01: late null',
   'an older event that arrives late takes the days before the newer one':
     'sent 06-01 from 08-01: applied 08-01 to null, sent 03-01 from 03-01: replaced 03-01 to 07-31',
+  'a start that moves with another amount leaves the days until then':
+    'sent 06-01 from 08-01: replaced 08-01 to 08-31, sent 06-20 from 09-01: applied 09-01 to null',
   'a start that is corrected before it arrives is in effect on no day':
     'sent 03-01 from 03-01: replaced 03-01 to 08-31, sent 06-01 from 08-01: replaced null, sent 06-20 from 09-01: applied 09-01 to null',
 };
@@ -54,22 +56,6 @@ onEitherEngine('an event whose time was never set counts from its receipt, and s
   await deliver(db, [version('evt-unset', '0001-01-01', '2026-07-01', '175.00')], LATELY);
   t.match(await viewed(db, 'evt-set'), { effect: 'replaced', flags: [] });
   t.match(await viewed(db, 'evt-unset'), { effect: 'applied', flags: ['time-ignored'] });
-});
-
-onEitherEngine('a decision on a moved start decides the days of an event', async (t) => {
-  const db = await readyEmployer(t);
-  await deliver(
-    db,
-    [
-      version('evt-m1', '2026-06-01', '2026-08-01', '1.00'),
-      version('evt-m2', '2026-06-20', '2026-09-01', '2.00'),
-    ],
-    LATELY,
-  );
-  t.strictSame((await viewed(db, 'evt-m1')).in_effect, { from: '2026-08-01', until: '2026-08-31' });
-  const moved = (await viewed(db, 'evt-m1')).effects.deduction_version?.version as number;
-  await decide(db, 'ded-1', moved, 'drop');
-  t.equal((await viewed(db, 'evt-m1')).in_effect, null);
 });
 
 onEitherEngine('the next step of an event is the action that helps', async (t) => {

@@ -94,13 +94,9 @@ const FREQUENCIES = {
   'if two facts have the same date the later position applies':
     '01-05 changed weekly, 01-05 changed monthly → 01-05 monthly',
   'a report without an attribute does not erase it': '01-05 paid weekly, 02-05 in north → 03-01 weekly',
-  'one wrong census between two correct ones never applies':
-    '01-05 paid weekly, 02-05 paid monthly, 03-05 paid weekly → 02-10 weekly, 03-10 weekly',
-  'a value in two censuses applies':
-    '01-05 paid weekly, 02-05 paid monthly, 02-12 paid monthly, 03-05 paid weekly → 02-05 monthly, 03-05 weekly',
-  'a value from an employment change between two censuses applies':
-    '01-05 paid weekly, 02-05 changed monthly, 03-05 paid weekly → 02-10 monthly',
-  'a census value with an effective date applies':
+  'a census between two that differ from it applies until the next one':
+    '01-05 paid weekly, 02-05 paid monthly, 03-05 paid weekly → 02-04 weekly, 02-05 monthly, 03-04 monthly, 03-05 weekly',
+  'a census value with an effective date applies from it':
     '01-05 paid weekly, 02-05 paid monthly from 02-01, 03-05 paid weekly → 02-03 monthly',
 };
 assertRules(FREQUENCIES, (employment, expected) => {

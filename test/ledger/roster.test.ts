@@ -6,7 +6,6 @@ import { activeTwice } from '../../src/ledger/checks.ts';
 import { createEmployeeSets, KEPT_MAX } from '../../src/ledger/employee-sets.ts';
 import { lockLedger, transactOnLedger } from '../../src/ledger/position.ts';
 import { employeesOf, type NewFact, recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
-import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { censusOf, person, stage } from '../census/parts.ts';
 import { scratch } from '../database/scratch.ts';
@@ -14,7 +13,6 @@ import { report } from '../employment/stage.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction } from '../inbox/bodies.ts';
 import { setClock } from '../outbox/parts.ts';
-import { ACTING } from '../support/audit.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { liftTimeLimits, lockWaits, onEitherEngine, onPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
@@ -57,23 +55,6 @@ test('each changed attribute makes a census report new', async (t, { db }) => {
   ];
   for (const change of changes)
     t.equal(await record(db, [fact('e-1', 'a', change)], T2), 1, Object.keys(change).join());
-});
-
-test('a changed value is stored again when a second census confirms it', async (t, { db }) => {
-  await record(db, [fact('e-1', 'a')]);
-  const weekly = fact('e-1', 'a', { pay_frequency: 'weekly' });
-  const stored = [];
-  for (const _ of [1, 2, 3]) stored.push(await record(db, [weekly], T2));
-  t.strictSame(stored, [1, 1, 0]);
-});
-
-test('a repeated roster update is not a confirmation', async (t, { db }) => {
-  await record(db, [fact('e-1', 'a')]);
-  const weekly = [fact('e-1', 'a', { pay_frequency: 'weekly' })];
-  const again = () =>
-    transact(db, (trx) => recordFacts(trx, weekly, { source: 'census', source_id: 'the same' }, T2));
-  t.equal(await again(), 1);
-  t.equal(await again(), 0);
 });
 
 test('a report received after a census is not undone by it', async (t, { db }) => {
@@ -216,20 +197,19 @@ onPostgres('a process has at most one connection that waits for the ledger', asy
     await release.promise;
   });
   await isLocked.promise;
-  const decision = { deductionId: 'd', version: 1, decision: 'keep', reason: 'r' } as const;
   const writing = Promise.all([
     loop.runOnce(),
     report(db, 'termination', 'emp-1'),
     report(db, 'termination', 'emp-2'),
     stage(db, setClock(), censusOf([person('emp-3')])),
-    transactOnLedger(db, (trx) => decideStart(trx, decision, ACTING)),
+    transactOnLedger(db, async () => 'written'),
   ]);
   const waiting = () => lockWaits(db);
   await eventually('the first one waits', waiting, (count) => count > 0);
   for (let looks = 0; looks < LOOKS; looks += 1) t.equal(await waiting(), 1);
   release.resolve();
   await holding;
-  t.match(await writing, [{ applied: 1 }, String, String, { ok: true }, { outcome: 'unknown' }]);
+  t.match(await writing, [{ applied: 1 }, String, String, { ok: true }, 'written']);
 });
 
 onPostgres('a writer of the ledger waits for a limited time, and the next one still writes', async (t) => {

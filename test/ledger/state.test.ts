@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { foldVersions, type Version } from '../../src/ledger/fold.ts';
-import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from '../../src/ledger/state.ts';
+import { appliesOn, erasedStarts, knownAt, latestOf, stateOn, timelineOf } from '../../src/ledger/state.ts';
 import { incoming } from './incoming.ts';
 
 /**
@@ -104,19 +104,16 @@ t.test('the state known at a time uses the versions recorded by then', async (t)
   }
 });
 
-/** Corrected starts: versions sent on the first days of February 2026, the decisions, what was corrected → the states. */
+/** Corrected starts: versions sent on the first days of February 2026, those corrected or moved → the states. */
 const MOVED = {
   'a start moved before it began, with the same contents, never applies':
     '50, 60 from 2026-07-01, 60.00 from 2026-08-01; corrected 2 → 2026-07-01 50, 2026-07-31 50, 2026-08-01 60.00',
-  'with other contents the first version applies until an operator decides':
-    '50, 60 from 2026-07-01, 70 from 2026-08-01; undecided 2 → 2026-07-01 60, 2026-08-01 70',
-  'a dropped version never applies':
-    '50, 60 from 2026-07-01, 70 from 2026-08-01; keep 2; drop 2; corrected 2 → 2026-07-01 50, 2026-08-01 70',
-  'a kept version applies': '60 from 2026-07-01, 70 from 2026-08-01; keep 1 → 2026-07-01 60, 2026-08-01 70',
+  'a start moved with other contents leaves the first version until the new start':
+    '50, 60 from 2026-07-01, 70 from 2026-08-01; moved 2 → 2026-06-30 50, 2026-07-01 60, 2026-07-31 60, 2026-08-01 70',
   'a change sent on or after the first start is not a correction':
     '60 from 2026-02-01, 60 from 2026-08-01 at 2026-02-01T08:00:00Z → 2026-07-31 60, 2026-08-01 60',
   'two separate windows are a renewal':
-    '60 from 2026-07-01 to 2026-07-31, 70 from 2026-08-01 → 2026-07-31 60, 2026-08-01 70',
+    '60 from 2026-07-01 to 2026-07-31, 60 from 2026-08-01 → 2026-07-31 60, 2026-08-01 60',
   'a version without a start has begun': '60, 60 from 2026-08-01 → 2026-07-31 60',
   'a correction that ends before it starts has no effect':
     '60 from 2026-07-01, 60 from 2026-08-01 to 2026-07-01 → 2026-07-31 60',
@@ -133,23 +130,39 @@ t.test('a start that is corrected before it begins does not apply', async (t) =>
     const [given = '', on = ''] = text.split(' → ');
     const [sent = '', ...facts] = given.split('; ');
     const known = versions(...sent.split(', '));
-    const decisions = facts
-      .map((fact) => fact.split(' '))
-      .filter(([word]) => word === 'keep' || word === 'drop');
-    const timeline = timelineOf(
-      known,
-      decisions.map(([decision, place], index) => ({
-        position: 100 + index,
-        version_position: known[Number(place) - 1]?.position as number,
-        decision: decision as 'keep' | 'drop',
-        recorded_at: '2026-03-01T00:00:00.000Z',
-      })),
-    );
-    for (const word of ['corrected', 'undecided'] as const) {
+    const timeline = timelineOf(known);
+    for (const word of ['corrected', 'moved'] as const) {
       const places = timeline[word].map(({ version }) => known.indexOf(version) + 1);
       const expected = facts.find((fact) => fact.startsWith(word)) ?? word;
       t.equal([word, ...places].join(' '), expected, rule);
     }
     assertStates(t, [...timeline.counting], on, rule);
   }
+});
+
+/** Versions sent on the first days of February 2026 → the erased ones, each with the version that erased it. */
+const ERASED = {
+  'a correction of the window before erases a renewal':
+    '60 from 2025-01-01, 70 from 2027-01-01, 65 from 2025-01-01 to 2026-12-31 → 2 by 3',
+  'a renewal that was sent again is not erased':
+    '60 from 2025-01-01, 70 from 2027-01-01, 65 from 2025-01-01 to 2026-12-31, 70 from 2027-01-01 → ',
+  'of a renewal that was changed the latest version is erased':
+    '70 from 2027-01-01, 75 from 2027-01-01, 65 from 2025-01-01 to 2026-12-31 → 2 by 3',
+  'a correction without an end, or with an end on the start, replaces the renewal':
+    '70 from 2027-01-01, 65 from 2025-01-01 → ; 70 from 2027-01-01, 65 from 2025-01-01 to 2027-01-01 → ',
+  'a version that had begun was ended':
+    '70 from 2026-02-01, 65 from 2025-01-01 to 2025-12-31 at 2026-02-01T08:00:00Z → ',
+  'a version that was never in effect is no renewal':
+    '70 from 2027-01-01 to 2026-12-31, 65 from 2025-01-01 to 2026-12-31 → ',
+};
+
+t.test('a renewal that a later change of the window before left in effect on no day is erased', async (t) => {
+  for (const [rule, texts] of Object.entries(ERASED))
+    for (const text of texts.split('; ')) {
+      const [sent = '', expected] = text.split(' → ');
+      const known = versions(...sent.split(', '));
+      const place = (version: Version) => known.indexOf(version) + 1;
+      const erased = erasedStarts(known).map(({ version, by }) => `${place(version)} by ${place(by)}`);
+      t.equal(erased.join(), expected, rule);
+    }
 });

@@ -26,7 +26,6 @@ type Case = readonly [method: 'POST' | 'PUT', url: string, body?: object];
 /** The requests that keep a reason in a column, apart from runs. */
 const CASES: readonly Case[] = [
   ['PUT', '/v1/deductions/ded-9/employer', { employer_id: EMPLOYER, effective_on: '2027-01-01' }],
-  ['POST', '/v1/deductions/ded-moved/start-decision', { version: 1, decision: 'drop' }],
   ['POST', '/v1/events/evt-twice/dismiss'],
   ['POST', `/v1/census-syncs/sync-${EMPLOYER}-waiting-${LATELY}/dismiss`],
   ['POST', `${SETTINGS}/open-items/decisions`, { decisions: [{ employee_id: 'emp-1', action: 'hold' }] }],
@@ -48,7 +47,7 @@ async function startTyped(t: Test) {
     const accept = failed.map(({ id }: { id: string }) => id);
     return { accept, ifMatch: { 'if-match': headers.etag as string } };
   };
-  const body = bodyOn(PAY_DATE, { scheme: 'month-even', policy_reason: TYPED });
+  const body = bodyOn(PAY_DATE);
   t.equal((await call({ method: 'PUT', url: `${RUNS}/accepted`, body })).status, 201);
   const amounts = { member_amount: '1.00', employer_amount: '0.00' };
   await typed('PUT', `${RUNS}/accepted/overrides/emp-1/ded-1`, amounts);
@@ -56,14 +55,6 @@ async function startTyped(t: Test) {
   const reviewed = await failedChecks('accepted');
   await typed('POST', `${RUNS}/accepted/finalize`, { accept: reviewed.accept }, ann, reviewed.ifMatch);
   await typed('POST', `${RUNS}/accepted/void`);
-  const moved = (month: string, member_contribution: string) => ({
-    ...{ id: 'ded-moved', line_of_coverage: 'vision', member_contribution },
-    effective_start: `2027-${month}-01`,
-  });
-  await deliver(db, [
-    deductionOf('evt-m1', moved('07', '10.00'), '2026-06-01T00:00:00Z'),
-    deductionOf('evt-m2', moved('08', '20.00'), '2026-06-20T00:00:00Z'),
-  ]);
   await deliver(db, [deductionOf('evt-twice', { member_contribution: 'much' })], LATELY);
   await receive(db, [deductionOf('evt-twice', { member_contribution: 'more' })], LATELY);
   await sync(db, { state: 'waiting' });
@@ -100,7 +91,7 @@ onEitherEngine('an erased reason is in no table, and the chain stays intact', as
   const content = await contentOfTables(db, Object.keys(KEYS));
   for (const [table, rows] of content) t.notMatch(rows.join('\n'), TYPED, table);
   t.match(content.get('audit_records')?.join('\n'), /"reason\.erase".*it names an employee/);
-  const run = { policy_reason: '[erased]', accept_reason: '[erased]', void_reason: '[erased]' };
+  const run = { accept_reason: '[erased]', void_reason: '[erased]' };
   t.match((await call({ url: `${RUNS}/accepted` })).json, run);
   t.match((await call({ url: `${RUNS}/approved` })).json, { accept_reason: '[erased]' });
   for (const runId of ['accepted', 'approved'])

@@ -22,6 +22,7 @@ import {
   putOn,
   readyEmployer,
   rowsOf,
+  setPolicy,
   storedRun,
   taken,
   voided,
@@ -35,6 +36,9 @@ const payrollChange = async (db: Db) =>
 
 /** Three consecutive pay dates, each the id of its run. 150.00 a month makes 69.23 or 69.24 per check. */
 const [FIRST, SECOND, THIRD] = ['2026-06-05', '2026-06-19', '2026-07-03'] as const;
+
+/** Runs take all open items, whatever their size. */
+const INCLUDE = { open_items: 'include', recoup: { method: 'all' } } as const;
 
 const takenLines = (db: Db) =>
   db.selectFrom('taken_lines').selectAll().orderBy('report').orderBy('employee_id').orderBy('line').execute();
@@ -61,11 +65,12 @@ test('a report returns what is owed, line by line', async (t, db) => {
 });
 
 test('a later report replaces the lines it names, and all reports stay readable', async (t, db) => {
+  await setPolicy(db, INCLUDE);
   await finalizedOn(db, FIRST);
-  await putOn(db, THIRD, { arrears: 'include' });
+  await putOn(db, THIRD);
   t.strictSame(await readTaken(db, FIRST), []);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
-  await finalizedOn(db, SECOND, { arrears: 'include' });
+  await finalizedOn(db, SECOND);
   const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5', over: 'true' });
   t.match(replaced, { ok: true, id: '2', lines: 1 });
   t.strictSame(await readTaken(db, FIRST), [
@@ -86,9 +91,10 @@ test('a later report replaces the lines it names, and all reports stay readable'
 });
 
 test('a row identifies one of the two lines of a corrected taxability', async (t, db) => {
+  await setPolicy(db, INCLUDE);
   await finalizedOn(db, FIRST);
   await deduct(db, 'evt-3', { taxability: 'post_tax' });
-  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  await finalizedOn(db, SECOND);
   const of = (fields: Given) =>
     problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount: '1', ...fields });
   t.strictSame(await of({}), ['lines[0]: matches several lines: add taxability']);
@@ -276,6 +282,7 @@ test('a report fails if a newer one or a void comes first', async (t, db) => {
 });
 
 test('a recorded report removes the rows of an abandoned one', async (t, db) => {
+  await setPolicy(db, INCLUDE);
   await finalizedOn(db, FIRST);
   await transact(db, async (trx) => {
     const key = { run_id: FIRST, report: 1 };
@@ -289,7 +296,7 @@ test('a recorded report removes the rows of an abandoned one', async (t, db) => 
       .values({ ...key, ...line })
       .execute();
   });
-  await putOn(db, SECOND, { arrears: 'include' });
+  await putOn(db, SECOND);
   t.strictSame(await readTaken(db, FIRST), []);
   t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
   t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, id: '2' });

@@ -79,27 +79,59 @@ test('only the failures of the report whose ETag is sent are accepted', async (t
 });
 
 test('a warning with ids can be accepted by name, and is then remembered', async (t, db) => {
-  const weekly = (id: string, employee_id: string, line_of_coverage: string) =>
-    deduct(db, `evt-${id}`, { id, employee_id, line_of_coverage, period: 'weekly' });
-  await weekly('ded-3', 'emp-1', 'vision');
-  const mismatch = async () =>
-    (await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION)).checks.find(
-      ({ id }) => id === 'frequency-mismatch',
+  const elect = (id: string, employee_id: string, starts: string, amount: string, sent: string) =>
+    deduct(
+      db,
+      `${id}-${sent}`,
+      {
+        ...{ id, employee_id, line_of_coverage: 'vision', employer_contribution: '0' },
+        ...{ effective_start: starts, member_contribution: amount },
+      },
+      `${sent}T00:00:00Z`,
     );
-  t.match(await mismatch(), { result: 'warn', count: 1 });
-  const accept = ['frequency-mismatch'];
+  const move = async (id: string, employeeId: string) => {
+    await elect(id, employeeId, '2026-07-01', '10.00', '2026-06-01');
+    await elect(id, employeeId, '2026-08-01', '20.00', '2026-06-20');
+  };
+  await move('ded-3', 'emp-1');
+  const moved = async () =>
+    (await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION)).checks.find(
+      ({ id }) => id === 'start-moved',
+    );
+  t.match(await moved(), { result: 'warn', count: 1 });
+  const accept = ['start-moved'];
   t.match(await finalize(db, { accept }), { outcome: 'findings-changed' }, 'no ETag');
   const { etag } = await report(db);
-  await weekly('ded-4', 'emp-2', 'vision');
+  await move('ded-4', 'emp-2');
   const since = await finalize(db, { accept, ifMatch: etag });
   t.match(since, { outcome: 'findings-changed' }, 'another one since');
   t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
-  t.match(await mismatch(), { result: 'accepted', count: 0, accepted: [{ example: 'emp-1' }, {}] });
-  const renewed = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision', period: 'weekly' };
-  await deduct(db, 'evt-renewed', renewed, '2026-02-01T00:00:00Z');
-  t.match(await mismatch(), { result: 'warn', count: 1, accepted: [{ example: 'emp-2' }] }, 'a new version');
+  t.match(await moved(), { result: 'accepted', count: 0, accepted: [{ example: /^emp-1: / }, {}] });
+  await elect('ded-3', 'emp-1', '2026-08-01', '30.00', '2026-06-25');
+  t.match(await moved(), { result: 'warn', count: 1, accepted: [{ example: /^emp-2: / }] }, 'a new version');
   await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
   t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
+});
+
+test('two deductions of a line of coverage are accepted once, whatever their amounts', async (t, db) => {
+  await overlap(db);
+  const found = async () =>
+    (await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION)).checks.find(({ id }) => id === 'overlap');
+  t.match(await found(), { result: 'fail', count: 1 });
+  t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
+  await deduct(
+    db,
+    'evt-4',
+    { id: 'ded-3', employee_id: 'emp-1', member_contribution: '7' },
+    '2026-02-01T00:00:00Z',
+  );
+  t.match(await found(), { result: 'accepted', count: 0 }, 'another amount');
+  await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-1', taxability: 'post_tax' });
+  t.match(
+    await found(),
+    { result: 'fail', count: 2 },
+    'a third deduction makes two new pairs, also a post-tax one',
+  );
 });
 
 test('a finding without ids is accepted for its own run only', async (t, db) => {

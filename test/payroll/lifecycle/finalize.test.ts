@@ -81,7 +81,7 @@ test('finalizing freezes lines, options, pay dates, roster, rules and position',
     force_reason: null,
   });
   t.match(frozenOutcomeOf(stored), { employees: 2 });
-  t.match(storedBasisOf(stored), { run: { remainder: 'last' }, pay_dates: null });
+  t.match(storedBasisOf(stored), { run: { applies_on: 'pay_date' }, calendar: null });
   t.strictSame(await linesOf(db, 'r'), open.lines);
   t.strictSame((await view(db, 'r')).totals, open.view.totals);
   const frozen = await frozenRows(db);
@@ -111,12 +111,8 @@ test('a frequency, group and pay date have one finalized regular run until a voi
     const { outcome: is, ...rest } = await finalize(db, runId);
     return is === 'date-taken' ? { is, ...rest } : is;
   };
-  t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
-    is: 'date-taken',
-    by: 'first',
-  });
+  t.strictSame(await outcome('second', body(2)), { is: 'date-taken', by: 'first' });
   t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
-  t.strictSame(await outcome('group', body(2, { pay_group: 'north' })), { is: 'date-taken', by: 'first' });
   t.equal(await outcome('weekly', body(2, { pay_frequency: 'weekly' })), 'finalized');
   t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
   t.equal(await outcome('date', body(3)), 'finalized');
@@ -124,10 +120,32 @@ test('a frequency, group and pay date have one finalized regular run until a voi
   t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
   t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
   await voided(db, 'first');
-  t.equal((await finalize(db, 'group')).outcome, 'finalized');
-  const second = await finalize(db, 'second');
-  t.match(second, { outcome: 'date-taken', by: 'group' }, 'a group blocks a run of all');
-  t.equal(await outcome('south', body(2, { pay_group: 'south' })), 'finalized');
+  t.equal((await finalize(db, 'second')).outcome, 'finalized');
+});
+
+test('the regular runs of a frequency and year all have a pay group or all have none', async (t, db) => {
+  await finalized(db, 'all', body(2));
+  const north = body(3, { pay_group: 'north' });
+  await put(db, 'north', north);
+  const mixed = {
+    code: 'RUN_GROUPS_MIXED',
+    message: /^The finalized run all has no pay group, so every biweekly run of 2026 must have none/,
+  };
+  await t.rejects(finalize(db, 'north'), mixed);
+  for (const [id, apart] of Object.entries({
+    weekly: { ...north, pay_frequency: 'weekly' },
+    employer: { ...north, employer_id: 'other' },
+    year: body(-1, { pay_group: 'north' }),
+  } satisfies Record<string, RunBody>))
+    t.equal((await finalized(db, id, apart)).state, 'finalized', id);
+  await voided(db, 'all');
+  t.match(await finalize(db, 'north'), { outcome: 'finalized' });
+  await finalized(db, 'south', body(3, { pay_group: 'south' }));
+  await put(db, 'none', body(4));
+  await t.rejects(finalize(db, 'none'), {
+    code: 'RUN_GROUPS_MIXED',
+    message: /has a pay group.*must have one/,
+  });
 });
 
 test('a repeated finalize returns the run', async (t, db) => {
@@ -165,8 +183,10 @@ const setCode = (db: Db, employer?: string) => setCodes(db, [{ ...CODE, treatmen
 /** The outcome of finalizing, and what happens during it. */
 const INTERFERENCES: Record<string, (db: Db) => Promise<unknown>> = {
   'changed: another run of the employer is finalized': (db) => finalized(db, 'other', body(1)),
-  'date-taken: another run of the pay date is finalized': (db) =>
-    finalized(db, 'other', body(2, { pay_group: 'north' })),
+  'date-taken: a run of a pay group of the pay date is finalized': async (db) => {
+    await voided(db, 'r0');
+    await finalized(db, 'other', body(2, { pay_group: 'north' }));
+  },
   'repeated: the run itself is finalized': (db) => finalize(db, 'r'),
   'changed: the previous run is voided': (db) => voided(db, 'r0'),
   'changed: deductions taken of an earlier run are reported': (db) =>
@@ -175,7 +195,7 @@ const INTERFERENCES: Record<string, (db: Db) => Promise<unknown>> = {
   'unknown: the run is deleted': (db) => transact(db, (trx) => deleteRun(trx, 'r', ACTING)),
   'changed: the run is deleted, and another one is created with its id': async (db) => {
     await transact(db, (trx) => deleteRun(trx, 'r', ACTING));
-    await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
+    await put(db, 'r', body(2, { employee_ids: ['e', 'f'] }));
   },
   'changed: written lines are deleted': (db) =>
     transact(db, (trx) => {

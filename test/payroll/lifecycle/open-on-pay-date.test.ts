@@ -5,7 +5,6 @@ import { RUN_ID_PATTERN } from '../../../src/payroll/records/body.ts';
 import { acting } from '../../support/audit.ts';
 import { onEachEngine, onSqlite } from '../../support/engine.ts';
 import {
-  BIWEEKLY,
   bodyOn,
   finalize,
   LATELY,
@@ -37,7 +36,7 @@ async function opened(db: Db, fields: Partial<Payroll> = {}): Promise<string> {
 test('a run has the pay period of the schedule and the id of its payroll', async (t, db) => {
   t.equal(await opened(db), 'created acme-biweekly-2026-07-17');
   const { stored } = await openOnPayDate(db, payroll(), acting(LATELY));
-  t.match(stored, { ...BIWEEKLY.find(({ pay_date }) => pay_date === DATE), kind: 'regular', state: 'open' });
+  t.match(stored, { ...bodyOn(DATE), kind: 'regular', state: 'open' });
   t.equal(await opened(db), 'found acme-biweekly-2026-07-17');
 });
 

@@ -47,7 +47,7 @@ test('the same run again changes nothing, with an explicit or default kind, in a
   const stored = await storedRun(db, 'r');
   t.equal(await again(body(2, { kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
   t.equal(await again(body(2)), 'different');
-  t.equal(await again(body(2, { employee_ids: ['e', 'f'], extra_paycheck: 'skip' })), 'different');
+  t.equal(await again(body(2, { employee_ids: ['e', 'f'], final_checks: ['e'] })), 'different');
   t.strictSame(await storedRun(db, 'r'), stored);
   await finalize(db, 'r');
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'even after it is finalized');

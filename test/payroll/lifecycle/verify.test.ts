@@ -19,6 +19,7 @@ import {
   send,
   setCode,
   setCodes,
+  setPolicy,
   setSchedules,
   verified,
   voided,
@@ -36,12 +37,13 @@ async function staged(t: Test): Promise<Db> {
   for (const id of ['e', 'f', 'g']) await send(db, each('2025-12-01', { employee_id: id }, `d-${id}`));
   // Its amount covers the refund.
   await send(db, each('2025-12-01', { employee_id: 'f', line_of_coverage: 'dental' }, 'd-f2'));
+  await setPolicy(db, { open_items: 'include', recoup: { method: 'all' } });
   await finalized(db, 'r2', body(2));
-  await send(db, each('2026-01-30', { employee_id: 'e', member_contribution: '160.00' }, 'd-e'));
-  await send(db, each('2026-01-30', { employee_id: 'f', effective_end: '2026-01-20' }, 'd-f'));
+  await send(db, each('2026-01-29', { employee_id: 'e', member_contribution: '160.00' }, 'd-e'));
+  await send(db, each('2026-01-29', { employee_id: 'f', effective_end: '2026-01-20' }, 'd-f'));
   await learn(db, employment('g', { termination_date: '2026-01-29' }));
   await send(db, each('2026-01-31', { employee_id: 'g', member_contribution: '1' }, 'd-g'));
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await finalized(db, 'r3', body(3));
   return db;
 }
 
@@ -86,7 +88,7 @@ t.test('a run stays identical, whatever happens after it', async (t) => {
   await setSchedules(db, []);
   await setCodes(db, []);
   await both('other schedules and codes');
-  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await finalized(db, 'r4', body(4));
   await transact(db, (trx) =>
     trx
       .insertInto('taken_reports')
@@ -136,7 +138,10 @@ t.test('a removed or added line, or a changed flag, is named', async (t) => {
   const expected = { difference_count: 2, differences: [{ employee_id: 'h', computed: null }, {}] };
   t.match(await verified(db, 'r3'), expected);
   await change(db, 'r3', 'h', { lines: '[]' });
-  await change(db, 'r3', 'f', { lines: JSON.stringify(of('f').map((line) => ({ ...line, flags: [] }))) });
+  const flagged = of('f').map((line) =>
+    line.kind === 'adjustment' ? { ...line, flags: ['retro_refund'] } : line,
+  );
+  await change(db, 'r3', 'f', { lines: JSON.stringify(flagged) });
   t.match(await verified(db, 'r3'), { difference_count: 1, differences: [{ line: 'adjustment d-f r2' }] });
 });
 

@@ -31,6 +31,7 @@ import {
   learn,
   rowsOf,
   send,
+  setPolicy,
   taken,
 } from '../../support/payroll.ts';
 
@@ -136,16 +137,14 @@ test('totals are kept until an event, a decision or another day, by filter', asy
 });
 
 test('a file has every item with its decision', async (t, db) => {
-  await decide(db, 'arrears', { action: 'take', amount: '1.50', not_before: '2026-08-01' });
+  await decide(db, 'arrears', { action: 'paid_directly', amount: '1.50', paid_on: TODAY });
   const text = (await csvOfItems(allItems(db, of())).toArray()).join('');
   const [header = '', first = ''] = text.split('\r\n').map((row) => row.split(','));
   t.equal(text.split('\r\n').length, 5, 'a header, three items, and the end');
   const cell = (name: string) => first[header.indexOf(name)];
   t.strictSame(
-    ['kind', 'outstanding_member_amount', 'decision_action', 'decision_amount', 'decision_not_before'].map(
-      cell,
-    ),
-    ['arrears', '4.00', 'take', '1.50', '2026-08-01'],
+    ['kind', 'outstanding_member_amount', 'decision_action', 'decision_amount', 'decision_paid_on'].map(cell),
+    ['arrears', '2.50', 'paid_directly', '1.50', TODAY],
   );
 });
 
@@ -168,8 +167,9 @@ test('a decision is shown with its reason and maker', async (t, db) => {
 });
 
 test('a decision on an item that a run took in the meantime is refused', async (t, db) => {
+  await setPolicy(db, { open_items: 'include' });
   const [item] = await list(db, { kind: 'arrears' });
-  const racing = beforeTransaction(db, () => finalized(db, 'r2', body(2, { arrears: 'include' })));
+  const racing = beforeTransaction(db, () => finalized(db, 'r2', body(2)));
   const request = requestOf({ ...reviewed(item as ShownItem), action: 'hold' });
   t.match(await decideItems(racing, EMPLOYER, request, acting(LATELY)), {
     outcome: 'changed',
@@ -191,10 +191,10 @@ test('an item with an employer amount only is taken or held', async (t, db) => {
 
 /** The refusal, its field and the beginning of its rule → the fields of the decision on arrears or an adjustment. */
 const REFUSED: Record<string, Partial<RequestedDecision> & { kind?: ShownItem['kind'] }> = {
-  'a part above what is outstanding: amount must be from 0.01 to 4.00': { action: 'take', amount: '4.01' },
-  'a part of nothing: amount must be from 0.01': { action: 'take', amount: '0' },
-  'a part with the other sign: amount must be from -1.00 to -0.01': {
-    ...{ kind: 'adjustment', action: 'take', amount: '1.00' },
+  'a take of a part: amount must be omitted for take': { action: 'take', amount: '1.00' },
+  'a payment of nothing: amount must be from 0.01': { action: 'paid_directly', amount: '0', paid_on: TODAY },
+  'a payment with the other sign: amount must be from -1.00 to -0.01': {
+    ...{ kind: 'adjustment', action: 'paid_directly', amount: '1.00', paid_on: TODAY },
   },
   'a payment above what is outstanding: amount must be from 0.01 to 4.00': {
     ...{ action: 'paid_directly', amount: '9', paid_on: TODAY },
@@ -203,9 +203,6 @@ const REFUSED: Record<string, Partial<RequestedDecision> & { kind?: ShownItem['k
   'a payment without a date: paid_on is required': { action: 'paid_directly', amount: '1.00' },
   'a payment tomorrow: paid_on must not be after today': {
     ...{ action: 'paid_directly', amount: '1.00', paid_on: '2026-07-11' },
-  },
-  'a take before today: not_before must not be before today, 2026-07-10': {
-    ...{ action: 'take', not_before: '2026-07-09' },
   },
   'a hold until before today: until must not be before today': { action: 'hold', until: '2026-07-09' },
   'a take with an end: until must be omitted for take': { action: 'take', until: TODAY },
@@ -246,12 +243,12 @@ test('an impossible decision is refused with its field, and nothing is recorded'
   t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
 });
 
-test('the items of a pair are taken or held together', async (t, db) => {
+test('the items of a group are taken or held together', async (t, db) => {
   await send(db, election('2026-01-21', { taxability: 'pre_tax', member_contribution: '9.00' }));
-  const pair = (await list(db)).filter(({ kind, run_id }) => kind === 'adjustment' && run_id === 'r0');
-  t.equal(pair.length, 2, 'of the old and of the new taxability');
-  const [first, second] = pair.map((item) => ({ ...reviewed(item), action: 'take' as const }));
-  if (first === undefined || second === undefined) throw new Error('there is no pair');
+  const group = (await list(db)).filter(({ kind, run_id }) => kind === 'adjustment' && run_id === 'r0');
+  t.equal(group.length, 2, 'of the old and of the new taxability');
+  const [first, second] = group.map((item) => ({ ...reviewed(item), action: 'take' as const }));
+  if (first === undefined || second === undefined) throw new Error('there is no group');
   const decideAbout = (...decisions: RequestedDecision[]) =>
     decideItems(db, EMPLOYER, requestOf(...decisions), acting(LATELY));
   const rule = `must be decided together with ${second.item_id}: a run takes both or none`;
@@ -317,7 +314,7 @@ test('opening items are stored once, and refused with other content', async (t, 
 test('decisions are listed newest first, in pages, with holds of the employee', async (t, db) => {
   const [arrears] = await list(db, { kind: 'arrears' });
   const { id: itemId } = arrears as ShownItem;
-  await decide(db, 'arrears', { action: 'take', amount: '3.00' });
+  await decide(db, 'arrears', { action: 'paid_directly', amount: '3.00', paid_on: TODAY });
   await decide(db, 'opening', { action: 'write_off' });
   const hold = requestOf({ employee_id: 'e', action: 'hold' });
   await decideItems(db, EMPLOYER, hold, acting(LATELY));
@@ -327,8 +324,8 @@ test('decisions are listed newest first, in pages, with holds of the employee', 
       ({ id, employee_id, item_id, action }) =>
         `${id} ${employee_id} ${action}${item_id === null ? ' all' : ''}`,
     );
-  const ofArrears = ['4 e hold', '3 e hold all', '1 e take'];
-  t.strictSame(await listed({}), ['4 e hold', '3 e hold all', '2 f write_off', '1 e take']);
+  const ofArrears = ['4 e hold', '3 e hold all', '1 e paid_directly'];
+  t.strictSame(await listed({}), ['4 e hold', '3 e hold all', '2 f write_off', '1 e paid_directly']);
   t.strictSame(await listed({ itemId }), ofArrears);
   t.strictSame(await listed({ employeeId: 'e' }), ofArrears);
   t.strictSame(await listed({ itemId, employeeId: 'f' }), []);

@@ -3,9 +3,8 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { isAppError } from '../../../src/errors.ts';
 import { resolveBasis, runUnder } from '../../../src/payroll/compute/basis.ts';
-import { planWith, scheduleOf } from '../../../src/payroll/compute/calendar.ts';
-import type { Run, StatedRun } from '../../../src/payroll/records/body.ts';
-import { deleteRun } from '../../../src/payroll/records/runs.ts';
+import { scheduleOf } from '../../../src/payroll/compute/calendar.ts';
+import type { RequestedRun, Run } from '../../../src/payroll/records/body.ts';
 import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
 import { POLICY, putPolicy, readPolicies } from '../../../src/payroll/settings/policy.ts';
 import { checkSchedules, putSchedules, readSchedules } from '../../../src/payroll/settings/schedules.ts';
@@ -15,19 +14,17 @@ import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
   BIWEEKLY,
-  body,
   dateOf,
+  daysAfter,
   EMPLOYER,
   employment,
   event,
   LATELY,
   learn,
-  put,
   runOn,
   schedule,
   send,
   setSchedules,
-  view,
 } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
 
@@ -104,6 +101,55 @@ onEitherEngine('a schedule covers its year and has no date outside it', async (t
   ]);
 });
 
+onEitherEngine('what a date takes is stated, and one date of a schedule takes all', async (t) => {
+  t.match(
+    checkSchedules(
+      { schedules: [{ ...schedule(), pay_dates: BIWEEKLY.map(({ takes: _, ...date }) => date) }] },
+      '2026',
+    ),
+    { value: { schedules: [schedule()], untaken: false } },
+  );
+  const takes = (...given: string[]) =>
+    wrongSchedules({
+      ...schedule(),
+      pay_dates: BIWEEKLY.map((date, at) => ({ ...date, takes: given[at] ?? given[0] })),
+    });
+  t.strictSame(takes('own_period', 'none', 'all'), []);
+  t.strictSame(takes('own_period', 'none'), [
+    'schedules[0].pay_dates: must have a date that takes all deductions',
+  ]);
+  t.strictSame(takes('all', 'some'), [
+    'schedules[0].pay_dates[1].takes: must be one of all, own_period, none',
+  ]);
+});
+
+onEitherEngine('a pay period belongs to its pay date and is not too long', async (t) => {
+  const at = 'schedules[0].pay_dates[0].period_end';
+  const wrong = (pay_frequency: string, days: number, period_end: string) => {
+    const period = { pay_date: '2026-06-19', period_start: daysAfter(period_end, 1 - days), period_end };
+    return wrongSchedules({ pay_frequency, pay_dates: [period], year_in_fewer_checks: true });
+  };
+  t.strictSame(wrong('biweekly', 14, '2026-04-18'), [], '62 days before');
+  t.strictSame(wrong('biweekly', 14, '2026-04-17'), [
+    `${at}: must be at most 62 days before pay_date, not 63`,
+  ]);
+  t.strictSame(wrong('biweekly', 14, '2026-08-03'), [], '45 days after');
+  t.strictSame(wrong('biweekly', 14, '2026-08-04'), [
+    `${at}: must be at most 45 days after pay_date, not 46`,
+  ]);
+  const longest = { weekly: 14, biweekly: 21, semimonthly: 22, monthly: 45 };
+  for (const [frequency, days] of Object.entries(longest)) {
+    t.strictSame(wrong(frequency, days, '2026-06-14'), []);
+    const rule = `must end a ${frequency} pay period of at most ${days} days; this one has ${days + 1}`;
+    t.strictSame(wrong(frequency, days + 1, '2026-06-14'), [`${at}: ${rule}`]);
+  }
+});
+
+onEitherEngine('a year in fewer checks need not cover its year', async (t) => {
+  const school = schedule({ pay_dates: BIWEEKLY.slice(0, 20), year_in_fewer_checks: true });
+  t.strictSame(wrongSchedules(school), []);
+});
+
 onEitherEngine('each frequency and pay group has one schedule', async (t) => {
   const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
   const office = schedule({ pay_group: 'office' });
@@ -169,8 +215,8 @@ test('settings are read as they were set by a time', async (t, { db }) => {
   const code = (text: string) => [
     { line_of_coverage: 'medical', taxability: null, side: 'employee', code: text, treatment: null } as const,
   ];
-  const policy = (remainder: 'spread' | 'none') => {
-    const checked = POLICY.check({ effective_from: '2026-01-01', remainder });
+  const policy = (applies_on: string) => {
+    const checked = POLICY.check({ effective_from: '2026-01-01', applies_on });
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
     return checked.value;
   };
@@ -178,19 +224,19 @@ test('settings are read as they were set by a time', async (t, { db }) => {
   await transact(db, async (trx) => {
     await putCodes(trx, EMPLOYER, code('A'), acting(first));
     await putSchedules(trx, EMPLOYER, [schedule()], acting(first));
-    await putPolicy(trx, EMPLOYER, policy('spread'), acting(first));
+    await putPolicy(trx, EMPLOYER, policy('period_end'), acting(first));
     await putCodes(trx, EMPLOYER, code('B'), acting(second));
     await putSchedules(trx, EMPLOYER, [], acting(second));
-    await putPolicy(trx, EMPLOYER, policy('none'), acting(second));
+    await putPolicy(trx, EMPLOYER, policy('next_month'), acting(second));
   });
   const readAt = async (knownAt?: string) => ({
     code: (await readCodes(db, EMPLOYER, knownAt))[0]?.code,
     schedules: (await readSchedules(db, EMPLOYER, knownAt)).length,
-    policies: (await POLICY.view(db, EMPLOYER, knownAt)).versions.map(({ remainder }) => remainder),
+    policies: (await POLICY.view(db, EMPLOYER, knownAt)).versions.map(({ applies_on }) => applies_on),
   });
   t.strictSame(await readAt('2026-02-28T00:00:00.000Z'), { code: undefined, schedules: 0, policies: [] });
-  t.strictSame(await readAt(first), { code: 'A', schedules: 1, policies: ['spread'] });
-  t.strictSame(await readAt(second), { code: 'B', schedules: 0, policies: ['none', 'spread'] });
+  t.strictSame(await readAt(first), { code: 'A', schedules: 1, policies: ['period_end'] });
+  t.strictSame(await readAt(second), { code: 'B', schedules: 0, policies: ['next_month', 'period_end'] });
   t.strictSame(await readAt(), await readAt(second));
 });
 
@@ -205,7 +251,7 @@ test('the same codes or schedules set again are neither a version nor a record',
 });
 
 /** Returns why a run is rejected, as `path: rule`; '' if it is not. */
-async function refusal(db: Db, run: StatedRun): Promise<string> {
+async function refusal(db: Db, run: RequestedRun): Promise<string> {
   try {
     await resolveBasis(db, null, run);
     return '';
@@ -223,20 +269,22 @@ onEitherEngine('a run uses the schedule of its pay group, or the one for all gro
   t.equal(scheduleOf(run('a'), [all, a, b]), a);
   t.equal(scheduleOf(run('c'), [a, all, b]), all, 'without its own schedule, the one without a group');
   t.equal(scheduleOf(run('c'), [a]), null, 'the schedule of another group does not apply');
-  t.equal(scheduleOf(run(null), [weekly, a]), a, 'the only one of its frequency');
-  t.equal(scheduleOf(run(null), [a, b]), null, 'not certain which');
+  t.equal(scheduleOf(run(null), [a]), null, 'a run for all groups has no list but the one without a group');
   t.equal(scheduleOf(run(null), [weekly]), null);
 });
 
-test('a run for all groups is rejected if each pay group has its own schedule', async (t, { db }) => {
-  await setSchedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
-  const run = runOn('2026-07-17');
-  t.match(await refusal(db, run), /^pay_group: is required unless pay_dates is given/);
-  t.equal(await refusal(db, { ...run, pay_group: 'a' }), '');
-  t.equal(await refusal(db, { ...run, pay_dates: BIWEEKLY.map(({ pay_date }) => pay_date) }), '');
-  const ofGroup = { ...runUnder(run, []), pay_group: 'c' };
-  const { calendarAssumed } = planWith(ofGroup, await readSchedules(db, EMPLOYER));
-  t.equal(calendarAssumed, true, 'a group without a schedule is stepped, and readiness warns');
+test('a regular run is on a date of its list, and without a list there is no calendar', async (t, { db }) => {
+  await setSchedules(db, [schedule({ pay_group: 'a' })]);
+  const run = { ...runOn('2026-07-17'), pay_date: '2026-07-16' };
+  t.equal(
+    await refusal(db, { ...run, pay_group: 'a' }),
+    'pay_date: must be a date of the pay schedule; next to 2026-07-16 are 2026-07-03 and 2026-07-17',
+  );
+  t.equal((await resolveBasis(db, null, run)).calendar, null);
+  t.equal(
+    (await resolveBasis(db, null, { ...run, pay_date: '2026-07-17', pay_group: 'a' })).calendar?.length,
+    26,
+  );
 });
 
 const PAYROLL = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, null);
@@ -254,28 +302,29 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-onEitherEngine('a policy has defaults for omitted options', async (t) => {
-  t.strictSame(POLICY.check({ effective_from: '2026-01-01', scheme: 'month-even' }), {
+onEitherEngine('a policy has three options, with defaults for omitted ones', async (t) => {
+  t.strictSame(POLICY.check({ effective_from: '2026-01-01', applies_on: 'next_month' }), {
     ok: true,
     value: {
-      ...{ effective_from: '2026-01-01', scheme: 'month-even', applies_on: 'pay_date', remainder: 'last' },
-      ...{ extra_paycheck: 'take', adjustments: 'decided', arrears: 'decided', recoup: { method: 'all' } },
+      ...{ effective_from: '2026-01-01', applies_on: 'next_month', open_items: 'decided' },
+      recoup: { method: 'multiple', value: '1' },
     },
   });
-  t.match(POLICY.check({ adjustments: 'report', rounding: 'up' }), {
+  t.match(POLICY.check({ open_items: 'report', rounding: 'up', applies_on: 'today' }), {
     ok: false,
     problems: [
       { path: 'effective_from' },
       { path: 'rounding' },
-      { path: 'adjustments', rule: 'must be decided or include' },
+      { path: 'applies_on', rule: 'must be one of pay_date, period_end, next_month' },
+      { path: 'open_items', rule: 'must be decided or include' },
     ],
   });
 });
 
 onEitherEngine('the history of a policy records who set each version and when', async (t) => {
   const db = await staged(t);
-  await set(db, { scheme: 'month-even' });
-  await set(db, { scheme: 'month-even' });
+  await set(db, { open_items: 'include' });
+  await set(db, { open_items: 'include' });
   await set(db, { effective_from: '2025-01-01' }, cliActor('root'));
   t.match((await POLICY.view(db, 'acme')).versions, [
     { version: 1, effective_from: '2026-01-01', created_at: LATELY, created_by: PAYROLL },
@@ -291,40 +340,11 @@ onEitherEngine('the history of a policy records who set each version and when', 
 
 onEitherEngine('a run uses the policy version in effect on its pay date', async (t) => {
   const db = await staged(t);
-  await set(db, { effective_from: '2026-07-20', scheme: 'first-checks' });
-  await set(db, { effective_from: '2026-06-20', scheme: 'month-even' });
+  await set(db, { effective_from: '2026-07-20', applies_on: 'next_month' });
+  await set(db, { effective_from: '2026-06-20', applies_on: 'period_end' });
   const policies = await readPolicies(db, 'acme');
-  const schemes = ['2026-06-19', '2026-07-03', '2026-07-31'].map(
-    (day) => runUnder(runOn(day), policies).scheme,
+  const options = ['2026-06-19', '2026-07-03', '2026-07-31'].map(
+    (day) => runUnder(runOn(day), policies).applies_on,
   );
-  t.strictSame(schemes, ['annualized', 'month-even', 'first-checks']);
-});
-
-onEitherEngine('an option that differs from the policy needs a reason', async (t) => {
-  const db = await staged(t);
-  const stated = { ...body(2), scheme: 'month-even' } as const;
-  const problems = async () => {
-    try {
-      await view(db, 'r');
-      return [];
-    } catch (error) {
-      if (isAppError(error, 'RUN_REFUSED')) return error.problems;
-      throw error;
-    }
-  };
-  await put(db, 'r', stated);
-  const needed = [
-    {
-      path: 'policy_reason',
-      rule: "is required to differ from the employer's payroll policy in scheme (annualized)",
-    },
-  ];
-  t.strictSame(await problems(), needed);
-  await set(db, { scheme: 'month-even' });
-  t.strictSame(await problems(), [], 'the policy has the same value');
-  await set(db, { scheme: 'annualized' });
-  t.strictSame(await problems(), needed, 'refused at computation');
-  await transact(db, (trx) => deleteRun(trx, 'r', acting(LATELY)));
-  await put(db, 'with-reason', { ...stated, policy_reason: 'agreed with the broker' });
-  t.match((await view(db, 'with-reason')).run, { scheme: 'month-even', policy_reason: /broker/ });
+  t.strictSame(options, ['pay_date', 'period_end', 'next_month']);
 });
