@@ -87,6 +87,14 @@ test('employees active with two employers at once are listed', async (t, { db })
   t.strictSame(await activeTwice(db, '2026-02-01', 10), ['e-1', 'e-3', 'e-5']);
   t.strictSame(await activeTwice(db, '2026-02-01', 2), ['e-1', 'e-3']);
   t.strictSame(await activeTwice(db, '2019-12-31', 10), [], 'not hired yet');
+  await record(db, [
+    fact('e-6', 'a', { termination_date: '2026-05-04' }),
+    fact('e-6', 'b', { hire_date: '2026-05-04' }),
+    fact('e-7', 'a', { termination_date: '2026-05-05' }),
+    fact('e-7', 'b', { hire_date: '2026-05-04' }),
+  ]);
+  t.notOk((await activeTwice(db, '2026-05-04', 10)).includes('e-6'), 'one common day is a transfer');
+  t.ok((await activeTwice(db, '2026-05-04', 10)).includes('e-7'), 'two common days');
 });
 
 test('shared employees are found even if there are too many to keep', async (t, { db }) => {

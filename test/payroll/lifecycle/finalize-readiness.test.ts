@@ -5,21 +5,27 @@ import { finalizeRun } from '../../../src/payroll/lifecycle/finalize.ts';
 import { viewRun } from '../../../src/payroll/lifecycle/results.ts';
 import { bodyOf, findRun, putRun, type StoredRun } from '../../../src/payroll/records/runs.ts';
 import { setApproval } from '../../../src/payroll/settings/approval.ts';
+import type { PayDate } from '../../../src/payroll/settings/schedules.ts';
 import { finalizeChecked, readinessOfRun } from '../../../src/readiness/run-report.ts';
 import { tokenActor } from '../../../src/security/audit.ts';
 import { acting } from '../../support/audit.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
+  BIWEEKLY,
+  dateOf,
   deduct,
   EMPLOYER,
   etagOf,
+  finalizedOn,
   LATELY,
   NOW,
   QUESTION,
   READY,
   readyEmployer,
   runOn,
+  schedule,
   setSchedules,
+  voided,
 } from '../../support/payroll.ts';
 
 const PAYROLL = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, 'ada');
@@ -132,6 +138,36 @@ test('two deductions of a line of coverage are accepted once, whatever their amo
     { result: 'fail', count: 2 },
     'a third deduction makes two new pairs, also a post-tax one',
   );
+});
+
+test('a share of the year that differs is accepted for its frequency, group and year', async (t, db) => {
+  await finalizedOn(db, '2026-07-03');
+  const setDates = (pay_dates: PayDate[]) => setSchedules(db, [schedule({ pay_dates })]);
+  await setDates([...BIWEEKLY, dateOf('2026-12-31', 13)]);
+  t.match(await accepting(db, ['calendar-differs']), { outcome: 'finalized' });
+  await voided(db, RUN_ID);
+  const again = async () =>
+    (await readinessOfRun(db, runOn('2026-07-17'), null, QUESTION)).checks.find(
+      ({ id }) => id === 'calendar-differs',
+    );
+  t.match(await again(), { result: 'accepted', count: 0 });
+  await setDates(BIWEEKLY.slice(0, 25));
+  // 1,800.00 − 14 × 69.23 = 830.78 are left for 11 checks.
+  t.match(await again(), {
+    result: 'fail',
+    examples: ['69.23 until now; 830.78 left of 1,800.00, on 11 checks; 75.52'],
+  });
+});
+
+test('a year in fewer checks is accepted once', async (t, db) => {
+  await setSchedules(db, [schedule({ pay_dates: BIWEEKLY.slice(0, 20), year_in_fewer_checks: true })]);
+  t.match(await accepting(db, ['short-year']), { outcome: 'finalized' });
+  const { ready, checks } = await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION);
+  t.match(
+    checks.find(({ id }) => id === 'short-year'),
+    { result: 'accepted', count: 0 },
+  );
+  t.equal(ready, true);
 });
 
 test('a finding without ids is accepted for its own run only', async (t, db) => {

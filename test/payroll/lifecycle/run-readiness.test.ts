@@ -5,11 +5,11 @@ import type { Db, OutboxTable } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { pauseSending } from '../../../src/outbox/circuit-breaker.ts';
 import { employerSubject, enqueue } from '../../../src/outbox/queue.ts';
-import type { RunBody, StatedRun } from '../../../src/payroll/records/body.ts';
+import type { RequestedRun } from '../../../src/payroll/records/body.ts';
 import { putRun } from '../../../src/payroll/records/runs.ts';
 import { LEDGER_CHECKS } from '../../../src/readiness/report.ts';
 import { RUN_CHECKS, readinessOfRun } from '../../../src/readiness/run-report.ts';
-import { deductionOf, receive } from '../../api/deliver.ts';
+import { deductionOf, deliver, receive } from '../../api/deliver.ts';
 import { heldSync } from '../../census/parts.ts';
 import { report as reportChange } from '../../employment/stage.ts';
 import { owe } from '../../outbox/parts.ts';
@@ -30,6 +30,7 @@ import {
   runOn,
   schedule,
   setCode,
+  setPolicy,
   setSchedules,
   sync,
 } from '../../support/payroll.ts';
@@ -40,24 +41,24 @@ const test = onEitherEngine.with(readyEmployer);
 const RUN = runOn('2026-07-17');
 
 /** A run of the previous tax year. */
-const DECEMBER: StatedRun = {
+const DECEMBER: RequestedRun = {
   ...RUN,
   pay_date: '2025-12-19',
   period_start: '2025-11-30',
   period_end: '2025-12-13',
 };
 
-const report = (db: Db, run: StatedRun = RUN, question: Question = QUESTION) =>
+const report = (db: Db, run: RequestedRun = RUN, question: Question = QUESTION) =>
   readinessOfRun(db, run, null, question);
 
-async function check(db: Db, id: string, run: StatedRun = RUN, question: Question = QUESTION) {
+async function check(db: Db, id: string, run: RequestedRun = RUN, question: Question = QUESTION) {
   const { checks } = await report(db, run, question);
   return checks.find((one) => one.id === id) as CheckResult;
 }
 
 const later = (days: number): Question => ({ ...QUESTION, now: new Date(NOW.getTime() + days * DAY_MS) });
 
-async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
+async function finalized(db: Db, runId: string, run: RequestedRun): Promise<void> {
   await transact(db, (trx) => putRun(trx, runId, run, acting(LATELY)));
   const { outcome } = await finalize(db, runId);
   if (outcome !== 'finalized') throw new Error(outcome);
@@ -73,17 +74,46 @@ function setRequest(db: Db, requestId: string, columns: Updateable<OutboxTable>)
   );
 }
 
-/** A dental election from July, moved to August on June 20 with these changes. */
+/** A vision election from July, moved to August on June 20 with these changes. */
 async function movedStart(db: Db, changes: object): Promise<void> {
-  const election = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision' };
-  await deduct(db, 'evt-3', { ...election, effective_start: '2026-07-01' }, '2026-06-01T00:00:00Z');
-  const moved = { ...election, ...changes, effective_start: '2026-08-01' };
+  await deduct(db, 'evt-3', { ...VISION, effective_start: '2026-07-01' }, '2026-06-01T00:00:00Z');
+  const moved = { ...VISION, ...changes, effective_start: '2026-08-01' };
   await deduct(db, 'evt-4', moved, '2026-06-20T00:00:00Z');
 }
 
 /** Deductions of `ded-1`, unless overridden, in another event. */
 const elect = (db: Db, fields: object, createdAt?: string) => deduct(db, 'evt-3', fields, createdAt);
 
+const VISION = { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'vision' };
+
+/** Changes the medical deduction of `emp-1` by an event that is received after finalized runs. */
+const electLater = (db: Db, member_contribution: string, sent: string) =>
+  deliver(db, [deductionOf('evt-later', { member_contribution }, `${sent}T00:00:00Z`)], AFTERWARD);
+
+/** A vision election with a renewal, which a correction of the window before it erases. */
+async function erasedRenewal(db: Db, starts: string): Promise<void> {
+  const vision = { ...VISION, employer_contribution: '0' };
+  const windows = [
+    ['2025-12-01', { effective_start: '2026-01-01', member_contribution: '10.00' }],
+    ['2026-06-01', { effective_start: starts, member_contribution: '20.00' }],
+    [
+      '2026-06-20',
+      { effective_start: '2026-01-01', effective_end: '2026-06-30', member_contribution: '12.00' },
+    ],
+  ] as const;
+  for (const [sent, window] of windows)
+    await deduct(db, `evt-${sent}`, { ...vision, ...window }, `${sent}T00:00:00Z`);
+}
+
+/** emp-2 left before the run, and the coverage ended on that day. */
+async function leftBefore(db: Db): Promise<void> {
+  await employ(db, 'emp-2', { termination_date: '2026-06-10' });
+  const dental = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' };
+  await elect(db, { ...dental, effective_end: '2026-06-10' }, '2026-07-05T00:00:00Z');
+}
+
+/** After the runs that are finalized at `LATELY`. */
+const AFTERWARD = '2026-07-11T09:00:00.000Z';
 const LAST_DAY = dateOf('2026-12-31', 13);
 const CLOCK = "2 hours ahead of the database's clock";
 const REFUSED = { minute: '2026-07-13T08:00Z', cause: 'signature', refused_count: 1 };
@@ -95,12 +125,13 @@ const LOSS = {
 const DAY_MS = 86_400_000;
 
 /** The run or the question in which a check finds its problem, if another one than usual. */
-const ASKED: Record<string, { run?: StatedRun; question?: Question }> = {
+const ASKED: Record<string, { run?: RequestedRun; question?: Question }> = {
   'events-stale': { question: { ...QUESTION, silentAfterMs: 2 * DAY_MS } },
   'employer-unknown': { run: { ...RUN, employer_id: 'nobody' } },
   'ledger-empty': { run: { ...RUN, employer_id: 'globex' } },
   'employees-without-pay-group': { run: { ...RUN, pay_group: 'a' } },
   'population-narrowed': { run: { ...RUN, employee_ids: ['emp-1'] } },
+  'off-cycle-adds': { run: { ...RUN, kind: 'off_cycle', employee_ids: ['emp-1'], deductions: ['ded-1'] } },
   'final-check-empty': { run: { ...RUN, final_checks: ['emp-2'] } },
   'check-beyond-year': { run: { ...RUN, ...LAST_DAY } },
   'period-differs-from-schedule': { run: { ...RUN, period_end: '2026-07-11' } },
@@ -178,8 +209,17 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
     await elect(db, { id: 'ded-2', employee_id: 'emp-2', ...zero }, '2026-06-01T00:00:00Z');
   },
   'warn population-narrowed: 1 employee': () => {},
-  'fail start-moved: emp-1: deduction ded-3, version 1 of 2026-07-01 or 2 of 2026-08-01': (db) =>
-    movedStart(db, { member_contribution: '99.00' }),
+  'warn start-moved: emp-1: vision (ded-3), 150.00 plus employer 350 monthly from 2026-07-01 until 99.00 plus employer 350 monthly from 2026-08-01':
+    (db) => movedStart(db, { member_contribution: '99.00' }),
+  'fail renewal-erased: emp-1: vision (ded-3), 20.00 monthly from 2026-07-15 was erased by 12.00 monthly from 2026-01-01 through 2026-06-30':
+    (db) => erasedRenewal(db, '2026-07-15'),
+  'warn one-day-window: emp-1: vision 69.23 (ded-3), in effect on 2026-07-17 only': (db) =>
+    elect(db, { ...VISION, effective_start: '2026-07-17', effective_end: '2026-07-17' }),
+  'warn first-month-ahead: emp-1: vision 69.23 (ded-3) a check, from 2026-07-01; the first run looks at 2026-08-01':
+    async (db) => {
+      await setPolicy(db, { applies_on: 'next_month' });
+      await elect(db, { ...VISION, effective_start: '2026-07-01' });
+    },
   'warn start-corrected: emp-1': (db) => movedStart(db, {}),
   'warn missed-checks: emp-2: dental 69.23 (paycheck of 2026-07-03)': (db) =>
     finalized(db, 'first', runOn('2026-07-03', { employee_ids: ['emp-1'] })),
@@ -193,7 +233,13 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   },
   'warn retro-refund: emp-1: medical -23.08 (paycheck of 2026-07-03)': async (db) => {
     await finalized(db, 'first', runOn('2026-07-03'));
-    await elect(db, { member_contribution: '100.00' }, '2026-07-05T00:00:00Z');
+    await electLater(db, '100.00', '2026-07-05');
+  },
+  'warn refund-waits: emp-1: medical -64.62 (paycheck of 2026-07-03)': async (db) => {
+    await setPolicy(db, { open_items: 'include' });
+    await finalized(db, 'first', runOn('2026-07-03'));
+    // Elected before the pay date, so nothing but its size lets the refund wait.
+    await elect(db, { member_contribution: '10.00' }, '2026-06-25T00:00:00Z');
   },
   'warn paid-after-termination: emp-1: medical (ded-1), paid on 2026-07-03 after 2026-06-10': async (db) => {
     await finalized(db, 'first', runOn('2026-07-03'));
@@ -207,19 +253,20 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
       const dental = { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' };
       await elect(db, { ...dental, effective_end: '2026-07-31' }, '2026-07-05T00:00:00Z');
     },
-  'warn final-check-empty: emp-2': (db) => employ(db, 'emp-2', { termination_date: '2026-06-10' }),
+  'warn final-check-empty: emp-2': (db) => leftBefore(db),
   'warn termination-contradicted: emp-2': async (db) => {
     await employ(db, 'emp-2', { termination_date: '2026-07-01' });
     await employ(db, 'emp-2');
   },
   'fail codes-missing: dental pre_tax employee': (db) => setCode(db, 'medical'),
-  'warn calendar-assumed: 26 biweekly pay dates, stepped from 2026-07-17': (db) => setSchedules(db, []),
-  'fail calendar-differs: before was check 14 of 26; today it is check 14 of 27': async (db) => {
+  'warn no-pay-schedule: biweekly, 2026: 1/26 of the year on each check': (db) => setSchedules(db, []),
+  'fail short-year: 150.00 a month: 90.00 on each of 20 checks': (db) =>
+    setSchedules(db, [schedule({ pay_dates: BIWEEKLY.slice(0, 20), year_in_fewer_checks: true })]),
+  // 1,800.00 − 14 × 69.23 = 830.78 are left for 13 of 27 checks.
+  'fail calendar-differs: 69.23 until now; 830.78 left of 1,800.00, on 13 checks; 63.90': async (db) => {
     await finalized(db, 'before', runOn('2026-07-03'));
     await setSchedules(db, [schedule({ pay_dates: [...BIWEEKLY, LAST_DAY] })]);
   },
-  'warn policy-differs: remainder last; before has none': (db) =>
-    finalized(db, 'before', runOn('2026-07-03', { remainder: 'none' })),
   'fail pay-date-skipped: 2026-07-03: not run; 2 employees, 138.46 on 2026-06-19': (db) =>
     finalized(db, 'before', runOn('2026-06-19')),
   'warn check-beyond-year: medical: 1 employee, 150.00 on check 27, after the first 26': async (db) => {
@@ -232,13 +279,15 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   ) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
   [`warn clock: ${CLOCK}`]: () => {},
   'warn absent-from-census: emp-2': (db) => employ(db, 'emp-2', { absent: 1 }),
-  'warn frequency-moved: emp-1: 51/52 of the year': async (db) => {
+  'warn frequency-moved: emp-1: since 2026-06-29': async (db) => {
     const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7));
     await setSchedules(db, [schedule(), schedule({ pay_frequency: 'weekly', pay_dates: weekly })]);
     await employ(db, 'emp-1', { pay_frequency: 'weekly', effective_on: '2025-12-01' });
     await employ(db, 'emp-1', { effective_on: '2026-06-29' });
   },
-  'warn frequency-mismatch: emp-1': (db) => elect(db, { period: 'weekly' }, '2026-02-01T00:00:00Z'),
+  'warn transfer-unknown: emp-2: left on 2026-07-08': (db) =>
+    employ(db, 'emp-2', { employer_id: 'globex', termination_date: '2026-07-08' }),
+  'warn off-cycle-adds: 1 employee, 69.23': () => {},
 };
 
 /** The severity, the check and the finding of each entry. */
@@ -337,10 +386,57 @@ test('twenty findings are named, and all are counted, with each employee once', 
   t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
 });
 
-test('several elections of a voluntary coverage warn', async (t, db) => {
-  for (const id of ['ded-3', 'ded-4'])
-    await deduct(db, `evt-${id}`, { id, employee_id: 'emp-1', line_of_coverage: 'voluntary_life' });
-  t.match(await check(db, 'overlap'), { result: 'warn', count: 1 });
+onEitherEngine('two elections fail if one is the rule, and warn for a voluntary coverage', async (t) => {
+  for (const [line_of_coverage, result] of [
+    ['hsa', 'fail'],
+    ['dependent_care_fsa', 'fail'],
+    ['voluntary_life', 'warn'],
+  ] as const) {
+    const db = await readyEmployer(t);
+    for (const id of ['ded-3', 'ded-4'])
+      await deduct(db, `evt-${id}`, { id, employee_id: 'emp-1', line_of_coverage });
+    t.match(await check(db, 'overlap'), { result, count: 1 }, line_of_coverage);
+  }
+});
+
+test('two elections of which one ends on the day the other starts say so', async (t, db) => {
+  await deduct(db, 'evt-3', { effective_end: '2026-07-17' }, '2026-06-01T00:00:00Z');
+  await deduct(db, 'evt-4', { id: 'ded-3', employee_id: 'emp-1', effective_start: '2026-07-17' });
+  t.strictSame((await check(db, 'overlap')).examples, [
+    'emp-1: medical 69.23, medical 69.23; ded-1 ends on 2026-07-17, the day on which ded-3 starts',
+  ]);
+});
+
+test('an erased renewal warns until its start, and fails from then on unless the employee has left', async (t, db) => {
+  await erasedRenewal(db, '2026-07-17');
+  const result = async (payDate: string) => (await check(db, 'renewal-erased', runOn(payDate))).result;
+  t.equal(await result('2026-07-03'), 'warn');
+  t.equal(await result('2026-07-17'), 'fail');
+  t.equal(await result('2026-07-31'), 'fail');
+  await employ(db, 'emp-1', { termination_date: '2026-07-16' });
+  t.equal(await result('2026-07-17'), 'pass');
+});
+
+test('only the first run after a refund or a changed overridden amount names it', async (t, db) => {
+  await putOn(db, '2026-07-03');
+  await override(db, '2026-07-03', 'emp-2', 'ded-2');
+  await finalize(db, '2026-07-03');
+  await electLater(db, '100.00', '2026-07-05');
+  const dental = {
+    id: 'ded-2',
+    employee_id: 'emp-2',
+    line_of_coverage: 'dental',
+    member_contribution: '170.00',
+  };
+  await deliver(db, [deductionOf('evt-4', dental, '2026-07-05T00:00:00Z')], AFTERWARD);
+  const results = async (payDate: string) => {
+    const { checks } = await report(db, runOn(payDate));
+    return ['retro-refund', 'override-outdated'].map((id) => checks.find((one) => one.id === id)?.result);
+  };
+  t.strictSame(await results('2026-07-17'), ['warn', 'warn']);
+  await putOn(db, '2026-07-17');
+  await finalize(db, '2026-07-17', { sharedNow: async () => NOW });
+  t.strictSame(await results('2026-07-31'), ['pass', 'pass']);
 });
 
 test('events about employees of another employer do not fail a run', async (t, db) => {
@@ -480,7 +576,7 @@ test('a finding names a termination until the service has received it', async (t
 
 test('a final check that takes a line is not named as empty', async (t, db) => {
   await employ(db, 'emp-1', { termination_date: '2026-07-01' });
-  await employ(db, 'emp-2', { termination_date: '2026-06-10' });
+  await leftBefore(db);
   const examples = ['emp-2'];
   t.match(await check(db, 'final-check-empty', { ...RUN, final_checks: ['emp-1', 'emp-2'] }), { examples });
 });
@@ -492,42 +588,31 @@ test('employees with two employers are determined on the period end', async (t, 
   t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2: deduction ded-2'] });
 });
 
-test('only finalized regular runs that may pay the same employees overlap', async (t, db) => {
-  const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
-  const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
+test('only finalized regular runs of the frequency and group overlap', async (t, db) => {
+  const shifted = { ...runOn('2026-07-03'), period_start: '2026-06-16', period_end: '2026-06-29' };
+  const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04', pay_group: 'a' };
   await setSchedules(db, []);
-  const others: [string, StatedRun][] = [
-    ['other-frequency', { ...runOn('2026-07-03'), ...shifted, pay_frequency: 'weekly', pay_group: 'w' }],
-    ['group-a', { ...runOn('2026-07-03'), ...shifted, pay_group: 'a' }],
-    ['group-b', { ...runOn('2026-07-03'), ...shifted, pay_group: 'b' }],
-    [
-      'off-cycle',
-      { ...runOn('2026-07-03'), ...shifted, kind: 'off_cycle', employee_ids: ['emp-1'], deductions: [] },
-    ],
+  const others: [string, RequestedRun][] = [
+    ['other-frequency', { ...shifted, pay_frequency: 'weekly', pay_group: 'a' }],
+    ['group-a', { ...shifted, pay_group: 'a' }],
+    ['group-b', { ...shifted, pay_group: 'b' }],
+    ['off-cycle', { ...shifted, kind: 'off_cycle', employee_ids: ['emp-1'], deductions: [] }],
     ['next-to-it', nextToIt],
-    ['after-it', runOn('2026-07-31')],
+    ['after-it', runOn('2026-07-31', { pay_group: 'a' })],
   ];
   for (const [id, run] of others) await finalized(db, id, run);
   await transact(db, (trx) =>
-    putRun(trx, 'open', { ...runOn('2026-07-03'), ...shifted, pay_date: '2026-07-04' }, acting(LATELY)),
+    putRun(trx, 'open', { ...shifted, pay_date: '2026-07-05', pay_group: 'a' }, acting(LATELY)),
   );
-  const found = async (run: StatedRun) => (await check(db, 'periods-overlap', run)).examples;
-  t.strictSame(await found(RUN), ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29']);
-  t.strictSame(await found({ ...RUN, pay_group: 'a' }), ['group-a: 2026-06-16 to 2026-06-29']);
+  const found = async (run: RequestedRun) => (await check(db, 'periods-overlap', run)).examples;
+  const examples = ['group-a: 2026-06-16 to 2026-06-29'];
+  t.strictSame(await found({ ...RUN, pay_group: 'a' }), examples);
   t.strictSame(await found({ ...RUN, kind: 'off_cycle', employee_ids: ['emp-1'] }), []);
   const itself = await readinessOfRun(db, nextToIt, 'next-to-it', QUESTION);
-  t.strictSame(
-    itself.checks.find(({ id }) => id === 'periods-overlap')?.examples,
-    ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29'],
-    'a run does not overlap itself',
-  );
-  t.match(
-    itself.checks.find(({ id }) => id === 'pay-date-taken'),
-    { result: 'pass' },
-    'nor is its pay date taken by itself',
-  );
-  const ofGroup = runOn('2026-07-31', { pay_group: 'c' });
-  t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
+  const ofItself = (id: string) => itself.checks.find((check) => check.id === id);
+  t.strictSame(ofItself('periods-overlap')?.examples, examples, 'a run does not overlap itself');
+  t.match(ofItself('pay-date-taken'), { result: 'pass' }, 'nor is its pay date taken by itself');
+  t.strictSame(await found(runOn('2026-07-31', { pay_group: 'c' })), []);
 });
 
 test('codes are required for amounts other than zero', async (t, db) => {
@@ -575,18 +660,38 @@ test('a skipped pay date has the size of the run before it', async (t, db) => {
   ]);
 });
 
-test('a run of the group, or one without a group, covers a pay date', async (t, db) => {
-  const skipped = async (fields: Partial<RunBody>) =>
-    (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples.map((example) =>
+test('a date that takes nothing, or without a list, is not skipped', async (t, db) => {
+  await finalized(db, 'june-19', runOn('2026-06-19'));
+  const skipped = async () => (await check(db, 'pay-date-skipped')).result;
+  t.equal(await skipped(), 'fail');
+  const without = (takes: 'own_period' | 'none') =>
+    setSchedules(db, [
+      schedule({
+        pay_dates: BIWEEKLY.map((date) => (date.pay_date === '2026-07-03' ? { ...date, takes } : date)),
+      }),
+    ]);
+  await without('own_period');
+  t.equal(await skipped(), 'fail');
+  await without('none');
+  t.equal(await skipped(), 'pass');
+  await setSchedules(db, []);
+  t.equal(await skipped(), 'pass');
+});
+
+test('a run of another pay group does not cover a pay date', async (t, db) => {
+  for (const [id, date, pay_group] of [
+    ['a-5', '2026-06-05', 'a'],
+    ['b-5', '2026-06-05', 'b'],
+    ['a-19', '2026-06-19', 'a'],
+  ] as const)
+    await finalized(db, id, runOn(date, { pay_group }));
+  const skipped = async (pay_group: string) =>
+    (await check(db, 'pay-date-skipped', runOn('2026-07-17', { pay_group }))).examples.map((example) =>
       example.slice(0, 'YYYY-MM-DD'.length),
     );
-  await finalized(db, 'june-5', runOn('2026-06-05'));
-  await finalized(db, 'june-19', runOn('2026-06-19', { pay_group: 'a' }));
-  t.strictSame(await skipped({ pay_group: 'a' }), ['2026-07-03', '2026-07-17']);
-  t.strictSame(await skipped({ pay_group: 'b' }), ['2026-06-19', '2026-07-03', '2026-07-17']);
-  t.strictSame(await skipped({}), ['2026-06-19', '2026-07-03', '2026-07-17']);
-  await setSchedules(db, []);
-  t.strictSame(await skipped({}), [], 'an assumed calendar has no skipped dates');
+  t.strictSame(await skipped('a'), ['2026-07-03']);
+  t.strictSame(await skipped('b'), ['2026-06-19', '2026-07-03']);
+  t.strictSame(await skipped('c'), [], 'before its first run');
 });
 
 test('only runs of the known frequency name an employee whose group has no schedule', async (t, db) => {
