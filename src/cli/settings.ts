@@ -110,6 +110,7 @@ const CODE_COMMANDS: Commands<{ codes: PayrollCode[] }, PayrollCode> = {
   columns: [
     ['line of coverage', (code) => code.line_of_coverage],
     ['taxability', (code) => code.taxability ?? 'any'],
+    ['coverage type', (code) => code.coverage_type ?? 'any'],
     ['side', (code) => code.side],
     ['code', (code) => code.code],
     ['treatment', (code) => code.treatment, 1],

@@ -107,7 +107,7 @@ onEitherEngine('a record of a setting has each old and new value', async (t: Tes
       { ...code, side: 'employer', code: 'ER' },
     ],
   });
-  const ofCode = { line_of_coverage: 'medical', taxability: null };
+  const ofCode = { line_of_coverage: 'medical', taxability: null, coverage_type: null };
   t.strictSame(await differences('codes.put'), [
     {
       of: { ...ofCode, side: 'employee' },

@@ -147,7 +147,7 @@ async function decided(db: Db): Promise<void> {
     await recordDecisions(trx, 'deciding', decisions, by);
     await putPolicy(trx, 'deciding', { ...DEFAULTS, effective_from: '2026-01-01' }, by);
     const code = { line_of_coverage: 'dental', side: 'employee', code: 'D1' } as const;
-    await putCodes(trx, 'deciding', [{ ...code, taxability: null, treatment: null }], by);
+    await putCodes(trx, 'deciding', [{ ...code, taxability: null, coverage_type: null, treatment: null }], by);
     for (const name of ['valid', 'revoked'])
       await createToken(trx, { name, scopes: ['runs:read'], expiresAt: null, now: now(), actor: by.actor });
     await revokeToken(trx, 'revoked', by);

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { CODES_MAX, DATES_MAX } from '../../src/api/routes/payroll-settings.ts';
 import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
-import { LINES_OF_COVERAGE, TAXABILITIES } from '../../src/contract/deduction.ts';
+import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../src/contract/deduction.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { NOW } from '../api/start.ts';
@@ -74,7 +74,12 @@ t.test('the longest lists and 100 schedules render quickly', async (t) => {
   const { stage, page, get } = await opened(t);
   const codes = LINES_OF_COVERAGE.flatMap((line_of_coverage) =>
     [null, ...TAXABILITIES].flatMap((taxability) =>
-      ['employee', 'employer'].map((side) => ({ line_of_coverage, taxability, side, code: 'A1' })),
+      [null, ...COVERAGE_TYPES].flatMap((coverage_type) =>
+        ['employee', 'employer'].map((side) => ({
+          ...{ line_of_coverage, taxability, coverage_type },
+          ...{ side, code: 'A1' },
+        })),
+      ),
     ),
   );
   t.equal(codes.length, CODES_MAX);

@@ -55,8 +55,8 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and rejec
     { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'HSA9', treatment: 'deposit' },
   ]);
   t.strictSame(await cells(page, 'Payroll codes'), [
-    ['Medical', 'Pre-tax', 'Employee', 'MED1', 'Not set'],
-    ['HSA', 'Any', 'Employer', 'HSA9', 'Deposit'],
+    ['Medical', 'Pre-tax', 'Employee', 'MED1', 'Not set', 'Any'],
+    ['HSA', 'Any', 'Employer', 'HSA9', 'Deposit', 'Any'],
   ]);
   await page.getByRole('link', { name: 'Edit payroll codes' }).click();
   t.strictSame(

@@ -172,8 +172,12 @@ export function setSchedules(db: Db, list: readonly Schedule[], employerId = EMP
   return transact(db, (trx) => putSchedules(trx, employerId, list, acting(LATELY)));
 }
 
-export function setCodes(db: Db, list: readonly PayrollCode[], employerId = EMPLOYER): Promise<void> {
-  return transact(db, (trx) => putCodes(trx, employerId, list, acting(LATELY)));
+/** A code without a coverage type is for any. */
+type GivenCode = Omit<PayrollCode, 'coverage_type'> & Partial<PayrollCode>;
+
+export function setCodes(db: Db, list: readonly GivenCode[], employerId = EMPLOYER): Promise<void> {
+  const codes = list.map((code) => ({ ...code, coverage_type: code.coverage_type ?? null }));
+  return transact(db, (trx) => putCodes(trx, employerId, codes, acting(LATELY)));
 }
 
 /** Sets the code X1 for a line of coverage as the employer's only one. */

@@ -217,7 +217,7 @@ function contentOf({ codesOf }: RunTerms, state: RunVersion) {
     line_of_coverage: state.line_of_coverage,
     coverage_type: state.coverage_type,
     taxability: state.taxability,
-    ...codesOf(state.line_of_coverage, state.taxability),
+    ...codesOf(state),
     description: state.description,
     period: state.period as PayFrequency,
     member_contribution: state.member_contribution,
@@ -228,7 +228,7 @@ function contentOf({ codesOf }: RunTerms, state: RunVersion) {
 
 /** Returns an earlier line with the codes of today. */
 function withCodes({ codesOf }: RunTerms, line: Line): Line {
-  return { ...line, shares: null, ...codesOf(line.line_of_coverage, line.taxability) };
+  return { ...line, shares: null, ...codesOf(line) };
 }
 
 /** Returns the content of today's state, or else of the newest line that took an amount. */

@@ -117,7 +117,7 @@ function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): It
 function arrearsLine({ codesOf }: Computation, line: Line, fields: Partial<Line>): Line {
   return {
     ...line,
-    ...codesOf(line.line_of_coverage, line.taxability),
+    ...codesOf(line),
     ...NO_ELECTION,
     employer_amount: 0n,
     kind: 'arrears',
@@ -153,7 +153,8 @@ function settledLines(
     const line =
       frozen.find((regular) => regular.kind === 'regular' && regular.deduction_id === deduction_id) ??
       bareLine(employeeId, deduction_id, line_of_coverage, taxability);
-    return { ...line, line_of_coverage, taxability, ...codesOf(line_of_coverage, taxability) };
+    const coded = { ...line, line_of_coverage, taxability };
+    return { ...coded, ...codesOf(coded) };
   });
 }
 

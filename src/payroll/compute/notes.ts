@@ -353,7 +353,12 @@ export function createNotes(computation: Computation) {
   const noteCodes = (line: Line): void => {
     // A line that stops keeps the code of the previous run.
     if (codes.length === 0 || isStopped(line)) return;
-    const what = `${line.line_of_coverage} ${line.taxability}`;
+    const { line_of_coverage, taxability, coverage_type } = line;
+    const hasTypes = codes.some(
+      (code) => code.line_of_coverage === line_of_coverage && code.coverage_type !== null,
+    );
+    const type = hasTypes ? ` ${coverage_type ?? 'without a coverage type'}` : '';
+    const what = `${line_of_coverage}${type} ${taxability}`;
     if (line.payroll_code === null && !isZero(line.member_contribution ?? ''))
       missingCodes.add(`${what} employee`);
     if (hasEmployerCodes && line.employer_payroll_code === null && !isZero(line.employer_contribution ?? ''))

@@ -39,7 +39,7 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
 /** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
 function regularLine(computation: Computation, check: CheckAmounts): Line {
   const { state, member_amount, employer_amount, flags, explanation, shares } = check;
-  const codes = computation.codesOf(state.line_of_coverage, state.taxability);
+  const codes = computation.codesOf(state);
   return {
     employee_id: state.employee_id,
     deduction_id: state.deduction_id,

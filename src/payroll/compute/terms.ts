@@ -4,7 +4,7 @@ import { type Amounts, type Contribution, calculator } from '../calculation/amou
 import type { Plan } from '../calculation/plan.ts';
 import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
-import { type CodesOfLine, codeFinder } from '../settings/codes.ts';
+import { codeFinder } from '../settings/codes.ts';
 import { planOfBasis } from './calendar.ts';
 
 export type RunTerms = {
@@ -26,7 +26,7 @@ export type RunTerms = {
   onDate: (payDate: string) => RunTerms;
   /** Returns the amounts of a deduction's state. */
   amountsOf: (version: RunVersion) => Amounts;
-  codesOf: (lineOfCoverage: string, taxability: string) => CodesOfLine;
+  codesOf: ReturnType<typeof codeFinder>;
 };
 
 /** Returns the terms of a run from its basis, of today or as frozen. */

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { compile } from '../../contract/check.ts';
-import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { closed, component, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
@@ -25,11 +25,14 @@ const code = Type.String({
   description: 'The payroll code.',
 });
 
-/** A `taxability` of null matches either. */
+/** A `taxability` or `coverage_type` of null matches any. */
 export const PayrollCode = closed({
   line_of_coverage: oneOfDescribed(LINES_OF_COVERAGE, 'The line of coverage.'),
   taxability: nullable(
     oneOfDescribed(TAXABILITIES, 'The taxability. Null for lines that no other code matches.'),
+  ),
+  coverage_type: nullable(
+    oneOfDescribed(COVERAGE_TYPES, 'Who is covered. Null for lines that no other code matches.'),
   ),
   side: oneOfDescribed(SIDES, 'The contribution: employee or employer.'),
   code,
@@ -43,23 +46,27 @@ const readStored = jsonColumn('payroll_codes', 'codes', Type.Array(PayrollCode))
 
 export type CodesOfLine = Pick<Line, 'payroll_code' | 'employer_payroll_code' | 'employer_treatment'>;
 
-/** Returns a function that finds the codes of a line. A code for the exact taxability wins over one for either. */
-export function codeFinder(
-  codes: readonly PayrollCode[],
-): (lineOfCoverage: string, taxability: string) => CodesOfLine {
-  const known = new Map(
-    codes.map((code) => [keyOf(code.side, code.line_of_coverage, code.taxability), code]),
-  );
-  const find = (side: string, line: string, taxability: string): PayrollCode | undefined =>
-    known.get(keyOf(side, line, taxability)) ?? known.get(keyOf(side, line, null));
+type Coded = { line_of_coverage: string; taxability: string | null; coverage_type: string | null };
+
+/**
+ * Returns a function that finds the codes of a line. The most specific code wins; a taxability is more specific than a
+ * coverage type, because a wrong one is taxed wrongly.
+ */
+export function codeFinder(codes: readonly PayrollCode[]): (line: Coded) => CodesOfLine {
+  const known = new Map(codes.map((code) => [keyOf(code.side, code), code]));
+  const find = (side: string, line: Coded): PayrollCode | undefined =>
+    known.get(keyOf(side, line)) ??
+    known.get(keyOf(side, { ...line, coverage_type: null })) ??
+    known.get(keyOf(side, { ...line, taxability: null })) ??
+    known.get(keyOf(side, { ...line, taxability: null, coverage_type: null }));
   const byLine = new Map<string, CodesOfLine>();
-  return (line, taxability) => {
-    const key = `${line} ${taxability}`;
+  return (line) => {
+    const key = keyOf('', line);
     const remembered = byLine.get(key);
     if (remembered !== undefined) return remembered;
-    const employer = find('employer', line, taxability);
+    const employer = find('employer', line);
     const codesOfLine = {
-      payroll_code: find('employee', line, taxability)?.code ?? null,
+      payroll_code: find('employee', line)?.code ?? null,
       employer_payroll_code: employer?.code ?? null,
       employer_treatment: employer?.treatment ?? null,
     };
@@ -68,8 +75,8 @@ export function codeFinder(
   };
 }
 
-function keyOf(side: string, line: string, taxability: string | null): string {
-  return `${side} ${line} ${taxability ?? ''}`;
+function keyOf(side: string, { line_of_coverage, taxability, coverage_type }: Coded): string {
+  return `${side} ${line_of_coverage} ${taxability ?? ''} ${coverage_type ?? ''}`;
 }
 
 /** `knownAt`: as set by this instant; by default the latest. */
@@ -119,8 +126,9 @@ export const CODES_CONTENT: Content<'payroll_codes'> = {
   isRemovable: false,
 };
 
-/** One code for each line of coverage, taxability (or either) and side. */
-export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
+/** One code for each line of coverage, taxability (or any), coverage type (or any) and side. */
+export const CODES_MAX =
+  LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * (COVERAGE_TYPES.length + 1) * SIDES.length;
 
 export const PayrollCodes = component(
   'PayrollCodes',
@@ -129,6 +137,7 @@ export const PayrollCodes = component(
       closed({
         ...PayrollCode.properties,
         taxability: Type.Optional(PayrollCode.properties.taxability),
+        coverage_type: Type.Optional(PayrollCode.properties.coverage_type),
         treatment: Type.Optional(PayrollCode.properties.treatment),
       }),
       {
@@ -149,10 +158,11 @@ export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
     const codes = body.codes.map((code) => ({
       ...code,
       taxability: code.taxability ?? null,
+      coverage_type: code.coverage_type ?? null,
       treatment: code.treatment ?? null,
     }));
-    const rule = 'must not have the line_of_coverage, taxability and side of a code before it';
-    const key = (code: PayrollCode) => keyOf(code.side, code.line_of_coverage, code.taxability);
+    const rule = 'must not have the line_of_coverage, taxability, coverage_type and side of a code before it';
+    const key = (code: PayrollCode) => keyOf(code.side, code);
     const problems = [...misplaced(codes), ...repeated('codes', codes, key, rule)];
     return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
   },

@@ -75,10 +75,7 @@ function differencesOf(before: readonly Entry[], after: readonly Entry[]): Setti
 }
 
 function codesIn(codes: unknown): Entry[] {
-  return (codes as PayrollCode[]).map(({ line_of_coverage, taxability, side, code, treatment }) => ({
-    of: { line_of_coverage, taxability, side },
-    values: { code, treatment },
-  }));
+  return (codes as PayrollCode[]).map(({ code, treatment, ...of }) => ({ of, values: { code, treatment } }));
 }
 
 /** Names no person: the record has who acted. */

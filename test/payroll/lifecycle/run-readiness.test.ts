@@ -30,6 +30,7 @@ import {
   runOn,
   schedule,
   setCode,
+  setCodes,
   setPolicy,
   setSchedules,
   sync,
@@ -625,11 +626,14 @@ test('codes are required for amounts other than zero', async (t, db) => {
     ['evt-3', 'ded-1', 'emp-1'],
     ['evt-4', 'ded-2', 'emp-2'],
   ] as const) {
-    const nothing = { member_contribution: '0.00', employer_contribution: '5' };
+    const nothing = { member_contribution: '0.00', employer_contribution: '5', coverage_type: 'member' };
     const line_of_coverage = id === 'ded-1' ? 'medical' : 'dental';
     await deduct(db, event, { id, employee_id, line_of_coverage, ...nothing }, '2026-02-01T00:00:00Z');
   }
   t.match(await check(db, 'codes-missing'), { count: 1, examples: ['dental pre_tax employer'] });
+  const family = { line_of_coverage: 'dental', coverage_type: 'member_family', taxability: null } as const;
+  await setCodes(db, [{ ...family, side: 'employer', code: 'X1', treatment: null }]);
+  t.ok((await check(db, 'codes-missing')).examples.includes('dental member pre_tax employer'));
 });
 
 test('the last check of a year with a pay date less than usual is named', async (t, db) => {

@@ -5,7 +5,7 @@ import { isAppError } from '../../../src/errors.ts';
 import { resolveBasis, runUnder } from '../../../src/payroll/compute/basis.ts';
 import { scheduleOf } from '../../../src/payroll/compute/calendar.ts';
 import type { RequestedRun, Run } from '../../../src/payroll/records/body.ts';
-import { CODES, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
+import { CODES, codeFinder, putCodes, readCodes } from '../../../src/payroll/settings/codes.ts';
 import { POLICY, putPolicy, readPolicies } from '../../../src/payroll/settings/policy.ts';
 import { checkSchedules, putSchedules, readSchedules } from '../../../src/payroll/settings/schedules.ts';
 import { cliActor, tokenActor } from '../../../src/security/audit.ts';
@@ -161,9 +161,19 @@ onEitherEngine('each frequency and pay group has one schedule', async (t) => {
 
 onEitherEngine('invalid codes are rejected with the field', async (t) => {
   t.strictSame(
-    wrongCodes({}, { taxability: 'post_tax' }, { taxability: null }, { side: 'employer' }, {}),
-    [2, 4].map(
-      (at) => `codes[${at}]: must not have the line_of_coverage, taxability and side of a code before it`,
+    wrongCodes(
+      {},
+      { taxability: 'post_tax' },
+      { taxability: null },
+      { side: 'employer' },
+      {},
+      { coverage_type: 'member' },
+      { coverage_type: 'member', taxability: 'post_tax' },
+      { coverage_type: 'member' },
+    ),
+    [2, 4, 7].map(
+      (at) =>
+        `codes[${at}]: must not have the line_of_coverage, taxability, coverage_type and side of a code before it`,
     ),
   );
   t.strictSame(wrongCodes({ treatment: 'memo' }, { side: 'employer', treatment: 'memo' }), [
@@ -177,9 +187,38 @@ onEitherEngine('invalid codes are rejected with the field', async (t) => {
   t.match(wrongCodes({ line_of_coverage: 'pet' }), [
     /^codes\[0\]\.line_of_coverage: must be one of accident, /,
   ]);
-  t.strictSame(wrongCodes(...Array(121).fill({})), ['codes: must be a list of at most 120 payroll codes']);
+  t.strictSame(wrongCodes(...Array(721).fill({})), ['codes: must be a list of at most 720 payroll codes']);
   for (const body of [null, [], 'x', {}]) t.equal(CODES.check(body).ok, false);
 });
+
+onEitherEngine(
+  'the code that names most of a line wins, and a taxability comes before a coverage type',
+  async (t) => {
+    const checked = CODES.check({
+      codes: [
+        { code: 'ANY' },
+        { code: 'FAMILY', coverage_type: 'member_family' },
+        { code: 'POST', taxability: 'post_tax' },
+        { code: 'POST-CHILD', taxability: 'post_tax', coverage_type: 'member_child' },
+      ].map((code) => ({ line_of_coverage: 'medical', side: 'employee', ...code })),
+    });
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    const codesOf = codeFinder(checked.value);
+    for (const [taxability, coverage_type, code] of [
+      ['pre_tax', 'member', 'ANY'],
+      ['pre_tax', null, 'ANY'],
+      ['pre_tax', 'member_family', 'FAMILY'],
+      ['post_tax', 'member_family', 'POST'],
+      ['post_tax', null, 'POST'],
+      ['post_tax', 'member_child', 'POST-CHILD'],
+    ] as const) {
+      const line = { line_of_coverage: 'medical', taxability, coverage_type };
+      t.equal(codesOf(line).payroll_code, code, `${taxability} ${coverage_type}`);
+    }
+    const dental = { line_of_coverage: 'dental', taxability: 'pre_tax', coverage_type: 'member_family' };
+    t.equal(codesOf(dental).payroll_code, null);
+  },
+);
 
 onEitherEngine('a code must be printable and not a formula', async (t) => {
   const isTaken = (code: string) => wrongCodes({ code }).length === 0;
@@ -199,7 +238,14 @@ onEitherEngine('a code must be printable and not a formula', async (t) => {
 test('schedules and codes are returned as set and replaced as a whole', async (t, { db }) => {
   t.strictSame([await readSchedules(db, EMPLOYER), await readCodes(db, EMPLOYER)], [[], []]);
   const codes = [
-    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'H', treatment: 'memo' },
+    {
+      line_of_coverage: 'hsa',
+      taxability: null,
+      coverage_type: null,
+      side: 'employer',
+      code: 'H',
+      treatment: 'memo',
+    },
   ] as const;
   await transact(db, async (trx) => {
     await putSchedules(trx, EMPLOYER, [schedule(), schedule({ pay_group: 'x' })], acting(LATELY));
@@ -213,7 +259,14 @@ test('schedules and codes are returned as set and replaced as a whole', async (t
 
 test('settings are read as they were set by a time', async (t, { db }) => {
   const code = (text: string) => [
-    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: text, treatment: null } as const,
+    {
+      line_of_coverage: 'medical',
+      taxability: null,
+      coverage_type: null,
+      side: 'employee',
+      code: text,
+      treatment: null,
+    } as const,
   ];
   const policy = (applies_on: string) => {
     const checked = POLICY.check({ effective_from: '2026-01-01', applies_on });

@@ -35,7 +35,7 @@ const CODES: RowList = {
   rows: 'payroll codes',
   what: 'payroll codes',
   explanation:
-    'Each line gets the code for its line of coverage and taxability or, if there is none, the code for any taxability. Employee and employer amounts have separate codes. Rows without a code are left out. Saving replaces all codes of the employer.',
+    'Each line gets the code that names most of its line of coverage, taxability and coverage type. Employee and employer amounts have separate codes. Rows without a code are left out. Saving replaces all codes of the employer.',
   columns: settings.CODE_COLUMNS,
   max: CODES_MAX,
 };

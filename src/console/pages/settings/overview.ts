@@ -2,7 +2,7 @@
 
 import { Temporal } from 'temporal-polyfill';
 import type { Schemas } from '../../../client.ts';
-import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
+import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import type { Api } from '../../api-client.ts';
 import type { RowColumn } from '../../elements/editor.ts';
 import { employerChooser } from '../../elements/employers.ts';
@@ -41,6 +41,13 @@ export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[
   { name: 'side', title: 'Paid by', kind: 'select', choices: choicesOf(['employee', 'employer']) },
   { name: 'code', title: 'Code', kind: 'text' },
   { name: 'treatment', title: 'Employer treatment', kind: 'select', choices: choicesOf(TREATMENTS) },
+  // The last column: codes pasted without headers may lack it.
+  {
+    name: 'coverage_type',
+    title: 'Coverage type',
+    kind: 'select',
+    choices: [ANY, ...choicesOf(COVERAGE_TYPES)],
+  },
 ];
 
 export function settingPages({ page }: Console): void {
