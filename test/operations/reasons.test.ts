@@ -64,6 +64,8 @@ async function startTyped(t: Test) {
   const loss = { found_at: LATELY, position: 1, seq: 1, saved_position: 2, saved_seq: 2 };
   await transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute());
   await transact(db, (trx) => acceptLosses(trx, TYPED, ACTING));
+  // The pair of the voided run stays accepted.
+  await deliver(db, [deductionOf('evt-10', { id: 'ded-10', employee_id: 'emp-1' })], LATELY);
   await call({ method: 'PUT', url: `${RUNS}/approved`, body: bodyOn(PAY_DATE) });
   const approved = await failedChecks('approved');
   const approving = { action: 'finalize', accept: approved.accept };
