@@ -64,8 +64,9 @@ async function startTyped(t: Test) {
   const loss = { found_at: LATELY, position: 1, seq: 1, saved_position: 2, saved_seq: 2 };
   await transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute());
   await transact(db, (trx) => acceptLosses(trx, TYPED, ACTING));
-  // The pair of the voided run stays accepted.
-  await deliver(db, [deductionOf('evt-10', { id: 'ded-10', employee_id: 'emp-1' })], LATELY);
+  // The pair of the voided run stays accepted, so another one overlaps.
+  const dental = { id: 'ded-10', employee_id: 'emp-2', line_of_coverage: 'dental' };
+  await deliver(db, [deductionOf('evt-10', dental)], LATELY);
   await call({ method: 'PUT', url: `${RUNS}/approved`, body: bodyOn(PAY_DATE) });
   const approved = await failedChecks('approved');
   const approving = { action: 'finalize', accept: approved.accept };
