@@ -32,13 +32,16 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
       .flatMap(({ pay_dates }) => pay_dates);
     const paid = runs.filter((run) => run.employer_id === employer_id).map(({ pay_date }) => pay_date);
     const next = dates.findLast(({ pay_date }) => !paid.includes(pay_date));
-    if (next !== undefined) candidates.push({ employer_id, pay_frequency, ...next });
+    if (next === undefined) continue;
+    const { takes: _, ...period } = next;
+    candidates.push({ employer_id, pay_frequency, ...period });
   }
   // The latest pay date follows the events of the demo, so its run has lines.
   const [run] = candidates.toSorted((a, b) => b.pay_date.localeCompare(a.pay_date));
   if (run === undefined) throw new Error('no employer has another pay date');
-  const options = { adjustments: 'include', policy_reason: 'settle' };
-  await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, { ...run, ...options });
+  const policy = { effective_from: '2020-01-01', open_items: 'include' };
+  await api.send('PUT', `/v1/employers/${encodeURIComponent(run.employer_id)}/payroll-policy`, policy);
+  await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, run);
   const employee_id = censuses.get(run.employer_id)?.employees.at(-1)?.employee_id;
   const answer = await fetch(`${sidecar.api}/v1/employee-changes/termination`, {
     method: 'POST',

@@ -49,7 +49,7 @@ async function startCommands(t: Test) {
     {
       action: 'policy.put',
       argv: (nth) => {
-        const version = { effective_from: daysAfter('2027-01-01', nth), scheme: 'month-even' };
+        const version = { effective_from: daysAfter('2027-01-01', nth), applies_on: 'period_end' };
         return ['policy', 'put', file(`policy-${nth}.json`, JSON.stringify(version)), '--employer', EMPLOYER];
       },
       written: sql`select record_id as id from payroll_policies`,

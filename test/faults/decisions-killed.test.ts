@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type RawBuilder, sql } from 'kysely';
 import t from 'tap';
 import { openDatabase } from '../../src/database/open.ts';
-import { EMPLOYER, hireMany, schedule, setSchedules } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, hireMany, schedule, setSchedules } from '../support/payroll.ts';
 import { setStage } from '../support/stage.ts';
 import { SYNCS, strace, straceMissing } from '../support/strace.ts';
 
@@ -33,7 +33,7 @@ t.test('a kill leaves all of a decision, an override or a finalized run, or noth
     ...{ member_amount: '5.00', employer_amount: '1.00', pay_date: '2025-06-01' },
   }));
   await api.call('POST', `/v1/employers/${EMPLOYER}/opening-items`, { items: openings });
-  const run = { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...schedule().pay_dates[10] };
+  const run = bodyOn('2026-05-22');
   await api.call('PUT', RUN, run);
   const { data } = await api.get(`${ITEMS}?limit=${EMPLOYEES}`);
   const reviewed = (data as Record<string, string>[]).map(

@@ -217,7 +217,8 @@ async function putRun(
   date: PayDate,
   name = employerId,
 ): Promise<PayrollRun> {
-  const body = { employer_id: employerId, pay_frequency: frequency, ...date };
+  const { takes: _, ...period } = date;
+  const body = { employer_id: employerId, pay_frequency: frequency, ...period };
   const id = runIdOf(name, date);
   const run = await stage.api.send<PayrollRun>('PUT', pathOf({ id }), body);
   const employees = counted(run.employees, 'employee');

@@ -178,7 +178,7 @@ async function voidedRuns(db: Db, due: readonly Due[]): Promise<Map<string, stri
   return new Map(inOrderOfVoid.map((run) => [sortKeyOf(run), run.run_id]));
 }
 
-type Dated = PayDate & {
+type Dated = Omit<PayDate, 'takes'> & {
   next_pay_date: string | null;
   last_pay_date: string;
   run_id: string | null;
@@ -209,8 +209,9 @@ function dueOf(
   if (date === undefined) return null;
   const ofDate = runs.filter(({ pay_date }) => pay_date === date.pay_date);
   const run = ofDate.find(({ state }) => state === 'finalized') ?? ofDate[0];
+  const { takes: _, ...period } = date;
   return {
-    ...date,
+    ...period,
     next_pay_date: pay_dates[place + 1]?.pay_date ?? null,
     last_pay_date: (pay_dates.at(-1) as PayDate).pay_date,
     run_id: run?.run_id ?? null,
