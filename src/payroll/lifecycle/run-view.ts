@@ -31,8 +31,14 @@ export const runCursor = cursorOf(
   Type.Object({ payDate: Type.String(), runId: Type.String() }),
 );
 
-/** A run with its defaults filled in, and the options of the employer's payroll policy. */
-const RUN = Run.properties;
+const { open_items: open_items_policy, ...ASKED } = Run.properties;
+
+/** A run with its defaults filled in, and the options of the employer's payroll policy. Its `open_items` are what stays open. */
+const RUN = { ...ASKED, open_items_policy };
+
+function shownRun({ open_items, ...run }: Run) {
+  return { ...run, open_items_policy: open_items };
+}
 
 /** The computed fields of a run, stored or previewed. */
 const COMPUTED = {
@@ -221,7 +227,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     stored.state === 'open' ? null : await approvalWith(db, frozenOutcomeOf(stored).approval_id);
   return {
     id: stored.run_id,
-    ...run,
+    ...shownRun(run),
     state: stored.state,
     created_at: stored.created_at,
     finalized_at: stored.finalized_at,
@@ -249,7 +255,7 @@ export async function viewPreview(
   sight: LineSight,
 ): Promise<PayrollRunPreview> {
   const shown = lines === null ? null : await markedLines(db, sight, lines);
-  return { ...view.run, ...computedFields(view), lines: shown };
+  return { ...shownRun(view.run), ...computedFields(view), lines: shown };
 }
 
 function computedFields({ plan, outcome, ...view }: RunView) {

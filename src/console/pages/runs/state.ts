@@ -115,7 +115,8 @@ export function optionsOf(run: Run): Html {
         ['Pay frequency', run.pay_frequency],
         ['Pay group', run.pay_group ?? 'all'],
         ...labels.OPTION_NAMES.map((name) => {
-          return [labels.OPTIONS[name].label, option(labels.choiceOf(name, run[name]))] as const;
+          const value = name === 'open_items' ? run.open_items_policy : run[name];
+          return [labels.OPTIONS[name].label, option(labels.choiceOf(name, value))] as const;
         }),
         [labels.RECOUP.label, labels.recoupLimit(run.recoup)],
         ['Only these employees', listed(run.employee_ids)],
