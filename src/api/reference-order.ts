@@ -8,7 +8,6 @@ export const TAGS: readonly { name: string; description: string; operations: rea
       'getDeduction',
       'listVersionsOfDeduction',
       'getTimelineOfDeduction',
-      'decideStartOfDeduction',
       'getEmployerOfDeduction',
       'assignDeduction',
       'listDeductionVersions',

@@ -5,7 +5,7 @@ import { voidRun } from '../../src/payroll/records/runs.ts';
 import { finalizeChecked } from '../../src/readiness/run-report.ts';
 import { cliActor } from '../../src/security/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, deduct, EMPLOYER, etagOf, LATELY, NOW, QUESTION } from '../support/payroll.ts';
+import { deduct, EMPLOYER, etagOf, LATELY, NOW, QUESTION } from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const SETTING = `/v1/employers/${EMPLOYER}/second-approval`;
@@ -255,10 +255,4 @@ onEitherEngine('the command line finalizes and voids only what a person approved
   t.equal(await voidIt(), 'approval-missing');
   await approveVoid('bob');
   t.equal(await voidIt(), 'voided');
-});
-
-onEitherEngine('a run that states options of its own still needs the approval', async (t) => {
-  const { finalizeBy, put } = await startApproving(t);
-  await put('own', bodyOn('2026-07-31', { scheme: 'first-checks', policy_reason: 'a test' }));
-  t.match(await finalizeBy(undefined, 'own'), MISSING);
 });

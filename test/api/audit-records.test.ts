@@ -81,12 +81,12 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`POST ${OF_EMPLOYER}/opening-items`, 'item.open', { items: [OPENING] }),
     step(`POST ${OF_EMPLOYER}/open-items/decisions`, 'item.decide', onHold),
     step(`PUT ${OF_EMPLOYER}/payroll-codes`, 'codes.put', { codes }),
-    () => deliver(db, moved(), LATELY),
-    step('POST /v1/deductions/:deduction_id/start-decision', 'deduction.decide-start', {
-      version: 1,
-      decision: 'drop',
-      ...REASON,
-    }),
+    () =>
+      deliver(
+        db,
+        [deductionOf('evt-m', { id: 'ded-moved', employee_id: 'emp-1', line_of_coverage: 'vision' })],
+        LATELY,
+      ),
     step('PUT /v1/deductions/:deduction_id/employer', 'deduction.assign', assigned),
     () => deliver(db, [deductionOf('evt-bad', { member_contribution: 'much' })], LATELY),
     step('POST /v1/events/:event_id/dismiss', 'event.dismiss', REASON),
@@ -112,21 +112,12 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
   ];
 }
 
-const POLICY = { effective_from: '2026-01-01', remainder: 'spread' };
+const POLICY = { effective_from: '2026-01-01', applies_on: 'period_end' };
 const AMOUNTS = { member_amount: '1.00', employer_amount: '0.00' };
 const MONTHLY_2027 = Array.from({ length: 12 }, (_, month) => {
   const day = `2027-${String(month + 1).padStart(2, '0')}`;
   return { pay_date: `${day}-28`, period_start: `${day}-01`, period_end: `${day}-27` };
 });
-
-function moved() {
-  const election = { id: 'ded-moved', employee_id: 'emp-1', line_of_coverage: 'vision' };
-  const later = { ...election, member_contribution: '99.00', effective_start: '2027-08-01' };
-  return [
-    deductionOf('evt-m1', { ...election, effective_start: '2027-07-01' }, '2026-06-01T00:00:00Z'),
-    deductionOf('evt-m2', later, '2026-06-20T00:00:00Z'),
-  ];
-}
 
 /** Makes a new hire rejected, so that the employee's later changes wait for it. */
 function reject(db: Db, requestId: string) {

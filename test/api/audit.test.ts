@@ -88,13 +88,13 @@ onEitherEngine('a record of a setting has each old and new value', async (t: Tes
   );
   await set('pay-schedules/2026', { schedules: [schedule({ pay_dates: moved })] });
   const ofSchedule = { pay_frequency: 'biweekly', pay_group: null };
-  const period = { period_start: '2026-11-30', period_end: '2026-12-13' };
+  const period = { period_start: '2026-11-30', period_end: '2026-12-13', takes: 'all' };
   t.strictSame(await differences('schedule.put'), [
     { of: { ...ofSchedule, pay_date: '2026-12-17' }, before: null, after: period },
     { of: { ...ofSchedule, pay_date: '2026-12-18' }, before: period, after: null },
   ]);
   await set('pay-schedules/2026', { schedules: [] });
-  const year = { pay_dates: 26, first: '2026-01-02', last: '2026-12-17' };
+  const year = { pay_dates: 26, first: '2026-01-02', last: '2026-12-17', year_in_fewer_checks: false };
   t.strictSame(await differences('schedule.put'), [
     { of: { ...ofSchedule, year: '2026' }, before: year, after: null },
   ]);
@@ -117,9 +117,9 @@ onEitherEngine('a record of a setting has each old and new value', async (t: Tes
     { of: { ...ofCode, side: 'employer' }, before: null, after: { code: 'ER', treatment: null } },
   ]);
 
-  await set('payroll-policy', { effective_from: '2026-08-01', arrears: 'include' });
+  await set('payroll-policy', { effective_from: '2026-08-01', open_items: 'include' });
   t.strictSame(await differences('policy.put'), [
-    { of: { option: 'arrears' }, before: { value: 'decided' }, after: { value: 'include' } },
+    { of: { option: 'open_items' }, before: { value: 'decided' }, after: { value: 'include' } },
   ]);
 
   await set('second-approval', { required: true, reason: 'two persons' });

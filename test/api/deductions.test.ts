@@ -97,22 +97,6 @@ onEitherEngine('a deduction and the list are shown as of a day and as known at a
   t.match(json.detail, 'This deduction was not in effect on that date');
 });
 
-test('only a version with a moved start can be decided', async (t, { call, db }) => {
-  const version = (month: string, member_contribution: string) => ({
-    id: 'd',
-    effective_start: `2026-${month}-01`,
-    member_contribution,
-  });
-  await deliver(db, [
-    deductionOf('e1', version('07', '150.00'), '2026-06-01T00:00:00Z'),
-    deductionOf('e2', version('08', '99.00'), '2026-06-20T00:00:00Z'),
-  ]);
-  const url = '/v1/deductions/d/start-decision';
-  const decide = async (of: number) =>
-    (await call({ method: 'POST', url, body: { version: of, decision: 'drop', reason: 'x' } })).status;
-  t.strictSame([await decide(2), await decide(9), await decide(1)], [409, 404, 201]);
-});
-
 test('every page of the feed has a cursor to resume from, also an empty one', async (t, { call, db }) => {
   const batch = (from: number) =>
     Array.from({ length: 5 }, (_, index) => deductionOf(`e${from + index}`, { id: `d${index % 3}` }));

@@ -11,7 +11,7 @@ import { ACTING } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { bodyOn, EMPLOYER } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, setPolicy } from '../support/payroll.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
@@ -161,8 +161,6 @@ onEitherEngine(
     const [moved, unknown] = [await end('mover'), await end('nobody')];
     t.strictSame([moved.status, moved.text], [unknown.status, unknown.text]);
     t.equal(moved.status, 404);
-    const decision = { version: 1, decision: 'keep', reason: 'a test' };
-    t.equal((await first.post(`${DEDUCTION}/start-decision`, decision)).status, 404);
     t.equal((await call({ url: DEDUCTION })).json.member_contribution, '20.00', 'other tokens see all of it');
   },
 );
@@ -206,17 +204,10 @@ onEitherEngine('an action on an employee with two employers has a record for eac
   const { id } = (await change('demographic', { address: newHire.address })).json;
   await as(OTHER).get(`/v1/employee-changes/${id}?body=true`);
   await as(EMPLOYER).post(`/v1/employee-changes/${id}/cancel`, { reason: 'a test' });
-  for (const month of ['08', '09']) {
-    const fields = { effective_start: `2027-${month}-01`, member_contribution: `${month}.00` };
-    const election = { id: 'ded-m', employee_id: 'mover', ...fields };
-    await deliver(db, [deductionOf(`evt-${month}`, election, `2026-06-${month}T00:00:00Z`)]);
-  }
-  const decision = { version: 1, decision: 'keep', reason: 'a test' };
-  t.equal((await call({ method: 'POST', url: `${DEDUCTION}/start-decision`, body: decision })).status, 201);
 
   const records = async (employer: string) =>
     as(employer).get('/v1/audit?employee_id=mover&order=oldest_first');
-  const verbs = ['change.report', 'change.report', 'change.read', 'change.cancel', 'deduction.decide-start'];
+  const verbs = ['change.report', 'change.report', 'change.read', 'change.cancel'];
   for (const employer of [EMPLOYER, OTHER]) {
     const { json, text } = await records(employer);
     const actions = json.data.map(({ action }: { action: string }) => action);
@@ -297,7 +288,8 @@ onEitherEngine('lines, items, evidence and verification hide the ids of hidden e
   const ended = { id: 'ded-2', employee_id: 'emp-2', effective_end: '2026-07-01' };
   await deliver(db, [deductionOf('secret-event', ended, '2026-08-02T09:00:00Z')], '2026-08-02T09:00:00.000Z');
   at('2026-08-03');
-  await put('second', bodyOn('2026-08-14', { adjustments: 'include' }));
+  await setPolicy(db, { open_items: 'include', recoup: { method: 'all' } });
+  await put('second', bodyOn('2026-08-14'));
 
   for (const url of [
     `/v1/employers/${EMPLOYER}/open-items`,

@@ -121,7 +121,6 @@ const BODIES: Readonly<Record<string, (id: (name: string) => string) => object>>
   'POST /v1/payroll-runs/:run_id/audit': (id) => ({
     lines: [{ employee_id: id('employee_id'), member_amount: '1.00' }],
   }),
-  'POST /v1/deductions/:deduction_id/start-decision': () => ({ version: 1, decision: 'keep', ...REASON }),
   'PUT /v1/deductions/:deduction_id/employer': (id) => ({ employer_id: id('employer_id'), ...REASON }),
   'POST /v1/employee-changes/:change_id/cancel': () => REASON,
   'POST /v1/census-syncs/:sync_id/dismiss': () => REASON,

@@ -54,8 +54,10 @@ const CASES: Refused = {
   'an employee twice → 422 employee_ids:': put({ employee_ids: ['a', 'a'] }),
   'an id with NUL → 400 body: NUL': put({ employee_ids: ['a\0'] }),
   'no body → 422 body:': { ...put({}), body: undefined },
-  'several at once → 422 pay_date: real date; remainder: one of last; adjustments: must be decided or include':
-    put({ pay_date: 'x', remainder: 'x', adjustments: 'report' }),
+  'several at once → 422 pay_frequency: one of weekly; pay_date: real date': put({
+    pay_date: 'x',
+    pay_frequency: 'x',
+  }),
   'all required fields → 422 employer_id: ^is required$; pay_frequency: ^is required$; period_start: ^is required$; period_end: ^is required$; pay_date: ^is required$':
     { ...put({}), body: {} },
   'a run id with a space → 400 run_id: ^must be 1 to 128 of .* not only one or two dots$': get('/a%20b'),
@@ -71,7 +73,7 @@ const CASES: Refused = {
   ),
   'too many lines → 400 limit: 1000': get('/open/lines?limit=1001'),
   'changing a finalized run → 409 (A run with this ID and a different body exists)': {
-    ...{ method: 'PUT', url: `${RUNS}/final`, body: bodyOn(PAY_DATE, { remainder: 'none' }) },
+    ...{ method: 'PUT', url: `${RUNS}/final`, body: bodyOn(PAY_DATE, { pay_group: 'hourly' }) },
   },
   'an If-Match that is not an ETag → 400 if-match: ETag': post(
     '/open/finalize',

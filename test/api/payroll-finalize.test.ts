@@ -8,7 +8,7 @@ import { acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { bodyOn, deduct, employment, learn } from '../support/payroll.ts';
+import { bodyOn, deduct, employment, learn, setPolicy } from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
@@ -106,15 +106,25 @@ test('each finding is listed before it is accepted and afterward', async (t, wor
   const { findings, count } = (await get('/r/findings')).json;
   t.equal(count, findings.length);
   const failed = findings.filter(({ result }: { result: string }) => result === 'fail');
+  const overlaps = [
+    ['ded-1', 'ded-8'],
+    ['ded-1', 'ded-9'],
+    ['ded-8', 'ded-9'],
+  ];
   t.match(failed, [
     { check_id: 'events-quarantined', example: 'evt-bad: emp-1, medical', ids: ['evt-bad'] },
-    { check_id: 'overlap', example: /^emp-1: medical/, employee_id: 'emp-1' },
+    ...overlaps.map((ids) => ({
+      check_id: 'overlap',
+      example: /^emp-1: medical/,
+      employee_id: 'emp-1',
+      ids,
+    })),
   ]);
   await accept('r');
   const accepted = (await get('/r/findings')).json.findings;
   t.match(accepted, [
     { check_id: 'events-quarantined', result: 'accepted', example: 'evt-bad: emp-1, medical' },
-    { check_id: 'overlap', result: 'accepted', employee_id: 'emp-1' },
+    ...overlaps.map((ids) => ({ check_id: 'overlap', result: 'accepted', employee_id: 'emp-1', ids })),
   ]);
   const authorization = `Bearer ${await tokenFor(['acme'], 'all')}`;
   const limited = await call({ url: '/v1/payroll-runs/r/findings', headers: { authorization } });
@@ -230,7 +240,8 @@ test('a run finalized by rules that this release lacks cannot be verified', asyn
 test('voiding a run names the later finalized runs that adjusted it', async (t, { finalized, post, db }) => {
   await finalized('one');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
-  const including = { ...bodyOn('2026-07-31'), adjustments: 'include' };
+  await setPolicy(db, { open_items: 'include' });
+  const including = bodyOn('2026-07-31');
   await finalized('voided', including);
   await post('/voided/void', { reason: 'wrong' });
   await finalized('two', including);

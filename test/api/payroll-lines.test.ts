@@ -6,7 +6,16 @@ import type { Db } from '../../src/database/tables.ts';
 import type { LineRecord } from '../../src/payroll/calculation/line.ts';
 import type { PayDate } from '../../src/payroll/settings/schedules.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { BIWEEKLY, bodyOn, daysAfter, deduct, EMPLOYER, employ, hireMany } from '../support/payroll.ts';
+import {
+  BIWEEKLY,
+  bodyOn,
+  daysAfter,
+  deduct,
+  EMPLOYER,
+  employ,
+  hireMany,
+  setPolicy,
+} from '../support/payroll.ts';
 import { settled } from '../support/settled.ts';
 import { listenerObserving, type Payroll, RUNS, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Logged } from './start.ts';
@@ -152,7 +161,8 @@ test('lines are filtered by kind, change or flag, in pages and as a file', async
   await finalized('before', bodyOn('2026-07-03'));
   await post('/before/taken', { lines: [{ employee_id: 'emp-2', amount: '0' }] });
   await several(db);
-  await put('r', { adjustments: 'include', arrears: 'include' });
+  await setPolicy(db, { open_items: 'include', recoup: { method: 'all' } });
+  await put('r');
   const found = async (query: string) => (await get(`/r/lines?${query}`)).json.data;
   t.equal((await found('')).length, 11);
   t.equal((await found('kind=adjustment')).length, 4, 'the previous run lacks the late ones');
@@ -167,7 +177,7 @@ test('lines are filtered by kind, change or flag, in pages and as a file', async
   t.equal((await get('/r/lines?change=other')).status, 400);
 });
 
-function aDayLater({ pay_date }: PayDate): PayDate {
+function aDayLater({ pay_date }: PayDate) {
   const day = daysAfter(pay_date, 1);
   return { pay_date: day, period_start: day, period_end: day };
 }

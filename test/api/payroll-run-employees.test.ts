@@ -1,6 +1,6 @@
 /** Tests the employees of a run, compared with the previous run. */
 import { onEachEngine, onEitherEngine } from '../support/engine.ts';
-import { decide, deduct, employ, setCode, setCodes, storedRun } from '../support/payroll.ts';
+import { deduct, employ, setCode, setCodes, storedRun } from '../support/payroll.ts';
 import { type Payroll, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
@@ -112,7 +112,6 @@ onEachEngine('a run may be outdated after a change of its employer, and of no ot
   t.equal(await isChangedBy(employ(db, 'newcomer')), true);
   t.equal(await isChangedBy(moved({ effective_start: '2026-08-01' })), true);
   t.equal(await isChangedBy(put('next', { pay_date: NEXT })), true);
-  t.equal(await isChangedBy(decide(db, 'ded-1', 1, 'keep').catch(() => {})), false);
   t.equal(await isChangedBy(Promise.resolve()), false);
   t.equal(await isChangedBy(accept('r')), true);
   const evidence = get('/r/evidence');

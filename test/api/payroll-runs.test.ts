@@ -11,9 +11,9 @@ test('the request and state of a run are returned without computing it', async (
   get,
   finalize,
 }) => {
-  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
+  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'] })).json;
   const open = (await get('/r/outline')).json;
-  const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...rest } = put1;
+  const { pay_dates_used, position, rules_version, employees, ...rest } = put1;
   const { comparison, not_in_run, not_in_run_count, on_other_schedules, open_items, ...kept } = rest;
   t.strictSame(open, { ...kept, etag: null, totals: null });
   const { etag, totals } = (await finalize('r')).json;
@@ -27,7 +27,7 @@ test('the same body again is 200, and another is 409', async (t, { put, finalize
   t.equal(again.status, 200);
   t.strictSame((await get('/r')).json, again.json);
   t.equal(logged.length, 1, 'nothing was changed');
-  const other = await put('r', { remainder: 'none' });
+  const other = await put('r', { pay_group: 'hourly' });
   t.match(other, { status: 409, json: { detail: /A run with this ID and a different body exists/ } });
   await finalize('r');
   const late = await put('r', { employee_ids: ['emp-1', 'emp-2'] });

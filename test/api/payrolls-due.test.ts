@@ -110,11 +110,13 @@ onEitherEngine('employers that need a setup come last, with what they lack in or
   t.match(await due(payroll, '?employer_id=new'), [{ employer_id: 'new' }]);
 });
 
-onEitherEngine('a run that cannot be computed needs review, and names the field', async (t) => {
+onEitherEngine('the computation of a run that lost its pay date names the field', async (t) => {
   const payroll = await startPayroll(t);
   await payroll.put('r', { pay_date: FIRST });
-  await setSchedules(payroll.db, [schedule({ pay_dates: BIWEEKLY.slice(0, 20) })]);
-  t.match((await compute(payroll, 'r')).json, { problem: /must cover 2026/, member_amount: null });
-  t.match(await due(payroll), [{ state: 'needs_review', run_id: 'r' }]);
+  await setSchedules(payroll.db, [
+    schedule({ pay_dates: BIWEEKLY.filter(({ pay_date }) => pay_date !== FIRST) }),
+  ]);
+  const problem = /must be a date of the pay schedule; next to 2026-07-17 are 2026-07-03 and 2026-07-31/;
+  t.match((await compute(payroll, 'r')).json, { problem, member_amount: null });
   t.equal((await payroll.call({ method: 'DELETE', url: `${RUNS}/r` })).status, 204);
 });

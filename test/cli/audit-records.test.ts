@@ -83,16 +83,13 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     },
     { argv: ['approval', 'require', ...employer, ...reason], action: 'approval-setting.put' },
     { argv: settings('codes', { codes }), action: 'codes.put' },
-    { argv: settings('policy', { effective_from: '2026-01-01', remainder: 'spread' }), action: 'policy.put' },
+    {
+      argv: settings('policy', { effective_from: '2026-01-01', applies_on: 'period_end' }),
+      action: 'policy.put',
+    },
     { argv: [...settings('schedule', { schedules: [] }), '--year', '2026'], action: 'schedule.put' },
     async () => {
-      await deduct('evt-m1', { id: 'ded-m', effective_start: '2027-07-01' }, '2026-06-01T00:00:00Z');
-      const later = { id: 'ded-m', effective_start: '2027-08-01', member_contribution: '99.00' };
-      await deduct('evt-m2', later, '2026-06-20T00:00:00Z');
-    },
-    {
-      argv: ['deductions', 'decide', 'ded-m', '--version', '1', '--decision', 'drop', ...reason],
-      action: 'deduction.decide-start',
+      await deduct('evt-m', { id: 'ded-m', effective_start: '2027-07-01' }, '2026-06-01T00:00:00Z');
     },
     {
       argv: ['deductions', 'assign', 'ded-m', ...employer, '--effective-on', '2027-01-01', ...reason],

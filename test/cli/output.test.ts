@@ -131,7 +131,7 @@ t.test('no table of the commands cuts an id on a terminal', async (t) => {
   await deduct('evt-bad', { id: 'ded-bad', member_contribution: 5, employee_id: LONG });
   const changes = `employee_id,termination_date\n${LONG},2026-12-31\n`;
   const reported = await succeed('change', 'termination', file('leavers.csv', changes), '--json');
-  const policy = { effective_from: '2026-01-01', scheme: 'first-checks', arrears: 'include' };
+  const policy = { effective_from: '2026-01-01', applies_on: 'period_end', open_items: 'include' };
   const line_of_coverage = 'voluntary_short_term_disability';
   const codes = [{ line_of_coverage, side: 'employee', code: 'x'.repeat(60) }];
   const ofEmployer = ['--employer', EMPLOYER];

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { bodyOn, EMPLOYER, employ, taken } from '../support/payroll.ts';
+import { bodyOn, EMPLOYER, employ, setPolicy, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
@@ -39,29 +39,25 @@ test('a run is created with its totals, and creating it again changes nothing', 
   t.match(again, { code: 0, stderr: /Nothing changed/ });
   t.match(created.stdout, new RegExp(`^ETag +${jsonOf(again).etag}$`, 'm'));
   const taken = { code: 1, stdout: '', stderr: /another run has the id r1/ };
-  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), taken);
+  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--pay-group', 'g'), taken);
 });
 
 test('every field of a run has an option, and a file can set them all', async (t, { db, run, file }) => {
   await employ(db, 'emp-1', { termination_date: '2026-07-01' });
   const options = [
     ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
-    ...['--final-check', 'emp-1=all', '--scheme', 'month-even', '--applies-on', 'period_end'],
-    ...['--remainder', 'spread', '--extra-paycheck', 'skip'],
-    ...['--adjustments', 'include', '--arrears', 'include', '--policy-reason', 'agreed'],
+    ...['--final-check', 'emp-1'],
   ];
   const shown = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), ...options, '--json'));
   const body = {
     ...bodyOn(PAY_DATE, { kind: 'off_cycle', pay_group: 'g', employee_ids: ['emp-1', 'emp-2'] }),
-    ...{ deductions: ['ded-1'], final_checks: [{ employee_id: 'emp-1', shares: 'all' }] },
-    ...{ scheme: 'month-even', applies_on: 'period_end', remainder: 'spread', extra_paycheck: 'skip' },
-    ...{ adjustments: 'include', arrears: 'include', policy_reason: 'agreed' },
+    ...{ deductions: ['ded-1'], final_checks: ['emp-1'] },
   };
   t.match(shown, body);
   const again = await run('create', 'r1', file('run.json', JSON.stringify(body)));
   t.match(again, { code: 0, stderr: /Nothing changed/ });
-  const preview = await run('preview', ...optionsOn(PAY_DATE), '--pay-dates', '2026-07-17');
-  t.match(preview, { code: 1, stderr: /cannot be computed: --pay-dates/ });
+  const preview = await run('preview', ...optionsOn(PAY_DATE), '--final-check', 'emp-2');
+  t.match(preview, { code: 1, stderr: /cannot be computed: --final-check/ });
 });
 
 /** Wrong commands after `run`, and the line that each prints. */
@@ -106,11 +102,12 @@ test('lines print as a table, as CSV, or as one JSON object per line', async (t,
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /No lines/ });
 });
 
-test('a line names the opening item that it takes', async (t, { env, file, run }) => {
+test('a line names the opening item that it takes', async (t, { db, env, file, run }) => {
   const header = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
   const opening = file('opening.csv', `${header}\nold-7,emp-1,medical,pre_tax,12.50,0.00,2026-01-02\n`);
   await here(t, env, ['items', 'open', opening, '--employer', EMPLOYER]);
-  await run('create', 'r1', ...optionsOn(PAY_DATE), '--arrears', 'include', '--policy-reason', 'a test');
+  await setPolicy(db, { open_items: 'include' });
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.match((await run('lines', 'r1')).stdout, /\$12\.50 [^\n]*\n +arrears of opening item old-7/);
 });
 

@@ -38,7 +38,7 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
     ...['event_conflicts', 'conflicted_events', 'ledger_head', 'census_syncs', 'census_completions'],
     ...['hash_keys', 'audit_head', 'audit_records', 'payroll_head', 'accepted_findings', 'run_approvals'],
     ...['run_overrides', 'taken_reports', 'taken_lines', 'pay_schedules', 'payroll_codes'],
-    ...['payroll_policies', 'deduction_assignments', 'start_decisions'],
+    ...['payroll_policies', 'deduction_assignments'],
   ].map((table) => [table, 'true'] as const),
 ];
 
@@ -61,7 +61,6 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     taken_reports: 'key_hash',
     run_overrides: 'reason',
     deduction_assignments: 'reason',
-    start_decisions: 'reason',
     item_decisions: 'reason',
   }).flatMap(([table, columns]) => columns.split(' ').map((column) => `${table}.${column}`)),
 );

@@ -8,7 +8,6 @@ import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
 import { recordAssignment } from '../../src/ledger/assignments.ts';
-import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { centsOf } from '../../src/money.ts';
 import { recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { putOpeningItems } from '../../src/payroll/facts/opening-items.ts';
@@ -33,6 +32,7 @@ import {
   putOn,
   READY,
   schedule,
+  setPolicy,
   taken,
   view,
   voided,
@@ -96,7 +96,8 @@ async function payroll(db: Db): Promise<void> {
   await taken(db, '2026-06-05', { employee_id: first, amount: '40' });
   const earlier = { id: `ded-${first}`, employee_id: first, member_contribution: '170.00' };
   await deliver(db, [deductionOf('again', earlier, '2026-07-01T00:00:00Z')], LATELY);
-  await finalizedOn(db, '2026-06-19', { adjustments: 'include', arrears: 'include' });
+  await setPolicy(db, { open_items: 'include', recoup: { method: 'all' } });
+  await finalizedOn(db, '2026-06-19');
   await finalizedOn(db, '2026-07-03');
   await voided(db, '2026-07-03');
   await putOn(db, '2026-07-17');
@@ -136,10 +137,9 @@ async function decided(db: Db): Promise<void> {
   const decisions = ['take', 'hold'].map((action) => ({
     ...{ employeeId: 'e-9', itemId: 'opening:old-1:e-9::dental:pre_tax', runId: null, amount: null },
     ...{ action: action as 'take' | 'hold', madeFor: openings[0]?.amount ?? null, reason: 'agreed' },
-    ...{ notBefore: null, until: null, paidOn: null },
+    ...{ until: null, paidOn: null },
   }));
   await transact(db, async (trx) => {
-    await decideStart(trx, { deductionId: 'd-moved', version: 1, decision: 'drop', reason: 'late' }, by);
     const assigned = { deduction_id: 'd-moved', employer_id: 'deciding', effective_on: '2026-09-01' };
     const concerned = { employee: 'e-9', employers: ['deciding', 'other'] };
     await recordAssignment(trx, { ...assigned, reason: 'a second job' }, concerned, by);
@@ -147,7 +147,12 @@ async function decided(db: Db): Promise<void> {
     await recordDecisions(trx, 'deciding', decisions, by);
     await putPolicy(trx, 'deciding', { ...DEFAULTS, effective_from: '2026-01-01' }, by);
     const code = { line_of_coverage: 'dental', side: 'employee', code: 'D1' } as const;
-    await putCodes(trx, 'deciding', [{ ...code, taxability: null, coverage_type: null, treatment: null }], by);
+    await putCodes(
+      trx,
+      'deciding',
+      [{ ...code, taxability: null, coverage_type: null, treatment: null }],
+      by,
+    );
     for (const name of ['valid', 'revoked'])
       await createToken(trx, { name, scopes: ['runs:read'], expiresAt: null, now: now(), actor: by.actor });
     await revokeToken(trx, 'revoked', by);

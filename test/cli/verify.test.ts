@@ -108,8 +108,8 @@ test('an open run with an impossible body is reported', async (t, { env }) => {
   const row = await by.row('payroll_runs', "run_id = '2026-07-17'");
   const body = String(row.body);
   for (const [from, to] of [
-    ['"applies_on"', '"applaes_on"'],
-    ['"scheme":null', '"scheme":"yearly"'],
+    ['"final_checks"', '"finel_checks"'],
+    ['"kind":"regular"', '"kind":"reg\u00fclar"'],
     ['"employee_ids":null', '"employee_hds":null'],
   ] as const) {
     const change = { table: 'payroll_runs', row, column: 'body', to: body.replace(from, to) };
