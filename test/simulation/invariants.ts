@@ -13,7 +13,7 @@ export function checkStep(simulation: Simulation): void {
   const { machine, provider, breach } = simulation;
   const { query } = machine;
   const before = progress.get(simulation) ?? { position: 0, acknowledged: 0 };
-  const tables = ['deduction_versions', 'roster_facts', 'start_decisions', 'deduction_assignments'];
+  const tables = ['deduction_versions', 'roster_facts', 'deduction_assignments'];
   const added = query<{ position: number }>(
     `${tables.map((table) => `select position from ${table} where position > ?`).join(' union all ')} order by position`,
     ...tables.map(() => before.position),

@@ -1,5 +1,5 @@
 /** Final checks: runs name employees who left, whose checks take the amounts of pay dates that remain. */
-import { pick, type Random } from '../../../src/simulator/random.ts';
+import type { Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
 import type { SimulatedRun } from './approvals.ts';
 import type { Feature } from './features.ts';
@@ -34,7 +34,7 @@ export const FINAL_CHECKS: Feature = {
   },
 };
 
-/** Adds final checks for some of an employer's employees who left, or of `among`. Some may have no dates that remain. */
+/** Adds final checks for some of an employer's employees who left, or of `among`. */
 export function withFinalChecks(
   { machine }: Simulation,
   run: SimulatedRun,
@@ -49,6 +49,6 @@ export function withFinalChecks(
   );
   const final_checks = left
     .filter(({ employee_id }) => (among?.includes(employee_id) ?? true) && draw() < 0.5)
-    .map(({ employee_id }) => ({ employee_id, shares: pick(draw, [1, 2, 'all']) }));
+    .map(({ employee_id }) => employee_id);
   return final_checks.length === 0 ? run : { ...run, body: { ...run.body, final_checks } };
 }

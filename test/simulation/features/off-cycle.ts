@@ -40,8 +40,9 @@ async function pay(simulation: Simulation, employerId: string, index: number, dr
   const date = datesOf('biweekly').findLast(({ pay_date }) => pay_date <= dayOf(simulation.time.now()));
   if (item === undefined || date === undefined) return;
   const { employee_id, deduction_id } = item;
+  const { takes: _, ...period } = date;
   const body = {
-    ...{ employer_id: employerId, kind: 'off_cycle', pay_frequency: 'biweekly', ...date },
+    ...{ employer_id: employerId, kind: 'off_cycle', pay_frequency: 'biweekly', ...period },
     employee_ids: [employee_id],
     items: unitOf(item, items).map(({ id }) => id),
     ...(deduction_id !== null && draw() < 0.3 && { deductions: [deduction_id] }),

@@ -1,4 +1,4 @@
-/** Operators: they dismiss, reprocess and decide, retry what was rejected, and read lists. */
+/** Operators: they dismiss and reprocess, retry what was rejected, and read lists. */
 import type { Simulation } from '../simulation.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Feature } from './features.ts';
@@ -35,7 +35,6 @@ export const OPERATORS: Feature = {
   situations: {
     'dismissed event': 'inbox where dismissed_at is not null',
     'reprocessed event': 'inbox where reprocessed > 0',
-    'decided start': 'start_decisions',
   },
 };
 
@@ -70,7 +69,6 @@ async function act(simulation: Simulation, kind: number): Promise<void> {
   if (kind < 0.2) return post(simulation, DISMISS);
   if (kind <= REPROCESSING) return post(simulation, REPROCESS);
   if (kind < 0.5) return post(simulation, RETRY);
-  if (kind < 0.7) return decide(simulation);
   const { machine } = simulation;
   await machine.call('GET', `/v1/${LISTS[Math.floor(kind * 1_000) % LISTS.length]}`);
   const final = "select run_id from payroll_runs where state <> 'open' order by finalized_at";
@@ -81,13 +79,3 @@ async function act(simulation: Simulation, kind: number): Promise<void> {
 const LISTS = [
   ...['deductions', 'events', 'employee-changes', 'census-syncs', 'payroll-runs', 'readiness', 'activity'],
 ];
-
-async function decide({ machine }: Simulation): Promise<void> {
-  if ((await machine.call('GET', '/v1/readiness'))?.status !== 200) return;
-  const sql = 'select deduction_id, version from deduction_versions order by position desc limit 12';
-  for (const { deduction_id, version } of machine.query<{ deduction_id: string; version: number }>(sql)) {
-    const decision = version % 2 === 0 ? 'keep' : 'drop';
-    const body = { version, decision, reason: 'decided in the simulation' };
-    await machine.call('POST', `/v1/deductions/${deduction_id}/start-decision`, body);
-  }
-}

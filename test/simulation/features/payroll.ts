@@ -1,5 +1,5 @@
 /** Payroll runs: specialists set schedules, finalize each pay date, void some runs, and report what was taken. */
-import { byYear } from '../../../src/payroll/settings/schedules.ts';
+import { byYear, type PayDate } from '../../../src/payroll/settings/schedules.ts';
 import { between, pick, type Random } from '../../../src/simulator/random.ts';
 import { FIRST_RUNS_MS } from '../faults.ts';
 import type { Response } from '../machine.ts';
@@ -67,14 +67,12 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
     pay_frequency,
     pay_group: null,
     pay_dates: datesOf(pay_frequency),
+    year_in_fewer_checks: false,
   }));
   const options = {
-    adjustments: draw() < 0.7 ? 'include' : 'decided',
-    arrears: draw() < 0.5 ? 'include' : 'decided',
+    open_items: draw() < 0.7 ? 'include' : 'decided',
     recoup: pick(draw, RECOUPING),
-    remainder: pick(draw, ['last', 'spread', 'none']),
-    applies_on: draw() < 0.7 ? 'pay_date' : 'period_end',
-    scheme: pick(draw, ['annualized', 'annualized', 'month-even', 'first-checks']),
+    applies_on: pick(draw, ['pay_date', 'pay_date', 'period_end', 'next_month']),
   };
   const { machine, persist } = simulation;
   for (const { year, schedules: ofYear } of byYear(schedules).years) {
@@ -87,19 +85,19 @@ function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
 
 /** Returns the stepped pay dates of three whole years, which the model assumes, too. */
 export function datesOf(frequency: Frequency) {
-  const dates: { pay_date: string; period_start: string; period_end: string }[] = [];
+  const dates: PayDate[] = [];
   const days = STEPS[frequency];
   for (let date = '2025-01-03'; date < '2028'; date = daysAfter(date, days)) {
     // The model takes the pay date for the last day of the period.
     const period = { period_start: daysAfter(date, 1 - days), period_end: date };
-    dates.push({ pay_date: date, ...period });
+    dates.push({ pay_date: date, ...period, takes: 'all' });
   }
   return dates;
 }
 
 function planRuns(simulation: Simulation, employer: Employer, frequency: Frequency, draw: Random): void {
   const { time, restFrom } = simulation;
-  for (const date of datesOf(frequency)) {
+  for (const { takes: _, ...date } of datesOf(frequency)) {
     // All employers of a day work at once, as on a Wednesday before pay day.
     const at =
       Date.parse(`${daysAfter(date.pay_date, -2)}T15:00:00Z`) + draw() * (draw() < 0.5 ? 0 : HOUR_MS);
@@ -123,7 +121,7 @@ export function begin(simulation: Simulation, run: SimulatedRun, draw: Random): 
   const create = () => specialist('PUT', `/v1/payroll-runs/${runId}`, body);
   simulation.persist('run', create, [200, 201, ...refused], async ({ status }) => {
     if (status === 422 && hasFinalChecks) {
-      // The employee did not leave after all, or too few pay dates remain.
+      // The employee did not leave after all.
       const { final_checks: _, ...others } = body;
       return begin(simulation, { ...run, body: others }, draw);
     }
