@@ -82,8 +82,6 @@ async function censuses(r: Recorder): Promise<void> {
 async function deductions(r: Recorder): Promise<void> {
   await r.http('GET', '/v1/deductions?employer_id=maple-bakery&line_of_coverage=medical&on=2024-07-31');
   await r.http('GET', '/v1/deduction-versions?cursor=0&limit=1');
-  const decision = { version: 1, decision: 'drop', reason: 'the employee confirmed September' };
-  await r.http('POST', '/v1/deductions/ded_moved/start-decision', { body: decision });
   await r.http('GET', '/v1/deductions/ded_moved/versions');
 }
 
@@ -109,7 +107,7 @@ function hasEnded({ state }: { state: string }): boolean {
 }
 
 async function settings(r: Recorder): Promise<void> {
-  const policy = { effective_from: '2024-01-01', adjustments: 'decided' };
+  const policy = { effective_from: '2024-01-01', open_items: 'decided' };
   const bodies = { 'pay-schedules/2024': monthlySchedule, 'payroll-codes': codes, 'payroll-policy': policy };
   for (const [name, body] of Object.entries(bodies)) {
     await r.call('PUT', `${MB}/${name}`, { body });
@@ -144,8 +142,9 @@ async function runs(r: Recorder): Promise<void> {
   const raised = deductionEvent('2024-08-10T10:00:00Z', 'ded_medical', medical('171.00', '412.50'));
   await r.event('msg_medical_4', raised);
   await noEventPending(r);
-  const settles = { adjustments: 'include', arrears: 'include', policy_reason: 'settle now' };
-  await r.http('PUT', `${RUNS}/mb-08`, { body: { ...monthlyRun('08'), ...settles } });
+  const settling = { effective_from: '2024-08-01', open_items: 'include' };
+  await r.call('PUT', `${MB}/payroll-policy`, { body: settling });
+  await r.http('PUT', `${RUNS}/mb-08`, { body: monthlyRun('08') });
   await r.http('GET', `${RUNS}/mb-08/lines`);
   await r.http('GET', `${RUNS}?limit=1`);
 }

@@ -47,6 +47,7 @@ const WORDED: Partial<Record<keyof Run, (run: AnyRun) => Pair | null>> = {
   employee_ids: (run) => ['only employees', countOf(run.employee_ids)],
   deductions: (run) => ['only deductions', countOf(run.deductions)],
   items: (run) => ['only items', countOf(run.items)],
+  open_items: (run) => ['open items', run.open_items_policy],
   recoup: (run) => ['recoup', recoupText(run.recoup)],
   final_checks: (run) => ['final checks', countOf(run.final_checks)],
 };
