@@ -6,7 +6,7 @@ import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
 import { finalizedRunOver } from '../records/runs.ts';
-import { readSchedules } from '../settings/schedules.ts';
+import { acrossYears, readSchedules } from '../settings/schedules.ts';
 import { scheduleOf } from './calendar.ts';
 
 /**
@@ -41,7 +41,7 @@ async function lastPayDate(db: Db | Trx, employment: Employment, left: string): 
   const { employer_id } = employment;
   const pay_frequency = valueOn(employment, 'pay_frequency', left);
   const payees = { pay_frequency, pay_group: valueOn(employment, 'pay_group', left) };
-  const schedules = await readSchedules(db, employer_id);
+  const schedules = acrossYears(await readSchedules(db, employer_id));
   const schedule =
     pay_frequency === null && schedules.length === 1 ? schedules[0] : scheduleOf(payees, schedules);
   const date = schedule?.pay_dates.find(

@@ -10,7 +10,7 @@ import { beginComputation } from '../compute/computation.ts';
 import { type RequestedRun, RUN_ID_MAX, runOf } from '../records/body.ts';
 import { findRun, isOfAnotherEmployer, putRun, regularRunOn, type StoredRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { readSchedules } from '../settings/schedules.ts';
+import { acrossYears, readSchedules } from '../settings/schedules.ts';
 
 /** A payroll: what one pay schedule pays on one date. */
 export type Payroll = {
@@ -50,7 +50,7 @@ async function runOfPayroll(db: Db | Trx, payroll: Payroll): Promise<StoredRun |
 /** Returns the run of a payroll with the pay period of its schedule. Throws RUN_REFUSED. */
 export async function scheduledRun(db: Db, payroll: Payroll): Promise<RequestedRun> {
   const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
-  const schedules = await readSchedules(db, employer_id);
+  const schedules = acrossYears(await readSchedules(db, employer_id));
   const schedule = schedules.find(
     (candidate) => candidate.pay_frequency === pay_frequency && candidate.pay_group === pay_group,
   );

@@ -17,7 +17,7 @@ import {
   employersWithPolicy,
   schedulesByEmployer,
 } from '../settings/all-employers.ts';
-import type { PayDate, Schedule } from '../settings/schedules.ts';
+import { acrossYears, type DateList, type PayDate } from '../settings/schedules.ts';
 
 /** Days before the last pay date of a schedule from which its next dates are missing: time to plan a year. */
 const NEXT_DATES_DAYS = 60;
@@ -124,7 +124,7 @@ export async function payrollsDue(
         (what === 'payroll_codes' && !codes.has(employer_id)) ||
         (what === 'payroll_policy' && !policies.has(employer_id)),
     );
-    const lists = schedules.get(employer_id) ?? [];
+    const lists = acrossYears(schedules.get(employer_id) ?? []);
     if (lists.length === 0) return [withoutDate({ employer_id, missing, lacks: 'pay_schedule' })];
     return lists.map((schedule): Due => {
       const key = { employer_id, ...schedule };
@@ -190,7 +190,7 @@ type Dated = Omit<PayDate, 'takes'> & {
  * An open run of an earlier pay date comes first. Null without a date.
  */
 function dueOf(
-  { pay_dates }: Schedule,
+  { pay_dates }: DateList,
   runs: Runs,
   lastFinalized: string | null,
   today: string,

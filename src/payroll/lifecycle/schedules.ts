@@ -9,6 +9,7 @@ import { ranDates } from '../compute/calendar.ts';
 import { regularRunsOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import {
+  inOrder,
   inYear,
   putSchedules,
   readSchedules,
@@ -45,15 +46,15 @@ export async function putScheduleYear(
 function replaced(before: readonly Schedule[], schedules: readonly Schedule[], year: string): Schedule[] {
   const merged = withDates(before, (date) => yearOf(date) !== year);
   for (const schedule of schedules) {
-    const { pay_frequency, pay_group, pay_dates } = schedule;
+    const { pay_frequency, pay_group, year_in_fewer_checks, pay_dates } = schedule;
     const kept = merged.find(
-      (other) => other.pay_frequency === pay_frequency && other.pay_group === pay_group,
+      (other) =>
+        other.pay_frequency === pay_frequency &&
+        other.pay_group === pay_group &&
+        other.year_in_fewer_checks === year_in_fewer_checks,
     );
     if (kept === undefined) merged.push(schedule);
-    else
-      kept.pay_dates = [...kept.pay_dates, ...pay_dates].sort((one, other) =>
-        one.pay_date < other.pay_date ? -1 : 1,
-      );
+    else kept.pay_dates = inOrder([...kept.pay_dates, ...pay_dates]);
   }
   return merged;
 }

@@ -14,7 +14,7 @@ import { computeRun } from '../compute/compute.ts';
 import { type Decision, lastDecision, type NewDecision } from '../facts/decisions.ts';
 import { type Payroll, scheduledRun } from '../lifecycle/open-on-pay-date.ts';
 import { bodyOf, regularRunOn } from '../records/runs.ts';
-import { readSchedules, type Schedule } from '../settings/schedules.ts';
+import { acrossYears, type DateList, readSchedules } from '../settings/schedules.ts';
 import { type CheckedDecisions, checkDecisions } from './decide-items.ts';
 import type { DecisionsRequest } from './requested-decisions.ts';
 
@@ -68,7 +68,7 @@ export async function previewDecisions(
   const proposed = await proposedOf(db, employerId, checked.decisions, now);
   const paychecks = new Map<string, PreviewedPaycheck>();
   for (const [employeeId] of proposed) paychecks.set(employeeId, withoutPaycheck(employeeId));
-  const schedules = await readSchedules(db, employerId);
+  const schedules = acrossYears(await readSchedules(db, employerId));
   const groups = await employeesBySchedule(db, employerId, [...proposed.keys()], schedules, today);
   for (const [schedule, employees] of groups) {
     const computation = await nextRunOf(db, employerId, schedule, employees, today);
@@ -112,10 +112,10 @@ async function employeesBySchedule(
   db: Db,
   employerId: string,
   employees: readonly string[],
-  schedules: readonly Schedule[],
+  schedules: readonly DateList[],
   today: string,
-): Promise<Map<Schedule, string[]>> {
-  const groups = new Map<Schedule, string[]>();
+): Promise<Map<DateList, string[]>> {
+  const groups = new Map<DateList, string[]>();
   for (const [employeeId, facts] of await rosterOf(db, employees)) {
     const employment = employmentsOf(facts).find(({ employer_id }) => employer_id === employerId);
     if (employment === undefined) continue;
@@ -134,7 +134,7 @@ async function employeesBySchedule(
 async function nextRunOf(
   db: Db,
   employer_id: string,
-  { pay_frequency, pay_group, pay_dates }: Schedule,
+  { pay_frequency, pay_group, pay_dates }: DateList,
   employees: readonly string[],
   today: string,
 ): Promise<Computation | null> {

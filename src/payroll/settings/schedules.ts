@@ -79,6 +79,24 @@ export function withDates(schedules: readonly Schedule[], isKept: (payDate: stri
     .filter(({ pay_dates }) => pay_dates.length > 0);
 }
 
+/** The pay dates of a frequency and group of all years, of which some may be in fewer checks. */
+export type DateList = Omit<Schedule, 'year_in_fewer_checks'>;
+
+export function acrossYears(schedules: readonly Schedule[]): DateList[] {
+  const lists = Map.groupBy(schedules, ({ pay_frequency, pay_group }) =>
+    JSON.stringify([pay_frequency, pay_group]),
+  );
+  return [...lists.values()].map((list) => {
+    const [{ pay_frequency, pay_group }] = list as [Schedule, ...Schedule[]];
+    const pay_dates = list.flatMap((schedule) => schedule.pay_dates);
+    return { pay_frequency, pay_group, pay_dates: inOrder(pay_dates) };
+  });
+}
+
+export function inOrder(payDates: readonly PayDate[]): PayDate[] {
+  return payDates.toSorted((date, other) => (date.pay_date < other.pay_date ? -1 : 1));
+}
+
 /** Returns the schedules of one calendar year. */
 export function inYear(schedules: readonly Schedule[], year: string): Schedule[] {
   return withDates(schedules, (date) => yearOf(date) === year);
