@@ -74,7 +74,7 @@ function textOf(path: string): string {
 const TABLES = {
   database: 'instance retention',
   security: 'tokens sessions audit_records audit_head hash_keys',
-  ledger: `ledger_head deduction_versions deductions deduction_employees start_decisions deduction_assignments
+  ledger: `ledger_head deduction_versions deductions deduction_employees deduction_assignments
     roster_facts roster`,
   outbox: 'outbox delivery_attempts circuit_breaker',
   inbox: 'inbox event_conflicts conflicted_events refused_signatures data_losses',

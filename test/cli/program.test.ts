@@ -144,8 +144,8 @@ t.test('wrong values of options name the options, also within the rule', async (
   const wrong: [string[], string][] = [
     [reversed, '--period-end: must not be before --period-start'],
     [[...PERIOD, '--kind', 'off_cycle'], '--employee: is required for an off_cycle run'],
-    [[...PERIOD, '--applies-on', 'x'], '--applies-on: must be one of pay_date, period_end'],
-    [[...PERIOD, '--pay-dates', PAY_DATE, 'x'], '--pay-dates[1]: must be a real date, YYYY-MM-DD'],
+    [[...PERIOD, '--kind', 'x'], '--kind: must be one of regular, off_cycle'],
+    [[...PERIOD, '--employee', 'a', ''], '--employee[1]: must have at least 1 character'],
   ];
   for (const [argv, message] of wrong)
     t.strictSame(await preview(...RUN, '--pay-date', PAY_DATE, ...argv), [2, message]);

@@ -10,7 +10,7 @@ usePostgres();
 /** All foreign keys. None cascades. */
 const FOREIGN_KEYS = Object.entries({
   'record_id of audit_records':
-    'accepted_findings approval_settings deduction_assignments item_decisions opening_items pay_schedules payroll_codes payroll_policies run_approvals run_overrides start_decisions tokens',
+    'accepted_findings approval_settings deduction_assignments item_decisions opening_items pay_schedules payroll_codes payroll_policies run_approvals run_overrides tokens',
   'run_id of payroll_runs':
     'accepted_findings item_decisions run_approvals run_computations run_overrides taken_reports',
   'census_id of staged_censuses': 'census_chunks census_fingerprints',

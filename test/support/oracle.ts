@@ -122,13 +122,12 @@ function bodyOf(
   return row.body_hash !== null && hash.equals(row.body_hash) ? body : '';
 }
 
-/** Versions, roster facts and decisions about starts share one row of positions, 1 to the head. */
+/** Versions, roster facts and assignments share one row of positions, 1 to the head. */
 async function gaps(trx: Trx): Promise<string[]> {
   const [head] = await rows(trx, 'select position from ledger_head');
   const positions = await rows(
     trx,
     `select position from deduction_versions union all select position from roster_facts
-     union all select position from start_decisions
      union all select position from deduction_assignments order by position`,
   );
   const wrong = positions.findIndex(({ position }, index) => position !== index + 1);
