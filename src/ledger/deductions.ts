@@ -1,6 +1,6 @@
 /** Deductions and their versions: lists, and states on a date. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { isOneOf, piecesOf } from '../database/bulk.ts';
+import { piecesOf } from '../database/bulk.ts';
 import type { Db, Tables } from '../database/tables.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employerOf, employmentsOf } from './employment.ts';

@@ -198,7 +198,7 @@ onEitherEngine('a limited token lists changes of its own employers only', async 
 });
 
 onEitherEngine('an action on an employee with two employers has a record for each of them', async (t) => {
-  const { as, call, change, db, hire } = await startMoving(t);
+  const { as, change, db, hire } = await startMoving(t);
   await hire(EMPLOYER, '2026-07-01');
   await hire(OTHER, '2026-07-01');
   const { id } = (await change('demographic', { address: newHire.address })).json;

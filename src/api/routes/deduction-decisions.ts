@@ -8,7 +8,7 @@ import { assignDeduction, ELSEWHERE_PROBLEM, NOT_EMPLOYED, takenBy } from '../..
 import { employersOfRuns } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
-import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
+import { employersOf, seesEmployer } from '../employers.ts';
 import { broken, conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 
