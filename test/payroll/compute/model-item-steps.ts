@@ -6,14 +6,14 @@ import { openItemsOf } from '../../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { type NewDecision, recordDecisions } from '../../../src/payroll/facts/decisions.ts';
 import { putOpeningItems } from '../../../src/payroll/facts/opening-items.ts';
-import type { Run, RunBody } from '../../../src/payroll/records/body.ts';
+import type { Run } from '../../../src/payroll/records/body.ts';
 import { lockPayroll } from '../../../src/payroll/settings/lock.ts';
-import { DEFAULTS } from '../../../src/payroll/settings/policy.ts';
+import { DEFAULTS, type Options } from '../../../src/payroll/settings/policy.ts';
 import { acting } from '../../support/audit.ts';
 import { daysAfter } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
-import { dollars } from '../calculation/oracle.ts';
-import { isGone, type ModelRun, type World } from './model.ts';
+import { checkOf, isGone, type ModelRun, type World } from './model.ts';
+import { dollars } from './model-calendar.ts';
 import {
   itemsOf,
   keyOfItem,
@@ -57,7 +57,7 @@ export const overriding = fc.record({
   employer: fc.constantFrom(0n, 1_000n),
 });
 
-export const recoup: fc.Arbitrary<NonNullable<RunBody['recoup']>> = fc.constantFrom(
+export const recoup: fc.Arbitrary<Options['recoup']> = fc.constantFrom(
   { method: 'all' as const },
   { method: 'all' as const },
   { method: 'multiple' as const, value: '1' },
@@ -74,9 +74,8 @@ function listing(employer_id: string, today: string): Run {
   return {
     ...{ employer_id, kind: 'off_cycle', pay_frequency: 'monthly', pay_group: null },
     ...{ period_start: today, period_end: today, pay_date: today },
-    ...{ employee_ids: null, deductions: [], items: null, final_checks: [], pay_dates: null },
+    ...{ employee_ids: null, deductions: [], items: null, final_checks: [] },
     ...DEFAULTS,
-    policy_reason: null,
   };
 }
 
@@ -84,7 +83,7 @@ function listing(employer_id: string, today: string): Run {
 export function listedItems(world: World, employerId: string, employee: string, today: string) {
   const run = listing(employerId, today);
   const runs = world.runs.filter((one: ModelRun) => one.run.employer_id === employerId);
-  const gone = isGone(world, run, employee) ? ['no_further_paycheck'] : [];
+  const gone = isGone(world, checkOf(world, run, runs), employee) ? ['no_further_paycheck'] : [];
   return itemsOf({ world, run, runs, now: null, employee })
     .filter(({ outstanding }) => outstanding.member !== 0n || outstanding.employer !== 0n)
     .map((item) => ({ ...item, flags: [...item.flags, ...gone] }));
@@ -99,10 +98,9 @@ export async function storedItems(db: Db, employerId: string, employee: string, 
 }
 
 export function printedItem(item: StandingItem): string {
-  const { amount, outstanding, state, toTake, needsDecision, flags } = item;
+  const { amount, outstanding, state, needsDecision, flags } = item;
   const money = [amount.member, amount.employer, outstanding.member, outstanding.employer].map(dollars);
-  const taken = state === 'take' ? dollars(toTake) : '';
-  return JSON.stringify([keyOfItem(item), ...money, state, taken, needsDecision, flags.toSorted()]);
+  return JSON.stringify([keyOfItem(item), ...money, state, needsDecision, flags.toSorted()]);
 }
 
 export function printedOpenItem({
@@ -110,14 +108,12 @@ export function printedOpenItem({
   line,
   outstanding,
   state,
-  toTake,
   needsDecision,
 }: OpenItem): string {
   const { kind, source, deduction_id, line_of_coverage, taxability } = identity;
   const key = [kind, source, deduction_id ?? '', line_of_coverage, taxability].join(' ');
   const money = [line.member_amount, line.employer_amount, outstanding.member, outstanding.employer];
-  const taken = state === 'take' ? dollars(toTake) : '';
-  return JSON.stringify([key, ...money.map(dollars), state, taken, needsDecision, line.flags.toSorted()]);
+  return JSON.stringify([key, ...money.map(dollars), state, needsDecision, line.flags.toSorted()]);
 }
 
 /** Returns the decision of a step on an item, or null if it is not possible. */
@@ -132,11 +128,11 @@ export function decisionOf(
   const part = isPart ? member / 2n : member;
   const base = {
     ...{ employer: employerId, employee: item.employee, item: keyOfItem(item), action },
-    ...{ madeFor: item.amount, amount: null, notBefore: null, until: null },
+    ...{ madeFor: item.amount, amount: null, until: null },
   };
   switch (action) {
     case 'take':
-      return { ...base, amount: isPart && part !== 0n ? part : null, notBefore: later };
+      return base;
     case 'hold':
       return { ...base, until: later };
     default:
@@ -150,7 +146,7 @@ export async function storeDecision(db: Db, decision: ModelItemDecision, item: O
     itemId: item?.id ?? null,
     runId: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
     ...{ action: decision.action, madeFor: decision.madeFor, amount: decision.amount },
-    ...{ notBefore: decision.notBefore, until: decision.until },
+    until: decision.until,
     paidOn: decision.action === 'paid_directly' ? now.slice(0, 'YYYY-MM-DD'.length) : null,
     reason: 'a test',
   };

@@ -2,10 +2,11 @@
 import type { Run } from '../../../src/payroll/records/body.ts';
 import {
   bucketOf,
+  countingOf,
+  dayOf,
+  startOf,
   deductionsOf,
-  dueOf,
   type Election,
-  isElectedInTime,
   lineKeyOf,
   type ModelLine,
   type ModelRun,
@@ -14,6 +15,7 @@ import {
   type World,
   yearOf,
 } from './model.ts';
+import { dueOf, isElectedInTime } from './model-regular.ts';
 
 const KINDS = ['arrears', 'opening', 'missed_check', 'adjustment'] as const;
 type ItemKind = (typeof KINDS)[number];
@@ -38,7 +40,6 @@ export type ModelItemDecision = {
   action: 'take' | 'hold' | 'write_off' | 'paid_directly';
   madeFor: Pair | null;
   amount: bigint | null;
-  notBefore: string | null;
   until: string | null;
 };
 
@@ -51,6 +52,8 @@ type ModelItem = {
   bucket: string;
   payDate: string;
   amount: Pair;
+  /** The line of coverage that the deduction has today, or had last. */
+  coverage: string;
   flags: string[];
   /** The election was sent before the pay date, or the money of a voided run comes back. */
   isExcepted: boolean;
@@ -61,9 +64,10 @@ type State = 'open' | 'take' | 'hold' | 'settled' | 'written_off' | 'paid_direct
 export type StandingItem = ModelItem & {
   outstanding: Pair;
   state: State;
-  /** The amount that a decision `take` still takes; without one, the outstanding amount. */
-  toTake: bigint;
-  notBefore: string | null;
+  /** The amount outgrew a decision. */
+  isOutgrown: boolean;
+  /** The place of the decision that stands. */
+  decision: number | null;
   /** The policy `include` does not take it. */
   needsDecision: boolean;
 };
@@ -93,13 +97,52 @@ export function itemsOf(ledger: Ledger): StandingItem[] {
       .map(openingItem),
   ];
   const standing = items.map((item) => standingOf(ledger, item));
-  return standing
-    .map((item) => {
-      const net = netOf(item, standing);
-      const retro = net > 0n ? ['retro_pre_tax'] : net < 0n ? ['retro_refund'] : [];
-      return withNeed(run, { ...item, flags: [...item.flags, ...retro] });
-    })
+  const flagged = standing.map((item) => {
+    const net = netOf(item, standing);
+    const retro = net > 0n ? ['retro_pre_tax'] : net < 0n ? ['retro_refund'] : [];
+    return { ...item, flags: [...item.flags, ...retro] };
+  });
+  const needing = new Set(flagged.filter((item) => needsDecision(run, item)).map(keyOfItem));
+  return flagged
+    .map((item) => ({
+      ...item,
+      ...decidedTogether(groupOf(item, flagged)),
+      needsDecision: needing.has(keyOfItem(item)),
+      flags: item.flags.filter((flag) => flag !== 'partly covered'),
+    }))
     .sort(byOrder);
+}
+
+/** A decision on an item of a group is one on all. */
+function decidedTogether(group: readonly Pick<StandingItem, 'state' | 'decision' | 'isOutgrown'>[]) {
+  if (group.length === 1) return {};
+  if (group.some(({ isOutgrown }) => isOutgrown)) return { state: 'open' as const, decision: null };
+  const latest = group
+    .filter(({ decision }) => decision !== null)
+    .reduce<(typeof group)[number] | null>(
+      (last, one) => ((last?.decision ?? -1) < (one.decision ?? -1) ? one : last),
+      null,
+    );
+  return latest === null ? {} : { state: latest.state, decision: latest.decision };
+}
+
+/** Implements "Groups": returns the items that count with an item; itself, if it is in no group. */
+export function groupOf<Item extends Pick<StandingItem, 'kind' | 'source' | 'coverage' | 'outstanding'>>(
+  item: Item,
+  items: readonly Item[],
+): Item[] {
+  if (!isAdjustment(item)) return [item];
+  const group = items.filter(
+    (one) =>
+      isAdjustment(one) &&
+      one.source === item.source &&
+      one.coverage === item.coverage &&
+      (one.outstanding.member !== 0n || one.outstanding.employer !== 0n),
+  );
+  const hasBoth =
+    group.some(({ outstanding }) => outstanding.member < 0n) &&
+    group.some(({ outstanding }) => outstanding.member > 0n);
+  return hasBoth && group.includes(item) ? group : [item];
 }
 
 /** Returns the amounts not taken on the regular lines of a run. Amounts collected for a voided run must be returned. */
@@ -129,6 +172,7 @@ function arrearsOf({ world, runs, employee }: Ledger, of: ModelRun): ModelItem[]
     source: of.id,
     employee,
     payDate: of.run.pay_date,
+    coverage: '',
     flags: [],
     isExcepted: true,
   }));
@@ -140,7 +184,7 @@ function adjustmentsOf({ world, run, runs, now, employee }: Ledger, of: ModelRun
   const kind = of.roster.has(employee) ? 'adjustment' : 'missed_check';
   const attended = now === null ? runs : [...runs, now];
   return deductionsOf(world).flatMap((deduction): ModelItem[] => {
-    const due = dueOf(world, of, attended, employee, deduction, run.pay_date);
+    const due = dueOf(world, of, attended, employee, deduction);
     const finalized = of.voided
       ? []
       : of.lines.filter(
@@ -166,11 +210,18 @@ function adjustmentsOf({ world, run, runs, now, employee }: Ledger, of: ModelRun
       return {
         ...{ kind, source: of.id, employee, deduction, bucket, payDate: of.run.pay_date },
         amount: { member: owed.member - taken.member, employer: owed.employer - taken.employer },
-        flags: [...(isDue ? due.flags : []), ...(yearOf(of.run) === yearOf(run) ? [] : ['prior_year'])],
+        flags: isDue ? due.flags : [],
+        coverage: coverageFor(world, run, deduction),
         isExcepted: of.voided || isElectedInTime(world, of.run, deduction),
       };
     });
   });
+}
+
+function coverageFor(world: World, run: Run, deduction: string): string {
+  const versions = countingOf(world, deduction);
+  const state = versions.findLast((version) => startOf(version) <= dayOf(run)) ?? versions.at(-1);
+  return state?.coverage ?? '';
 }
 
 /** Returns the items of a run with decisions: what was paid directly keeps counting if nothing is due any more. */
@@ -197,6 +248,7 @@ function openingItem(opening: ModelOpening): ModelItem {
     bucket: bucketOf(opening),
     payDate,
     amount: amounts,
+    coverage: '',
     flags: [],
     isExcepted: true,
   };
@@ -217,7 +269,7 @@ function linesFor(runs: readonly ModelRun[], employee: string, kind: ModelLine['
 }
 
 /** The amounts that runs took of an item: the employee's amounts as payroll reported them, the employer's as finalized. */
-function tookOf({ world, runs }: Ledger, item: ModelItem): (Pair & { decisions: number })[] {
+function tookOf({ world, runs }: Ledger, item: ModelItem): (Pair & { decisions: number; left: bigint | null })[] {
   const kind = item.kind === 'arrears' || item.kind === 'opening' ? 'arrears' : 'adjustment';
   return runs
     .filter(({ voided }) => !voided)
@@ -236,8 +288,13 @@ function tookOf({ world, runs }: Ledger, item: ModelItem): (Pair & { decisions: 
           member: reportOf(world, run, line) ?? line.member,
           employer: line.employer,
           decisions: run.decisions,
+          left: line.left,
         })),
     );
+}
+
+function sizeOf(amount: bigint): bigint {
+  return amount < 0n ? -amount : amount;
 }
 
 /** Returns the part of an amount that brings an outstanding amount toward zero. */
@@ -247,10 +304,7 @@ function toward(amount: bigint, outstanding: bigint): bigint {
   return size < most ? amount : outstanding;
 }
 
-function standingOf(
-  ledger: Ledger,
-  item: ModelItem,
-): Omit<StandingItem, 'needsDecision'> & { needsNew: boolean } {
+function standingOf(ledger: Ledger, item: ModelItem): Omit<StandingItem, 'needsDecision'> {
   const { world, run } = ledger;
   const key = keyOfItem(item);
   const made = world.itemDecisions
@@ -264,31 +318,45 @@ function standingOf(
   for (const paid of amountsOf('paid_directly')) member -= paid;
   for (const writtenOff of amountsOf('write_off')) member -= toward(writtenOff, member);
   const outstanding = { member, employer: item.amount.employer - sumOf(took).employer };
-  const standing = { ...item, outstanding, toTake: member, notBefore: null };
+  const standing = { ...item, outstanding, isOutgrown: false, decision: null };
+  const isOver = ({ action, until }: ModelItemDecision) =>
+    action === 'hold' && until !== null && until < run.pay_date;
+  const own = made.findLast((decision) => decision.item !== null);
   const last = made.at(-1);
-  const ended = made.findLast((decision) => decision.item !== null)?.action;
-  const isEnded = ended === 'write_off' || ended === 'paid_directly';
-  const closed: State = isEnded ? (ended === 'write_off' ? 'written_off' : 'paid_directly') : 'settled';
-  if (member === 0n && outstanding.employer === 0n) return { ...standing, state: closed, needsNew: false };
-  if (last === undefined) return { ...standing, state: 'open', needsNew: false };
-  const isOutdated =
-    last.madeFor !== null &&
-    (last.madeFor.member !== item.amount.member || last.madeFor.employer !== item.amount.employer);
-  const open = (needsNew: boolean) => ({ ...standing, state: 'open' as const, needsNew });
+  const closing = own?.action;
+  const closed: State =
+    closing === 'write_off' ? 'written_off' : closing === 'paid_directly' ? 'paid_directly' : 'settled';
+  if (member === 0n && outstanding.employer === 0n) return { ...standing, state: closed };
+  if (last === undefined) return { ...standing, state: 'open' };
   if (last.action === 'write_off' || last.action === 'paid_directly')
-    return member === 0n ? { ...standing, state: closed, needsNew: false } : open(true);
-  if (isOutdated) return open(true);
-  if (last.action === 'hold')
-    return last.until !== null && last.until <= run.pay_date
-      ? open(false)
-      : { ...standing, state: 'hold', needsNew: false };
-  const since = sumOf(took.filter(({ decisions }) => decisions > last.place)).member;
-  const toTake = last.amount === null ? member : toward(last.amount - since, member);
-  if (last.amount !== null && toTake === 0n) return open(true);
-  return { ...standing, state: 'take', toTake, notBefore: last.notBefore, needsNew: false };
+    return member === 0n
+      ? { ...standing, state: closed }
+      : { ...standing, state: 'open', isOutgrown: true };
+  if (isOver(last)) return { ...standing, state: 'open' };
+  const was = last.madeFor?.member ?? 0n;
+  // It ends when the amount or the outstanding amount is zero, and does not stand for one of another sign or a larger one.
+  const exceeds = (amount: bigint) => amount !== 0n && (amount > 0n !== was > 0n || sizeOf(amount) > sizeOf(was));
+  const hasEnded =
+    (item.amount.member === 0n && was !== 0n) ||
+    (was !== 0n && settledAfter(item, took, last.place));
+  if (last.madeFor !== null && (hasEnded || exceeds(item.amount.member)))
+    return { ...standing, state: 'open', isOutgrown: true };
+  return { ...standing, state: last.action, decision: last.item === null ? null : last.place };
 }
 
-/** Returns the pre-tax net of the tax year and line of coverage that an item counts in, or 0. */
+/** Reports whether runs that knew a decision took what was outstanding, or more. */
+function settledAfter(item: ModelItem, took: ReturnType<typeof tookOf>, place: number): boolean {
+  const before = took.filter(({ decisions }) => decisions <= place);
+  const decided = item.amount.member - sumOf(before).member;
+  let left = decided;
+  return took.some(({ member, decisions }) => {
+    if (decisions <= place) return false;
+    left -= member;
+    return left === 0n || left > 0n !== decided > 0n;
+  });
+}
+
+/** Returns the pre-tax net of the run and line of coverage that an item counts in, or 0. */
 function netOf(
   item: Omit<StandingItem, 'needsDecision'>,
   items: readonly Omit<StandingItem, 'needsDecision'>[],
@@ -300,8 +368,7 @@ function netOf(
     (one.outstanding.member !== 0n || one.outstanding.employer !== 0n);
   if (!counts(item)) return 0n;
   return items
-    .filter((one) => counts(one) && one.bucket === item.bucket)
-    .filter((one) => one.payDate.slice(0, 4) === item.payDate.slice(0, 4))
+    .filter((one) => counts(one) && one.bucket === item.bucket && one.source === item.source)
     .reduce((sum, one) => sum + one.amount.member, 0n);
 }
 
@@ -309,19 +376,15 @@ export function isAdjustment({ kind }: Pick<ModelItem, 'kind'>): boolean {
   return kind === 'adjustment' || kind === 'missed_check';
 }
 
-const NEVER_RETROACTIVE = ['hsa', 'healthcare_fsa', 'limited_purpose_fsa', 'dependent_care_fsa'];
-
-function withNeed(run: Run, { needsNew, ...item }: ReturnType<typeof standingOf>): StandingItem {
-  const [coverage, taxability] = item.bucket.split(' ') as [string, string];
-  const isRetroactive = item.flags.some((flag) => flag.startsWith('retro_'));
-  const isEarlierYear = item.payDate.slice(0, 4) < run.pay_date.slice(0, 4);
-  const needsDecision =
-    needsNew ||
-    (isAdjustment(item) &&
-      ((isRetroactive && NEVER_RETROACTIVE.includes(coverage)) ||
-        item.flags.includes('missed_check_partial') ||
-        (taxability === 'post_tax' && isEarlierYear)));
-  return { ...item, needsDecision };
+function needsDecision(run: Run, item: Omit<StandingItem, 'needsDecision'>): boolean {
+  if (item.isOutgrown) return true;
+  if (!isAdjustment(item)) return false;
+  return (
+    item.flags.some((flag) => flag.startsWith('retro_') || flag === 'partly covered') ||
+    (item.bucket.endsWith(' post_tax') &&
+      item.outstanding.member > 0n &&
+      item.payDate.slice(0, 4) < run.pay_date.slice(0, 4))
+  );
 }
 
 function byOrder(one: ModelItem, other: ModelItem): number {

@@ -5,7 +5,6 @@ import type { StoredBasis } from '../../../src/payroll/records/basis.ts';
 import {
   isShared,
   type ModelAssignment,
-  type ModelDecision,
   type ModelFact,
   type ModelRun,
   type ModelTaken,
@@ -14,7 +13,7 @@ import {
 } from './model.ts';
 import type { ModelItemDecision, ModelOpening } from './model-items.ts';
 import { cents, modelLine } from './model-lines.ts';
-import { modelOf } from './model-run.ts';
+import { modelOf } from './model-regular.ts';
 
 /** The statements that read the records. */
 export const RECORDS = {
@@ -27,14 +26,13 @@ export const RECORDS = {
     coverage_type as "coverageType", taxability, period, member_contribution as member,
     employer_contribution as employer, starts_on as start, ends_on as "end", event_time as sent
     from deduction_versions order by position`,
-  decisions: 'select position, version_position as "of", decision from start_decisions order by position',
   assignments: `select position, deduction_id as deduction, employer_id as employer, effective_on as "from"
     from deduction_assignments order by position`,
   taken: `select taken_lines.run_id as run, taken_lines.report, employee_id as employee, line, amount from taken_lines
     join taken_reports on taken_reports.run_id = taken_lines.run_id and taken_reports.report = taken_lines.report
     where recorded_at is not null order by taken_lines.report`,
   itemDecisions: `select decision_id, employer_id, employee_id, item_id, action, member_amount, employer_amount, amount,
-    not_before, until from item_decisions order by employer_id, decision_id`,
+    until from item_decisions order by employer_id, decision_id`,
   openings: `select ordinal, opening_id, employer_id, employee_id, deduction_id, line_of_coverage, taxability,
     member_amount, employer_amount, pay_date from opening_items order by employer_id, ordinal`,
 };
@@ -50,7 +48,6 @@ export type Records = {
   employees: Frozen[];
   facts: ModelFact[];
   versions: ModelVersion[];
-  decisions: ModelDecision[];
   assignments: ModelAssignment[];
   taken: Taken[];
   itemDecisions: ItemDecisionTable[];
@@ -116,9 +113,13 @@ function modelRun(records: Records, { earlier_run_id, is_voided }: Input): Model
 function overridesIn(basis: string): ModelRun['overrides'] {
   const { overrides } = JSON.parse(basis) as StoredBasis;
   return new Map(
-    overrides.map(({ employee_id, deduction_id, member_amount, employer_amount }) => [
+    overrides.map(({ employee_id, deduction_id, member_amount, employer_amount, regular_member_amount }) => [
       `${employee_id} ${deduction_id}`,
-      { member: cents(member_amount), employer: cents(employer_amount) },
+      {
+        member: cents(member_amount),
+        employer: cents(employer_amount),
+        hadLine: regular_member_amount !== null,
+      },
     ]),
   );
 }
@@ -135,7 +136,6 @@ function modelDecision(row: ItemDecisionTable): ModelItemDecision {
         ? null
         : { member: cents(member_amount), employer: cents(employer_amount) },
     amount: amount === null ? null : cents(amount),
-    notBefore: row.not_before,
     until: row.until,
   };
 }
@@ -166,11 +166,10 @@ function linesOf({ employees }: Records, freezeId: string): LineRecord[] {
 }
 
 /** Returns what the ledger knew at a position. */
-function upTo({ facts, versions, decisions, assignments }: Records, limit: number) {
+function upTo({ facts, versions, assignments }: Records, limit: number) {
   return {
     assignments: assignments.filter(({ position }) => position <= limit),
     facts: facts.filter(({ position }) => position <= limit),
     versions: versions.filter(({ position }) => position <= limit),
-    decisions: decisions.filter(({ position }) => position <= limit),
   };
 }

@@ -1,19 +1,11 @@
-/** Takes an employee's open items in a run of the payroll model: cap first, then refunds are cut. */
+/** Takes an employee's open items in a run of the payroll model: increases under the cap first, then refunds that fit. */
 import type { Run } from '../../../src/payroll/records/body.ts';
-import { fraction, roundToCents } from '../calculation/oracle.ts';
-import {
-  bucketOf,
-  countingOf,
-  endOfJob,
-  type ModelLine,
-  type ModelRun,
-  sharesStated,
-  startOf,
-} from './model.ts';
-import { electionOf, isAdjustment, itemsOf, type Ledger, type StandingItem } from './model-items.ts';
+import { bucketOf, countingOf, endOfJob, isFinal, type ModelLine, type ModelRun, startOf } from './model.ts';
+import { fraction, roundToCents } from './model-calendar.ts';
+import { electionOf, groupOf, isAdjustment, itemsOf, type Ledger, type StandingItem } from './model-items.ts';
 
-/** Items of one run and deduction, which are taken together or not at all. */
-type Unit = { items: StandingItem[]; bucket: string; wanted: bigint; taken: bigint; flags: string[] };
+/** A group of items, or one item. `wanted`: the sum of what its items could take. */
+type Unit = { items: StandingItem[]; bucket: string; wanted: bigint; taken: bigint | null; flags: string[] };
 
 /** Returns the lines of an employee who is in a run, or whom an off-cycle run names. */
 export function takenItems(ledger: Ledger & { now: ModelRun }, regular: readonly ModelLine[]): ModelLine[] {
@@ -21,91 +13,95 @@ export function takenItems(ledger: Ledger & { now: ModelRun }, regular: readonly
   const items = itemsOf(ledger).filter(
     ({ outstanding }) => outstanding.member !== 0n || outstanding.employer !== 0n,
   );
-  const groups = Map.groupBy(items, ({ kind, source, deduction }) => [kind, source, deduction].join(' '));
-  const units = [...groups.values()]
-    .filter((group) => group.every((item) => mayTake(run, item)))
-    .map((group): Unit => {
-      const wanted = wantedOf(group, items);
-      return { items: group, bucket: accountOf(ledger, group), wanted, taken: wanted, flags: [] };
-    });
-  if (!isLastCheck(ledger)) {
-    cap(ledger, regular, units);
-    cut(regular, units);
+  const units: Unit[] = [];
+  for (const item of items) {
+    if (units.some((unit) => unit.items.includes(item))) continue;
+    const group = groupOf(item, items);
+    if (!group.every((one) => mayTake(run, one, group.some(({ needsDecision }) => needsDecision))) || group.some((one) => isOfOtherYear(run, one))) continue;
+    const wanted = group.length > 1 ? sumOfMembers(group) : wantedOf(item, items);
+    units.push({ items: group, bucket: accountOf(ledger, group), wanted, taken: null, flags: [] });
   }
-  return units.filter(({ taken, items }) => taken !== 0n || sumToTake(items) === 0n).flatMap(linesOf);
+  cap(ledger, regular, units);
+  takeRefunds(regular, units);
+  return units.flatMap(linesOf);
 }
 
-function mayTake(run: Run, item: StandingItem): boolean {
+function isOfOtherYear(run: Run, item: StandingItem): boolean {
+  return (
+    isAdjustment(item) &&
+    item.bucket.endsWith(' pre_tax') &&
+    (item.outstanding.member > 0n || (item.outstanding.member === 0n && item.outstanding.employer > 0n)) &&
+    item.payDate.slice(0, 4) !== run.pay_date.slice(0, 4)
+  );
+}
+
+function mayTake(run: Run, item: StandingItem, needsDecision: boolean): boolean {
   if (run.items !== null && !run.items.some((id) => isNamed(id, item))) return false;
-  const isOtherYear = item.payDate.slice(0, 4) !== run.pay_date.slice(0, 4);
-  if (isAdjustment(item) && item.bucket.endsWith(' pre_tax') && isOtherYear) return false;
-  if (item.state === 'take') return item.notBefore === null || item.notBefore <= run.pay_date;
+  if (item.state === 'take') return true;
   if (item.state === 'hold') return false;
   // An item that was written off or paid directly has only the employer's amount left.
   if (item.state !== 'open') return true;
-  const policy = isAdjustment(item) ? run.adjustments : run.arrears;
-  return policy === 'include' && !item.needsDecision;
+  return run.open_items === 'include' && !needsDecision;
 }
 
 function isNamed(id: string, { kind, source, employee, deduction, bucket }: StandingItem): boolean {
   return id === [kind, source, employee, deduction, ...bucket.split(' ')].join(':');
 }
 
-function sumToTake(items: readonly StandingItem[]): bigint {
-  return items.reduce((sum, { toTake }) => sum + toTake, 0n);
+function sumOfMembers(items: readonly StandingItem[]): bigint {
+  return items.reduce((sum, { outstanding }) => sum + outstanding.member, 0n);
 }
 
 /** Of arrears, a run takes at most the sum of what is outstanding for their run and deduction. */
-function wantedOf(group: readonly StandingItem[], items: readonly StandingItem[]): bigint {
-  const wanted = sumToTake(group);
-  const [{ kind, source, deduction }] = group as [StandingItem];
-  if (kind !== 'arrears' || wanted <= 0n) return wanted;
-  const all = items
-    .filter((item) => item.source === source && item.deduction === deduction && item.kind !== 'opening')
-    .reduce((sum, { outstanding }) => sum + outstanding.member, 0n);
+function wantedOf(item: StandingItem, items: readonly StandingItem[]): bigint {
+  const wanted = item.outstanding.member;
+  if (item.kind !== 'arrears' || wanted <= 0n) return wanted;
+  const all = sumOfMembers(
+    items.filter(
+      (one) => one.source === item.source && one.deduction === item.deduction && one.kind !== 'opening',
+    ),
+  );
   return all <= 0n ? 0n : all < wanted ? all : wanted;
 }
 
-/** Returns where a pair counts: in the line of coverage and taxability that its deduction has today, or had last. */
+/** Returns where a group counts: in the taxability of its deduction that started last. */
 function accountOf({ world, run }: Ledger, group: readonly StandingItem[]): string {
-  const [{ deduction, bucket }] = group as [StandingItem];
-  if (group.length === 1) return bucket;
-  const versions = countingOf(world, deduction);
-  const state = versions.findLast((version) => startOf(version) <= run[run.applies_on]) ?? versions.at(-1);
-  return state === undefined ? bucket : bucketOf(state);
+  const [first] = group as [StandingItem];
+  if (group.length === 1) return first.bucket;
+  const started = group.map((item) => {
+    const versions = countingOf(world, item.deduction);
+    const state = versions.findLast((version) => startOf(version) <= run.pay_date) ?? versions.at(-1);
+    return { item, start: state === undefined ? '' : startOf(state), state };
+  });
+  const latest = started.reduce((last, one) => (one.start >= last.start ? one : last));
+  const taxability = (latest.state?.taxability ?? latest.item.bucket.split(' ')[1]) as string;
+  return bucketOf({ coverage: first.coverage, taxability });
 }
 
 /** Reports whether a run is a final check, or its period contains the termination. */
 function isLastCheck({ world, run, employee }: Ledger): boolean {
-  if (sharesStated(run, employee) !== null) return true;
+  if (isFinal(run, employee)) return true;
   const end = endOfJob(world, run, employee);
   return end !== null && run.period_start <= end && end <= run.period_end;
 }
 
+/** Takes the increases and arrears, as far as the cap leaves them. */
 function cap(ledger: Ledger, regular: readonly ModelLine[], units: readonly Unit[]): void {
-  const increases = units.filter(({ wanted }) => wanted > 0n);
-  for (const [coverage, ofCoverage] of Map.groupBy(
-    increases,
-    ({ bucket }) => bucket.split(' ')[0] as string,
-  )) {
-    const most = limitOf(ledger, regular, coverage);
-    if (most === null) continue;
-    let left = most;
+  const increases = units.filter(({ wanted }) => wanted >= 0n);
+  const byCoverage = Map.groupBy(increases, ({ bucket }) => bucket.split(' ')[0] as string);
+  for (const [coverage, ofCoverage] of byCoverage) {
+    const most = isLastCheck(ledger) ? null : limitOf(ledger, regular, coverage);
+    let left = most ?? 0n;
     for (const unit of ofCoverage) {
-      if (unit.items.length > 1) unit.taken = left > 0n ? unit.wanted : 0n;
-      else unit.taken = unit.wanted < left ? unit.wanted : left;
-      left = left > unit.taken ? left - unit.taken : 0n;
+      unit.taken = most === null || unit.wanted < left ? unit.wanted : left;
+      left -= unit.taken;
     }
     if (ofCoverage.some(({ wanted, taken }) => wanted !== taken))
-      for (const { flags } of ofCoverage) flags.push('recoup_capped');
+      for (const { wanted, flags } of ofCoverage) if (wanted > 0n) flags.push('recoup_capped');
   }
 }
 
-function limitOf(
-  { run, runs, employee }: Ledger,
-  regular: readonly ModelLine[],
-  coverage: string,
-): bigint | null {
+function limitOf({ run, runs, employee }: Ledger, regular: readonly ModelLine[], coverage: string): bigint | null {
   const { recoup } = run;
   if (recoup.method === 'all') return null;
   const [numerator, denominator] = fraction(recoup.value);
@@ -114,8 +110,8 @@ function limitOf(
     lines
       .filter((line) => line.kind === 'regular' && line.employee === employee)
       .filter(({ election }) => election.coverage === coverage)
-      .filter(({ shares, flags }) => shares === null && !flags.includes('share_taken'))
-      .filter(({ flags }) => !flags.includes('overridden'))
+      .filter(({ shares }) => (shares ?? []).length <= 1)
+      .filter(({ flags }) => !flags.includes('overridden') && !flags.includes('share_taken'))
       .reduce((sum, { member }) => sum + member, 0n);
   const before = runs
     .filter((earlier) => !earlier.voided && earlier.run.pay_date < run.pay_date)
@@ -125,44 +121,41 @@ function limitOf(
   return usual === undefined ? null : roundToCents([usual * numerator, 100n * denominator]);
 }
 
-/** Cuts refunds from the last one back. A pair is held whole. */
-function cut(regular: readonly ModelLine[], units: readonly Unit[]): void {
-  for (const unit of units.toReversed()) {
-    const taxability = unit.bucket.split(' ')[1];
-    const total =
-      regular
-        .filter(({ election }) => election.taxability === taxability)
-        .reduce((sum, { member }) => sum + member, 0n) +
-      units
-        .filter(({ bucket }) => bucket.split(' ')[1] === taxability)
-        .reduce((sum, { taken }) => sum + taken, 0n);
-    const isDecided = unit.items.some(({ state }) => state === 'take');
-    if (unit.taken >= 0n || total >= 0n || isDecided) continue;
-    const isWhole = unit.items.length > 1 || total <= unit.taken;
-    unit.taken = isWhole ? 0n : unit.taken - total;
-    unit.flags.push('refund_held');
+/** Takes each refund whole, in order, if the lines of its taxability stay at or above zero, or if it was decided. */
+function takeRefunds(regular: readonly ModelLine[], units: readonly Unit[]): void {
+  const totals = new Map<string, bigint>();
+  const add = (taxability: string, member: bigint) =>
+    totals.set(taxability, (totals.get(taxability) ?? 0n) + member);
+  for (const { election, member } of regular) add(election.taxability, member);
+  for (const { bucket, taken } of units) add(bucket.split(' ')[1] as string, taken ?? 0n);
+  for (const unit of units.filter(({ wanted }) => wanted < 0n)) {
+    const taxability = unit.bucket.split(' ')[1] as string;
+    const fits = (totals.get(taxability) ?? 0n) + unit.wanted >= 0n;
+    if (!fits && !unit.items.some(({ state }) => state === 'take')) continue;
+    unit.taken = unit.wanted;
+    add(taxability, unit.wanted);
   }
 }
 
+/** Of a group, decreases are taken whole, and increases up to them plus what the cap leaves. */
 function linesOf({ items, taken, flags }: Unit): ModelLine[] {
-  return items.map((item): ModelLine => {
-    const member = items.length > 1 ? item.toTake : taken;
-    return {
-      employee: item.employee,
-      deduction: item.deduction,
-      election: electionOf(item.bucket),
-      member,
-      employer: item.outstanding.employer,
-      kind: isAdjustment(item) ? 'adjustment' : 'arrears',
-      of: item.source,
-      item: item.kind,
-      left: item.outstanding.member - member,
-      change: null,
-      replaces: null,
-      amountChange: null,
-      differences: null,
-      shares: null,
-      flags: [...item.flags, ...flags],
-    };
+  if (taken === null || (taken === 0n && items.length === 1 && items[0]?.outstanding.member !== 0n)) return [];
+  const back = items.reduce((sum, { outstanding: { member } }) => (member < 0n ? sum - member : sum), 0n);
+  let left = items.length === 1 ? taken : taken + back;
+  return items.flatMap((item): ModelLine[] => {
+    const all = items.length === 1 ? taken : item.outstanding.member;
+    const member = all <= 0n || all < left ? all : left;
+    if (all > 0n) left -= member;
+    if (all > 0n && member === 0n) return [];
+    return [
+      {
+        ...{ employee: item.employee, deduction: item.deduction, election: electionOf(item.bucket) },
+        ...{ member, employer: item.outstanding.employer, of: item.source, item: item.kind },
+        kind: isAdjustment(item) ? 'adjustment' : 'arrears',
+        left: item.outstanding.member - member,
+        ...{ change: null, replaces: null, amountChange: null, differences: null, shares: null },
+        flags: [...item.flags, ...flags],
+      },
+    ];
   });
 }

@@ -5,32 +5,31 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
-import { runUnder } from '../../../src/payroll/compute/basis.ts';
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
 import type { Run, RunBody } from '../../../src/payroll/records/body.ts';
-import { bodyOf } from '../../../src/payroll/records/runs.ts';
+import { runOf } from '../../../src/payroll/records/body.ts';
+import { putScheduleYear } from '../../../src/payroll/lifecycle/schedules.ts';
+import { DEFAULTS, type Options } from '../../../src/payroll/settings/policy.ts';
+import type { PayDate, Schedule } from '../../../src/payroll/settings/schedules.ts';
 import { acting } from '../../support/audit.ts';
 import {
   daysAfter,
-  decide,
   event,
   finalize,
   linesOf,
   put,
   send,
-  setSchedules,
+  setPolicy,
   taken,
   voided,
 } from '../../support/payroll.ts';
-import { dollars } from '../calculation/oracle.ts';
-import { every } from '../calendars.ts';
 import {
-  ambiguousVersions,
+  endOfJob,
+  isStopped,
   lineKeyOf,
   type ModelAssignment,
-  type ModelDecision,
   type ModelFact,
   type ModelLine,
   type ModelRun,
@@ -40,6 +39,7 @@ import {
   refusalOf,
   type World,
 } from './model.ts';
+import { dollars } from './model-calendar.ts';
 import {
   decisionOf,
   listedItems,
@@ -52,9 +52,9 @@ import {
   storedItems,
   storeOpening,
 } from './model-item-steps.ts';
-import type { ModelItemDecision, ModelOpening, StandingItem } from './model-items.ts';
+import { groupOf, keyOfItem, type ModelItemDecision, type ModelOpening, type StandingItem } from './model-items.ts';
 import { modelLine } from './model-lines.ts';
-import { modelOf } from './model-run.ts';
+import { modelOf } from './model-regular.ts';
 
 export type Message = Pick<
   IncomingDeduction['deduction'],
@@ -84,6 +84,8 @@ type Fact = FactSource['source'] extends infer S
 
 export type Report = { employee: string; employer: string; fact: Fact };
 
+export type Rescheduling = { which: number; change: 'drop' | 'add' | 'fewer' | PayDate['takes'] };
+
 /** Payroll takes another amount of a line: less, nothing, or too much. */
 export type ShortPay = { line: number; part: -1 | 0 | 1 | 2 | 3 };
 
@@ -91,40 +93,84 @@ export type ShortPay = { line: number; part: -1 | 0 | 1 | 2 | 3 };
 export class RecordedWorld implements World {
   readonly facts: ModelFact[] = [];
   readonly versions: ModelVersion[] = [];
-  readonly decisions: ModelDecision[] = [];
   readonly assignments: ModelAssignment[] = [];
   readonly runs: ModelRun[] = [];
   readonly taken: ModelTaken[] = [];
   readonly openings: ModelOpening[] = [];
   readonly itemDecisions: ModelItemDecision[] = [];
-  readonly schedules: number;
   /** The day of the next event. */
   today: string;
   readonly #db: Db;
   readonly #messages: Message[] = [];
+  readonly #schedules = new Map<string, Schedule[]>();
+  readonly #policies: { employer: string; from: string; options: Options }[] = [];
   #put = 0;
   #reports = 0;
 
-  constructor(db: Db, schedules: number, today: string) {
+  constructor(db: Db, today: string) {
     this.#db = db;
-    this.schedules = schedules;
     this.today = today;
   }
 
-  /** Sets the schedules, whose dates equal the stepped ones. */
-  async setSchedules(): Promise<void> {
-    const of = (pay_frequency: 'biweekly' | 'weekly', days: number, count: number) => ({
-      pay_frequency,
-      pay_group: null,
-      pay_dates: every(days, '2025-01-03', count).map((pay_date) => ({
-        pay_date,
-        period_start: pay_date,
-        period_end: pay_date,
-      })),
-    });
-    const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
-    for (const employer of this.schedules > 0 ? ['acme', 'other'] : [])
-      await setSchedules(this.#db, both.slice(0, this.schedules), employer);
+  schedulesOf(employerId: string): readonly Schedule[] {
+    return this.#schedules.get(employerId) ?? [];
+  }
+
+  /** Replaces the schedules of an employer. */
+  async schedule(employerId: string, schedules: Schedule[]): Promise<void> {
+    for (const year of ['2025', '2026']) {
+      const ofYear = schedules
+        .map((schedule) => ({
+          ...schedule,
+          pay_dates: schedule.pay_dates.filter(({ pay_date }) => pay_date.startsWith(year)),
+        }))
+        .filter(({ pay_dates }) => pay_dates.length > 0);
+      const change = { schedules: ofYear, untaken: true };
+      await transact(this.#db, (trx) => putScheduleYear(trx, employerId, year, change, this.#acting()));
+    }
+    this.#schedules.set(employerId, schedules);
+  }
+
+  /** Changes a pay date without a finalized run: drops it, adds another one after it, or changes what it takes. */
+  async reschedule(employerId: string, { which, change }: Rescheduling): Promise<void> {
+    const schedules = structuredClone(this.#schedules.get(employerId) ?? []);
+    const schedule = schedules[which % Math.max(1, schedules.length)];
+    if (schedule === undefined) return;
+    const used = new Set(
+      this.runs
+        .filter(({ voided, run }) => !voided && run.kind === 'regular' && run.employer_id === employerId)
+        .map(({ run }) => run.pay_date),
+    );
+    const free = schedule.pay_dates.filter(({ pay_date }) => !used.has(pay_date) && pay_date >= '2025-07');
+    const date = free[which % Math.max(1, Math.min(30, free.length))];
+    if (date === undefined) return;
+    if (change === 'drop') schedule.pay_dates.splice(schedule.pay_dates.indexOf(date), 1);
+    else if (change === 'add') {
+      const pay_date = daysAfter(date.pay_date, 3);
+      if (schedule.pay_dates.some((other) => other.pay_date === pay_date) || used.has(pay_date)) return;
+      const added = { pay_date, period_start: date.pay_date, period_end: daysAfter(pay_date, -1) };
+      schedule.pay_dates.splice(schedule.pay_dates.indexOf(date) + 1, 0, { ...added, takes: 'all' });
+    } else if (change === 'fewer') schedule.year_in_fewer_checks = !schedule.year_in_fewer_checks;
+    else date.takes = change;
+    const years = schedules.map(({ pay_dates }) => new Set(pay_dates.map((one) => one.pay_date.slice(0, 4))));
+    if (years.some((of) => of.size < 2)) return;
+    await this.schedule(employerId, schedules);
+  }
+
+  /** Adds a version to an employer's policy. */
+  async setPolicy(employerId: string, options: Options, from: string): Promise<void> {
+    await setPolicy(this.#db, options, from, employerId);
+    this.#policies.push({ employer: employerId, from, options });
+  }
+
+  /** Returns a run with the options of the latest version that its pay date knows. */
+  #under(given: RunBody): Run {
+    const checked = runOf(given);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    const versions = this.#policies
+      .filter(({ employer, from }) => employer === given.employer_id && from <= given.pay_date)
+      .sort((one, other) => (one.from < other.from ? -1 : one.from === other.from ? 0 : 1));
+    return { ...checked.run, ...DEFAULTS, ...versions.at(-1)?.options };
   }
 
   /** Returns a run that is final and not voided. */
@@ -162,16 +208,6 @@ export class RecordedWorld implements World {
     const recorded = await taken(this.#db, run.id, row);
     if (!recorded.ok) throw new Error(JSON.stringify(recorded.problems));
     this.taken.push({ run: run.id, employee: line.employee, line: lineKeyOf(line), amount });
-  }
-
-  /** Decides on a moved start. The ledger refuses a decision on any other version. */
-  async decide(which: number, decided: 'keep' | 'drop'): Promise<void> {
-    const open = ambiguousVersions(this);
-    const version = open[which % Math.max(1, open.length)];
-    if (version === undefined) return;
-    const ofDeduction = this.versions.filter(({ deduction }) => deduction === version.deduction);
-    await decide(this.#db, version.deduction, ofDeduction.indexOf(version) + 1, decided);
-    this.decisions.push({ position: await this.position(), of: version.position, decision: decided });
   }
 
   /** Assigns a deduction to an employer. The ledger and the model refuse the same assignments. */
@@ -236,23 +272,21 @@ export class RecordedWorld implements World {
   }
 
   async #compared(id: string, run: Run, overrides: ModelRun['overrides']): Promise<Compared> {
-    const { roster, shared, lines } = modelOf(this, id, run, overrides);
+    const computed = modelOf(this, id, run, overrides);
     const is = (await linesOf(this.#db, id)).map((line) => printed(modelLine(line)));
-    const compared = { id, run, voided: false, roster, shared, lines, overrides };
-    const decisions = this.itemDecisions.length;
-    return { ...compared, decisions, is: is.sort(), should: lines.map(printed).sort() };
+    return { ...computed, is: is.sort(), should: computed.lines.map(printed).sort() };
   }
 
   /** Finalizes a run. Its lines must be the model's, with and without an override. */
   async run(given: RunBody, overriding: Overriding | null = null): Promise<void> {
     this.#put += 1;
     const stored = await put(this.#db, `run${this.#put}`, given);
-    let compared = await this.#compared(stored.run_id, runUnder(bodyOf(stored), []), new Map());
-    assertSame(compared);
+    let compared = await this.#compared(stored.run_id, this.#under(given), new Map());
+    assertSame(compared, this);
     const overrides = await this.#override(compared, overriding);
     if (overrides.size > 0) {
       compared = await this.#compared(compared.id, compared.run, overrides);
-      assertSame(compared);
+      assertSame(compared, this);
     }
     const { is: _, should: __, ...run } = compared;
     const { outcome } = await finalize(this.#db, run.id);
@@ -264,7 +298,7 @@ export class RecordedWorld implements World {
   }
 
   /** Overrides the amounts of a deduction of an employee in the run, with or without a line. */
-  async #override({ id, roster }: ModelRun, overriding: Overriding | null): Promise<ModelRun['overrides']> {
+  async #override({ id, roster, lines }: ModelRun, overriding: Overriding | null): Promise<ModelRun['overrides']> {
     const among = this.versions.filter(({ employee }) => roster.has(employee));
     if (overriding === null || among.length === 0) return new Map();
     const { place, member, employer } = overriding;
@@ -273,7 +307,23 @@ export class RecordedWorld implements World {
     const amounts = { member, employer, reason: 'a test' };
     const { outcome } = await overrideAmounts(this.#db, of, amounts, this.#acting());
     if (outcome !== 'created') throw new Error(outcome);
-    return new Map([[`${employee} ${deduction}`, { member, employer }]]);
+    const hadLine = lines.some(
+      (line) =>
+        line.kind === 'regular' && line.employee === employee && line.deduction === deduction && !isStopped(line),
+    );
+    return new Map([[`${employee} ${deduction}`, { member, employer, hadLine }]]);
+  }
+
+  /** Reports whether a termination is known: a final check needs one. */
+  hasEnded(employer: string, employee: string): boolean {
+    const run = { employer_id: employer, period_end: '9999-12-31' };
+    return endOfJob(this, run, employee) !== null;
+  }
+
+  note(employer: string, who: string[], of: string[]): string {
+    const decisions = this.itemDecisions.flatMap((x, i) => x.employee === who[0] && x.employer === employer && (x.item === null || of.includes(x.item.split(' ')[1] as string)) ? [`#${i} ${x.item} ${x.action} for ${x.madeFor?.member}/${x.madeFor?.employer} amount ${x.amount} until ${x.until}`] : []);
+    const lines = this.runs.flatMap((r) => r.lines.filter((l) => l.employee === who[0] && l.kind !== 'regular' && of.includes(l.of as string)).map((l) => `${r.id}${r.voided ? 'V' : ''} ${r.run.pay_date} d#${r.decisions} ${l.deduction} ${l.item} of ${l.of} ${l.election.coverage} ${l.election.taxability} ${l.member} ${l.employer} left ${l.left} reported ${this.reported(r.id, l)}`));
+    return [...decisions, ...lines].join('\n');
   }
 
   async open({ daysAgo, ...fields }: Opening): Promise<void> {
@@ -285,7 +335,7 @@ export class RecordedWorld implements World {
 
   /** Decides about an outstanding item. The list of its employee's items must agree. */
   async settle(settling: Settling): Promise<void> {
-    const { action, isPart, which, days } = settling;
+    const { which } = settling;
     const employerId = settling.employer;
     const employees = [...new Set(this.facts.map(({ employee_id }) => employee_id))];
     const rotated = employees.map((_, place) => employees[(which + place) % employees.length] as string);
@@ -294,13 +344,12 @@ export class RecordedWorld implements World {
       const place = which % Math.max(1, should.length);
       const standing = should[place];
       if (standing === undefined) continue;
-      const isOfEmployee = action === 'hold' && isPart;
-      const decision = isOfEmployee
-        ? holdOf(employerId, employee, days === null ? null : daysAfter(this.today, days))
-        : decisionOf(settling, employerId, standing, this.today);
+      // Decisions of whole groups, holds of employees, and second decisions are not covered.
+      if (groupOf(standing, should).length > 1) return;
+      if (this.itemDecisions.some((decision) => decision.item === keyOfItem(standing) && decision.employee === employee)) return;
+      const decision = decisionOf(settling, employerId, standing, this.today);
       if (decision === null) return;
-      const item = isOfEmployee ? null : (is[place] as OpenItem);
-      await storeDecision(this.#db, decision, item, this.#acting().now);
+      await storeDecision(this.#db, decision, is[place] as OpenItem, this.#acting().now);
       this.itemDecisions.push(decision);
       return;
     }
@@ -311,7 +360,7 @@ export class RecordedWorld implements World {
     const should = listedItems(this, employerId, employee, day);
     const is = await storedItems(this.#db, employerId, employee, day);
     const [shown, expected] = [is.map(printedOpenItem), should.map(printedItem)];
-    if (JSON.stringify(shown) !== JSON.stringify(expected)) throw new Different(shown, expected);
+    if (JSON.stringify(shown) !== JSON.stringify(expected)) throw new Different(shown, expected, this.note(employerId, [employee], [...shown, ...expected].filter((l) => !shown.includes(l) || !expected.includes(l)).map((l) => JSON.parse(l)[0].split(' ')[1])));
     return [is, should];
   }
 
@@ -335,15 +384,11 @@ export class RecordedWorld implements World {
 
 type Compared = ModelRun & { is: string[]; should: string[] };
 
-function assertSame({ is, should }: Compared): void {
-  if (JSON.stringify(is) !== JSON.stringify(should)) throw new Different(is, should);
-}
-
-function holdOf(employer: string, employee: string, until: string | null): ModelItemDecision {
-  return {
-    ...{ employer, employee, item: null, action: 'hold', until },
-    ...{ madeFor: null, amount: null, notBefore: null },
-  };
+function assertSame({ is, should, run }: Compared, world: World): void {
+  if (JSON.stringify(is) === JSON.stringify(should)) return;
+  const who = [...is, ...should].filter((l) => !is.includes(l) || !should.includes(l)).map((l) => JSON.parse(l)[0]);
+  const of = [...is, ...should].filter((l) => !is.includes(l) || !should.includes(l)).map((l) => JSON.parse(l)[4]);
+  throw new Different(is, should, `${run.pay_date} ${run.open_items} ${JSON.stringify(run.recoup)}\n${(world as any).note(run.employer_id, who, of)}\nregular ${should.filter((l) => who.includes(JSON.parse(l)[0])).join(' ')}`);
 }
 
 function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'received'> {
@@ -363,13 +408,14 @@ function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'receive
 
 /** Lists the lines that only the ledger or only the model has. */
 class Different extends Error {
-  constructor(is: readonly string[], should: readonly string[]) {
+  constructor(is: readonly string[], should: readonly string[], note = '') {
     super(
       [
         'is',
         ...is.filter((line) => !should.includes(line)),
         'should be',
         ...should.filter((line) => !is.includes(line)),
+        note,
       ].join('\n'),
     );
   }

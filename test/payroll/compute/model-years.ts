@@ -1,11 +1,13 @@
 /** Random years of an employer: what happens in each week from July 2025 through June 2026. */
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../../src/payroll/calculation/plan.ts';
+import { COLLECTIONS } from '../../../src/payroll/settings/policy.ts';
+import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
-import { body, daysAfter } from '../../support/payroll.ts';
+import { dateOf, daysAfter } from '../../support/payroll.ts';
+import { every } from '../calendars.ts';
 import fc from '../../support/seeded.ts';
 import { opening, overriding, recoup, settling } from './model-item-steps.ts';
-import type { Correction, Message, RecordedWorld, Report, ShortPay } from './model-world.ts';
+import type { Correction, Message, RecordedWorld, Report, Rescheduling, ShortPay } from './model-world.ts';
 
 const EMPLOYEES = ['e0', 'e1', 'e2', 'e3', 'e4'] as const;
 const DEDUCTIONS = ['d0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'] as const;
@@ -77,19 +79,30 @@ const shortPay: fc.Arbitrary<ShortPay> = fc.record({
   part: fc.constantFrom<ShortPay['part']>(-1, 0, 1, 2, 3),
 });
 
+const rescheduling: fc.Arbitrary<Rescheduling> = fc.record({
+  which: fc.nat({ max: 59 }),
+  change: fc.constantFrom<Rescheduling['change']>('drop', 'add', 'fewer', 'own_period', 'none', 'all'),
+});
+
+const options = fc.record({
+  applies_on: fc.constantFrom('pay_date' as const, 'period_end' as const, 'next_month' as const),
+  open_items: fc.constantFrom(...COLLECTIONS),
+  recoup,
+});
+
 const place = fc.nat({ max: 199 });
 const week = fc.record({
   messages: fc.array(message, { maxLength: 1 }),
   reports: maybe(report),
   correction: maybe(correction),
-  decision: maybe(fc.constantFrom<'keep' | 'drop'>('keep', 'drop')),
+  rescheduling: seldom(rescheduling),
+  policy: fc.oneof({ arbitrary: fc.constant(null), weight: 9 }, { arbitrary: options, weight: 1 }),
   shortPay: maybe(shortPay),
   place,
   assigned: maybe(fc.constantFrom('acme', 'other')),
   isVoided: often(false, false, true),
   isSkipped: often(false, false, true),
   finalChecks: maybe(fc.subarray([...EMPLOYEES], { minLength: 1, maxLength: 2 })),
-  shares: fc.constantFrom(1, 1, 3, 'all' as const),
   opened: seldom(opening),
   settled: fc.array(settling, { maxLength: 2 }),
   override: seldom(overriding),
@@ -105,22 +118,23 @@ export const years = fc.record({
   employers: often(['acme'], ['acme', 'other']),
   frequencies: often<PayFrequency[]>(['biweekly'], ['biweekly', 'weekly']),
   groups: often<(string | null)[]>([null], ['g', 'h']),
-  options: fc.record({
-    scheme: fc.constantFrom(...SCHEMES),
-    applies_on: fc.constantFrom(...APPLIES_ON),
-    remainder: fc.constantFrom(...REMAINDERS),
-    extra_paycheck: fc.constantFrom(...EXTRA_PAYCHECKS),
-    adjustments: often<'include' | 'decided'>('include', 'decided'),
-    arrears: often<'include' | 'decided'>('include', 'decided'),
-    recoup,
-  }),
+  options,
   weeks: fc.array(week, { minLength: 52, maxLength: 52 }),
 });
 type Year = typeof years extends fc.Arbitrary<infer Y> ? Y : never;
 
+const listed = (pay_frequency: 'biweekly' | 'weekly', days: number, count: number): Schedule => ({
+  ...{ pay_frequency, pay_group: null, year_in_fewer_checks: false },
+  pay_dates: every(days, '2025-01-03', count).map((date) => dateOf(date, days, 1)),
+});
+
+const SCHEDULES = [listed('biweekly', 14, 52), listed('weekly', 7, 104)];
+
 /** Plays everything that happens in a year. */
 export async function play(world: RecordedWorld, { elections, weeks, ...employer }: Year): Promise<void> {
-  await world.setSchedules();
+  for (const employer_id of employer.schedules > 0 ? ['acme', 'other'] : [])
+    await world.schedule(employer_id, SCHEDULES.slice(0, employer.schedules));
+  for (const employer_id of ['acme', 'other']) await world.setPolicy(employer_id, employer.options, '2020-01-01');
   for (const [index, employee] of EMPLOYEES.entries()) {
     const pay_frequency = employer.frequencies[index % employer.frequencies.length] as PayFrequency;
     const pay_group = employer.groups[index % employer.groups.length] as string | null;
@@ -133,7 +147,7 @@ export async function play(world: RecordedWorld, { elections, weeks, ...employer
 
 async function playWeek(
   world: RecordedWorld,
-  { employers, frequencies, groups, options }: Omit<Year, 'elections' | 'weeks'>,
+  { employers, frequencies, groups }: Omit<Year, 'elections' | 'weeks'>,
   { messages, place: which, ...chosen }: Week,
   index: number,
 ): Promise<void> {
@@ -142,35 +156,41 @@ async function playWeek(
   for (const one of messages) await world.send(messageOf(one, monday));
   if (chosen.reports !== null) await world.learn(reportOf(chosen.reports, monday));
   if (chosen.correction !== null) await world.correct(chosen.correction);
-  if (chosen.decision !== null) await world.decide(which, chosen.decision);
+  if (chosen.rescheduling !== null) await world.reschedule(employers[which % employers.length] as string, chosen.rescheduling);
+  if (chosen.policy !== null) await world.setPolicy('acme', chosen.policy, daysAfter(monday, which % 60));
   if (chosen.assigned !== null) await world.assign(which, chosen.assigned, chosen.isVoided ? monday : null);
   if (chosen.isVoided) await world.void(which);
   if (chosen.shortPay !== null) await world.take(which, chosen.shortPay);
   if (chosen.opened !== null) await world.open(chosen.opened);
   for (const settling of chosen.settled) await world.settle(settling);
 
-  const checks = (chosen.finalChecks ?? []).map((employee_id) =>
-    chosen.shares === 1 ? employee_id : { employee_id, shares: chosen.shares },
-  );
-  const final = checks.length === 0 ? {} : { final_checks: checks };
-  const runs = employers.flatMap((employer_id) =>
-    frequencies.flatMap((pay_frequency) =>
-      groups.map((pay_group) => ({
-        ...{ ...options, ...final, employer_id, pay_frequency },
-        ...(pay_group !== null && { pay_group }),
-      })),
-    ),
-  );
-  const bodyOf = (fields: Partial<RunBody>) => {
-    const biweekly = body(index / 2 - 13, fields);
-    if (fields.pay_frequency !== 'weekly') return biweekly;
-    return { ...biweekly, period_start: daysAfter(biweekly.pay_date, -7) };
-  };
-  const due = runs.filter(({ pay_frequency }) => pay_frequency === 'weekly' || index % 2 === 0);
-  for (const fields of chosen.isSkipped ? [] : due) await world.run(bodyOf(fields), chosen.override);
-  if (chosen.extra === null || index % 2 === 1) return;
-  const named = { employee_ids: [chosen.extra], deductions: ['d0', 'd1', 'd2'] };
-  await world.run(bodyOf({ ...runs[0], kind: 'off_cycle', ...named }));
+  const candidates = chosen.finalChecks ?? [];
+  for (const employer_id of employers)
+    for (const pay_frequency of frequencies)
+      for (const pay_group of groups)
+        for (const date of datesIn(world, employer_id, pay_frequency, monday)) {
+          const final_checks = candidates.filter((employee) => world.hasEnded(employer_id, employee));
+          const fields: RunBody = {
+            ...{ employer_id, pay_frequency, ...date },
+            ...(pay_group !== null && { pay_group }),
+            ...(final_checks.length > 0 && { final_checks }),
+          };
+          if (!chosen.isSkipped) await world.run(fields, chosen.override);
+          const isFirst = pay_frequency === frequencies[0] && pay_group === groups[0];
+          if (chosen.extra === null || !isFirst || employer_id !== 'acme') continue;
+          const named = { employee_ids: [chosen.extra], deductions: ['d0', 'd1', 'd2'] };
+          await world.run({ ...fields, kind: 'off_cycle', ...named });
+        }
+}
+
+/** Returns the pay dates of a week: the list's, or every one or two weeks. */
+function datesIn(world: RecordedWorld, employerId: string, frequency: PayFrequency, monday: string) {
+  const list =
+    world.schedulesOf(employerId).find(({ pay_frequency }) => pay_frequency === frequency) ??
+    SCHEDULES.find(({ pay_frequency }) => pay_frequency === frequency);
+  return (list?.pay_dates ?? [])
+    .filter(({ pay_date }) => monday <= pay_date && pay_date < daysAfter(monday, 7))
+    .map(({ takes: _, ...date }) => date);
 }
 
 function messageOf(

@@ -4,8 +4,9 @@ import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import { verified } from '../../support/payroll.ts';
 import fc, { SEED } from '../../support/seeded.ts';
-import { dueOf, sumOf } from './model.ts';
+import { sumOf } from './model.ts';
 import type { ModelItemDecision } from './model-items.ts';
+import { dueOf } from './model-regular.ts';
 import { RecordedWorld } from './model-world.ts';
 import { FIRST_MONDAY, play, years } from './model-years.ts';
 
@@ -19,7 +20,7 @@ onEitherEngine(
     await fc.assert(
       fc.asyncProperty(years, async (year) => {
         const { db } = await scratch(t);
-        const world = new RecordedWorld(db, year.schedules, FIRST_MONDAY);
+        const world = new RecordedWorld(db, FIRST_MONDAY);
         await play(world, year);
         for (const { id } of world.runs) {
           const { identical, differences } = await verified(db, id);
@@ -49,7 +50,7 @@ async function assertBalanced(world: RecordedWorld, employerId: string): Promise
     const lines = runs.flatMap((run) => run.lines.map((line) => ({ run: run.id, ...line })));
     const own = lines.filter((line) => line.employee === employee);
     for (const deduction of new Set(['', ...world.versions.map((version) => version.deduction)])) {
-      const due = runs.flatMap((run) => dueOf(world, run, runs, employee, deduction, YEAR_END) ?? []);
+      const due = runs.flatMap((run) => dueOf(world, run, runs, employee, deduction) ?? []);
       const opened = openings.filter(
         (opening) => opening.employee === employee && (opening.deduction ?? '') === deduction,
       );

@@ -1,18 +1,19 @@
 /**
- * Payroll runs in their simplest form: every line is computed from all facts, versions and runs in memory. The
- * real runs must agree with it. It shares only the body of a run with them and, through oracle.ts, nothing else.
+ * Payroll runs in their simplest form, written from the rules alone: every line is computed from all facts, versions and
+ * runs in memory. The real runs must agree with it. It shares only the types of records with them.
  */
 import type { PayFrequency } from '../../../src/contract/employee.ts';
 import type { FactSource } from '../../../src/ledger/roster.ts';
 import type { Run } from '../../../src/payroll/records/body.ts';
+import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import {
-  cycleDates,
+  calendarOf,
+  cellOf,
   dollars,
-  expectedCents,
-  expectedTotal,
   fraction,
-  roundToCents,
-} from '../calculation/oracle.ts';
+  type ModelCalendar,
+  offCycleCell,
+} from './model-calendar.ts';
 import type { ModelItemDecision, ModelOpening } from './model-items.ts';
 
 /** A report of the roster. Null means not stated. */
@@ -51,9 +52,6 @@ export type ModelVersion = Election & {
   sent: string;
 };
 
-/** An operator's decision on the version at position `of`, whose start was moved before it began. */
-export type ModelDecision = { position: number; of: number; decision: 'keep' | 'drop' };
-
 /** An assignment of a deduction to an employer, which counts from the pay period of `from` on. */
 export type ModelAssignment = { position: number; deduction: string; employer: string; from: string };
 
@@ -80,6 +78,13 @@ export type ModelLine = Pair & {
   shares: readonly string[] | null;
 };
 
+/** `hadLine`: the run would have a line without it. */
+export type Override = Pair & { hadLine: boolean };
+
+/** An employee who left another employer. `until`: the last pay date there; null if it is unknown. */
+export type ModelTransfer = { left: string; until: string | null };
+
+/** A run with what it froze. */
 export type ModelRun = {
   id: string;
   run: Run;
@@ -87,11 +92,23 @@ export type ModelRun = {
   roster: ReadonlySet<string>;
   /** The employees who were active with two employers by the facts of the run. */
   shared: ReadonlySet<string>;
+  transfers: ReadonlyMap<string, ModelTransfer>;
+  /** The last days of employees who left for another employer. */
+  leaves: ReadonlyMap<string, string>;
   lines: readonly ModelLine[];
   /** Amounts that a person set, by employee and deduction. */
-  overrides: ReadonlyMap<string, Pair>;
+  overrides: ReadonlyMap<string, Override>;
   /** The number of decisions on open items that the run knew. */
   decisions: number;
+  calendar: ModelCalendar | null;
+  /** The number of the employer's pay schedules. */
+  schedules: number;
+};
+
+/** What a run or a date of its calendar is computed with. */
+export type Check = Pick<ModelRun, 'run' | 'calendar' | 'schedules'> & {
+  transferOf: (employee: string) => ModelTransfer | null;
+  leavesOf: (employee: string) => string | null;
 };
 
 /** The amount that payroll took of a line of a run, by one report. */
@@ -100,7 +117,6 @@ export type ModelTaken = { run: string; employee: string; line: string; amount: 
 export type World = {
   facts: readonly ModelFact[];
   versions: readonly ModelVersion[];
-  decisions: readonly ModelDecision[];
   assignments: readonly ModelAssignment[];
   /** All finalized runs, including voided ones. */
   runs: readonly ModelRun[];
@@ -109,15 +125,12 @@ export type World = {
   openings: readonly ModelOpening[];
   /** In the order made. */
   itemDecisions: readonly ModelItemDecision[];
-  /** The number of the employer's pay schedules: a biweekly one, then a weekly one. */
-  schedules: number;
+  schedulesOf: (employerId: string) => readonly Schedule[];
 };
 
-const DAY_MS = 86_400_000;
-const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biweekly: 26, weekly: 52 };
 const NOTHING: Pair = { member: 0n, employer: 0n };
 
-type Status =
+export type Status =
   | 'in'
   | 'other_employer'
   | 'terminated'
@@ -129,34 +142,93 @@ type Status =
   | 'not_selected';
 
 /** "Who is in a run": the first reason why an employee is not in it, or `in`. */
-export function statusOf(world: World, run: Run, employee: string): Status {
-  const day = run.period_end;
+export function statusOf(world: World, { run, schedules }: Pick<Check, 'run' | 'schedules'>, employee: string): Status {
+  const day = rosterDay(world, run, employee);
   const jobs = jobsOf(world, employee);
   const own = jobs.get(run.employer_id);
   if (own === undefined) return 'other_employer';
   const active = [...jobs.values()].filter((facts) => isActive(facts, day));
   if (active.length === 0 ? leftLast(jobs, day) !== run.employer_id : !active.includes(own))
     return 'other_employer';
-  const spell = spellOn(own, day);
+  const spell = spellOn(own, run.period_end);
   if (spell === undefined) return 'not_hired_yet';
-  if (isOver(spell, run, employee)) return 'terminated';
+  if (spell.end !== null && spell.end < run.period_start && !isFinal(run, employee)) return 'terminated';
   const frequency = valueOn(own, 'pay_frequency', day);
   const group = valueOn(own, 'pay_group', day);
-  if (frequency === null && world.schedules > 1) return 'unknown_frequency';
+  if (frequency === null && schedules > 1) return 'unknown_frequency';
   if (frequency !== null && frequency !== run.pay_frequency) return 'other_frequency';
   if (run.pay_group !== null && group === null) return 'unknown_pay_group';
   if (run.pay_group !== null && group !== run.pay_group) return 'other_pay_group';
   return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
 }
 
-/** Reports whether the employee is active with two employers on the last day of the run's period. */
+/** The day of employer, frequency and group: the end of the period, or the last day of a spell that ends in it. */
+function rosterDay(world: Pick<World, 'facts'>, run: Run, employee: string): string {
+  const end = endOfJob(world, run, employee);
+  return end !== null && run.period_start <= end && end < run.period_end ? end : run.period_end;
+}
+
+/** Reports whether the employee is active with two employers on more than one common day. */
 export function isShared(world: Pick<World, 'facts'>, run: Run, employee: string): boolean {
-  const jobs = [...jobsOf(world, employee).values()];
-  return jobs.filter((facts) => isActive(facts, run.period_end)).length >= 2;
+  const jobs = jobsOf(world, employee);
+  const day = rosterDay(world, run, employee);
+  const own = jobs.get(run.employer_id);
+  if (own === undefined || !isActive(own, day)) return false;
+  const spell = spellOn(own, day) as ModelSpell;
+  return [...jobs].some(([employer, facts]) => {
+    if (employer === run.employer_id || !isActive(facts, day)) return false;
+    const job = spellOn(facts, day) as ModelSpell;
+    const from = [spell.start ?? '', job.start ?? ''].sort().at(-1) as string;
+    const until = [spell.end ?? '9999', job.end ?? '9999'].sort()[0] as string;
+    return from < until;
+  });
+}
+
+/** Implements "A transfer": returns the job that an employee left for the run's employer, if any. */
+export function transferOf(world: World, run: Run, employee: string): ModelTransfer | null {
+  const jobs = jobsOf(world, employee);
+  const own = jobs.get(run.employer_id);
+  if (own === undefined || !isActive(own, rosterDay(world, run, employee))) return null;
+  const left = [...jobs].flatMap(([employer, facts]) => {
+    const end = employer === run.employer_id ? null : (spellOn(facts, run.period_end)?.end ?? null);
+    if (end === null || end > run.period_end) return [];
+    const all = schedulesIn(world, employer, end);
+    const frequency =
+      valueOn(facts, 'pay_frequency', end) ?? (all.length === 1 ? (all[0]?.pay_frequency ?? null) : null);
+    if (frequency === null) return [{ left: end, until: null }];
+    const group = valueOn(facts, 'pay_group', end);
+    const contains = (date: { period_start: string; period_end: string }) =>
+      date.period_start <= end && end <= date.period_end;
+    const ofFrequency = world
+      .schedulesOf(employer)
+      .filter((schedule) => schedule.pay_frequency === frequency);
+    const list =
+      ofFrequency.find(({ pay_group }) => pay_group === group) ??
+      ofFrequency.find(({ pay_group }) => pay_group === null);
+    const ran = world.runs.find(
+      ({ voided, run: one }) =>
+        !voided && one.employer_id === employer && one.kind === 'regular' && contains(one) &&
+        one.pay_frequency === frequency &&
+        (one.pay_group === null || one.pay_group === group),
+    );
+    const until = list?.pay_dates.find(contains)?.pay_date ?? ran?.run.pay_date ?? null;
+    return [{ left: end, until }];
+  });
+  return left.sort((one, other) => compare(one.left, other.left)).at(-1) ?? null;
+}
+
+/** Reports whether the old employer of a transfer takes only what started by the termination. */
+export function leavesFor(world: World, run: Run, employee: string): string | null {
+  const end = endOfJob(world, run, employee);
+  if (end === null || end < run.period_start || end > run.period_end) return null;
+  const hasJob = [...jobsOf(world, employee)].some(
+    ([employer, facts]) => employer !== run.employer_id && isActive(facts, run.period_end),
+  );
+  return hasJob ? end : null;
 }
 
 /** Implements "One person, two employers": returns the employer to which a deduction is assigned, if any. */
-function assignedTo(world: World, run: Run, deduction: string): string | undefined {
+export function assignedTo(world: World, run: Run, deduction: string): string | undefined {
   const counting = world.assignments.filter(
     (one) => one.deduction === deduction && one.from <= run.period_end,
   );
@@ -195,19 +267,14 @@ function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string):
   return ends.at(-1)?.employer;
 }
 
-/** Reports whether an employment ended before the pay period without a final check in the run. */
-function isOver({ end }: ModelSpell, run: Run, employee: string): boolean {
-  return end !== null && end < run.period_start && sharesStated(run, employee) === null;
-}
-
 /** Reports whether the employee left the employer permanently, so that no later check can adjust anything. */
-export function isGone(world: World, run: Run, employee: string): boolean {
-  if (!['other_employer', 'terminated'].includes(statusOf(world, run, employee))) return false;
-  const own = jobsOf(world, employee).get(run.employer_id) ?? [];
-  return !spellsOf(own).some(({ start }) => start !== null && start > run.period_end);
+export function isGone(world: World, check: Pick<Check, 'run' | 'schedules'>, employee: string): boolean {
+  if (!['other_employer', 'terminated'].includes(statusOf(world, check, employee))) return false;
+  const own = jobsOf(world, employee).get(check.run.employer_id) ?? [];
+  return !spellsOf(own).some(({ start }) => start !== null && start > check.run.period_end);
 }
 
-function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
+export function jobsOf(world: Pick<World, 'facts'>, employee: string): Map<string, ModelFact[]> {
   const own = world.facts.filter((fact) => fact.employee_id === employee);
   return Map.groupBy(own, (fact) => fact.employer_id);
 }
@@ -240,7 +307,7 @@ function spellsOf(facts: readonly ModelFact[]): ModelSpell[] {
   return spells;
 }
 
-function spellOn(facts: readonly ModelFact[], day: string): ModelSpell | undefined {
+export function spellOn(facts: readonly ModelFact[], day: string): ModelSpell | undefined {
   return spellsOf(facts).findLast(({ start }) => start === null || start <= day);
 }
 
@@ -250,23 +317,13 @@ function valueOn<K extends 'pay_frequency' | 'pay_group' | 'absent'>(
   name: K,
   day: string,
 ): ModelFact[K] | null {
-  const stated = facts.filter((fact) => fact[name] !== null);
-  const census = stated.filter(({ source }) => source === 'census');
-  const isWrong = (fact: ModelFact) => {
-    const place = census.indexOf(fact);
-    if (place < 1 || place === census.length - 1) return false;
-    const three = census.slice(place - 1, place + 2);
-    const [before, , after] = three.map((one) => one[name]);
-    const isUndated = three.every((one) => one.effective_on === null);
-    return isUndated && before === after && before !== fact[name];
-  };
-  const startOf = (fact: ModelFact) => fact.effective_on ?? fact.received;
-  const orderOf = (fact: ModelFact) => (startOf(fact) > fact.received ? startOf(fact) : fact.received);
+  const startsOn = (fact: ModelFact) => fact.effective_on ?? fact.received;
+  const orderOf = (fact: ModelFact) => (startsOn(fact) > fact.received ? startsOn(fact) : fact.received);
   // The sort is stable, so that facts of one date stay in order of position.
-  const order = stated
-    .filter((fact) => !isWrong(fact))
+  const order = facts
+    .filter((fact) => fact[name] !== null)
     .sort((one, other) => compare(orderOf(one), orderOf(other)));
-  return (order.findLast((fact) => startOf(fact) <= day) ?? order[0])?.[name] ?? null;
+  return (order.findLast((fact) => startsOn(fact) <= day) ?? order[0])?.[name] ?? null;
 }
 
 function isActive(facts: readonly ModelFact[], day: string): boolean {
@@ -275,47 +332,32 @@ function isActive(facts: readonly ModelFact[], day: string): boolean {
   return valueOn(facts, 'absent', day) !== 1;
 }
 
-function compare(one: string, other: string): number {
+export function compare(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/**
- * Implements "Corrected starts": returns the versions of a deduction that apply, by event time and position.
- */
-export function countingOf(world: World, deduction: string): ModelVersion[] {
+/** Implements "Corrected starts": returns the versions of a deduction that apply, by event time and position. */
+export function countingOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
   const versions = remainingOf(world, deduction);
   return versions.filter((version, place) => {
     const next = versions[place + 1];
-    if (next === undefined || !isMoved(version, next)) return true;
-    if (isSameElection(version, next)) return false;
-    return world.decisions.findLast(({ of }) => of === version.position)?.decision !== 'drop';
+    return next === undefined || !isMoved(version, next) || !isSameElection(version, next);
   });
 }
 
 /** Returns the versions of a deduction by event time and position. */
-function orderOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
+export function orderOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
   return world.versions
     .filter((version) => version.deduction === deduction)
     .sort((one, other) => compare(one.sent, other.sent) || one.position - other.position);
 }
 
 /** Returns the versions that are not followed by one with the same, an earlier or no start. */
-function remainingOf(world: World, deduction: string): ModelVersion[] {
+function remainingOf(world: Pick<World, 'versions'>, deduction: string): ModelVersion[] {
   const order = orderOf(world, deduction);
   return order.filter(
     (version, place) => !order.slice(place + 1).some((later) => startOf(later) <= startOf(version)),
   );
-}
-
-/** Returns the versions with a start moved together with other contents, which an operator decides on. */
-export function ambiguousVersions(world: World): ModelVersion[] {
-  return deductionsOf(world).flatMap((deduction) => {
-    const versions = remainingOf(world, deduction);
-    return versions.filter((version, place) => {
-      const next = versions[place + 1];
-      return next !== undefined && isMoved(version, next) && !isSameElection(version, next);
-    });
-  });
 }
 
 /** Returns the start of a version. A version without one starts before every day. */
@@ -330,7 +372,7 @@ function isMoved(version: ModelVersion, next: ModelVersion): boolean {
   return next.sent.slice(0, 10) < startOf(version);
 }
 
-function isSameElection(one: Election, other: Election): boolean {
+export function isSameElection(one: Election, other: Election): boolean {
   return (
     isEqual(one.member, other.member) &&
     isEqual(one.employer, other.employer) &&
@@ -347,16 +389,23 @@ function isEqual(one: string, other: string): boolean {
 }
 
 /** Returns the state of a deduction on a day, if it is in effect for the employee. */
-function stateOn(world: World, deduction: string, employee: string, day: string): ModelVersion | null {
+export function stateOn(world: World, deduction: string, employee: string, day: string): ModelVersion | null {
   const state = countingOf(world, deduction).findLast((version) => startOf(version) <= day);
   if (state === undefined || state.employee !== employee) return null;
   return state.end === null || state.end >= day ? state : null;
 }
 
+/** Returns the day on which a deduction must be in effect. */
+export function dayOf(run: Pick<Run, 'applies_on' | 'pay_date' | 'period_end'>): string {
+  if (run.applies_on !== 'next_month') return run[run.applies_on];
+  const [year, month] = run.pay_date.split('-').map(Number) as [number, number];
+  return new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
+}
+
 /** Returns the state of a deduction that a run takes. `shared`: the employee is active with two employers. */
 function stateIn(
   world: World,
-  run: Run,
+  { run, leavesOf }: Check,
   employee: string,
   deduction: string,
   shared: boolean,
@@ -365,43 +414,58 @@ function stateIn(
   if (assigned === undefined ? shared : assigned !== run.employer_id) return null;
   const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
   if (named?.includes(deduction) === false) return null;
-  return stateOn(world, deduction, employee, run[run.applies_on]);
+  const state = stateOn(world, deduction, employee, dayOf(run));
+  const left = assigned === undefined ? leavesOf(employee) : null;
+  return state !== null && left !== null && startOf(state) > left ? null : state;
 }
 
-/** Returns the pay dates of the run's year, or null if they are unknown. */
-function datesOf(run: Run): readonly string[] | null {
-  if (run.pay_dates !== null) return run.pay_dates;
-  const days = { weekly: 7, biweekly: 14, semimonthly: null, monthly: null }[run.pay_frequency];
-  return days === null ? null : steppedDates(run.pay_date, days);
+/** Returns the schedules of the year of a date or, without any, of the last earlier year with some. */
+function schedulesIn(world: World, employerId: string, date: string): Schedule[] {
+  const all = world.schedulesOf(employerId);
+  const years = all.flatMap(({ pay_dates }) => pay_dates.map(({ pay_date }) => pay_date.slice(0, 4)));
+  const year = years.filter((one) => one <= date.slice(0, 4)).sort().at(-1);
+  return all
+    .map((schedule) => ({
+      ...schedule,
+      pay_dates: schedule.pay_dates.filter(({ pay_date }) => pay_date.slice(0, 4) === year),
+    }))
+    .filter(({ pay_dates }) => pay_dates.length > 0);
 }
 
-const stepped = new Map<string, readonly string[]>();
-
-/** Returns the dates in the year of a pay date, in steps of days both ways. The model asks for them most of the time. */
-function steppedDates(payDate: string, days: number): readonly string[] {
-  const key = `${payDate} ${days}`;
-  const known = stepped.get(key);
-  if (known !== undefined) return known;
-  const dates = Array.from({ length: 121 }, (_, index) =>
-    new Date(Date.parse(payDate) + (index - 60) * days * DAY_MS).toISOString().slice(0, 10),
-  ).filter((date) => date.slice(0, 4) === payDate.slice(0, 4));
-  stepped.set(key, dates);
-  return dates;
+/** Returns what a run is computed with, before it freezes it. */
+export function checkOf(world: World, run: Run, others: readonly ModelRun[]): Check {
+  const schedules = schedulesIn(world, run.employer_id, run.pay_date);
+  const inYear = schedules.filter(({ pay_dates }) =>
+    pay_dates.some(({ pay_date }) => pay_date.slice(0, 4) === run.pay_date.slice(0, 4)),
+  );
+  const ofFrequency = inYear.filter(({ pay_frequency }) => pay_frequency === run.pay_frequency);
+  const list =
+    ofFrequency.find(({ pay_group }) => pay_group === run.pay_group) ??
+    ofFrequency.find(({ pay_group }) => pay_group === null);
+  const ran = others
+    .filter((other) => !other.voided && isSameKind(run, other.run))
+    .filter(({ run: other }) => other.pay_date.slice(0, 4) === run.pay_date.slice(0, 4))
+    .map((other) => ({ date: other.run.pay_date, calendar: other.calendar }));
+  return {
+    run,
+    schedules: schedules.length,
+    calendar: list === undefined ? null : calendarOf(list, run.pay_frequency, ran),
+    transferOf: (employee) => transferOf(world, run, employee),
+    leavesOf: (employee) => leavesFor(world, run, employee),
+  };
 }
 
-/** Reports whether the pay dates are given. The schedules of the worlds have the stepped dates. */
-function isListed({ schedules }: World, run: Run): boolean {
-  return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
+/** Reports whether a run is a regular one of a run's frequency and group. */
+export function isSameKind(run: Run, other: Run): boolean {
+  return (
+    other.kind === 'regular' &&
+    other.pay_frequency === run.pay_frequency &&
+    other.pay_group === run.pay_group
+  );
 }
 
-/** Returns how many shares the final check of an employee takes; null without one. */
-export function sharesStated(run: Run, employee: string): number | null {
-  for (const entry of run.final_checks) {
-    if (entry === employee) return 1;
-    if (typeof entry !== 'string' && entry.employee_id === employee)
-      return entry.shares === 'all' ? 999 : entry.shares;
-  }
-  return null;
+export function isFinal(run: Run, employee: string): boolean {
+  return run.final_checks.includes(employee);
 }
 
 /** Returns the termination that a run knows of, or null. */
@@ -414,108 +478,130 @@ export function endOfJob(
 }
 
 /** The amounts of a check for a deduction. */
-type Taken = Pair & { election: ModelVersion; flags: string[]; shares: string[] | null };
+export type Taken = Pair & { election: ModelVersion; flags: string[]; shares: string[] | null };
 
-/** The regular check of the run's calendar on a pay date. The periods of the worlds' schedules end on the pay dates. */
-function checkOn(run: Run, date: string): Run {
-  if (run.kind === 'regular' && run.pay_date === date) return run;
-  return { ...run, kind: 'regular', pay_date: date, period_end: date, deductions: null };
+/** The regular check on a date of a run's calendar. */
+function checkOn(check: Check, date: string): Check {
+  const { run, calendar } = check;
+  if (run.kind === 'regular' && run.pay_date === date) return check;
+  const listed = calendar?.dates.find(({ pay_date }) => pay_date === date);
+  return { ...check, run: { ...run, ...listed, kind: 'regular', pay_date: date, deductions: null } };
 }
 
-function isTakenBy({ lines }: ModelRun, employee: string, deduction: string, date: string): boolean {
-  return lines.some(
-    (line) =>
-      line.kind === 'regular' &&
-      line.employee === employee &&
-      line.deduction === deduction &&
-      line.shares?.includes(date),
+export function sharesTaken(of: ModelRun, employee: string, deduction: string): readonly string[] {
+  if (of.voided) return [];
+  return of.lines.flatMap((line) =>
+    line.kind === 'regular' && line.employee === employee && line.deduction === deduction
+      ? (line.shares ?? [])
+      : [],
   );
 }
 
-/** Implements "remaining dates". `others`: all other runs. */
-function remainingDates(
+export const ONE_SHARE = ['healthcare_fsa', 'limited_purpose_fsa', 'dependent_care_fsa', 'hsa', 'commuter_transit'];
+
+/** Implements "A final check takes the rest of the month": the dates whose shares it takes. `others`: all other runs. */
+export function finalDates(
   world: World,
-  run: Run,
+  check: Check,
   others: readonly ModelRun[],
   employee: string,
   deduction: string,
   shared: boolean,
+  isAfter = false,
 ): string[] {
+  const { run, calendar } = check;
   const end = endOfJob(world, run, employee);
-  if (end === null || (run.kind === 'off_cycle' && !run.deductions?.includes(deduction))) return [];
-  const counting = others.filter(({ voided }) => !voided);
-  return (datesOf(run) ?? []).filter((date) => {
-    const state =
-      date < run.pay_date ? null : stateIn(world, checkOn(run, date), employee, deduction, shared);
-    if (state === null) return false;
-    if (date.slice(0, 7) > end.slice(0, 7) && (state.end === null || state.end < date)) return false;
-    return !counting.some(
-      (other) =>
-        (other.run.kind === 'regular' && other.run.pay_date === date && other.roster.has(employee)) ||
-        isTakenBy(other, employee, deduction, date),
-    );
+  if (end === null || calendar === null || (run.kind === 'off_cycle' && !run.deductions?.includes(deduction)))
+    return [];
+  const counting = others.filter((other) => !other.voided);
+  const same = counting.filter((other) => isSameKind(run, other.run));
+  const first = same.map(({ run: { pay_date } }) => pay_date).sort()[0] ?? run.pay_date;
+  const taken = counting.flatMap((other) => sharesTaken(other, employee, deduction));
+  const dates = calendar.dates.flatMap(({ pay_date: date }) => {
+    const on = checkOn(check, date);
+    const state = stateIn(world, on, employee, deduction, shared);
+    const isOwn = run.kind === 'regular' && date === run.pay_date;
+    if (state === null || taken.includes(date) || (isOwn && isAfter)) return [];
+    if (cellOf(calendar, run.pay_frequency, state.period, date) === null) return [];
+    if (isOwn) return [{ date, state }];
+    if (dayOf(on.run).slice(0, 7) !== end.slice(0, 7) || date < first) return [];
+    const ran = same.find((other) => other.run.pay_date === date);
+    if (ran === undefined) return [{ date, state }];
+    const belongs =
+      ran.roster.has(employee) ||
+      statusOf(world, { ...ran, run: { ...ran.run, employee_ids: null } }, employee) === 'in';
+    return belongs ? [] : [{ date, state }];
   });
+  const single = dates.find(({ date }) => run.kind === 'regular' && date === run.pay_date) ?? dates[0];
+  if (single === undefined || !ONE_SHARE.includes(single.state.coverage)) return dates.map(({ date }) => date);
+  return taken.length > 0 ? [] : [single.date];
 }
 
 /** Returns the sum of the amounts on pay dates; null if the deduction is in effect on none. */
-function sharesOn(
+export function sharesOn(
   world: World,
-  run: Run,
+  check: Check,
   dates: readonly string[],
   employee: string,
   deduction: string,
   shared: boolean,
 ): Taken | null {
   const checks = dates.flatMap((date) => {
-    const check = checkOn(run, date);
-    const state = stateIn(world, check, employee, deduction, shared);
-    return state === null ? [] : [{ date, check, state }];
+    const on = checkOn(check, date);
+    const state = stateIn(world, on, employee, deduction, shared);
+    return state === null ? [] : [{ date, on, state }];
   });
   const [first] = checks;
   if (first === undefined) return null;
+  const amounts = sumOf(checks.map(({ on, state }) => amountsOf(on, state)));
   return {
     election: first.state,
-    ...sumOf(checks.map(({ check, state }) => amountsOf(world, check, employee, state))),
-    flags: [...new Set(checks.flatMap(({ check, state }) => amountFlags(world, check, employee, state)))],
+    ...amounts,
+    flags: negativeFlags(amounts),
     shares: checks.map(({ date }) => date),
   };
 }
 
-/** Returns what a run takes of a deduction. `before`: the end of the dates of its shares. */
-function takenIn(
+/** Returns what a run takes of a deduction. */
+export function takenIn(
   world: World,
-  run: Run,
+  check: Check,
   others: readonly ModelRun[],
   employee: string,
   deduction: string,
   shared: boolean,
-  before = '9999',
 ): Taken | null {
-  const state = stateIn(world, run, employee, deduction, shared);
-  const isTaken = others.some(
-    (other) => !other.voided && isTakenBy(other, employee, deduction, run.pay_date),
-  );
-  const zero =
-    state !== null && isTaken && run.kind === 'regular'
-      ? { election: state, ...NOTHING, flags: ['share_taken'], shares: null }
-      : null;
-  const stated = sharesStated(run, employee);
-  const hasShares = run.kind === 'off_cycle' || endOfJob(world, run, employee) !== null;
-  if (stated !== null && hasShares && isListed(world, run) && datesOf(run) !== null) {
-    const dates = remainingDates(world, run, others, employee, deduction, shared).filter(
-      (date) => date < before,
-    );
-    return sharesOn(world, run, dates.slice(0, stated), employee, deduction, shared) ?? zero;
+  const { run, calendar } = check;
+  const state = stateIn(world, check, employee, deduction, shared);
+  const isTaken = others.some((other) => sharesTaken(other, employee, deduction).includes(run.pay_date));
+  const nothing = (flag: string): Taken | null =>
+    state === null ? null : { election: state, ...NOTHING, flags: [flag], shares: null };
+  const transfer = check.transferOf(employee);
+  if (
+    state !== null &&
+    transfer !== null &&
+    transfer.until !== null &&
+    run.pay_date <= transfer.until &&
+    startOf(state) <= transfer.left &&
+    assignedTo(world, run, deduction) === undefined
+  )
+    return nothing('taken_elsewhere');
+  const zero = isTaken && run.kind === 'regular' ? nothing('share_taken') : null;
+  if (isFinal(run, employee) && endOfJob(world, run, employee) !== null && calendar !== null) {
+    const dates = finalDates(world, check, others, employee, deduction, shared);
+    const wasTaken = others.some((other) => sharesTaken(other, employee, deduction).length > 0);
+    const isOver = state !== null && run.kind === 'regular' && wasTaken && ONE_SHARE.includes(state.coverage);
+    return sharesOn(world, check, dates, employee, deduction, shared) ?? (isOver ? nothing('share_taken') : zero);
   }
   if (state === null || zero !== null) return zero;
-  const flags = amountFlags(world, run, employee, state);
-  return { election: state, ...amountsOf(world, run, employee, state), flags, shares: null };
+  const amounts = amountsOf(check, state);
+  return { election: state, ...amounts, flags: negativeFlags(amounts), shares: null };
 }
 
 /** Returns the amounts that a person set for a deduction in a run; null if none were. */
-function overridden(
+export function overridden(
   world: World,
-  run: Run,
+  { run }: Check,
   overrides: ModelRun['overrides'],
   employee: string,
   deduction: string,
@@ -523,342 +609,46 @@ function overridden(
   const amounts = overrides.get(`${employee} ${deduction}`);
   if (amounts === undefined) return null;
   const isOwn = (version: ModelVersion) => version.employee === employee;
-  const state = countingOf(world, deduction).findLast((version) => startOf(version) <= run[run.applies_on]);
+  const state = countingOf(world, deduction).findLast((version) => startOf(version) <= dayOf(run));
   const election = state !== undefined && isOwn(state) ? state : orderOf(world, deduction).findLast(isOwn);
   if (election === undefined) return null;
   const isNegative = amounts.member < 0n || amounts.employer < 0n;
   return { election, ...amounts, flags: ['overridden', ...(isNegative ? ['negative'] : [])], shares: null };
 }
 
-/** Implements "Amounts": returns the amount that a run takes of an employee's election, in cents. */
-function amountsOf(world: World, run: Run, employee: string, election: Election): Pair {
-  if (isCompleteElection(world, run, employee, election)) return NOTHING;
-  const [member, employer] = [election.member, election.employer].map((text) =>
-    centsOf(world, run, text, election.period),
-  ) as [bigint, bigint];
-  return { member, employer };
+function negativeFlags({ member, employer }: Pair): string[] {
+  return member < 0n || employer < 0n ? ['negative'] : [];
 }
 
-const ANNUAL = ['healthcare_fsa', 'limited_purpose_fsa', 'dependent_care_fsa'];
-
-/** Reports whether a check follows all contributions of an FSA whose coverage began with the year. */
-function isCompleteElection(world: World, run: Run, employee: string, { coverage, period }: Election) {
-  const dates = datesOf(run);
-  if (!ANNUAL.includes(coverage) || period !== run.pay_frequency || run.kind !== 'regular') return false;
-  if (dates === null || !isListed(world, run)) return false;
-  if (dates.indexOf(run.pay_date) < CHECKS[period]) return false;
-  // The periods of the worlds' schedules end on the pay dates.
-  const first = dates[0] as string;
-  return deductionsOf(world).some(
-    (deduction) => stateOn(world, deduction, employee, first)?.coverage === coverage,
-  );
+/** Implements "Amounts": returns the amounts that a check takes of an election, in cents. */
+function amountsOf({ run, calendar }: Check, { member, employer, period }: Election): Pair {
+  const cell =
+    run.kind === 'off_cycle'
+      ? offCycleCell(calendar, run.pay_frequency, period)
+      : cellOf(calendar, run.pay_frequency, period, run.pay_date);
+  if (cell === null) return NOTHING;
+  return { member: cell.amount(member, period), employer: cell.amount(employer, period) };
 }
 
-function centsOf(world: World, run: Run, text: string, period: PayFrequency): bigint {
-  const dates = datesOf(run);
-  if (run.kind === 'regular' && dates !== null) {
-    const remainder = isListed(world, run) ? run.remainder : 'none';
-    return expectedCents(text, period, { ...run, remainder }, dates);
-  }
-  const [numerator, denominator] = fraction(text);
-  if (period === run.pay_frequency) return roundToCents([numerator, denominator]);
-  const parts = BigInt(Math.max(1, checksOf(run))) * (run.scheme === 'annualized' ? 1n : 12n);
-  return roundToCents([numerator * BigInt(CHECKS[period]), denominator * parts]);
-}
-
-/** Returns N. */
-function checksOf(run: Run): number {
-  const dates = datesOf(run);
-  return dates === null ? CHECKS[run.pay_frequency] : cycleDates(run, dates).length;
-}
-
-function amountFlags(world: World, run: Run, employee: string, election: Election): string[] {
-  const { period } = election;
-  const isHalves =
-    period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
-  const { member, employer } = amountsOf(world, run, employee, election);
-  return [
-    ...(period !== run.pay_frequency && period !== 'monthly' && !isHalves ? ['frequency_mismatch'] : []),
-    ...(member < 0n || employer < 0n ? ['negative'] : []),
-  ];
-}
-
-/** Reports whether it is the first or last line of a deduction that is not in effect on all dates of the cycle. */
-function isPartial(world: World, run: Run, version: ModelVersion): boolean {
-  const dates = datesOf(run);
-  if (version.period === run.pay_frequency || run.kind === 'off_cycle' || dates === null) return false;
-  const cycle = cycleDates(run, dates);
-  const place = cycle.indexOf(run.pay_date);
+/** Reports whether it is the first or last line of the year of a deduction that is not in effect on all dates. */
+export function isPartial(world: World, check: Check, version: ModelVersion): boolean {
+  const { run, calendar } = check;
+  if (run.kind === 'off_cycle' || calendar === null) return false;
+  const dates = calendar.dates
+    .map(({ pay_date }) => pay_date)
+    .filter((date) => cellOf(calendar, run.pay_frequency, version.period, date) !== null);
+  const place = dates.indexOf(run.pay_date);
   if (place === -1) return false;
-  const covered = cycle.map((day) => stateOn(world, version.deduction, version.employee, day) !== null);
+  const covered = dates.map((date) => {
+    const day = dayOf(checkOn(check, date).run);
+    return stateOn(world, version.deduction, version.employee, day) !== null;
+  });
   if (!covered.includes(false)) return false;
   return !covered.slice(0, place).includes(true) || !covered.slice(place + 1).includes(true);
 }
 
 export function deductionsOf(world: World): string[] {
   return [...new Set(world.versions.map(({ deduction }) => deduction))];
-}
-
-function isZero({ member, employer }: Election): boolean {
-  return isEqual(member, '0') && isEqual(employer, '0');
-}
-
-/** Returns the lines of the deductions in effect and of deductions that only the previous run had. */
-export function regularLines(
-  world: World,
-  run: Run,
-  runs: readonly ModelRun[],
-  employee: string,
-  overrides: ModelRun['overrides'],
-): ModelLine[] {
-  const status = statusOf(world, run, employee);
-  const previous = previousOf(run, runs);
-  const old = (previous?.lines ?? []).filter(
-    (line) => line.employee === employee && line.kind === 'regular' && !isStopped(line),
-  );
-  const taken =
-    status === 'in'
-      ? deductionsOf(world)
-          .map(
-            (deduction) =>
-              overridden(world, run, overrides, employee, deduction) ??
-              takenIn(world, run, runs, employee, deduction, isShared(world, run, employee)),
-          )
-          .filter((one) => one !== null)
-      : [];
-  const lines = taken.map((one) => lineOf(world, run, runs, one, taken));
-  const compared = lines.map((line) => {
-    const was = old.find((one) => one.deduction === line.deduction);
-    const change =
-      was === undefined ? 'new' : isSameElection(was.election, line.election) ? 'same' : 'changed';
-    return withAmountChange(run, previous, was, { ...line, change });
-  });
-  // An off-cycle run ends nothing, nor does a run that can't tell whether the employee belongs to it.
-  const isUnclear = ['unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(status);
-  if (run.kind === 'off_cycle' || isUnclear) return compared;
-  const hasLeft = hasMoved(world, run, employee, status);
-  const gone = old
-    .filter((line) => !lines.some((one) => one.deduction === line.deduction))
-    .flatMap((line) => {
-      const assigned = assignedTo(world, run, line.deduction);
-      const isInEffect = stateOn(world, line.deduction, employee, run[run.applies_on]) !== null;
-      // A deduction of two jobs that is not assigned yet has not ended.
-      if (status === 'in' && isInEffect && assigned === undefined && isShared(world, run, employee))
-        return [];
-      const isElsewhere = isInEffect && assigned !== undefined && assigned !== run.employer_id;
-      return [{ was: line, change: hasLeft || isElsewhere ? 'moved' : 'ended' }];
-    });
-  // The worlds have no payroll codes.
-  const replacing = compared.map((line) => {
-    const isOfCoverage = (one: ModelLine) => one.election.coverage === line.election.coverage;
-    const began = compared.filter((one) => one.change === 'new' && isOfCoverage(one));
-    const [ended, ...others] = gone.filter(({ was, change }) => change === 'ended' && isOfCoverage(was));
-    if (line.change !== 'new' || began.length > 1 || ended === undefined || others.length > 0) return line;
-    const { was } = ended;
-    if (was.election.taxability !== line.election.taxability) return line;
-    return withAmountChange(run, previous, was, { ...line, change: 'replaced', replaces: was.deduction });
-  });
-  const stopped = gone
-    .filter(({ was }) => !replacing.some(({ replaces }) => replaces === was.deduction))
-    .map(({ was, change }) =>
-      withAmountChange(run, previous, was, {
-        ...was,
-        ...NOTHING,
-        change,
-        replaces: null,
-        shares: null,
-        flags: [],
-      }),
-    );
-  return [...replacing, ...stopped];
-}
-
-function isStopped({ change }: ModelLine): boolean {
-  return change === 'ended' || change === 'moved';
-}
-
-/** Reports whether the employee left the run's frequency, group or employer for another one. */
-function hasMoved(world: World, run: Run, employee: string, status: Status): boolean {
-  if (status === 'other_employer') return jobsOf(world, employee).has(run.employer_id);
-  return status === 'other_frequency' || status === 'other_pay_group';
-}
-
-/** Returns the previous finalized regular run of the same frequency and group. */
-function previousOf(run: Run, runs: readonly ModelRun[]): ModelRun | undefined {
-  return runs
-    .filter(({ voided, run: one }) => !voided && one.kind === 'regular')
-    .filter(({ run: one }) => one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group)
-    .filter(({ run: one }) => one.pay_date < run.pay_date)
-    .sort((one, other) => compare(one.run.pay_date, other.run.pay_date))
-    .at(-1);
-}
-
-function lineOf(
-  world: World,
-  run: Run,
-  runs: readonly ModelRun[],
-  taken: Taken,
-  all: readonly Taken[],
-): ModelLine {
-  const { election: state, member, employer, shares } = taken;
-  const flags = [...taken.flags];
-  const checks = (shares ?? [run.pay_date]).map((date) => checkOn(run, date));
-  const isOverridden = flags.includes('overridden');
-  if (!isOverridden && (shares === null ? [run] : checks).some((check) => isPartial(world, check, state)))
-    flags.push('partial_cycle');
-  const isRival = ({ election: other }: Taken) =>
-    other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
-  if (all.some(isRival)) flags.push('overlap');
-  if (isFirstAfterMove(world, run, runs, state.employee)) flags.push('frequency_moved');
-  return {
-    employee: state.employee,
-    deduction: state.deduction,
-    election: state,
-    member,
-    employer,
-    shares,
-    kind: 'regular',
-    of: null,
-    item: null,
-    left: null,
-    change: null,
-    replaces: null,
-    amountChange: null,
-    differences: null,
-    flags: [...flags, ...rosterFlags(world, run, runs, taken)],
-  };
-}
-
-/** The first dates of both stepped schedules in each year of the worlds. */
-const FIRST_DATES = ['2025-01-03', '2026-01-02', '2027-01-01'];
-
-/**
- * Reports whether a run is the employee's first one after a change of frequency that leaves more or less than a year of
- * checks. The periods of the worlds' schedules end on the pay dates.
- */
-function isFirstAfterMove(world: World, run: Run, runs: readonly ModelRun[], employee: string): boolean {
-  const { kind, scheme, pay_dates, pay_frequency, pay_date, period_end } = run;
-  if (kind !== 'regular' || scheme !== 'annualized' || pay_dates !== null || world.schedules < 2)
-    return false;
-  const facts = jobsOf(world, employee).get(run.employer_id) ?? [];
-  const first = FIRST_DATES.find((date) => date.slice(0, 4) === pay_date.slice(0, 4)) as string;
-  const datesPaid = (frequency: string, dates: readonly string[]) =>
-    dates.filter((date) => valueOn(facts, 'pay_frequency', date) === frequency);
-  const [allBiweekly, allWeekly] = [steppedDates(first, 14), steppedDates(first, 7)];
-  const [biweekly, weekly] = [datesPaid('biweekly', allBiweekly), datesPaid('weekly', allWeekly)];
-  const [shares, wholeYear] = [
-    biweekly.length * allWeekly.length + weekly.length * allBiweekly.length,
-    allWeekly.length * allBiweekly.length,
-  ];
-  const elsewhere = (pay_frequency === 'weekly' ? biweekly : weekly)
-    .filter((date) => date < period_end)
-    .at(-1);
-  if (elsewhere === undefined || shares === wholeYear) return false;
-  return !runs.some(
-    (earlier) =>
-      !earlier.voided &&
-      earlier.run.kind === 'regular' &&
-      earlier.run.pay_frequency === pay_frequency &&
-      earlier.run.period_end > elsewhere &&
-      earlier.run.pay_date < pay_date &&
-      earlier.roster.has(employee),
-  );
-}
-
-function rosterFlags(
-  world: World,
-  run: Run,
-  runs: readonly ModelRun[],
-  { election: { employee, deduction, end }, shares }: Taken,
-): string[] {
-  const own = jobsOf(world, employee).get(run.employer_id) ?? [];
-  const termination = spellOn(own, run.period_end)?.end ?? null;
-  if (termination === null) {
-    const isAbsent = own.findLast(({ absent }) => absent !== null)?.absent === 1;
-    return isAbsent ? ['absent_from_census'] : [];
-  }
-  if (termination > run.period_end && sharesStated(run, employee) === null) return [];
-  const isOpen = end === null || end.slice(0, 7) > termination.slice(0, 7);
-  const isLeft = remainingDates(world, run, runs, employee, deduction, isShared(world, run, employee)).some(
-    (date) => !shares?.includes(date) && !(run.kind === 'regular' && date === run.pay_date),
-  );
-  return [...(isOpen ? ['open_after_termination'] : []), ...(isLeft ? ['coverage_beyond_last_check'] : [])];
-}
-
-/** Implements "Change against the previous run": returns why the amounts differ. */
-function withAmountChange(
-  run: Run,
-  previous: ModelRun | undefined,
-  was: ModelLine | undefined,
-  line: ModelLine,
-): ModelLine {
-  if (previous === undefined) return { ...line, amountChange: null, differences: null };
-  const before = was ?? NOTHING;
-  const differences = { member: line.member - before.member, employer: line.employer - before.employer };
-  const isSame = differences.member === 0n && differences.employer === 0n;
-  const amountChange = isSame
-    ? 'same'
-    : was !== undefined &&
-        line.change !== 'ended' &&
-        line.change !== 'moved' &&
-        isSameElection(was.election, line.election)
-      ? reasonOf(run, line, previous.run, was)
-      : 'changed';
-  return { ...line, amountChange, differences };
-}
-
-/** Returns why the amounts of one election differ between two runs. */
-function reasonOf(run: Run, line: ModelLine, before: Run, old: ModelLine): string {
-  const { election } = line;
-  const options = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
-  if ([line, old].some(({ flags }) => flags.includes('overridden'))) return 'override';
-  if (options.some((option) => run[option] !== before[option])) return 'changed';
-  if ([line, old].some(({ shares, flags }) => (shares ?? []).length > 1 || flags.includes('share_taken')))
-    return 'shares';
-  if (isSkipped(run, election, line) || isSkipped(before, election, old)) return 'calendar';
-  const isWithinCent = [election.member, election.employer].every((text) => {
-    const difference = totalOf(text, election.period, run) - totalOf(text, election.period, before);
-    return difference >= -1n && difference <= 1n;
-  });
-  return checksOf(run) === checksOf(before) && isWithinCent ? 'rounding' : 'calendar';
-}
-
-/** Reports whether a check takes nothing because of its place in the month or year. */
-function isSkipped(run: Run, { coverage, period }: Election, { member, employer }: Pair): boolean {
-  const dates = datesOf(run);
-  if (member !== 0n || employer !== 0n || run.kind === 'off_cycle' || dates === null) return false;
-  if (period !== run.pay_frequency) return !cycleDates(run, dates).includes(run.pay_date);
-  const stops = run.extra_paycheck === 'skip' || ANNUAL.includes(coverage);
-  return stops && dates.indexOf(run.pay_date) >= CHECKS[period];
-}
-
-/** Returns T. The cycle of a contribution for the run's own frequency is the check. */
-function totalOf(text: string, period: PayFrequency, run: Run): bigint {
-  return period === run.pay_frequency ? roundToCents(fraction(text)) : expectedTotal(text, period, run);
-}
-
-/** Returns the name of a line in a report of amounts taken. */
-export function lineKeyOf({
-  kind,
-  deduction,
-  of,
-  item,
-  election: { coverage, taxability },
-}: ModelLine): string {
-  if (kind === 'regular') return `${kind} ${deduction}`;
-  return [kind, deduction, item === 'opening' ? `opening:${of}` : of, coverage, taxability].join(' ');
-}
-
-/** Reports whether the election that decides a run was sent before its pay date. */
-export function isElectedInTime(world: World, run: Run, deduction: string): boolean {
-  const deciding = countingOf(world, deduction).findLast(
-    (version) => startOf(version) <= run[run.applies_on],
-  );
-  return deciding !== undefined && compare(deciding.sent, run.pay_date) < 0;
-}
-
-export function yearOf({ pay_date }: Run): number {
-  return Number(pay_date.slice(0, 4));
 }
 
 /** Amounts of different lines of coverage or taxability never offset each other. */
@@ -873,90 +663,8 @@ export function sumOf(pairs: readonly Pair[]): Pair {
   );
 }
 
-type Due = Pair & { election: Election; flags: string[] };
-
-/** Returns what a run should have taken of a deduction by today's facts; null if nothing. */
-export function dueOf(
-  world: World,
-  of: ModelRun,
-  runs: readonly ModelRun[],
-  employee: string,
-  deduction: string,
-  before: string,
-): Due | null {
-  // Of an employee who was in the run, the employers are as frozen.
-  const shared = of.roster.has(employee) ? of.shared.has(employee) : isShared(world, of.run, employee);
-  if (of.voided) return null;
-  const override = of.roster.has(employee)
-    ? overridden(world, of.run, of.overrides, employee, deduction)
-    : null;
-  if (override !== null) return { ...override, flags: [] };
-  const others = runs.filter((run) => run !== of);
-  const shares = of.lines.find(
-    (line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction,
-  )?.shares;
-  const due =
-    shares != null && of.roster.has(employee)
-      ? sharesOn(world, of.run, shares, employee, deduction, shared)
-      : takenIn(world, of.run, others, employee, deduction, shared, before);
-  if (due === null || of.roster.has(employee)) return due;
-  const isTaken = ({ voided, lines, run }: ModelRun) =>
-    !voided &&
-    run !== of.run &&
-    lines.some(
-      (line) =>
-        line.kind === 'regular' &&
-        line.employee === employee &&
-        line.deduction === deduction &&
-        line.shares?.includes(of.run.pay_date),
-    );
-  if (runs.some(isTaken)) return null;
-  return missedOf(world, of, runs, due, employee, deduction);
-}
-
-/**
- * Implements "Missed checks": returns the amount due to a run that the employee belonged in and was not in.
- */
-function missedOf(
-  world: World,
-  { run }: ModelRun,
-  runs: readonly ModelRun[],
-  due: Due,
-  employee: string,
-  deduction: string,
-): Due | null {
-  if (run.kind === 'off_cycle') return null;
-  if (statusOf(world, { ...run, employee_ids: null }, employee) !== 'in') return null;
-  const others = runs
-    .filter(({ voided, roster }) => !voided && roster.has(employee))
-    .filter(({ run: one }) => one.deductions?.includes(deduction) !== false);
-  const covering = others.filter(({ run: one }) => one.kind === 'regular').map(({ run: one }) => one);
-  const days = daysOf(run);
-  const covered = days.filter((day) =>
-    covering.some(({ period_start, period_end }) => period_start <= day && day <= period_end),
-  );
-  if (covered.length === days.length) return null;
-  const taken = others
-    .filter(({ run: one }) => one.kind === 'off_cycle')
-    .filter(({ run: one }) => run.period_start <= one.period_start && one.period_end <= run.period_end)
-    .flatMap(({ lines }) => lines)
-    .filter((line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction)
-    .filter((line) => line.shares === null);
-  const { member, employer } = sumOf(taken);
-  return {
-    ...due,
-    member: due.member - member,
-    employer: due.employer - employer,
-    flags: [...due.flags, covered.length === 0 ? 'missed_check' : 'missed_check_partial'],
-  };
-}
-
-/** Returns the days of the pay period. */
-function daysOf({ period_start, period_end }: Run): string[] {
-  const days: string[] = [];
-  for (let time = Date.parse(period_start); time <= Date.parse(period_end); time += DAY_MS)
-    days.push(new Date(time).toISOString().slice(0, 10));
-  return days;
+export function isStopped({ change }: ModelLine): boolean {
+  return change === 'ended' || change === 'moved';
 }
 
 /** Returns a line as a text that can be compared. */
@@ -980,4 +688,20 @@ export function printed(line: ModelLine): string {
     flags.toSorted(),
     shares,
   ]);
+}
+
+/** Returns the name of a line in a report of amounts taken. */
+export function lineKeyOf({
+  kind,
+  deduction,
+  of,
+  item,
+  election: { coverage, taxability },
+}: ModelLine): string {
+  if (kind === 'regular') return `${kind} ${deduction}`;
+  return [kind, deduction, item === 'opening' ? `opening:${of}` : of, coverage, taxability].join(' ');
+}
+
+export function yearOf({ pay_date }: Run): number {
+  return Number(pay_date.slice(0, 4));
 }
