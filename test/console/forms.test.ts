@@ -86,7 +86,12 @@ t.test('the longest lists and 100 schedules render quickly', async (t) => {
   t.equal((await stage.call({ method: 'PUT', url: CODES, body: { codes } })).status, 200);
   const day = (at: number) => new Date(Date.UTC(2026, 0, 1 + 7 * at)).toISOString().slice(0, 10);
   const days = Array.from({ length: DATES_MAX }, (_, at) => day(at));
-  const pay_dates = days.map((at) => ({ pay_date: at, period_start: at, period_end: at, takes: 'all' as const }));
+  const pay_dates = days.map((at) => ({
+    pay_date: at,
+    period_start: at,
+    period_end: at,
+    takes: 'all' as const,
+  }));
   const weekly = { pay_frequency: 'weekly', year_in_fewer_checks: false, pay_dates } as const;
   const hundred = Array.from({ length: 100 }, (_, at) => ({ ...weekly, pay_group: `group ${at}` }));
   await transact(stage.db, (trx) => putSchedules(trx, 'acme', hundred, acting(NOW)));

@@ -2,7 +2,12 @@
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import { amountOf } from '../../src/money.ts';
 import { type Contribution, calculator } from '../../src/payroll/calculation/amounts.ts';
-import { calendarOf, type RanDate, type Takes, type YearList } from '../../src/payroll/calculation/calendar.ts';
+import {
+  calendarOf,
+  type RanDate,
+  type Takes,
+  type YearList,
+} from '../../src/payroll/calculation/calendar.ts';
 import { type Plan, type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
 
 const DAY_MS = 86_400_000;
@@ -67,10 +72,13 @@ export function ranOn(
   listOfDate: (date: string) => YearList | null,
   before: readonly RanDate[] = [],
 ): RanDate[] {
-  return dates.reduce<RanDate[]>((ran, pay_date) => {
-    const list = listOfDate(pay_date);
-    return [...ran, { pay_date, calendar: list === null ? null : calendarOf(list, frequency, ran) }];
-  }, [...before]);
+  return dates.reduce<RanDate[]>(
+    (ran, pay_date) => {
+      const list = listOfDate(pay_date);
+      return [...ran, { pay_date, calendar: list === null ? null : calendarOf(list, frequency, ran) }];
+    },
+    [...before],
+  );
 }
 
 export function amountTexts(of: Plan, given: Contribution) {

@@ -4,7 +4,12 @@ import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 
 export type Fraction = readonly [numerator: bigint, denominator: bigint];
 
-export const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biweekly: 26, weekly: 52 };
+export const CHECKS: Record<PayFrequency, number> = {
+  monthly: 12,
+  semimonthly: 24,
+  biweekly: 26,
+  weekly: 52,
+};
 
 /** What a pay date takes of one class of deductions. */
 export type Cell = { share: Fraction; amount: (text: string, period: PayFrequency) => bigint };
@@ -13,10 +18,7 @@ export type Cell = { share: Fraction; amount: (text: string, period: PayFrequenc
 const CLASSES = ['own', 'other'] as const;
 type Class = (typeof CLASSES)[number];
 
-export type ModelCalendar = {
-  dates: Schedule['pay_dates'];
-  cells: Record<Class, ReadonlyMap<string, Cell>>;
-};
+export type ModelCalendar = { dates: Schedule['pay_dates']; cells: Record<Class, ReadonlyMap<string, Cell>> };
 
 /** A finalized regular run of the year that is not voided. */
 export type Ran = { date: string; calendar: ModelCalendar | null };

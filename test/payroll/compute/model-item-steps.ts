@@ -103,13 +103,7 @@ export function printedItem(item: StandingItem): string {
   return JSON.stringify([keyOfItem(item), ...money, state, needsDecision, flags.toSorted()]);
 }
 
-export function printedOpenItem({
-  identity,
-  line,
-  outstanding,
-  state,
-  needsDecision,
-}: OpenItem): string {
+export function printedOpenItem({ identity, line, outstanding, state, needsDecision }: OpenItem): string {
   const { kind, source, deduction_id, line_of_coverage, taxability } = identity;
   const key = [kind, source, deduction_id ?? '', line_of_coverage, taxability].join(' ');
   const money = [line.member_amount, line.employer_amount, outstanding.member, outstanding.employer];

@@ -4,13 +4,13 @@ import {
   bucketOf,
   countingOf,
   dayOf,
-  startOf,
   deductionsOf,
   type Election,
   lineKeyOf,
   type ModelLine,
   type ModelRun,
   type Pair,
+  startOf,
   sumOf,
   type World,
   yearOf,
@@ -269,7 +269,10 @@ function linesFor(runs: readonly ModelRun[], employee: string, kind: ModelLine['
 }
 
 /** The amounts that runs took of an item: the employee's amounts as payroll reported them, the employer's as finalized. */
-function tookOf({ world, runs }: Ledger, item: ModelItem): (Pair & { decisions: number; left: bigint | null })[] {
+function tookOf(
+  { world, runs }: Ledger,
+  item: ModelItem,
+): (Pair & { decisions: number; left: bigint | null })[] {
   const kind = item.kind === 'arrears' || item.kind === 'opening' ? 'arrears' : 'adjustment';
   return runs
     .filter(({ voided }) => !voided)
@@ -329,16 +332,14 @@ function standingOf(ledger: Ledger, item: ModelItem): Omit<StandingItem, 'needsD
   if (member === 0n && outstanding.employer === 0n) return { ...standing, state: closed };
   if (last === undefined) return { ...standing, state: 'open' };
   if (last.action === 'write_off' || last.action === 'paid_directly')
-    return member === 0n
-      ? { ...standing, state: closed }
-      : { ...standing, state: 'open', isOutgrown: true };
+    return member === 0n ? { ...standing, state: closed } : { ...standing, state: 'open', isOutgrown: true };
   if (isOver(last)) return { ...standing, state: 'open' };
   const was = last.madeFor?.member ?? 0n;
   // It ends when the amount or the outstanding amount is zero, and does not stand for one of another sign or a larger one.
-  const exceeds = (amount: bigint) => amount !== 0n && (amount > 0n !== was > 0n || sizeOf(amount) > sizeOf(was));
+  const exceeds = (amount: bigint) =>
+    amount !== 0n && (amount > 0n !== was > 0n || sizeOf(amount) > sizeOf(was));
   const hasEnded =
-    (item.amount.member === 0n && was !== 0n) ||
-    (was !== 0n && settledAfter(item, took, last.place));
+    (item.amount.member === 0n && was !== 0n) || (was !== 0n && settledAfter(item, took, last.place));
   if (last.madeFor !== null && (hasEnded || exceeds(item.amount.member)))
     return { ...standing, state: 'open', isOutgrown: true };
   return { ...standing, state: last.action, decision: last.item === null ? null : last.place };

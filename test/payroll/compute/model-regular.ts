@@ -1,7 +1,6 @@
 /** The regular lines of the payroll model, and what is due for earlier runs. */
 import type { Run } from '../../../src/payroll/records/body.ts';
 import {
-  ONE_SHARE,
   assignedTo,
   type Check,
   checkOf,
@@ -22,8 +21,9 @@ import {
   leavesFor,
   type ModelLine,
   type ModelRun,
-  type Pair,
+  ONE_SHARE,
   overridden,
+  type Pair,
   type Status,
   sharesOn,
   sharesTaken,
@@ -190,8 +190,7 @@ function withAmountChange(
   const before = was ?? NOTHING;
   const differences = { member: line.member - before.member, employer: line.employer - before.employer };
   const isSame = differences.member === 0n && differences.employer === 0n;
-  const isComparable =
-    was !== undefined && !isStopped(line) && isSameElection(was.election, line.election);
+  const isComparable = was !== undefined && !isStopped(line) && isSameElection(was.election, line.election);
   const amountChange = isSame ? 'same' : isComparable ? reasonOf(check, line, previous, was) : 'changed';
   return { ...line, amountChange, differences };
 }

@@ -17,7 +17,17 @@ export function takenItems(ledger: Ledger & { now: ModelRun }, regular: readonly
   for (const item of items) {
     if (units.some((unit) => unit.items.includes(item))) continue;
     const group = groupOf(item, items);
-    if (!group.every((one) => mayTake(run, one, group.some(({ needsDecision }) => needsDecision))) || group.some((one) => isOfOtherYear(run, one))) continue;
+    if (
+      !group.every((one) =>
+        mayTake(
+          run,
+          one,
+          group.some(({ needsDecision }) => needsDecision),
+        ),
+      ) ||
+      group.some((one) => isOfOtherYear(run, one))
+    )
+      continue;
     const wanted = group.length > 1 ? sumOfMembers(group) : wantedOf(item, items);
     units.push({ items: group, bucket: accountOf(ledger, group), wanted, taken: null, flags: [] });
   }
@@ -101,7 +111,11 @@ function cap(ledger: Ledger, regular: readonly ModelLine[], units: readonly Unit
   }
 }
 
-function limitOf({ run, runs, employee }: Ledger, regular: readonly ModelLine[], coverage: string): bigint | null {
+function limitOf(
+  { run, runs, employee }: Ledger,
+  regular: readonly ModelLine[],
+  coverage: string,
+): bigint | null {
   const { recoup } = run;
   if (recoup.method === 'all') return null;
   const [numerator, denominator] = fraction(recoup.value);
@@ -139,7 +153,8 @@ function takeRefunds(regular: readonly ModelLine[], units: readonly Unit[]): voi
 
 /** Of a group, decreases are taken whole, and increases up to them plus what the cap leaves. */
 function linesOf({ items, taken, flags }: Unit): ModelLine[] {
-  if (taken === null || (taken === 0n && items.length === 1 && items[0]?.outstanding.member !== 0n)) return [];
+  if (taken === null || (taken === 0n && items.length === 1 && items[0]?.outstanding.member !== 0n))
+    return [];
   const back = items.reduce((sum, { outstanding: { member } }) => (member < 0n ? sum - member : sum), 0n);
   let left = items.length === 1 ? taken : taken + back;
   return items.flatMap((item): ModelLine[] => {

@@ -8,9 +8,9 @@ import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/
 import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
+import { putScheduleYear } from '../../../src/payroll/lifecycle/schedules.ts';
 import type { Run, RunBody } from '../../../src/payroll/records/body.ts';
 import { runOf } from '../../../src/payroll/records/body.ts';
-import { putScheduleYear } from '../../../src/payroll/lifecycle/schedules.ts';
 import { DEFAULTS, type Options } from '../../../src/payroll/settings/policy.ts';
 import type { PayDate, Schedule } from '../../../src/payroll/settings/schedules.ts';
 import { acting } from '../../support/audit.ts';
@@ -52,7 +52,13 @@ import {
   storedItems,
   storeOpening,
 } from './model-item-steps.ts';
-import { groupOf, keyOfItem, type ModelItemDecision, type ModelOpening, type StandingItem } from './model-items.ts';
+import {
+  groupOf,
+  keyOfItem,
+  type ModelItemDecision,
+  type ModelOpening,
+  type StandingItem,
+} from './model-items.ts';
 import { modelLine } from './model-lines.ts';
 import { modelOf } from './model-regular.ts';
 
@@ -298,7 +304,10 @@ export class RecordedWorld implements World {
   }
 
   /** Overrides the amounts of a deduction of an employee in the run, with or without a line. */
-  async #override({ id, roster, lines }: ModelRun, overriding: Overriding | null): Promise<ModelRun['overrides']> {
+  async #override(
+    { id, roster, lines }: ModelRun,
+    overriding: Overriding | null,
+  ): Promise<ModelRun['overrides']> {
     const among = this.versions.filter(({ employee }) => roster.has(employee));
     if (overriding === null || among.length === 0) return new Map();
     const { place, member, employer } = overriding;
@@ -309,7 +318,10 @@ export class RecordedWorld implements World {
     if (outcome !== 'created') throw new Error(outcome);
     const hadLine = lines.some(
       (line) =>
-        line.kind === 'regular' && line.employee === employee && line.deduction === deduction && !isStopped(line),
+        line.kind === 'regular' &&
+        line.employee === employee &&
+        line.deduction === deduction &&
+        !isStopped(line),
     );
     return new Map([[`${employee} ${deduction}`, { member, employer, hadLine }]]);
   }
@@ -321,8 +333,23 @@ export class RecordedWorld implements World {
   }
 
   note(employer: string, who: string[], of: string[]): string {
-    const decisions = this.itemDecisions.flatMap((x, i) => x.employee === who[0] && x.employer === employer && (x.item === null || of.includes(x.item.split(' ')[1] as string)) ? [`#${i} ${x.item} ${x.action} for ${x.madeFor?.member}/${x.madeFor?.employer} amount ${x.amount} until ${x.until}`] : []);
-    const lines = this.runs.flatMap((r) => r.lines.filter((l) => l.employee === who[0] && l.kind !== 'regular' && of.includes(l.of as string)).map((l) => `${r.id}${r.voided ? 'V' : ''} ${r.run.pay_date} d#${r.decisions} ${l.deduction} ${l.item} of ${l.of} ${l.election.coverage} ${l.election.taxability} ${l.member} ${l.employer} left ${l.left} reported ${this.reported(r.id, l)}`));
+    const decisions = this.itemDecisions.flatMap((x, i) =>
+      x.employee === who[0] &&
+      x.employer === employer &&
+      (x.item === null || of.includes(x.item.split(' ')[1] as string))
+        ? [
+            `#${i} ${x.item} ${x.action} for ${x.madeFor?.member}/${x.madeFor?.employer} amount ${x.amount} until ${x.until}`,
+          ]
+        : [],
+    );
+    const lines = this.runs.flatMap((r) =>
+      r.lines
+        .filter((l) => l.employee === who[0] && l.kind !== 'regular' && of.includes(l.of as string))
+        .map(
+          (l) =>
+            `${r.id}${r.voided ? 'V' : ''} ${r.run.pay_date} d#${r.decisions} ${l.deduction} ${l.item} of ${l.of} ${l.election.coverage} ${l.election.taxability} ${l.member} ${l.employer} left ${l.left} reported ${this.reported(r.id, l)}`,
+        ),
+    );
     return [...decisions, ...lines].join('\n');
   }
 
@@ -346,7 +373,12 @@ export class RecordedWorld implements World {
       if (standing === undefined) continue;
       // Decisions of whole groups, holds of employees, and second decisions are not covered.
       if (groupOf(standing, should).length > 1) return;
-      if (this.itemDecisions.some((decision) => decision.item === keyOfItem(standing) && decision.employee === employee)) return;
+      if (
+        this.itemDecisions.some(
+          (decision) => decision.item === keyOfItem(standing) && decision.employee === employee,
+        )
+      )
+        return;
       const decision = decisionOf(settling, employerId, standing, this.today);
       if (decision === null) return;
       await storeDecision(this.#db, decision, is[place] as OpenItem, this.#acting().now);
@@ -360,7 +392,18 @@ export class RecordedWorld implements World {
     const should = listedItems(this, employerId, employee, day);
     const is = await storedItems(this.#db, employerId, employee, day);
     const [shown, expected] = [is.map(printedOpenItem), should.map(printedItem)];
-    if (JSON.stringify(shown) !== JSON.stringify(expected)) throw new Different(shown, expected, this.note(employerId, [employee], [...shown, ...expected].filter((l) => !shown.includes(l) || !expected.includes(l)).map((l) => JSON.parse(l)[0].split(' ')[1])));
+    if (JSON.stringify(shown) !== JSON.stringify(expected))
+      throw new Different(
+        shown,
+        expected,
+        this.note(
+          employerId,
+          [employee],
+          [...shown, ...expected]
+            .filter((l) => !shown.includes(l) || !expected.includes(l))
+            .map((l) => JSON.parse(l)[0].split(' ')[1]),
+        ),
+      );
     return [is, should];
   }
 
@@ -386,9 +429,17 @@ type Compared = ModelRun & { is: string[]; should: string[] };
 
 function assertSame({ is, should, run }: Compared, world: World): void {
   if (JSON.stringify(is) === JSON.stringify(should)) return;
-  const who = [...is, ...should].filter((l) => !is.includes(l) || !should.includes(l)).map((l) => JSON.parse(l)[0]);
-  const of = [...is, ...should].filter((l) => !is.includes(l) || !should.includes(l)).map((l) => JSON.parse(l)[4]);
-  throw new Different(is, should, `${run.pay_date} ${run.open_items} ${JSON.stringify(run.recoup)}\n${(world as any).note(run.employer_id, who, of)}\nregular ${should.filter((l) => who.includes(JSON.parse(l)[0])).join(' ')}`);
+  const who = [...is, ...should]
+    .filter((l) => !is.includes(l) || !should.includes(l))
+    .map((l) => JSON.parse(l)[0]);
+  const of = [...is, ...should]
+    .filter((l) => !is.includes(l) || !should.includes(l))
+    .map((l) => JSON.parse(l)[4]);
+  throw new Different(
+    is,
+    should,
+    `${run.pay_date} ${run.open_items} ${JSON.stringify(run.recoup)}\n${(world as any).note(run.employer_id, who, of)}\nregular ${should.filter((l) => who.includes(JSON.parse(l)[0])).join(' ')}`,
+  );
 }
 
 function stated(fact: NewFact): Omit<ModelFact, 'position' | 'source' | 'received'> {

@@ -1,11 +1,11 @@
 /** Random years of an employer: what happens in each week from July 2025 through June 2026. */
 import { PAY_FREQUENCIES, type PayFrequency } from '../../../src/contract/employee.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { COLLECTIONS } from '../../../src/payroll/settings/policy.ts';
 import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
-import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { dateOf, daysAfter } from '../../support/payroll.ts';
-import { every } from '../calendars.ts';
 import fc from '../../support/seeded.ts';
+import { every } from '../calendars.ts';
 import { opening, overriding, recoup, settling } from './model-item-steps.ts';
 import type { Correction, Message, RecordedWorld, Report, Rescheduling, ShortPay } from './model-world.ts';
 
@@ -134,7 +134,8 @@ const SCHEDULES = [listed('biweekly', 14, 52), listed('weekly', 7, 104)];
 export async function play(world: RecordedWorld, { elections, weeks, ...employer }: Year): Promise<void> {
   for (const employer_id of employer.schedules > 0 ? ['acme', 'other'] : [])
     await world.schedule(employer_id, SCHEDULES.slice(0, employer.schedules));
-  for (const employer_id of ['acme', 'other']) await world.setPolicy(employer_id, employer.options, '2020-01-01');
+  for (const employer_id of ['acme', 'other'])
+    await world.setPolicy(employer_id, employer.options, '2020-01-01');
   for (const [index, employee] of EMPLOYEES.entries()) {
     const pay_frequency = employer.frequencies[index % employer.frequencies.length] as PayFrequency;
     const pay_group = employer.groups[index % employer.groups.length] as string | null;
@@ -156,7 +157,8 @@ async function playWeek(
   for (const one of messages) await world.send(messageOf(one, monday));
   if (chosen.reports !== null) await world.learn(reportOf(chosen.reports, monday));
   if (chosen.correction !== null) await world.correct(chosen.correction);
-  if (chosen.rescheduling !== null) await world.reschedule(employers[which % employers.length] as string, chosen.rescheduling);
+  if (chosen.rescheduling !== null)
+    await world.reschedule(employers[which % employers.length] as string, chosen.rescheduling);
   if (chosen.policy !== null) await world.setPolicy('acme', chosen.policy, daysAfter(monday, which % 60));
   if (chosen.assigned !== null) await world.assign(which, chosen.assigned, chosen.isVoided ? monday : null);
   if (chosen.isVoided) await world.void(which);

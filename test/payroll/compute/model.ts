@@ -6,14 +6,7 @@ import type { PayFrequency } from '../../../src/contract/employee.ts';
 import type { FactSource } from '../../../src/ledger/roster.ts';
 import type { Run } from '../../../src/payroll/records/body.ts';
 import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
-import {
-  calendarOf,
-  cellOf,
-  dollars,
-  fraction,
-  type ModelCalendar,
-  offCycleCell,
-} from './model-calendar.ts';
+import { calendarOf, cellOf, dollars, fraction, type ModelCalendar, offCycleCell } from './model-calendar.ts';
 import type { ModelItemDecision, ModelOpening } from './model-items.ts';
 
 /** A report of the roster. Null means not stated. */
@@ -142,7 +135,11 @@ export type Status =
   | 'not_selected';
 
 /** "Who is in a run": the first reason why an employee is not in it, or `in`. */
-export function statusOf(world: World, { run, schedules }: Pick<Check, 'run' | 'schedules'>, employee: string): Status {
+export function statusOf(
+  world: World,
+  { run, schedules }: Pick<Check, 'run' | 'schedules'>,
+  employee: string,
+): Status {
   const day = rosterDay(world, run, employee);
   const jobs = jobsOf(world, employee);
   const own = jobs.get(run.employer_id);
@@ -207,7 +204,10 @@ export function transferOf(world: World, run: Run, employee: string): ModelTrans
       ofFrequency.find(({ pay_group }) => pay_group === null);
     const ran = world.runs.find(
       ({ voided, run: one }) =>
-        !voided && one.employer_id === employer && one.kind === 'regular' && contains(one) &&
+        !voided &&
+        one.employer_id === employer &&
+        one.kind === 'regular' &&
+        contains(one) &&
         one.pay_frequency === frequency &&
         (one.pay_group === null || one.pay_group === group),
     );
@@ -423,7 +423,10 @@ function stateIn(
 function schedulesIn(world: World, employerId: string, date: string): Schedule[] {
   const all = world.schedulesOf(employerId);
   const years = all.flatMap(({ pay_dates }) => pay_dates.map(({ pay_date }) => pay_date.slice(0, 4)));
-  const year = years.filter((one) => one <= date.slice(0, 4)).sort().at(-1);
+  const year = years
+    .filter((one) => one <= date.slice(0, 4))
+    .sort()
+    .at(-1);
   return all
     .map((schedule) => ({
       ...schedule,
@@ -458,9 +461,7 @@ export function checkOf(world: World, run: Run, others: readonly ModelRun[]): Ch
 /** Reports whether a run is a regular one of a run's frequency and group. */
 export function isSameKind(run: Run, other: Run): boolean {
   return (
-    other.kind === 'regular' &&
-    other.pay_frequency === run.pay_frequency &&
-    other.pay_group === run.pay_group
+    other.kind === 'regular' && other.pay_frequency === run.pay_frequency && other.pay_group === run.pay_group
   );
 }
 
@@ -497,7 +498,13 @@ export function sharesTaken(of: ModelRun, employee: string, deduction: string): 
   );
 }
 
-export const ONE_SHARE = ['healthcare_fsa', 'limited_purpose_fsa', 'dependent_care_fsa', 'hsa', 'commuter_transit'];
+export const ONE_SHARE = [
+  'healthcare_fsa',
+  'limited_purpose_fsa',
+  'dependent_care_fsa',
+  'hsa',
+  'commuter_transit',
+];
 
 /** Implements "A final check takes the rest of the month": the dates whose shares it takes. `others`: all other runs. */
 export function finalDates(
@@ -533,7 +540,8 @@ export function finalDates(
     return belongs ? [] : [{ date, state }];
   });
   const single = dates.find(({ date }) => run.kind === 'regular' && date === run.pay_date) ?? dates[0];
-  if (single === undefined || !ONE_SHARE.includes(single.state.coverage)) return dates.map(({ date }) => date);
+  if (single === undefined || !ONE_SHARE.includes(single.state.coverage))
+    return dates.map(({ date }) => date);
   return taken.length > 0 ? [] : [single.date];
 }
 
@@ -591,7 +599,9 @@ export function takenIn(
     const dates = finalDates(world, check, others, employee, deduction, shared);
     const wasTaken = others.some((other) => sharesTaken(other, employee, deduction).length > 0);
     const isOver = state !== null && run.kind === 'regular' && wasTaken && ONE_SHARE.includes(state.coverage);
-    return sharesOn(world, check, dates, employee, deduction, shared) ?? (isOver ? nothing('share_taken') : zero);
+    return (
+      sharesOn(world, check, dates, employee, deduction, shared) ?? (isOver ? nothing('share_taken') : zero)
+    );
   }
   if (state === null || zero !== null) return zero;
   const amounts = amountsOf(check, state);

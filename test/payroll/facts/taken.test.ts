@@ -144,9 +144,10 @@ test('a row identifies its line among the lines of its employee', async (t, db) 
 });
 
 test('an amount larger in size than its line, or of the other sign, needs over', async (t, db) => {
+  await setPolicy(db, INCLUDE);
   await finalizedOn(db, FIRST);
   await deduct(db, 'evt-3', { member_contribution: '130.00' });
-  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  await finalizedOn(db, SECOND);
   const of = (amount: string, fields: Given = {}) =>
     problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'adjustment', amount, ...fields });
   const rule = (amount: string) =>
@@ -161,10 +162,11 @@ test('an amount larger in size than its line, or of the other sign, needs over',
 });
 
 test('a row with only an employee and 0.00 means that nothing was taken from the paycheck', async (t, db) => {
+  await setPolicy(db, INCLUDE);
   await deduct(db, 'evt-3', { id: 'ded-3', line_of_coverage: 'dental' });
   await finalizedOn(db, FIRST);
   await deduct(db, 'evt-4', { member_contribution: '130.00' });
-  await finalizedOn(db, SECOND, { adjustments: 'include' });
+  await finalizedOn(db, SECOND);
   t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '0' }), {
     ...{ ok: true, lines: 2, owed: '129.23', difference_count: 2 },
   });
