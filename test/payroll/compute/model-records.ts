@@ -2,7 +2,9 @@
 import type { ItemDecisionTable, OpeningItemTable } from '../../../src/database/tables.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import type { StoredBasis } from '../../../src/payroll/records/basis.ts';
+import type { Schedule } from '../../../src/payroll/settings/schedules.ts';
 import {
+  checkOf,
   isShared,
   type ModelAssignment,
   type ModelFact,
@@ -10,6 +12,7 @@ import {
   type ModelTaken,
   type ModelVersion,
   printed,
+  type World,
 } from './model.ts';
 import type { ModelItemDecision, ModelOpening } from './model-items.ts';
 import { cents, modelLine } from './model-lines.ts';
@@ -17,7 +20,10 @@ import { modelOf } from './model-regular.ts';
 
 /** The statements that read the records. */
 export const RECORDS = {
-  runs: "select run_id, freeze_id, basis from payroll_runs where state <> 'open'",
+  runs: `select run_id, freeze_id, basis, (select record_id from audit_records
+      where resource_type = 'run' and resource_id = run_id and action = 'run.finalize') as record
+    from payroll_runs where state <> 'open'`,
+  schedules: 'select employer_id, schedules, record_id as record from pay_schedules order by record_id',
   inputs: 'select freeze_id, earlier_run_id, report, is_voided from run_inputs',
   employees: 'select freeze_id, employee_id, roster_position, lines from run_employees',
   facts: `select position, source, substr(recorded_at, 1, 10) as received, employee_id, employer_id, hire_date,
@@ -37,13 +43,16 @@ export const RECORDS = {
     member_amount, employer_amount, pay_date from opening_items order by employer_id, ordinal`,
 };
 
-type Final = { run_id: string; freeze_id: string; basis: string };
+/** A final run had the schedules that were recorded before its own audit record. */
+type Final = { run_id: string; freeze_id: string; basis: string; record: number };
+type Scheduled = { employer_id: string; schedules: string; record: number };
 type Input = { freeze_id: string; earlier_run_id: string; report: number | null; is_voided: number };
 type Frozen = { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
 type Taken = Omit<ModelTaken, 'amount'> & { report: number; amount: string };
 
 export type Records = {
   runs: Final[];
+  schedules: Scheduled[];
   inputs: Input[];
   employees: Frozen[];
   facts: ModelFact[];
@@ -56,32 +65,15 @@ export type Records = {
 
 /** Returns how the lines of a final run differ from the model's, which reads the facts about one employee at a time. */
 export function differences(records: Records, runId: string): string[] {
-  const { freeze_id, basis } = records.runs.find(({ run_id }) => run_id === runId) as Final;
-  const { run, position, schedules, decisions, opening_items } = JSON.parse(basis) as StoredBasis;
-  const known = upTo(records, position);
-  const inputs = records.inputs.filter((input) => input.freeze_id === freeze_id);
-  const taken = records.taken
-    .filter((one) =>
-      inputs.some(({ earlier_run_id, report }) => earlier_run_id === one.run && one.report <= (report ?? 0)),
-    )
-    .map((one) => ({ ...one, amount: cents(one.amount) }));
-  const runs = inputs.map((input) => modelRun(records, input));
-  const lines = linesOf(records, freeze_id).map(modelLine);
-  const isOfEmployer = ({ employer_id }: { employer_id: string }) => employer_id === run.employer_id;
-  const itemDecisions = records.itemDecisions
-    .filter(isOfEmployer)
-    .filter(({ decision_id }) => decision_id <= decisions)
-    .map(modelDecision);
-  const openings = records.openings
-    .filter(isOfEmployer)
-    .filter(({ ordinal }) => ordinal <= opening_items)
-    .map(modelOpening);
-  return [...Map.groupBy(known.facts, ({ employee_id }) => employee_id)].flatMap(([employee, facts]) => {
-    const own = new Set(known.versions.filter((version) => version.employee === employee).map(deductionOf));
-    const versions = known.versions.filter((version) => own.has(deductionOf(version)));
-    const settled = { runs, taken, itemDecisions, openings, schedules: schedules.length };
-    const world = { ...known, facts, versions, ...settled };
-    const should = modelOf(world, runId, run, overridesIn(basis)).lines.map(printed);
+  const final = finalOf(records, runId);
+  const { run } = JSON.parse(final.basis) as StoredBasis;
+  const world = worldOf(records, final);
+  const lines = linesOf(records, final.freeze_id).map(modelLine);
+  return [...Map.groupBy(world.facts, ({ employee_id }) => employee_id)].flatMap(([employee, facts]) => {
+    const own = new Set(world.versions.filter((version) => version.employee === employee).map(deductionOf));
+    const versions = world.versions.filter((version) => own.has(deductionOf(version)));
+    const ofEmployee = { ...world, facts, versions };
+    const should = modelOf(ofEmployee, runId, run, overridesIn(final.basis)).lines.map(printed);
     const is = lines.filter((line) => line.employee === employee).map(printed);
     return [
       ...is.filter((line) => !should.includes(line)).map((line) => `run ${runId} has ${line}`),
@@ -90,23 +82,81 @@ export function differences(records: Records, runId: string): string[] {
   });
 }
 
+function finalOf({ runs }: Records, runId: string): Final {
+  return runs.find(({ run_id }) => run_id === runId) as Final;
+}
+
 function deductionOf({ deduction }: ModelVersion): string {
   return deduction;
 }
 
-function modelRun(records: Records, { earlier_run_id, is_voided }: Input): ModelRun {
-  const { freeze_id, basis } = records.runs.find(({ run_id }) => run_id === earlier_run_id) as Final;
-  const { run, position, decisions } = JSON.parse(basis) as StoredBasis;
-  const frozen = records.employees.filter((row) => row.freeze_id === freeze_id);
-  const known = upTo(records, position);
-  const ids = new Set(known.facts.map(({ employee_id }) => employee_id));
+/** Returns what was known when a run became final. It has no runs of other employers. */
+function worldOf(records: Records, { freeze_id, basis, record }: Final): World {
+  const { run, position, decisions, opening_items } = JSON.parse(basis) as StoredBasis;
+  const inputs = records.inputs.filter((input) => input.freeze_id === freeze_id);
+  const taken = records.taken
+    .filter((one) =>
+      inputs.some(({ earlier_run_id, report }) => earlier_run_id === one.run && one.report <= (report ?? 0)),
+    )
+    .map((one) => ({ ...one, amount: cents(one.amount) }));
+  const isOfEmployer = ({ employer_id }: { employer_id: string }) => employer_id === run.employer_id;
   return {
-    ...{ id: earlier_run_id, run, voided: is_voided === 1 },
+    ...upTo(records, position),
+    taken,
+    runs: inputs.map(({ earlier_run_id, is_voided }) => ({
+      ...modelRun(records, finalOf(records, earlier_run_id)),
+      voided: is_voided === 1,
+    })),
+    itemDecisions: records.itemDecisions
+      .filter(isOfEmployer)
+      .filter(({ decision_id }) => decision_id <= decisions)
+      .map(modelDecision),
+    openings: records.openings
+      .filter(isOfEmployer)
+      .filter(({ ordinal }) => ordinal <= opening_items)
+      .map(modelOpening),
+    schedulesOf(employerId) {
+      const version = records.schedules.findLast(
+        (scheduled) => scheduled.employer_id === employerId && scheduled.record < record,
+      );
+      return JSON.parse(version?.schedules ?? '[]') as Schedule[];
+    },
+  };
+}
+
+/** The runs of records as they became final, by their freeze. */
+const frozenRuns = new WeakMap<Records, Map<string, ModelRun>>();
+
+function modelRun(records: Records, final: Final): ModelRun {
+  const runs = frozenRuns.get(records) ?? new Map<string, ModelRun>();
+  frozenRuns.set(records, runs);
+  const run = runs.get(final.freeze_id) ?? frozenRun(records, final);
+  runs.set(final.freeze_id, run);
+  return run;
+}
+
+function frozenRun(records: Records, final: Final): ModelRun {
+  const { run_id, freeze_id, basis } = final;
+  const { run, decisions } = JSON.parse(basis) as StoredBasis;
+  const frozen = records.employees.filter((row) => row.freeze_id === freeze_id);
+  const world = worldOf(records, final);
+  const ids = [...new Set(world.facts.map(({ employee_id }) => employee_id))];
+  const mapOf = <T>(entryOf: (employee: string) => T | null) =>
+    new Map(
+      ids.flatMap((employee) => {
+        const value = entryOf(employee);
+        return value === null ? [] : [[employee, value] as const];
+      }),
+    );
+  const { calendar, schedules, transferOf, leavesOf } = checkOf(world, run, world.runs);
+  return {
+    ...{ id: run_id, run, voided: false, calendar, schedules, decisions },
     roster: new Set(frozen.filter((row) => row.roster_position !== null).map((row) => row.employee_id)),
-    shared: new Set([...ids].filter((employee) => isShared(known, run, employee))),
+    shared: new Set(ids.filter((employee) => isShared(world, run, employee))),
+    transfers: mapOf(transferOf),
+    leaves: mapOf(leavesOf),
     lines: linesOf(records, freeze_id).map(modelLine),
     overrides: overridesIn(basis),
-    decisions,
   };
 }
 
