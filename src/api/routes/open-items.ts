@@ -206,7 +206,7 @@ export function openItemRoutes(app: Api, parts: ApiParts): void {
       description:
         'Records decisions about one or many items, all or none. Each item is sent with the outstanding amounts that were reviewed; if ' +
         'they changed since, the response is 409 with the new amounts. A `hold` may name an employee instead of items: it covers items that arise while it lasts. ' +
-        'A later decision replaces an earlier one; `write_off` and `paid_directly` keep counting.',
+        'A `take` or `hold` of one item of a group is recorded for all of its items. A later decision replaces an earlier one; `write_off` and `paid_directly` keep counting.',
       params: EmployerId,
       body: DecisionsRequest,
       response: { 201: Decided },

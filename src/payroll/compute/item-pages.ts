@@ -10,11 +10,17 @@ import { readCodes } from '../settings/codes.ts';
 import { DEFAULTS } from '../settings/policy.ts';
 import { computationOf } from './computation.ts';
 import { readEmployees } from './employees.ts';
+import { type Group, groupsOf } from './item-groups.ts';
 import { attendedRuns } from './items-in-run.ts';
 import { type OpenItem, openItems } from './open-items.ts';
 import { transfersTo } from './transfers.ts';
 
-export type ItemsOfEmployee = { employeeId: string; items: OpenItem[] };
+export type ItemsOfEmployee = {
+  employeeId: string;
+  items: OpenItem[];
+  /** Returns the outstanding items, each with those that runs take or leave together with it. */
+  groups: () => Group[];
+};
 
 /**
  * Yields the items of an employer's employees by what is known now, settled ones too, in the order of employee ids. `today`: the
@@ -30,7 +36,9 @@ export async function* openItemsOf(
   for await (const page of readEmployees(db, computation, { after })) {
     yield page.flatMap((employee) => {
       const items = openItems(computation, employee, attendedRuns(computation, employee, []));
-      return items.length === 0 ? [] : [{ employeeId: employee.employeeId, items }];
+      if (items.length === 0) return [];
+      const groups = () => groupsOf(computation, employee, items);
+      return [{ employeeId: employee.employeeId, items, groups }];
     });
   }
 }

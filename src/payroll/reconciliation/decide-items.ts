@@ -66,7 +66,8 @@ export async function checkDecisions(
 ): Promise<CheckedDecisions> {
   const problems = problemsOfForm(requested, today);
   if (problems.length > 0) return { ok: false, why: 'refused', problems };
-  const items = await itemsById(db, employerId, requested, today);
+  const { items, groups } = await itemsById(db, employerId, requested, today);
+  const actions = new Map(requested.map(({ item_id, action }) => [item_id, action]));
   const named = requested.flatMap(({ employee_id }) => employee_id ?? []);
   const employees = await employeesKnownAt(db, employerId, named);
   const unknown = named.filter((id) => !employees.has(id));
@@ -91,33 +92,65 @@ export async function checkDecisions(
     changed.push(...differences);
     if (differences.length > 0) return [];
     const impossible = impossibleFor(decision, item, path);
+    const { partners, different } = partnersIn(groups.get(item_id) ?? [], decision, actions);
+    if (different !== undefined)
+      impossible.push({
+        path: `${path}.action`,
+        rule: `must be that of ${different.id}: a run takes the items of a group together`,
+      });
     problems.push(...impossible);
     if (impossible.length > 0) return [];
-    return [newDecision(decision, reason, { employeeId: item.identity.employee_id, item })];
+    return [item, ...partners].map((partner) =>
+      newDecision(decision, reason, { employeeId: partner.identity.employee_id, item: partner }),
+    );
   });
-  problems.push(...separatedPairs(requested, items));
   if (problems.length > 0) return { ok: false, why: 'refused', problems };
   if (changed.length > 0) return { ok: false, why: 'changed', problems: changed };
   return { ok: true, decisions };
 }
 
-/** Computes the items of the employees that the requested ids name, by item id. */
+/** Items and the groups that they are in, by item id. */
+type ItemsById = { items: Map<string, OpenItem>; groups: Map<string, readonly OpenItem[]> };
+
+/** Computes the items of the employees that the requested ids name. */
 async function itemsById(
   db: Db,
   employerId: string,
   requested: readonly RequestedDecision[],
   today: string,
-): Promise<Map<string, OpenItem>> {
+): Promise<ItemsById> {
   const employees = requested.flatMap(({ item_id }) => {
     const identity = item_id === undefined ? null : itemIdentity(item_id);
     return identity === null ? [] : [identity.employee_id];
   });
-  const items = new Map<string, OpenItem>();
+  const byId: ItemsById = { items: new Map(), groups: new Map() };
   const only = [...(await employeesKnownAt(db, employerId, employees))];
-  if (only.length === 0) return items;
-  for await (const page of openItemsOf(db, employerId, today, { only }))
-    for (const employee of page) for (const item of employee.items) items.set(item.id, item);
-  return items;
+  if (only.length === 0) return byId;
+  for await (const page of openItemsOf(db, employerId, today, { only })) {
+    for (const employee of page) {
+      for (const item of employee.items) byId.items.set(item.id, item);
+      for (const group of employee.groups())
+        for (const { id } of group.items) byId.groups.set(id, group.items);
+    }
+  }
+  return byId;
+}
+
+/**
+ * A `take` or `hold` of one item of a group is one of all: returns the items that the request does not name, and one that it
+ * decides differently.
+ */
+function partnersIn(
+  group: readonly OpenItem[],
+  { item_id, action }: RequestedDecision,
+  actions: ReadonlyMap<string | undefined, RequestedDecision['action']>,
+): { partners: OpenItem[]; different?: OpenItem } {
+  if (action !== 'take' && action !== 'hold') return { partners: [] };
+  const different = group.find(({ id }) => actions.has(id) && actions.get(id) !== action);
+  // Several named items of a group decide the others once.
+  const isFirst = group.find(({ id }) => actions.has(id))?.id === item_id;
+  const partners = isFirst ? group.filter(({ id }) => !actions.has(id)) : [];
+  return different === undefined ? { partners } : { partners, different };
 }
 
 /** Returns the problems of an item whose outstanding amounts are not the reviewed ones. */
@@ -166,29 +199,4 @@ function newDecision(
     paidOn: paid_on ?? null,
     reason,
   };
-}
-
-/** Runs take or hold the items of a pair together, so a decision about one of them alone would have no effect. */
-function separatedPairs(
-  requested: readonly RequestedDecision[],
-  items: ReadonlyMap<string, OpenItem>,
-): Problem[] {
-  const actions = new Map(requested.map(({ item_id, action }) => [item_id, action]));
-  const outstanding = [...items.values()].filter((item) => !isNothing(item.outstanding));
-  const pairs = Map.groupBy(outstanding, pairOf);
-  return requested.flatMap(({ item_id, action }, index) => {
-    const item = items.get(item_id ?? '');
-    if (item === undefined || (action !== 'take' && action !== 'hold')) return [];
-    return (pairs.get(pairOf(item)) ?? [])
-      .filter(({ id }) => actions.get(id) !== action)
-      .map(({ id }) => ({
-        path: `${pathOf(index)}.item_id`,
-        rule: `must be decided together with ${id}: a run takes both or none`,
-      }));
-  });
-}
-
-/** Items of a pair differ only in line of coverage or taxability. */
-function pairOf({ identity: { kind, source, employee_id, deduction_id } }: OpenItem): string {
-  return JSON.stringify([kind, source, employee_id, deduction_id]);
 }

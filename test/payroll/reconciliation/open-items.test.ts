@@ -243,20 +243,25 @@ test('an impossible decision is refused with its field, and nothing is recorded'
   t.strictSame(await db.selectFrom('item_decisions').selectAll().execute(), []);
 });
 
-test('the items of a group are taken or held together', async (t, db) => {
+test('a decision to take or hold one item of a group is one on all', async (t, db) => {
   await send(db, election('2026-01-21', { taxability: 'pre_tax', member_contribution: '9.00' }));
-  const group = (await list(db)).filter(({ kind, run_id }) => kind === 'adjustment' && run_id === 'r0');
-  t.equal(group.length, 2, 'of the old and of the new taxability');
-  const [first, second] = group.map((item) => ({ ...reviewed(item), action: 'take' as const }));
-  if (first === undefined || second === undefined) throw new Error('there is no group');
+  const ofGroup = async () =>
+    (await list(db)).filter(({ kind, run_id }) => kind === 'adjustment' && run_id === 'r0');
+  const [first, second] = (await ofGroup()).map((item) => ({ ...reviewed(item), action: 'take' as const }));
+  if (first === undefined || second === undefined) throw new Error('the old and the new taxability');
   const decideAbout = (...decisions: RequestedDecision[]) =>
     decideItems(db, EMPLOYER, requestOf(...decisions), acting(LATELY));
-  const rule = `must be decided together with ${second.item_id}: a run takes both or none`;
-  const alone = { outcome: 'refused', problems: [{ path: 'decisions[0].item_id', rule }] };
-  t.strictSame(await decideAbout(first), alone);
-  const both = { ...alone, problems: [...alone.problems, { path: 'decisions[1].item_id' }] };
-  t.match(await decideAbout(first, { ...second, action: 'hold' }), both, 'or in another way');
-  t.match(await decideAbout(first, second), { outcome: 'decided' });
+  const statesOf = async () => (await ofGroup()).map(({ state }) => state);
+  t.match(await decideAbout(second), { outcome: 'decided', ids: [1, 2] });
+  t.strictSame(await statesOf(), ['take', 'take']);
+  t.match(await decideAbout({ ...first, action: 'hold' }, { ...second, action: 'hold' }), { ids: [3, 4] });
+  t.strictSame(await statesOf(), ['hold', 'hold']);
+  const rule = `must be that of ${second.item_id}: a run takes the items of a group together`;
+  const refused = {
+    outcome: 'refused',
+    problems: [{ path: 'decisions[0].action', rule }, { path: 'decisions[1].action' }],
+  };
+  t.match(await decideAbout(first, { ...second, action: 'hold' }), refused);
 });
 
 test('an employer that holds an employee holds no item of another employer', async (t, db) => {

@@ -117,7 +117,8 @@ function decisionsAbout(item: Item, items: readonly Item[], draw: Random, today:
     return [{ ...reviewed(item), action, ...paid }];
   }
   const until = action === 'hold' ? { until: daysAfter(today, 7) } : {};
-  return unitOf(item, items).map((partner) => ({ ...reviewed(partner), action, ...until }));
+  const named = draw() < 0.5 ? [item] : unitOf(item, items);
+  return named.map((partner) => ({ ...reviewed(partner), action, ...until }));
 }
 
 function reviewed({ id: item_id, outstanding_member_amount, outstanding_employer_amount }: Item): object {
