@@ -11,12 +11,13 @@ import {
   type ModelRun,
   type ModelTaken,
   type ModelVersion,
+  mapOf,
   printed,
   type World,
 } from './model.ts';
 import type { ModelItemDecision, ModelOpening } from './model-items.ts';
 import { cents, modelLine } from './model-lines.ts';
-import { modelOf } from './model-regular.ts';
+import { modelOf } from './model-run.ts';
 
 /** The statements that read the records. */
 export const RECORDS = {
@@ -141,20 +142,13 @@ function frozenRun(records: Records, final: Final): ModelRun {
   const frozen = records.employees.filter((row) => row.freeze_id === freeze_id);
   const world = worldOf(records, final);
   const ids = [...new Set(world.facts.map(({ employee_id }) => employee_id))];
-  const mapOf = <T>(entryOf: (employee: string) => T | null) =>
-    new Map(
-      ids.flatMap((employee) => {
-        const value = entryOf(employee);
-        return value === null ? [] : [[employee, value] as const];
-      }),
-    );
   const { calendar, schedules, transferOf, leavesOf } = checkOf(world, run, world.runs);
   return {
     ...{ id: run_id, run, voided: false, calendar, schedules, decisions },
     roster: new Set(frozen.filter((row) => row.roster_position !== null).map((row) => row.employee_id)),
     shared: new Set(ids.filter((employee) => isShared(world, run, employee))),
-    transfers: mapOf(transferOf),
-    leaves: mapOf(leavesOf),
+    transfers: mapOf(ids, transferOf),
+    leaves: mapOf(ids, leavesOf),
     lines: linesOf(records, freeze_id).map(modelLine),
     overrides: overridesIn(basis),
   };

@@ -3,7 +3,6 @@ import type { Run } from '../../../src/payroll/records/body.ts';
 import {
   assignedTo,
   type Check,
-  checkOf,
   compare,
   countingOf,
   dayOf,
@@ -37,44 +36,11 @@ import {
   type World,
 } from './model.ts';
 import { cellOf, isSameFraction } from './model-calendar.ts';
-import { takenItems } from './model-taking.ts';
 
 const NOTHING: Pair = { member: 0n, employer: 0n };
 
-/** Computes a run: its employees, what it freezes, and its lines, in no particular order. */
-export function modelOf(world: World, id: string, run: Run, overrides: ModelRun['overrides']): ModelRun {
-  const employees = [...new Set(world.facts.map((fact) => fact.employee_id))].filter(
-    (employee) => run.kind === 'regular' || run.employee_ids?.includes(employee),
-  );
-  const runs = world.runs.filter((one) => one.id !== id && one.run.employer_id === run.employer_id);
-  const check = checkOf(world, run, runs);
-  const roster = new Set(employees.filter((employee) => statusOf(world, check, employee) === 'in'));
-  const mapOf = <T>(valueOf: (employee: string) => T | null) =>
-    new Map(
-      employees.flatMap((employee) => {
-        const value = valueOf(employee);
-        return value === null ? [] : [[employee, value] as const];
-      }),
-    );
-  const frozen: ModelRun = {
-    ...{ id, run, voided: false, roster, overrides, lines: [], decisions: world.itemDecisions.length },
-    ...{ calendar: check.calendar, schedules: check.schedules },
-    shared: new Set(employees.filter((employee) => isShared(world, run, employee))),
-    transfers: mapOf(check.transferOf),
-    leaves: mapOf(check.leavesOf),
-  };
-  const lines = employees.flatMap((employee) => {
-    const regular = regularLines(world, check, runs, employee, overrides);
-    if (run.kind === 'regular' && !roster.has(employee)) return regular;
-    // A missed check that the run itself takes is not missed.
-    const now: ModelRun = { ...frozen, lines: regular };
-    return [...regular, ...takenItems({ world, run, runs, now, employee }, regular)];
-  });
-  return { ...frozen, lines };
-}
-
 /** Returns the lines of the deductions in effect and of deductions that only the previous run had. */
-function regularLines(
+export function regularLines(
   world: World,
   check: Check,
   runs: readonly ModelRun[],

@@ -673,6 +673,19 @@ export function sumOf(pairs: readonly Pair[]): Pair {
   );
 }
 
+/** Returns the fact of each employee who has one. */
+export function mapOf<T>(
+  employees: readonly string[],
+  factOf: (employee: string) => T | null,
+): Map<string, T> {
+  return new Map(
+    employees.flatMap((employee) => {
+      const fact = factOf(employee);
+      return fact === null ? [] : [[employee, fact] as const];
+    }),
+  );
+}
+
 export function isStopped({ change }: ModelLine): boolean {
   return change === 'ended' || change === 'moved';
 }
