@@ -43,11 +43,11 @@ t.test('the page of a record shows what changed in words', async (t) => {
     return cells(page, 'Changed values');
   };
   const moved = BIWEEKLY.map((date) =>
-    date.pay_date === '2026-12-18' ? { ...date, pay_date: '2026-12-17' } : date,
+    date.pay_date === '2026-12-18' ? { ...date, pay_date: '2026-12-17', takes: 'own_period' as const } : date,
   );
   await set('pay-schedules/2026', { schedules: [schedule({ pay_dates: moved })] });
   t.strictSame(await changes('Pay schedule set'), [
-    ['biweekly, Dec 17, 2026', 'none', 'pays Nov 30, 2026 to Dec 13, 2026'],
+    ['biweekly, Dec 17, 2026', 'none', 'pays Nov 30, 2026 to Dec 13, 2026; takes deductions per check only'],
     ['biweekly, Dec 18, 2026', 'pays Nov 30, 2026 to Dec 13, 2026', 'none'],
   ]);
   await assertGood(t, page, 'an audit record');
@@ -61,13 +61,13 @@ t.test('the page of a record shows what changed in words', async (t) => {
     ['dependent care FSA, pre-tax, employee', 'none', 'FSA1'],
   ]);
   const recoup = { method: 'multiple', value: '2' };
-  await set('payroll-policy', { effective_from: '2026-08-01', scheme: 'month-even', recoup });
+  await set('payroll-policy', { effective_from: '2026-08-01', applies_on: 'period_end', recoup });
   t.strictSame(await changes('Payroll policy set'), [
-    ['Division', 'Evenly over the year', 'Evenly within each month'],
-    ['Limit for open items', 'No limit', '2x'],
+    ['In effect on', 'The pay date', 'The last day of the pay period'],
+    ['Limit for open items', '1x', '2x'],
   ]);
   t.match(await page.locator('main').textContent(), 'For pay dates from Aug 1, 2026 on');
-  await set('payroll-policy', { effective_from: '2026-09-01', scheme: 'month-even', recoup });
+  await set('payroll-policy', { effective_from: '2026-09-01', applies_on: 'period_end', recoup });
   await page.goto('/audit?action=policy.put');
   await page.getByRole('link', { name: 'Payroll policy set' }).first().click();
   await page.getByText('The values are the same as before.').waitFor();

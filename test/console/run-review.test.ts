@@ -56,11 +56,6 @@ t.test('each failed check is accepted by its own checkbox, with a reason', async
   await open(page, '/runs/r');
   await page.getByRole('heading', { name: 'Not ready' }).waitFor();
   const check = page.locator('.checks > li').filter({ hasText: 'Ask the service which is correct' });
-  await check.getByRole('link', { name: 'Show all' }).click();
-  await page.waitForURL('**/runs/r?flag=overlap#lines');
-  await page.locator('details.line').first().waitFor();
-  t.equal((await lines(page)).length, 2, 'of emp-1 only');
-  await open(page, '/runs/r');
   await follow(page, check.getByRole('link', { name: 'Override one of them for emp-1' }));
   const choices = await cells(page, 'Choose the line to override');
   t.match(choices, [
@@ -164,56 +159,21 @@ t.test('a newer amount that is not applied is marked wherever its employee is sh
   t.notMatch(await reader.locator('main').textContent(), '175');
 });
 
-t.test('a moved start date is decided on the page that the readiness check links to', async (t) => {
-  const { signedIn, opened, put, db, call, tokenWith } = await openPayroll(t);
-  const moved = { id: 'ded/3', line_of_coverage: 'vision', effective_start: '2026-07-01' };
-  await deduct(db, 'evt-3', moved, '2026-06-01T00:00:00Z');
-  const later = { ...moved, effective_start: '2026-08-01', member_contribution: '99.00' };
-  await deduct(db, 'evt-4', later, '2026-06-20T00:00:00Z');
-  await put('r', '2026-07-17');
-  const page = await signedIn();
-  await open(page, '/runs/r');
-  const check = page.locator('.checks > li').filter({ hasText: 'A moved start date needs a decision' });
-  await check.getByRole('link', { name: 'ded/3' }).click();
-  await page.getByRole('heading', { name: 'Does version 1 apply?' }).waitFor();
-  await assertGood(t, page, 'the decision');
-  await click(page, 'Save the decision');
-  await page.getByRole('alert').filter({ hasText: 'Fix these fields first' }).waitFor();
-  await page.getByLabel('It never applies').check();
-  await page.getByLabel('Reason', { exact: true }).fill(HOSTILE);
-  await click(page, 'Save the decision');
-  await page.waitForURL('**/deductions/ded%2F3?saved=true');
-  const decided = `Moved start: it never applies. Decided by API_TOKEN: ${HOSTILE}`;
-  t.match(await page.locator('main').textContent(), decided);
-  const { json } = await call({ url: '/v1/deductions/ded%2F3/versions' });
-  t.match(json.data[0].start_decision, { version: 1, decision: 'drop', reason: HOSTILE });
-  await page.getByRole('link', { name: 'Change the decision' }).click();
-  await page.getByRole('heading', { name: 'Does version 1 apply?' }).waitFor();
-  await open(page, '/runs/r');
-  t.equal(await check.count(), 0, 'the check passes');
-  const reader = await opened('/deductions/ded%2F3?decide=1', { token: await tokenWith('ledger:read') });
-  await reader
-    .getByText('To decide on the moved start date, your token needs the scope runs:write.')
-    .waitFor();
-  t.equal(await reader.getByRole('button', { name: 'Save the decision' }).count(), 0);
-});
-
 t.test('a warning is accepted by name with a reason', async (t) => {
   const { signedIn, put, run, db } = await openPayroll(t);
-  await deduct(db, 'evt-second', { period: 'biweekly' }, '2026-02-01T00:00:00Z');
-  const weekly = { id: 'ded-2', employee_id: 'emp-2', period: 'weekly' };
-  await deduct(db, 'evt-third', weekly, '2026-02-01T00:00:00Z');
+  for (const place of [3, 4])
+    await deduct(db, `evt-${place}`, { id: `ded-${place}`, line_of_coverage: 'accident' });
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r/finalize');
-  await page.getByLabel('Deductions are for a different pay frequency').check();
+  await page.getByLabel('Two deductions for one line of coverage').check();
   await click(page, 'Finalize');
   await page.locator('.field-problem').filter({ hasText: 'is required to accept findings' }).waitFor();
-  t.ok(await page.getByLabel('Deductions are for a different pay frequency').isChecked());
-  await page.getByLabel('Reason to accept warnings').fill('weekly by contract');
+  t.ok(await page.getByLabel('Two deductions for one line of coverage').isChecked());
+  await page.getByLabel('Reason to accept warnings').fill('two policies');
   await click(page, 'Finalize');
   await page.waitForURL('**/runs/r?finalized=true');
-  t.match(await run('r'), { accept_reason: 'weekly by contract', accepted_checks: ['frequency-mismatch'] });
+  t.match(await run('r'), { accept_reason: 'two policies', accepted_checks: ['overlap'] });
 });
 
 t.test(
@@ -285,7 +245,7 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
 
 t.test('an open run that cannot be computed shows why', async (t) => {
   const { signedIn, put, db } = await openPayroll(t);
-  await put('r', '2026-07-17', { pay_frequency: 'semimonthly', remainder: 'none' });
+  await put('r', '2026-07-17', { pay_frequency: 'semimonthly' });
   await setSchedules(db, [schedule({ pay_frequency: 'semimonthly', pay_dates: BIWEEKLY.slice(0, 1) })]);
   const page = await signedIn({ refusals: true });
   await open(page, '/runs/r');

@@ -172,7 +172,7 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
   await page.getByText('No payroll policy').waitFor();
   await page.getByRole('link', { name: 'Edit payroll policy' }).click();
   await page.getByLabel('Pay dates from').fill('2026-07-01');
-  await page.getByLabel('Evenly within each month').check();
+  await page.getByLabel('The last day of the pay period').check();
   await page.getByLabel('Pay dates from').fill('');
   await page.getByLabel('Limit for open items').fill('twice');
   await click(page, 'Save payroll policy');
@@ -182,20 +182,17 @@ t.test('a payroll policy is edited, and its versions are listed', async (t) => {
     await summary.textContent(),
     'Limit for open items must be all, a multiple such as 2x, or an amount',
   );
-  t.ok(await page.getByLabel('Evenly within each month').isChecked(), 'the input stays');
+  t.ok(await page.getByLabel('The last day of the pay period').isChecked(), 'the input stays');
   await assertGood(t, page, 'a payroll policy with a problem');
   await page.getByLabel('Pay dates from').fill('2026-07-01');
   await page.getByLabel('Limit for open items').fill('all');
   await click(page, 'Save payroll policy');
   await page.getByText('Saved.').waitFor();
   t.match((await stage.call({ url: `${SETTINGS}/payroll-policy` })).json.versions, [
-    { effective_from: '2026-07-01', scheme: 'month-even', remainder: 'last' },
+    { effective_from: '2026-07-01', applies_on: 'period_end', recoup: { method: 'all' } },
   ]);
   t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
-    [
-      ...['Jul 1, 2026', 'Evenly within each month', 'Last paycheck', 'Deduct as usual', 'The pay date'],
-      ...['After a decision', 'After a decision', 'No limit', String],
-    ],
+    ['Jul 1, 2026', 'The last day of the pay period', 'After a decision', 'No limit', String],
   ]);
 });
 

@@ -11,7 +11,7 @@ import { type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 import { resourceOf } from './audit.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from './runs/labels.ts';
-import { titleOf } from './settings/overview.ts';
+import { TAKES, titleOf } from './settings/overview.ts';
 
 type AuditRecord = Schemas['AuditRecordWithDifferences'];
 type Difference = Schemas['SettingDifference'];
@@ -72,7 +72,7 @@ function changesOf(record: AuditRecord, { may }: Visit): Html {
 
 type Names = Readonly<Partial<Record<string, string | null>>>;
 
-/** Names a setting: `biweekly, Dec 24, 2026`, `vision, pre-tax, employee`, `Division`. */
+/** Names a setting: `biweekly, Dec 24, 2026`, `vision, pre-tax, employee`, `Open items`. */
 function settingOf(of: Difference['of']): string {
   const { pay_date, year, line_of_coverage, taxability, side, option, ...schedule } = of as Names;
   if (schedule.pay_frequency != null) {
@@ -90,10 +90,16 @@ function settingOf(of: Difference['of']): string {
 function valueInWords({ option }: Difference['of'], values: Difference['before']): string {
   if (values === null) return 'none';
   if (typeof option === 'string') return optionOf(option, values.value);
-  if ('period_start' in values) return `pays ${periodOf(values as Parameters<typeof periodOf>[0])}`;
+  if ('period_start' in values) {
+    const takes =
+      values.takes === 'all' ? '' : `; takes ${TAKES.find(({ value }) => value === values.takes)?.label}`;
+    return `pays ${periodOf(values as Parameters<typeof periodOf>[0])}${takes}`;
+  }
   const { pay_dates, first, last, code, treatment, required, stop_requested } = values as Names;
   if (first != null && last != null) return `${pay_dates} pay dates, ${dayText(first)} to ${dayText(last)}`;
   if (code != null) return treatment == null ? code : `${code}, ${treatment}`;
+  if ('year_in_fewer_checks' in values)
+    return values.year_in_fewer_checks ? 'coverage all year' : 'coverage in the months of the pay dates';
   if (!required) return 'not required';
   return stop_requested ? 'required; a second person must confirm the request to stop' : 'required';
 }

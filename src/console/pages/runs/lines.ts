@@ -1,4 +1,5 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
+import { dayOfCheck } from '../../../payroll/calculation/plan.ts';
 import { attempt, sendCsv } from '../../api-client.ts';
 import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
@@ -251,7 +252,7 @@ function changeOf(change: NonNullable<Line['change']>, previous: string | null):
 const RECORDS = {
   event: 'event',
   roster: 'roster report',
-  decision: 'start decision',
+  decision: 'assignment to an employer',
   void: 'voided run',
   taken: 'report of amounts taken',
 };
@@ -278,7 +279,6 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
     return now === then ? now : `${now}, in the previous run ${then}`;
   };
   const end = ends.get(deduction_id);
-  const isByPayDate = run?.applies_on === 'pay_date';
   const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
   const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
   const changed =
@@ -292,7 +292,7 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
       'In effect on',
       line.kind === 'regular' &&
         run !== undefined &&
-        `${dayText(isByPayDate ? run.pay_date : run.period_end)}, ${isByPayDate ? 'the pay date' : 'the last day of the pay period'}`,
+        `${dayText(dayOfCheck(run.applies_on, run))}, ${labels.choiceOf('applies_on', run.applies_on)?.label.toLowerCase()}`,
     ],
     ['Coverage', end !== undefined && (end === null ? 'no end date' : `through ${dayText(end)}`)],
     ['Replaces deduction', line.replaces_deduction_id !== null && linked(line.replaces_deduction_id)],
