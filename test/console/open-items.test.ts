@@ -81,7 +81,7 @@ t.test('selected items are decided together, and a changed item is not', async (
   await page.getByLabel('Hold all items of emp-1').check();
   await page.getByLabel('Decision').selectOption('hold');
   t.strictSame(
-    [await page.getByLabel('Hold until').isVisible(), await page.getByLabel('Amount').isVisible()],
+    [await page.getByLabel('Hold through').isVisible(), await page.getByLabel('Amount').isVisible()],
     [true, false],
   );
   await page.getByLabel('Reason').fill('leave of absence');

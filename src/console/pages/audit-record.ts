@@ -92,7 +92,9 @@ function valueInWords({ option }: Difference['of'], values: Difference['before']
   if (typeof option === 'string') return optionOf(option, values.value);
   if ('period_start' in values) {
     const takes =
-      values.takes === 'all' ? '' : `; takes ${TAKES.find(({ value }) => value === values.takes)?.label}`;
+      values.takes === 'all'
+        ? ''
+        : `; takes ${TAKES.find(({ value }) => value === values.takes)?.label.toLowerCase()}`;
     return `pays ${periodOf(values as Parameters<typeof periodOf>[0])}${takes}`;
   }
   const { pay_dates, first, last, code, treatment, required, stop_requested } = values as Names;

@@ -3,7 +3,7 @@ import { latestOf, stateOn } from '../../ledger/state.ts';
 import { isNothing } from '../calculation/items.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import type { OpenItem } from './open-items.ts';
+import type { OpenItem } from './item-state.ts';
 
 /** Where an item counts: its deduction's line of coverage, taxability and start today, or its own without a deduction. */
 type Place = { line_of_coverage: string; taxability: string; starts_on: string | null; position: number };

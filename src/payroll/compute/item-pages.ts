@@ -11,8 +11,9 @@ import { DEFAULTS } from '../settings/policy.ts';
 import { computationOf } from './computation.ts';
 import { readEmployees } from './employees.ts';
 import { type Group, groupsOf } from './item-groups.ts';
+import type { OpenItem } from './item-state.ts';
 import { attendedRuns } from './items-in-run.ts';
-import { type OpenItem, openItems } from './open-items.ts';
+import { openItems } from './open-items.ts';
 import { transfersTo } from './transfers.ts';
 
 export type ItemsOfEmployee = {

@@ -1,6 +1,7 @@
 /** Computes the outstanding amounts of an open item, and the decision that counts: "Open items" in docs/reconciliation.md. Pure. */
 import type { Cents } from '../../money.ts';
-import { isNothing, minus, type Sides } from '../calculation/items.ts';
+import { type ItemIdentity, isNothing, minus, type Sides } from '../calculation/items.ts';
+import type { Line } from '../calculation/line.ts';
 import type { Decision } from '../facts/decisions.ts';
 import type { TakenItem } from './computation.ts';
 
@@ -17,6 +18,16 @@ export type Standing = {
   /** The newest decision that concerns the item. In the state `open` it no longer applies, for the reason in `reopened`. */
   decision: Decision | null;
   reopened: Reopened | null;
+};
+
+export type OpenItem = Standing & {
+  id: string;
+  identity: ItemIdentity;
+  payDate: string;
+  /** A line with the content and the amounts of the item, its flags, and its explanation. */
+  line: Line;
+  /** The policy `include` takes the item only after a decision. */
+  needsDecision: boolean;
 };
 
 /**

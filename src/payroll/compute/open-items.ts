@@ -6,20 +6,10 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';
 import { withGroupDecisions } from './item-groups.ts';
-import { type Standing, standingOf } from './item-state.ts';
+import { type OpenItem, type Standing, standingOf } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 import { isGone } from './population.ts';
 import { isTakenOf } from './taken-items.ts';
-
-export type OpenItem = Standing & {
-  id: string;
-  identity: ItemIdentity;
-  payDate: string;
-  /** A line with the content and the amounts of the item, its flags, and its explanation. */
-  line: Line;
-  /** The policy `include` takes the item only after a decision. */
-  needsDecision: boolean;
-};
 
 /**
  * Returns the items of an employee, settled ones too, in the order in which runs take them. `attended`: the runs that the

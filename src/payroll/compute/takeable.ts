@@ -3,7 +3,8 @@ import type { Cents } from '../../money.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type Group, groupsOf } from './item-groups.ts';
-import { isAdjustment, type OpenItem } from './open-items.ts';
+import type { OpenItem } from './item-state.ts';
+import { isAdjustment } from './open-items.ts';
 
 /** Why a run leaves out an item that is outstanding. `refund_waits`: its refund is more than the paycheck takes. */
 export type LeftOut =

@@ -3,7 +3,7 @@ import { type Cents, printReadable } from '../../money.ts';
 import { type ItemIdentity, isNothing, minus, type Sides, sidesOf } from '../calculation/items.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import type { OpenItem } from './open-items.ts';
+import type { OpenItem } from './item-state.ts';
 import { cappedInWords, isLastCheck, limitsOf } from './recoup.ts';
 import type { Unit } from './takeable.ts';
 

@@ -9,7 +9,7 @@ import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
 import { isNothing, itemIdentity } from '../calculation/items.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
-import type { OpenItem } from '../compute/open-items.ts';
+import type { OpenItem } from '../compute/item-state.ts';
 import { type NewDecision, recordDecisions } from '../facts/decisions.ts';
 import { lockPayroll, readPayrollRevision } from '../settings/lock.ts';
 import {

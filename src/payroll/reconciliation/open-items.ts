@@ -19,8 +19,8 @@ import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
 import { amountField, Because, FLAGS } from '../calculation/line.ts';
 import { daysBetween } from '../calculation/pay-dates.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
+import type { OpenItem } from '../compute/item-state.ts';
 import { ITEM_STATES, REOPENED } from '../compute/item-state.ts';
-import type { OpenItem } from '../compute/open-items.ts';
 import { type Decision, ITEM_ACTIONS } from '../facts/decisions.ts';
 import { withVisibleCauses } from '../lifecycle/visible-causes.ts';
 

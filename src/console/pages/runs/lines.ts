@@ -290,9 +290,7 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
     ['Employer contribution', contribution('employer_contribution')],
     [
       'In effect on',
-      line.kind === 'regular' &&
-        run !== undefined &&
-        `${dayText(dayOfCheck(run.applies_on, run))}, ${labels.choiceOf('applies_on', run.applies_on)?.label.toLowerCase()}`,
+      line.kind === 'regular' && run !== undefined && labels.choiceOf('applies_on', run.applies_on)?.label,
     ],
     ['Coverage', end !== undefined && (end === null ? 'no end date' : `through ${dayText(end)}`)],
     ['Replaces deduction', line.replaces_deduction_id !== null && linked(line.replaces_deduction_id)],
