@@ -13,9 +13,6 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
   await page.getByLabel('Pay period start').fill('2026-06-29');
   await page.getByLabel('Pay period end').fill('2026-07-12');
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
-  await page.getByText('Calculation', { exact: true }).click();
-  await page.getByLabel('Spread out').check();
-  await page.getByLabel('Reason for a different policy').fill('agreed');
   await click(page, 'Preview');
   await page.getByRole('heading', { name: 'Preview (not saved)' }).waitFor();
   t.match(await cells(page, 'By line of coverage'), [
@@ -57,8 +54,8 @@ t.test('problems are shown next to their fields and in a summary, and the input 
   const page = await opened('/runs/new');
   await page.getByLabel('Employer id').fill(HOSTILE);
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-18');
-  await page.getByText('Pay dates of the year', { exact: true }).click();
-  await page.getByLabel('Pay dates', { exact: true }).fill('2026-07-17 no-day');
+  await page.getByText('Off-cycle runs and selected employees').click();
+  await page.getByLabel('Only these employees').fill('emp-1\nemp-2');
   await click(page, 'Save the run');
   const said = page.getByRole('alert').filter({ hasText: 'The payroll run cannot be computed' });
   await said.waitFor();
@@ -66,12 +63,10 @@ t.test('problems are shown next to their fields and in a summary, and the input 
     'Run ID is required',
     'Pay period start is required',
     'Pay period end is required',
-    'Pay dates, line 2 must be a real date, YYYY-MM-DD',
   ]);
   t.ok(await said.evaluate((element) => element === document.activeElement), 'it has the focus');
   t.equal(await page.getByLabel('Employer id').inputValue(), HOSTILE);
-  const dates = await page.getByLabel('Pay dates', { exact: true }).inputValue();
-  t.equal(dates, '2026-07-17 no-day', 'its section is open');
+  t.equal(await page.getByLabel('Only these employees').inputValue(), 'emp-1\nemp-2', 'its section is open');
   await said.getByRole('link', { name: 'Pay period end' }).click();
   const field = page.getByLabel('Pay period end');
   t.match(page.url(), /#period_end$/);

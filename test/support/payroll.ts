@@ -17,7 +17,7 @@ import { runUnder } from '../../src/payroll/compute/basis.ts';
 import { beginComputation } from '../../src/payroll/compute/computation.ts';
 import { computeRun } from '../../src/payroll/compute/compute.ts';
 import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
-import type { OpenItem } from '../../src/payroll/compute/open-items.ts';
+import type { OpenItem } from '../../src/payroll/compute/item-state.ts';
 import { type NewDecision, recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { recordTaken, type TakenResult } from '../../src/payroll/facts/taken.ts';
 import { previewWithLines } from '../../src/payroll/lifecycle/begin.ts';

@@ -4,7 +4,7 @@ import { IMPORTED } from '../../../src/inbox/inbox.ts';
 import { historyOf } from '../../../src/ledger/history.ts';
 import { amountOf } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
-import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';

@@ -3,7 +3,7 @@ import type { LINES_OF_COVERAGE, TAXABILITIES } from '../../../src/contract/dedu
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { openItemsOf } from '../../../src/payroll/compute/item-pages.ts';
-import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { type NewDecision, recordDecisions } from '../../../src/payroll/facts/decisions.ts';
 import { putOpeningItems } from '../../../src/payroll/facts/opening-items.ts';
 import type { Run } from '../../../src/payroll/records/body.ts';

@@ -5,7 +5,7 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
-import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { assignDeduction } from '../../../src/payroll/lifecycle/assign.ts';
 import { deleteOpenRun, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
 import { putScheduleYear } from '../../../src/payroll/lifecycle/schedules.ts';

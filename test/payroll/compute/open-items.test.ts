@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { amountOf } from '../../../src/money.ts';
-import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {

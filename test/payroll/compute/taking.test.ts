@@ -2,7 +2,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
-import type { OpenItem } from '../../../src/payroll/compute/open-items.ts';
+import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
 import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';

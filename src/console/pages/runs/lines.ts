@@ -1,5 +1,4 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
-import { dayOfCheck } from '../../../payroll/calculation/plan.ts';
 import { attempt, sendCsv } from '../../api-client.ts';
 import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
