@@ -21,7 +21,7 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
   ]);
   t.match(
     await cells(page, 'By taxability'),
-    [['pre-tax', '2', '2', '$138.46', '$323.08']],
+    [['pre-tax', '2', '2', '$138.46', '$323.06']],
     'with the labels of the lines',
   );
   t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview saves nothing');
