@@ -35,8 +35,8 @@ const YEARS = {
 for (const [name, { before, after, each, rest, words }] of Object.entries(YEARS)) {
   onEitherEngine(`a pay date that is ${name} leaves the amount of the year as it is`, async (t) => {
     const { schedule, census, deduct, paid, put, found, finalize } = await begin(t, '2026-01-01');
-    await schedule(list(before));
     await census({ 'emp-1': {} });
+    await schedule(list(before));
     await deduct('ded-1', MONTHLY);
     for (const { takes: _, ...date } of before.slice(0, 25))
       t.strictSame(amounts(await paid(date.pay_date, date.pay_date, date)), [each]);
@@ -55,8 +55,8 @@ for (const [name, { before, after, each, rest, words }] of Object.entries(YEARS)
 onEitherEngine('a final check takes the rest of the month, and a voided one frees its dates', async (t) => {
   const { schedule, census, deduct, paid, on, report, put, post, lines } = await begin(t, '2026-09-01');
   const weeks = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 0));
-  await schedule({ pay_frequency: 'weekly', pay_dates: weeks });
   await census({ 'emp-1': { pay_frequency: 'weekly' } });
+  await schedule({ pay_frequency: 'weekly', pay_dates: weeks });
   const weekly = { period: 'weekly', effective_start: '2026-01-01', effective_end: '2026-12-31' };
   await deduct('medical', { ...weekly, member_contribution: '30.00' });
   await deduct('dental', {
@@ -82,10 +82,10 @@ onEitherEngine('a final check takes the rest of the month, and a voided one free
 onEitherEngine('a transfer inside a period keeps the last check at the old employer', async (t) => {
   const world = await begin(t);
   const { schedule, trySchedule, census, deduct, paid, on, report, put, lines } = world;
-  await schedule(BIWEEKLY);
-  await trySchedule({ schedules: [BIWEEKLY] }, 'birch');
   await census({ 'emp-1': {} });
   await census({ 'emp-b': {} }, 'birch');
+  await schedule(BIWEEKLY);
+  await trySchedule({ schedules: [BIWEEKLY] }, 'birch');
   await deduct('ded-1', { member_contribution: '20.00', effective_start: '2026-01-01' });
   await paid('r1', '2026-05-29');
   on('2026-06-04');
@@ -125,9 +125,9 @@ for (const [name, { finalized, from, to, was, fields, next }] of Object.entries(
   onEitherEngine(`a correction ${name} under a new id takes the difference once it is decided`, async (t) => {
     const world = await begin(t, '2026-04-01');
     const { schedule, policy, census, deduct, paid, on, put, lines, takeItems, finalize } = world;
+    await census({ 'emp-1': {} });
     await schedule(BIWEEKLY);
     await policy({ open_items: 'include' });
-    await census({ 'emp-1': {} });
     const of = { effective_start: '2026-01-01', member_contribution: was };
     await deduct('ded-1', of);
     for (const date of finalized) await paid(date, date);
@@ -146,9 +146,9 @@ for (const [name, { finalized, from, to, was, fields, next }] of Object.entries(
 
 onEitherEngine('a refund that does not fit waits, and comes back whole by a decision', async (t) => {
   const { schedule, policy, census, deduct, put, lines, found, opening, takeItems } = await begin(t);
+  await census({ 'emp-1': {} });
   await schedule(BIWEEKLY);
   await policy({ open_items: 'include' });
-  await census({ 'emp-1': {} });
   await deduct('ded-1', { member_contribution: '100.00', effective_start: '2026-01-01' });
   const item = { employee_id: 'emp-1', line_of_coverage: 'medical', pay_date: '2025-06-13' };
   await opening({ id: 'o-1', ...item, member_amount: '-1804.01' });
@@ -165,8 +165,8 @@ onEitherEngine('a refund that does not fit waits, and comes back whole by a deci
 
 onEitherEngine('a canceled check is refunded by its overridden amount', async (t) => {
   const { schedule, census, deduct, put, override, finalize, items, on } = await begin(t);
-  await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
+  await schedule(BIWEEKLY);
   const of = { member_contribution: '20.00', effective_start: '2026-01-01' };
   await deduct('ded-1', of);
   await put('r', '2026-06-12');
@@ -179,9 +179,9 @@ onEitherEngine('a canceled check is refunded by its overridden amount', async (t
 
 onEitherEngine('a retroactive pre-tax change waits for a decision, also of transit', async (t) => {
   const { schedule, policy, census, deduct, paid, on, put, lines, found } = await begin(t);
+  await census({ 'emp-1': {} });
   await schedule(BIWEEKLY);
   await policy({ open_items: 'include' });
-  await census({ 'emp-1': {} });
   const transit = { line_of_coverage: 'commuter_transit', effective_start: '2026-01-01' };
   await deduct('ded-1', { ...transit, member_contribution: '50.00' });
   for (const date of ['2026-06-12', '2026-06-26']) await paid(date, date);
@@ -194,10 +194,10 @@ onEitherEngine('a retroactive pre-tax change waits for a decision, also of trans
 
 onEitherEngine('a renewal that a correction of this year erased is named until it fails', async (t) => {
   const { schedule, trySchedule, census, deduct, put, on, found } = await begin(t, '2026-10-01');
+  await census({ 'emp-1': {} });
   await schedule(BIWEEKLY);
   const next = every(14, '2027-01-08', 26).map((date) => dateOf(date));
   await trySchedule({ schedules: [{ pay_frequency: 'biweekly', pay_dates: next }] }, EMPLOYER, 2027);
-  await census({ 'emp-1': {} });
   const of = (year: number, member_contribution: string) => {
     return { member_contribution, effective_start: `${year}-01-01`, effective_end: `${year}-12-31` };
   };
@@ -214,8 +214,8 @@ onEitherEngine('a renewal that a correction of this year erased is named until i
 
 onEitherEngine('an HSA elected twice fails, and an overlap is accepted once for its pair', async (t) => {
   const { schedule, census, deduct, put, on, finalize, found } = await begin(t);
-  await schedule(BIWEEKLY);
   await census({ 'emp-1': {} });
+  await schedule(BIWEEKLY);
   const of = { line_of_coverage: 'hsa', effective_start: '2026-01-01' };
   await deduct('ded-1', { ...of, member_contribution: '100.00' });
   await deduct('ded-2', { ...of, taxability: 'post_tax', member_contribution: '40.00' });

@@ -70,9 +70,9 @@ for (const [name, { pay_frequency = 'biweekly', dates, list, policy, deduction, 
 )) {
   onEitherEngine(name, async (t) => {
     const world = await begin(t, '2025-12-01');
+    await world.census({ 'emp-1': { pay_frequency } });
     await world.schedule({ pay_frequency, pay_dates: dates, ...list });
     if (policy) await world.policy(policy);
-    await world.census({ 'emp-1': { pay_frequency } });
     const of = { effective_start: '2026-01-01', period: 'monthly', member_contribution: '150.00' };
     await world.deduct('ded-1', { ...of, ...deduction });
     await world.deduct('ded-2', {
@@ -101,19 +101,20 @@ onEitherEngine('a period a year away from its pay date is rejected in schedules 
   const period = { period_start: '2025-09-29', period_end: '2025-10-12' };
   const wrong = FRIDAYS.map((date) => (date.pay_date === '2026-10-09' ? { ...date, ...period } : date));
   const schedules = (pay_dates: PayDate[]) => ({ schedules: [{ pay_frequency: 'biweekly', pay_dates }] });
+  await census({ 'emp-1': {} });
   const refused = await trySchedule(schedules(wrong));
   t.match(
     { ...refused.json.errors[0], status: refused.status },
     { ...RULE, status: 422, path: 'schedules[0].pay_dates[20].period_end' },
   );
   await schedule({ pay_frequency: 'biweekly', pay_dates: FRIDAYS });
-  await census({ 'emp-1': {} });
   const run = await tryPut('r', '2026-10-09', period);
   t.match(run, { status: 422, json: { errors: [{ ...RULE, path: 'period_end' }] } });
 });
 
 onEitherEngine('a year in fewer checks says nothing about other years', async (t) => {
-  const { trySchedule, call } = await begin(t);
+  const { trySchedule, census, call } = await begin(t);
+  await census({ 'emp-1': {} });
   const next = every(14, '2027-01-08', 20).map((date) => dateOf(date));
   const of = (pay_dates: PayDate[], year_in_fewer_checks: boolean) => ({
     schedules: [{ pay_frequency: 'biweekly', pay_dates, year_in_fewer_checks }],
