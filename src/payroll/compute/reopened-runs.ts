@@ -1,5 +1,6 @@
 /** Which earlier runs may have open items of an employee. Only their lines are read. Pure. */
 import type { Employment } from '../../ledger/employment.ts';
+import type { RunVersion } from '../../ledger/history.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt, stateInRun } from './history.ts';
 import { paidDirectly } from './item-state.ts';
@@ -46,12 +47,14 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
   const employments = employmentsIn(earlier, employee, wasIn);
   return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
-    const stateOf = (known: History) =>
-      (wasIn ? overriddenAmounts(earlier, employee, known)?.state : null) ??
-      stateInRun(known, employeeId, earlier, employments);
-    const before = then === null ? null : stateOf(then);
-    const now = owes ? stateOf(history) : null;
-    return before?.position !== now?.position;
+    // An override has a state also if the deduction is in effect no more.
+    const statesOf = (known: History): (RunVersion | null)[] => [
+      (wasIn ? overriddenAmounts(earlier, employee, known)?.state : null) ?? null,
+      stateInRun(known, employeeId, earlier, employments),
+    ];
+    const before = then === null ? [] : statesOf(then);
+    const now = owes ? statesOf(history) : [];
+    return [0, 1].some((place) => before[place]?.position !== now[place]?.position);
   });
 }
 

@@ -133,6 +133,13 @@ test('an override of a deduction that is another employee’s now has its last c
   t.strictSame(shown, ['e medical 3.00', 'f dental 10.00']);
 });
 
+test('an override is returned when the deduction becomes another employee’s', async (t, db) => {
+  await override(db, '3', '4');
+  await finalize(db, 'r');
+  await send(db, election('2026-06-20', { employee_id: 'f' }));
+  t.strictSame(await due(db), ['medical -3.00']);
+});
+
 test('an override is due, in the line of coverage and taxability of today', async (t, db) => {
   await override(db, '3', '4');
   await finalize(db, 'r');
