@@ -61,22 +61,39 @@ function startedLast(one: Place, other: Place): number {
   return other.position - one.position;
 }
 
-/** Returns the items with the decision on their group: a decision on one of its items is one on all. */
-export function withGroupDecisions(
+/**
+ * Returns the items with what concerns their group: a decision on one of its items is one on all, all are open if one outgrew
+ * its decision, and all need a decision if one does.
+ */
+export function withGroups(
   computation: Computation,
   employee: RunEmployee,
   items: readonly OpenItem[],
 ): OpenItem[] {
-  const decided = new Map<OpenItem, OpenItem>();
+  const grouped = new Map<OpenItem, OpenItem>();
   for (const { items: group } of groupsOf(computation, employee, items)) {
-    if (group.length === 1 || group.some(({ reopened }) => reopened !== null)) continue;
-    const newest = group
-      .filter(({ state }) => state === 'take' || state === 'hold')
-      .toSorted((one, other) => (other.decision?.decisionId ?? 0) - (one.decision?.decisionId ?? 0))
-      .at(0);
-    if (newest === undefined) continue;
-    const { state, decision } = newest;
-    for (const item of group) decided.set(item, { ...item, state, decision });
+    if (group.length === 1) continue;
+    const needsDecision = group.some((item) => item.needsDecision);
+    const standing = standingOfGroup(group);
+    for (const item of group) grouped.set(item, { ...item, ...standing(item), needsDecision });
   }
-  return decided.size === 0 ? [...items] : items.map((item) => decided.get(item) ?? item);
+  return grouped.size === 0 ? [...items] : items.map((item) => grouped.get(item) ?? item);
+}
+
+type GroupStanding = Partial<Pick<OpenItem, 'state' | 'decision' | 'reopened'>>;
+
+function standingOfGroup(group: readonly OpenItem[]): (item: OpenItem) => GroupStanding {
+  const isDecided = ({ state }: OpenItem) => state === 'take' || state === 'hold';
+  const outgrown = group.find(({ reopened }) => reopened !== null && reopened !== 'hold_ended');
+  if (outgrown !== undefined) {
+    const { reopened } = outgrown;
+    return (item) => (isDecided(item) ? { state: 'open', reopened } : {});
+  }
+  const newest = group
+    .filter(isDecided)
+    .toSorted((one, other) => (other.decision?.decisionId ?? 0) - (one.decision?.decisionId ?? 0))
+    .at(0);
+  if (newest === undefined) return () => ({});
+  const { state, decision } = newest;
+  return () => ({ state, decision, reopened: null });
 }

@@ -5,7 +5,7 @@ import { byText, type Flag, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';
-import { withGroupDecisions } from './item-groups.ts';
+import { withGroups } from './item-groups.ts';
 import { type OpenItem, type Standing, standingOf } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 import { isGone } from './population.ts';
@@ -38,7 +38,7 @@ export function openItems(
       return { ...item, needsDecision: amount.isPartlyCovered || needsDecision(computation, item) };
     })
     .sort(byOrder);
-  return withGroupDecisions(computation, employee, shown);
+  return withGroups(computation, employee, shown);
 }
 
 function withFlags(line: Line, flags: readonly Flag[]): Line {
