@@ -136,27 +136,13 @@ function dueOf(
     isPartlyCovered: false,
   };
   if (frozen !== null) return due;
-  if (isTakenByFinalCheck(earlier, employee, history, attended)) return null;
+  // The share of its pay date is not missed if a final check took it.
+  if (isShareTaken(employee, history, earlier.run.pay_date, earlier.runId)) return null;
   const missed = missedCheckOf(earlier.run, history, attended);
   if (missed === null) return null;
   due.flags.push('missed_check');
   const { isPartlyCovered, member, employer } = missed;
   return { ...due, isPartlyCovered, offCycle: { member, employer } };
-}
-
-/** Reports whether a final check, perhaps of the computed run, took the share of an earlier run's pay date: it is not missed. */
-function isTakenByFinalCheck(
-  { run, runId }: EarlierRun,
-  employee: RunEmployee,
-  history: History,
-  attended: readonly Attended[],
-): boolean {
-  const { deductionId } = history;
-  const takesIt = ({ deduction_id, shares }: Line) =>
-    deduction_id === deductionId && shares?.some(({ pay_date }) => pay_date === run.pay_date) === true;
-  return (
-    isShareTaken(employee, history, run.pay_date, runId) || attended.some(({ lines }) => lines.some(takesIt))
-  );
 }
 
 /** Returns the void of the final check that had taken the share of an earlier run's pay date, or null. */
@@ -187,7 +173,6 @@ function dueIn(
   employments: readonly Employment[],
 ): CheckAmounts | null {
   const { deductionId } = history;
-  const { run } = computation;
   const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
   if (override !== null) {
     const nothing = { member_amount: 0n, employer_amount: 0n };
@@ -198,7 +183,9 @@ function dueIn(
     const payDates = shares.map(({ pay_date }) => pay_date);
     return sharesOn(earlier, employee, history, payDates, employments);
   }
-  return dueAmounts(computation, earlier, employee, history, run.pay_date, employments);
+  // An employee who was not in the run is owed by today's facts, transfers among them.
+  const terms = frozen === null ? { ...earlier, transfers: computation.transfers } : earlier;
+  return dueAmounts(computation, terms, employee, history, employments);
 }
 
 /** Reports whether an overridden line is of a deduction that by today's facts was not in effect on the run's day. */

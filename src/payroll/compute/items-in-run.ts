@@ -24,8 +24,20 @@ export function unitsInRun(
   if (reopened.length === 0 && openings.length === 0) return [];
   const isConsidered = run.kind === 'off_cycle' ? employees?.has(employeeId) === true : membership.isIn;
   if (!isConsidered) return [];
-  const items = openItems(computation, employee, attendedRuns(computation, employee, regular));
+  const taking = withSharesOf(computation, employee, regular);
+  const items = openItems(computation, taking, attendedRuns(computation, employee, regular));
   return unitsOf(computation, employee, items);
+}
+
+/** Returns an employee with the shares that the lines of the computed run take, which no earlier run is owed. */
+function withSharesOf({ runId }: Computation, employee: RunEmployee, regular: readonly Line[]): RunEmployee {
+  const shares = regular.flatMap((line) =>
+    (line.shares ?? []).map(({ pay_date }) => ({
+      ...{ runId: runId ?? '', isVoided: false, voidedAt: null },
+      ...{ deductionId: line.deduction_id, payDate: pay_date },
+    })),
+  );
+  return shares.length === 0 ? employee : { ...employee, shares: [...employee.shares, ...shares] };
 }
 
 /** Returns the runs that the employee is in, with the employee's lines. `regular`: the regular lines of the computed run. */

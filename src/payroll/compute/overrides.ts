@@ -72,8 +72,7 @@ type OutdatedOverride = { example: string; ids: readonly string[] };
 export function createOutdatedOverrides(
   computation: Computation,
 ): (employee: RunEmployee) => OutdatedOverride[] {
-  const { previous, run } = computation;
-  const { pay_date } = run;
+  const { previous } = computation;
   const earlier = computation.earlier.filter(({ isVoided, overrides }) => !isVoided && overrides.size > 0);
   const outdatedIn = (
     terms: RunTerms,
@@ -96,7 +95,7 @@ export function createOutdatedOverrides(
       return then?.member_amount === due?.member_amount && then?.employer_amount === due?.employer_amount;
     };
     const dueOf = (run: EarlierRun, history: History): CheckAmounts | null =>
-      dueAmounts(computation, run, employee, history, pay_date, employmentsAt(run.position));
+      dueAmounts(computation, run, employee, history, employmentsAt(run.position));
     const before = earlier
       // Later runs settle shares of a final check; today's facts do not have the shares that remained then.
       .filter(({ finalChecks }) => !finalChecks.has(employeeId))

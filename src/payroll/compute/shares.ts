@@ -47,7 +47,7 @@ export function checkAmounts(
   history: History,
 ): CheckAmounts | null {
   const { employments } = employee;
-  if (!takesRest(terms, employee)) return ownAmounts(terms, employee, history, employments);
+  if (!takesRest(terms, employee, employments)) return ownAmounts(terms, employee, history, employments);
   const dates = finalDates(settling, terms, employee, history, employments);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
   const amounts = ownAmounts(terms, employee, history, employments);
@@ -60,25 +60,27 @@ export function checkAmounts(
 }
 
 /**
- * Returns what an earlier run should have taken of a deduction, by today's facts, on pay dates before the computed run's.
- * `employments`: of the employee, as the earlier run knows them.
+ * Returns what an earlier run should have taken of a deduction by today's facts. `employments`: of the employee, as the
+ * earlier run knows them.
  */
 export function dueAmounts(
   settling: Settling,
   terms: CheckTerms,
   employee: RunEmployee,
   history: History,
-  before: string,
   employments: readonly Employment[],
 ): CheckAmounts | null {
-  if (!takesRest(terms, employee)) return ownAmounts(terms, employee, history, employments);
-  // Dates from `before` on remain for other final checks, and for regular runs if the employee returns.
-  const dates = finalDates(settling, terms, employee, history, employments).filter((date) => date < before);
+  if (!takesRest(terms, employee, employments)) return ownAmounts(terms, employee, history, employments);
+  const dates = finalDates(settling, terms, employee, history, employments);
   return sharesOn(terms, employee, history, dates, employments);
 }
 
 /** Reports whether a run takes the rest of the month of an employee instead of its own amounts. */
-function takesRest(terms: RunTerms, { employeeId, employments }: RunEmployee): boolean {
+function takesRest(
+  terms: RunTerms,
+  { employeeId }: RunEmployee,
+  employments: readonly Employment[],
+): boolean {
   if (!terms.finalChecks.has(employeeId) || terms.plan().calendar === null) return false;
   return terms.run.kind === 'off_cycle' || terminationOf(terms, employments) !== null;
 }
@@ -160,7 +162,7 @@ export function sharesOn(
     state: first.state,
     member_amount,
     employer_amount,
-    flags: [...new Set(checks.flatMap(({ flags }) => flags))],
+    flags: member_amount < 0n || employer_amount < 0n ? ['negative'] : [],
     explanation: isOwnCheck(terms, payDates) ? first.explanation : explanationOf(terms, checks),
     shares: checks.map((check) => ({
       pay_date: check.payDate,
@@ -259,7 +261,7 @@ function unsettledDates(
   employments: readonly Employment[],
 ): string[] {
   const { run, runId, deductions } = terms;
-  const termination = terminationOf(terms, employee.employments);
+  const termination = terminationOf(terms, employments);
   if (termination === null || deductions?.has(history.deductionId) === false) return [];
   const month = monthOf(termination);
   const first = firstRunOf(earlier, run) ?? run.pay_date;

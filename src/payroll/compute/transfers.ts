@@ -10,8 +10,9 @@ import { acrossYears, readSchedules } from '../settings/schedules.ts';
 import { scheduleOf } from './calendar.ts';
 
 /**
- * Returns the employees of a run's employer who left another one in the year of its pay date or the year before, with the
- * last pay date there; null if neither a schedule nor a run of the other employer has it.
+ * Returns the employees of a run's employer who left another one since the beginning of two years before its pay date, with
+ * the last pay date there; null if neither a schedule nor a run of the other employer has it. A check of the year before may
+ * be missed.
  */
 export async function transfersTo(
   db: Db | Trx,
@@ -19,14 +20,15 @@ export async function transfersTo(
 ): Promise<Transfer[]> {
   const ids = await employeesOfSeveral(db, employer_id);
   if (ids.length === 0) return [];
-  const years = [yearOf(pay_date), yearBefore(yearOf(pay_date))];
+  const oldest = yearBefore(yearBefore(yearOf(pay_date)));
   const transfers: Transfer[] = [];
   for (const [employee_id, reports] of await rosterOf(db, ids)) {
     for (const employment of employmentsOf(reports)) {
       if (employment.employer_id === employer_id) continue;
-      const left = employment.spells.at(-1)?.termination_date ?? null;
-      if (left === null || !years.includes(yearOf(left))) continue;
-      transfers.push({ employee_id, left_on: left, until: await lastPayDate(db, employment, left) });
+      for (const { termination_date: left } of employment.spells) {
+        if (left === null || yearOf(left) < oldest) continue;
+        transfers.push({ employee_id, left_on: left, until: await lastPayDate(db, employment, left) });
+      }
     }
   }
   return transfers.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));

@@ -180,6 +180,15 @@ t.test('a later difference is due for the run that took the shares, on the same 
   t.strictSame(await due(db, LAST, FINAL), ['off 138.46']);
 });
 
+t.test('what a final check is due follows the termination that it knew', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'last', body(LAST, FINAL));
+  await learn(db, employment('e', { termination_date: '2026-07-20' }));
+  await send(db, each({}, '2025-12-01', 'late'));
+  t.strictSame(await due(db, LAST + 1), ['before 69.23', 'last 138.46'], 'June 5 and 19');
+});
+
 t.test('all final checks of an employee take one share of money at a custodian', async (t) => {
   const db = await staged(t);
   await send(db, each({ line_of_coverage: 'hsa' }, '2025-12-01', 'h'));

@@ -247,3 +247,17 @@ t.test(
     }
   },
 );
+
+t.test('a check that was missed because a transfer was reported late is taken by one employer', async (t) => {
+  const { db } = await scratch(t);
+  for (const employerId of ['acme', OTHER]) {
+    const pay_dates = every(14, '2026-01-02', 26).map((date) => dateOf(date, 14, 1));
+    await setSchedules(db, [schedule({ pay_dates })], employerId);
+  }
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  await send(db, election('2025-12-01'));
+  await finalized(db, 's2', body(2, { employer_id: OTHER }));
+  await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-01-21' }));
+  t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new']);
+  t.strictSame(await itemsIn(db, body(3, { employer_id: OTHER })), []);
+});
