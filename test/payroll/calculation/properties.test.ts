@@ -86,7 +86,8 @@ t.test('whatever happens to the dates of a year, they take its amount once', asy
           else if (what === 'skip' && date !== undefined) run(date);
           else if (what === 'void')
             year.ran.delete([...year.ran.keys()][place % Math.max(1, year.ran.size)] ?? '');
-          else if (what === 'add') changed(frequency, year, new Map(year.dates).set(extra, takes));
+          else if (what === 'add' && !year.ran.has(extra))
+            changed(frequency, year, new Map(year.dates).set(extra, takes));
           else if (what === 'drop' && date !== undefined) {
             const dropped = new Map(year.dates);
             dropped.delete(date);
