@@ -102,12 +102,12 @@ export function itemsOf(ledger: Ledger): StandingItem[] {
     const retro = net > 0n ? ['retro_pre_tax'] : net < 0n ? ['retro_refund'] : [];
     return { ...item, flags: [...item.flags, ...retro] };
   });
-  const needing = new Set(flagged.filter((item) => needsDecision(run, item)).map(keyOfItem));
   return flagged
-    .map((item) => ({
+    .map((item) => ({ item, group: groupOf(item, flagged) }))
+    .map(({ item, group }) => ({
       ...item,
-      ...decidedTogether(groupOf(item, flagged)),
-      needsDecision: needing.has(keyOfItem(item)),
+      ...decidedTogether(group),
+      needsDecision: group.some((one) => needsDecision(run, one)),
       flags: item.flags.filter((flag) => flag !== 'partly covered'),
     }))
     .sort(byOrder);
@@ -333,27 +333,42 @@ function standingOf(ledger: Ledger, item: ModelItem): Omit<StandingItem, 'needsD
   if (last === undefined) return { ...standing, state: 'open' };
   if (last.action === 'write_off' || last.action === 'paid_directly')
     return member === 0n ? { ...standing, state: closed } : { ...standing, state: 'open', isOutgrown: true };
+  if (hasOutgrown(item, outstanding, last, took)) return { ...standing, state: 'open', isOutgrown: true };
   if (isOver(last)) return { ...standing, state: 'open' };
-  const was = last.madeFor?.member ?? 0n;
-  // It ends when the amount or the outstanding amount is zero, and does not stand for one of another sign or a larger one.
-  const exceeds = (amount: bigint) =>
-    amount !== 0n && (amount > 0n !== was > 0n || sizeOf(amount) > sizeOf(was));
-  const hasEnded =
-    (item.amount.member === 0n && was !== 0n) || (was !== 0n && settledAfter(item, took, last.place));
-  if (last.madeFor !== null && (hasEnded || exceeds(item.amount.member)))
-    return { ...standing, state: 'open', isOutgrown: true };
   return { ...standing, state: last.action, decision: last.item === null ? null : last.place };
 }
 
+/** Reports whether an item is no longer the one that a decision was made for. */
+function hasOutgrown(
+  item: ModelItem,
+  outstanding: Pair,
+  { madeFor, place }: ModelItemDecision & { place: number },
+  took: ReturnType<typeof tookOf>,
+): boolean {
+  if (madeFor === null) return false;
+  const isEmployers = [madeFor, item.amount, outstanding].every(({ member }) => member === 0n);
+  const side = isEmployers ? 'employer' : 'member';
+  const [was, is] = [madeFor[side], item.amount[side]];
+  // It ends when the amount or the outstanding amount is zero, and does not stand for one of another sign or a larger one.
+  if (is === 0n && was !== 0n) return true;
+  if (is !== 0n && (is > 0n !== was > 0n || sizeOf(is) > sizeOf(was))) return true;
+  return settledAfter(item, took, place, side);
+}
+
 /** Reports whether runs that knew a decision took what was outstanding, or more. */
-function settledAfter(item: ModelItem, took: ReturnType<typeof tookOf>, place: number): boolean {
+function settledAfter(
+  item: ModelItem,
+  took: ReturnType<typeof tookOf>,
+  place: number,
+  side: keyof Pair,
+): boolean {
   const before = took.filter(({ decisions }) => decisions <= place);
-  const decided = item.amount.member - sumOf(before).member;
+  const decided = item.amount[side] - sumOf(before)[side];
   let left = decided;
-  return took.some(({ member, decisions }) => {
+  return took.some(({ decisions, ...amounts }) => {
     if (decisions <= place) return false;
-    left -= member;
-    return left === 0n || left > 0n !== decided > 0n;
+    left -= amounts[side];
+    return decided !== 0n && (left === 0n || left > 0n !== decided > 0n);
   });
 }
 

@@ -35,7 +35,7 @@ import {
   transferOf,
   type World,
 } from './model.ts';
-import { cellOf, isSameFraction } from './model-calendar.ts';
+import { cellOf, isSameFraction, offCycleCell } from './model-calendar.ts';
 
 const NOTHING: Pair = { member: 0n, employer: 0n };
 
@@ -169,10 +169,12 @@ function reasonOf({ run, calendar }: Check, line: ModelLine, previous: ModelRun,
     (shares ?? []).length > 1 || flags.includes('share_taken') || flags.includes('taken_elsewhere');
   if ([line, old].some(isOfShares)) return 'shares';
   const [now, before] = [
-    cellOf(calendar, run.pay_frequency, line.election.period, run.pay_date),
+    run.kind === 'off_cycle'
+      ? offCycleCell(calendar, run.pay_frequency, line.election.period)
+      : cellOf(calendar, run.pay_frequency, line.election.period, run.pay_date),
     cellOf(previous.calendar, run.pay_frequency, line.election.period, previous.run.pay_date),
   ];
-  if (run.kind === 'off_cycle' || now === null || before === null) return 'calendar';
+  if (now === null || before === null) return 'calendar';
   return isSameFraction(now.share, before.share) ? 'same' : 'calendar';
 }
 
@@ -196,11 +198,12 @@ export function dueOf(
   if (of.voided) return null;
   const { run } = of;
   const wasIn = of.roster.has(employee);
-  // Of an employee who was in the run, the employers are as frozen.
+  // Of an employee who was in the run, the employers and the termination are as frozen.
   const shared = wasIn ? of.shared.has(employee) : isShared(world, run, employee);
   const check: Check = {
     ...{ run, calendar: of.calendar, schedules: of.schedules },
     transferOf: () => (wasIn ? (of.transfers.get(employee) ?? null) : transferOf(world, run, employee)),
+    endOf: () => (wasIn ? (of.ends.get(employee) ?? null) : endOfJob(world, run, employee)),
     leavesOf: () => (wasIn ? (of.leaves.get(employee) ?? null) : leavesFor(world, run, employee)),
   };
   const override = wasIn ? overridden(world, check, of.overrides, employee, deduction) : null;

@@ -18,6 +18,7 @@ export function modelOf(world: World, id: string, run: Run, overrides: ModelRun[
     shared: new Set(employees.filter((employee) => isShared(world, run, employee))),
     transfers: mapOf(employees, check.transferOf),
     leaves: mapOf(employees, check.leavesOf),
+    ends: mapOf(employees, check.endOf),
   };
   const lines = employees.flatMap((employee) => {
     const regular = regularLines(world, check, runs, employee, overrides);

@@ -17,17 +17,7 @@ export function takenItems(ledger: Ledger & { now: ModelRun }, regular: readonly
   for (const item of items) {
     if (units.some((unit) => unit.items.includes(item))) continue;
     const group = groupOf(item, items);
-    if (
-      !group.every((one) =>
-        mayTake(
-          run,
-          one,
-          group.some(({ needsDecision }) => needsDecision),
-        ),
-      ) ||
-      group.some((one) => isOfOtherYear(run, one))
-    )
-      continue;
+    if (!group.every((one) => mayTake(run, one)) || group.some((one) => isOfOtherYear(run, one))) continue;
     const wanted = group.length > 1 ? sumOfMembers(group) : wantedOf(item, items);
     units.push({ items: group, bucket: accountOf(ledger, group), wanted, taken: null, flags: [] });
   }
@@ -45,13 +35,13 @@ function isOfOtherYear(run: Run, item: StandingItem): boolean {
   );
 }
 
-function mayTake(run: Run, item: StandingItem, needsDecision: boolean): boolean {
+function mayTake(run: Run, item: StandingItem): boolean {
   if (run.items !== null && !run.items.some((id) => isNamed(id, item))) return false;
   if (item.state === 'take') return true;
   if (item.state === 'hold') return false;
   // An item that was written off or paid directly has only the employer's amount left.
   if (item.state !== 'open') return true;
-  return run.open_items === 'include' && !needsDecision;
+  return run.open_items === 'include' && !item.needsDecision;
 }
 
 function isNamed(id: string, { kind, source, employee, deduction, bucket }: StandingItem): boolean {

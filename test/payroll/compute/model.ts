@@ -88,6 +88,8 @@ export type ModelRun = {
   transfers: ReadonlyMap<string, ModelTransfer>;
   /** The last days of employees who left for another employer. */
   leaves: ReadonlyMap<string, string>;
+  /** The terminations that the run knew. */
+  ends: ReadonlyMap<string, string>;
   lines: readonly ModelLine[];
   /** Amounts that a person set, by employee and deduction. */
   overrides: ReadonlyMap<string, Override>;
@@ -102,6 +104,7 @@ export type ModelRun = {
 export type Check = Pick<ModelRun, 'run' | 'calendar' | 'schedules'> & {
   transferOf: (employee: string) => ModelTransfer | null;
   leavesOf: (employee: string) => string | null;
+  endOf: (employee: string) => string | null;
 };
 
 /** The amount that payroll took of a line of a run, by one report. */
@@ -184,8 +187,7 @@ export function isShared(world: Pick<World, 'facts'>, run: Run, employee: string
 /** Implements "A transfer": returns the job that an employee left for the run's employer, if any. */
 export function transferOf(world: World, run: Run, employee: string): ModelTransfer | null {
   const jobs = jobsOf(world, employee);
-  const own = jobs.get(run.employer_id);
-  if (own === undefined || !isActive(own, rosterDay(world, run, employee))) return null;
+  if (!jobs.has(run.employer_id)) return null;
   const left = [...jobs].flatMap(([employer, facts]) => {
     const end = employer === run.employer_id ? null : (spellOn(facts, run.period_end)?.end ?? null);
     if (end === null || end > run.period_end) return [];
@@ -222,7 +224,8 @@ export function leavesFor(world: World, run: Run, employee: string): string | nu
   const end = endOfJob(world, run, employee);
   if (end === null || end < run.period_start || end > run.period_end) return null;
   const hasJob = [...jobsOf(world, employee)].some(
-    ([employer, facts]) => employer !== run.employer_id && isActive(facts, run.period_end),
+    ([employer, facts]) =>
+      employer !== run.employer_id && spellsOf(facts).some((spell) => spell.end === null || spell.end > end),
   );
   return hasJob ? end : null;
 }
@@ -455,6 +458,7 @@ export function checkOf(world: World, run: Run, others: readonly ModelRun[]): Ch
     calendar: list === undefined ? null : calendarOf(list, run.pay_frequency, ran),
     transferOf: (employee) => transferOf(world, run, employee),
     leavesOf: (employee) => leavesFor(world, run, employee),
+    endOf: (employee) => endOfJob(world, run, employee),
   };
 }
 
@@ -517,7 +521,7 @@ export function finalDates(
   isAfter = false,
 ): string[] {
   const { run, calendar } = check;
-  const end = endOfJob(world, run, employee);
+  const end = check.endOf(employee);
   if (end === null || calendar === null || (run.kind === 'off_cycle' && !run.deductions?.includes(deduction)))
     return [];
   const counting = others.filter((other) => !other.voided);
@@ -532,11 +536,13 @@ export function finalDates(
     if (cellOf(calendar, run.pay_frequency, state.period, date) === null) return [];
     if (isOwn) return [{ date, state }];
     if (dayOf(on.run).slice(0, 7) !== end.slice(0, 7) || date < first) return [];
-    const ran = same.find((other) => other.run.pay_date === date);
-    if (ran === undefined) return [{ date, state }];
-    const belongs =
-      ran.roster.has(employee) ||
-      statusOf(world, { ...ran, run: { ...ran.run, employee_ids: null } }, employee) === 'in';
+    const belongs = counting.some(
+      (other) =>
+        other.run.kind === 'regular' &&
+        other.run.pay_date === date &&
+        (other.roster.has(employee) ||
+          statusOf(world, { ...other, run: { ...other.run, employee_ids: null } }, employee) === 'in'),
+    );
     return belongs ? [] : [{ date, state }];
   });
   const single = dates.find(({ date }) => run.kind === 'regular' && date === run.pay_date) ?? dates[0];
@@ -595,10 +601,10 @@ export function takenIn(
   )
     return nothing('taken_elsewhere');
   const zero = isTaken && run.kind === 'regular' ? nothing('share_taken') : null;
-  if (isFinal(run, employee) && endOfJob(world, run, employee) !== null && calendar !== null) {
+  if (isFinal(run, employee) && check.endOf(employee) !== null && calendar !== null) {
     const dates = finalDates(world, check, others, employee, deduction, shared);
     const wasTaken = others.some((other) => sharesTaken(other, employee, deduction).length > 0);
-    const isOver = state !== null && run.kind === 'regular' && wasTaken && ONE_SHARE.includes(state.coverage);
+    const isOver = state !== null && wasTaken && ONE_SHARE.includes(state.coverage);
     return (
       sharesOn(world, check, dates, employee, deduction, shared) ?? (isOver ? nothing('share_taken') : zero)
     );
