@@ -72,13 +72,12 @@ export function ranOn(
   listOfDate: (date: string) => YearList | null,
   before: readonly RanDate[] = [],
 ): RanDate[] {
-  return dates.reduce<RanDate[]>(
-    (ran, pay_date) => {
-      const list = listOfDate(pay_date);
-      return [...ran, { pay_date, calendar: list === null ? null : calendarOf(list, frequency, ran) }];
-    },
-    [...before],
-  );
+  const ran = [...before];
+  for (const pay_date of dates) {
+    const list = listOfDate(pay_date);
+    ran.push({ pay_date, calendar: list === null ? null : calendarOf(list, frequency, ran) });
+  }
+  return ran;
 }
 
 export function amountTexts(of: Plan, given: Contribution) {
