@@ -140,7 +140,7 @@ async function nearMatches(
   const matches = new Map<string, string>();
   for (const [limits, changes] of Map.groupBy(unknown, (change) => change.limits)) {
     const ids = changes.map(({ change }) => change.body.employee_id);
-    const near = await nearIds(trx, [...new Set(ids)], limits && limits.employers);
+    const near = await nearIds(trx, [...new Set(ids)], limits?.employers ?? null);
     for (const { changeId, change } of changes) {
       const match = near.get(change.body.employee_id);
       if (match !== undefined) matches.set(changeId, match);
