@@ -11,7 +11,7 @@ import { acting } from '../support/audit.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventOf } from '../support/load.ts';
-import { body, employment, finalize, finalized, LATELY, learn, stated } from '../support/payroll.ts';
+import { body, employment, finalize, finalized, LATELY, learn, requested } from '../support/payroll.ts';
 import { execute, type PostgresServer } from '../support/postgres.ts';
 import { readyz } from '../support/postgres-rounds.ts';
 import { scrape } from '../support/scrape.ts';
@@ -92,7 +92,7 @@ t.test('a commit without its synchronous standby is not acknowledged, nor is its
   const alone = open(t, `${url}?options=-c%20synchronous_commit%3Dlocal`);
   const { etag } = await finalized(alone, 'run', body(1));
   const repetitions = {
-    run: () => beginRun(db, 'run', stated(body(1)), acting(LATELY)),
+    run: () => beginRun(db, 'run', requested(body(1)), acting(LATELY)),
     finalize: () => finalize(db, 'run', { ifMatch: etag }),
   };
   for (const [name, repeat] of Object.entries(repetitions)) {
