@@ -7,7 +7,7 @@ export type Question = {
   clockWarning: string | null;
   /** Limits checks of an employer to this one; all employers without it. */
   employerId?: string | undefined;
-  /** A caller limited to these employers, and the UTC date: its report hides what belongs to others. */
+  /** A caller limited to these employers, and the day: its report hides what belongs to others. */
   viewer?: { employers: readonly string[]; today: string } | null | undefined;
   /** Of the employer's employees only these; all without it. */
   employees?: ReadonlySet<string> | undefined;

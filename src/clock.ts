@@ -24,3 +24,34 @@ export function describeDuration(ms: number): string {
   const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
   return `${Math.floor(ms / unitMs)} ${unit}`;
 }
+
+export const UTC = 'UTC';
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Returns the day of a time, or of UTC text, in a time zone. */
+export function dayIn(zone: string, time: Date | string): string {
+  if (zone === UTC) return new Date(time).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const format = formats.get(zone) ?? formatOf(zone);
+  formats.set(zone, format);
+  const parts = new Map(format.formatToParts(new Date(time)).map(({ type, value }) => [type, value]));
+  return `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, calendar: 'iso8601', numberingSystem: 'latn' },
+    ...{ year: 'numeric', month: '2-digit', day: '2-digit' },
+  });
+}
+
+/** Returns the name under which a time zone is stored; null for an unknown one. */
+export function zoneName(text: string): string | null {
+  // An offset has no daylight saving time: it is a mistake for the name of a place.
+  if (!/^[A-Za-z]/.test(text)) return null;
+  try {
+    return formatOf(text).resolvedOptions().timeZone;
+  } catch {
+    return null;
+  }
+}

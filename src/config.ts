@@ -1,5 +1,6 @@
 /** Reads the configuration from environment variables. A wrong one throws CONFIG. Every secret can also be given as NAME_FILE. */
 import { isIP } from 'node:net';
+import { UTC, zoneName } from './clock.ts';
 import {
   address,
   base64,
@@ -35,6 +36,8 @@ export type Config = {
   /** Readiness warns when the newest event is older; null: never. */
   readonly silentAfterMs: number | null;
   readonly retention: RetentionConfig;
+  /** The time zone whose days are today and dates of receipt. */
+  readonly timeZone: string;
   readonly auditHeads: AuditHeads;
   readonly logLevel: LogLevel;
 };
@@ -90,6 +93,7 @@ export function readConfig(env: Environment): Config {
     census: readCensus(env),
     silentAfterMs: optionalDuration(env, 'EVENTS_SILENT_AFTER'),
     retention: readRetention(env),
+    timeZone: readTimeZone(env),
     auditHeads: readAuditHeads(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
@@ -97,6 +101,19 @@ export function readConfig(env: Environment): Config {
 
 export function readEnvironment(env: Environment): Config['environment'] {
   return oneOf(env, 'BENEFITS_ENVIRONMENT', ['sandbox', 'live']);
+}
+
+/** Returns the name of a time zone, as the database stores it. */
+export function readTimeZone(env: Environment): string {
+  return timeZone(given(env, 'TIME_ZONE') ?? UTC);
+}
+
+/** Throws CONFIG unless a text names a time zone. */
+export function timeZone(text: string): string {
+  const name = zoneName(text);
+  if (name === null)
+    throw configError('TIME_ZONE', 'must be the IANA name of a time zone, such as America/New_York');
+  return name;
 }
 
 export function readBenefits(env: Environment): BenefitsConfig {

@@ -24,6 +24,7 @@ t.test('optional variables have defaults', async (t) => {
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
     silentAfterMs: null,
     retention: { eventsMs: null, requestsMs: null },
+    timeZone: 'UTC',
     auditHeads: { to: 'log' },
     logLevel: 'info',
   });
@@ -62,6 +63,7 @@ t.test('every variable can be set', async (t) => {
     EVENTS_SILENT_AFTER: '7d',
     RETENTION_EVENTS: '400d',
     RETENTION_REQUESTS: '48h',
+    TIME_ZONE: 'America/New_York',
     AUDIT_HEADS: 'file:/srv/heads.ndjson',
     LOG_LEVEL: 'silent',
   });
@@ -99,6 +101,7 @@ t.test('every variable can be set', async (t) => {
     },
     silentAfterMs: 7 * 86_400_000,
     retention: { eventsMs: 400 * 86_400_000, requestsMs: 2 * 86_400_000 },
+    timeZone: 'America/New_York',
     auditHeads: { to: 'file', path: '/srv/heads.ndjson' },
     logLevel: 'silent',
   });

@@ -3,6 +3,8 @@ CREATE TABLE instance (
   id          INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   environment TEXT COLLATE "C" NOT NULL CHECK (environment IN ('sandbox', 'live')),
   created_at  TEXT COLLATE "C" NOT NULL,
+  -- Dates of receipt are its days. `migrate --time-zone` changes it for later ones.
+  time_zone   TEXT COLLATE "C" NOT NULL,
   -- Changed by each readiness probe: a write that changes nothing would not reach the disk.
   probed_at   TEXT COLLATE "C",
   -- Used on SQLite only: here each sidecar and command compares its clock with the server's.

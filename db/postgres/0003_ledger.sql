@@ -106,6 +106,7 @@ CREATE TABLE roster_facts (
   pay_group         TEXT COLLATE "C",
   absent            INTEGER CHECK (absent IN (0, 1)),
   effective_on      TEXT COLLATE "C",
+  received_on       TEXT COLLATE "C" NOT NULL,
   source            TEXT COLLATE "C" NOT NULL CHECK (source = 'census' OR source = 'new-hire' OR source = 'termination' OR source = 'compensation-change'),
   source_id         TEXT COLLATE "C" NOT NULL,
   recorded_at       TEXT COLLATE "C" NOT NULL

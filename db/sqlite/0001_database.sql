@@ -3,6 +3,8 @@ CREATE TABLE instance (
   id          INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   environment TEXT NOT NULL CHECK (environment IN ('sandbox', 'live')),
   created_at  TEXT NOT NULL,
+  -- Dates of receipt are its days. `migrate --time-zone` changes it for later ones.
+  time_zone   TEXT NOT NULL,
   -- Changed by each readiness probe: a write that changes nothing would not reach the disk.
   probed_at   TEXT,
   -- Why the clock of the sidecar that serves this file may be wrong, for commands.

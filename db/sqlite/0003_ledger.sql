@@ -105,6 +105,7 @@ CREATE TABLE roster_facts (
   pay_group         TEXT,
   absent            INTEGER CHECK (absent IN (0, 1)),
   effective_on      TEXT,
+  received_on       TEXT NOT NULL,
   source            TEXT NOT NULL CHECK (source = 'census' OR source = 'new-hire' OR source = 'termination' OR source = 'compensation-change'),
   source_id         TEXT NOT NULL,
   recorded_at       TEXT NOT NULL

@@ -5,8 +5,8 @@
 import type { FastifyRequest } from 'fastify';
 import { employerOfSync } from '../census/sync-list.ts';
 import type { Clock } from '../clock.ts';
-import { utcDay } from '../contract/instant.ts';
 import type { Db } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { isVisibleChange } from '../employment/changes.ts';
 import { getDeduction } from '../ledger/deductions.ts';
 import { isKnownAt } from '../ledger/roster.ts';
@@ -125,9 +125,9 @@ export function employersOf({ caller }: FastifyRequest): readonly string[] | nul
 type Viewed = { readonly db: Db; readonly now: Clock };
 
 /** Returns the caller as a viewer of the ledger; null if its token is not limited. */
-export function viewerOf(request: FastifyRequest, { now }: Pick<Viewed, 'now'>): Viewer | null {
+export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer | null {
   const employers = employersOf(request);
-  return employers && { employers, today: utcDay(now()) };
+  return employers && { employers, today: dayAt(db, now()) };
 }
 
 /** Reports whether the caller may see an employer's data. */

@@ -1,6 +1,6 @@
 import { pathSegment } from '../contract/fields.ts';
-import { utcDay } from '../contract/instant.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
@@ -186,7 +186,7 @@ export function createCensusSender(sending: CensusSending): Sender {
   }
 
   async function holdOrUpload(claim: Claim, census: StagedCensus, wanted: string): Promise<Post | Decision> {
-    const holds = await holdsOf(db, census, utcDay(await sharedNow(db)));
+    const holds = await holdsOf(db, census, dayAt(db, await sharedNow(db)));
     if (holds.length === 0) return upload(claim, census, wanted);
     const { census_id: censusId, employer_id, released_at } = census;
     return decision(async (trx) => {

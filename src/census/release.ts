@@ -1,7 +1,7 @@
 /** The release of a held census by a person. */
-import { utcDay } from '../contract/instant.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import type { Problem } from '../errors.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
@@ -112,7 +112,7 @@ async function checkClaim(
   const check = await createElsewhereCheck(
     db,
     employer_id,
-    limit && { employers: limit, today: utcDay(now) },
+    limit && { employers: limit, today: dayAt(db, now) },
   );
   const compared = createPersonCheck(db, async () => hasher, employer_id, { limit });
   for await (const { chunk, plain } of openChunks(db, encryptor, census_id)) {

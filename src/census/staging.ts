@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { ago } from '../checks.ts';
 import type { Organization } from '../contract/census.ts';
-import { utcDay } from '../contract/instant.ts';
 import { insertRows } from '../database/bulk.ts';
 import { forUpdate, type SharedNow } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, codeOf } from '../errors.ts';
 import { transactOnLedger } from '../ledger/position.ts';
@@ -46,7 +46,7 @@ export async function stageCensus(
   const { census_id } = census;
   const limited_to = limit && JSON.stringify(limit);
   const empty = { ...census, state: 'staging', employee_count: 0, body_bytes: 0, limited_to } as const;
-  const viewer = limit && { employers: limit, today: utcDay(await sharedNow(db)) };
+  const viewer = limit && { employers: limit, today: dayAt(db, await sharedNow(db)) };
   await transact(db, async (trx) => {
     const staged_at = (await sharedNow(trx)).toISOString();
     const begun = { ...empty, fingerprint_key: hasher.keyId, staged_at };

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
 import type { Clock } from '../clock.ts';
-import { readDatabaseUrl, readEnvironment } from '../config.ts';
-import { utcDay } from '../contract/instant.ts';
+import { dayIn } from '../clock.ts';
+import { readDatabaseUrl, readEnvironment, readTimeZone } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
@@ -44,9 +44,9 @@ export function actingIn({ actor, now }: Context, at = now()): Acting {
   return { actor, now: at.toISOString() };
 }
 
-/** Returns the date of this machine's clock, in UTC. */
-export function todayIn({ now }: Pick<Context, 'now'>): string {
-  return utcDay(now());
+/** Returns the date of this machine's clock in the configured time zone. */
+export function todayIn({ env, now }: Pick<Context, 'env' | 'now'>): string {
+  return dayIn(readTimeZone(env), now());
 }
 
 export function catchSignals(stopping: AbortController): () => AbortSignal {
@@ -76,7 +76,8 @@ export function aborted(signal: AbortSignal): Promise<void> {
 export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
-  const [{ databaseExists, openDatabase, sqlitePath }, { checkSchema }] = await Promise.all([
+  const timeZone = readTimeZone(env);
+  const [{ databaseExists, openDatabase, sqlitePath }, { adoptTimeZone, checkSchema }] = await Promise.all([
     import('../database/open.ts'),
     import('../database/migrate.ts'),
   ]);
@@ -88,6 +89,7 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
   const db = openDatabase(url);
   try {
     await checkSchema(db, environment);
+    await adoptTimeZone(db, timeZone);
     return await work(db);
   } finally {
     await db.destroy();

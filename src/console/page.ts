@@ -5,9 +5,9 @@ import type { EmployerRule } from '../api/employers.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { utcDay } from '../contract/instant.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
 import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
@@ -132,7 +132,7 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: Co
     params: textsOf(request.params),
     query: textsOf(request.query),
     now,
-    today: utcDay(now),
+    today: dayAt(parts.db, now),
     caller: request.caller,
     may: (scope) => maySee(request.caller, scope),
   };

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery } from 'kysely';
+import { UTC } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { engineOf, lockNames, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
+import { setTimeZone } from './time-zone.ts';
 import { transact } from './transaction.ts';
 
 export type BenefitsEnvironment = 'sandbox' | 'live';
@@ -20,15 +22,21 @@ const FOLDER = new URL('../../db/', import.meta.url);
 export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
-/** `migrated` runs in the transaction after migrations were applied to an existing database. */
-type MigrateOptions = { folder?: URL; migrated?: (trx: Trx, names: string[]) => Promise<unknown> };
+/**
+ * `migrated` runs in the transaction after migrations were applied to an existing database. `timeZone`: that of a new one.
+ */
+type MigrateOptions = {
+  folder?: URL;
+  migrated?: (trx: Trx, names: string[]) => Promise<unknown>;
+  timeZone?: string;
+};
 
 /** Applies all due migrations in one transaction and returns their names. Throws as `checkSchema` does. */
 export function migrate(
   db: Db,
   environment: BenefitsEnvironment,
   now: Date,
-  { folder = FOLDER, migrated = async () => {} }: MigrateOptions = {},
+  { folder = FOLDER, migrated = async () => {}, timeZone = UTC }: MigrateOptions = {},
 ): Promise<string[]> {
   return transact(
     db,
@@ -43,7 +51,7 @@ export function migrate(
       }
       await trx
         .insertInto('instance')
-        .values({ id: 1, environment, created_at: applied_at, probed_at: null })
+        .values({ id: 1, environment, created_at: applied_at, time_zone: timeZone, probed_at: null })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
       await assertEnvironment(trx, environment);
@@ -106,6 +114,24 @@ async function assertEnvironment(db: Db | Trx, environment: BenefitsEnvironment)
       `the database belongs to ${instance.environment}, but BENEFITS_ENVIRONMENT is ${environment}: give each environment a database of its own`,
     );
   }
+}
+
+/** Makes a handle count days in the time zone of its database. Throws SCHEMA_REFUSED if the configured one differs. */
+export async function adoptTimeZone(db: Db, configured: string): Promise<void> {
+  const { time_zone } = await db.selectFrom('instance').select('time_zone').executeTakeFirstOrThrow();
+  if (time_zone !== configured) {
+    throw schemaRefused(
+      `the database counts days in ${time_zone}, but TIME_ZONE is ${configured}: set TIME_ZONE to ${time_zone}, or stop every sidecar and run "benefits-sidecar migrate --time-zone ${configured}"`,
+    );
+  }
+  setTimeZone(db, time_zone);
+}
+
+/** Changes the time zone for later facts, and returns the one before. Facts keep their dates of receipt. */
+export async function changeTimeZone(trx: Trx, time_zone: string): Promise<string> {
+  const before = await trx.selectFrom('instance').select('time_zone').executeTakeFirstOrThrow();
+  await trx.updateTable('instance').set({ time_zone }).execute();
+  return before.time_zone;
 }
 
 function knownMigrations(db: Db | Trx, within: URL): Migration[] {

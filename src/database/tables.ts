@@ -8,6 +8,7 @@ export interface Tables {
     id: 1;
     environment: 'sandbox' | 'live';
     created_at: string;
+    time_zone: string;
     probed_at: string | null;
     clock_warning: string | null;
   };
@@ -324,6 +325,8 @@ export interface RosterFactTable {
   absent: Flag | null;
   /** The date from which the report counts, if the caller stated one. */
   effective_on: string | null;
+  /** The date of receipt, in the time zone of the database at that time. */
+  received_on: string;
   source: 'census' | 'new-hire' | 'termination' | 'compensation-change';
   source_id: string;
   recorded_at: string;

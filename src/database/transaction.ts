@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { engineOf } from './engine.ts';
 import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
+import { setTimeZone, timeZoneOf } from './time-zone.ts';
 
 /** Whether PostgreSQL limits the time of a statement and of a wait for a lock. */
 type TransactionOptions = { isTimeLimited: boolean };
@@ -59,7 +60,10 @@ async function once<R>(db: Db, work: (trx: Trx) => Promise<R>, options: Transact
   const transaction = { open: true };
   try {
     return await starting.run(options, () =>
-      db.transaction().execute((trx) => inside.run(transaction, () => work(trx))),
+      db.transaction().execute((trx) => {
+        setTimeZone(trx, timeZoneOf(db));
+        return inside.run(transaction, () => work(trx));
+      }),
     );
   } finally {
     transaction.open = false;

@@ -1,8 +1,8 @@
 import { setImmediate as immediately } from 'node:timers/promises';
-import { utcDay } from '../contract/instant.ts';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import type { Problem } from '../errors.ts';
 import { nearIds } from '../ledger/near-ids.ts';
 import { transactOnLedger } from '../ledger/position.ts';
@@ -72,13 +72,14 @@ export async function acceptChanges(
   // One caller at a time, so that what is read about keys and employees stays true.
   return transactOnLedger(db, async (trx, position) => {
     const at = (await sharedNow(trx)).toISOString();
+    const today = dayAt(trx, at);
     const first = await firstOf(trx, prepared);
     const fresh: Prepared[] = [];
     const employees = submissions.map(({ change }) => change.body.employee_id);
     const roster = await rosterOf(trx, [...new Set(employees)]);
     const claimed = await claimsOfHires(trx, submissions);
-    const nearOf = await nearMatches(trx, prepared, roster, utcDay(at));
-    const facts = createChangeFacts({ roster, position }, at);
+    const nearOf = await nearMatches(trx, prepared, roster, today);
+    const facts = createChangeFacts({ roster, position }, at, today);
     const employers = new Map<string, readonly string[]>();
     const accepted = prepared.map((submission): Accepted => {
       const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
@@ -87,7 +88,7 @@ export async function acceptChanges(
       const { keyHash, changeId, encrypted, change, limits } = submission;
       const limit = limits?.employers ?? null;
       const { employee_id } = change.body;
-      const viewer = limit && { employers: limit, today: utcDay(at) };
+      const viewer = limit && { employers: limit, today };
       const refused =
         viewer && limitRefusal(change, viewer, facts.reportsOf(employee_id), claimed.get(employee_id) ?? []);
       if (refused !== null) return { outcome: refused, near };

@@ -2,7 +2,6 @@
  * Derives roster facts from employment changes, and checks them. Only a new hire names its employer; the other changes
  * are about the employer where the employee is active on the day from which they count.
  */
-import { utcDay } from '../contract/instant.ts';
 import { isTime, pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import {
@@ -17,7 +16,7 @@ import { appendReports, factSources, type NewFact, type Roster, reportOf } from 
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Change } from './change.ts';
 
-/** Returns the facts that a change states. `today` is the UTC date of acceptance. */
+/** Returns the facts that a change states. `today` is the day of acceptance. */
 export function factsOf(change: Change, known: readonly Employment[], today: string): NewFact[] {
   const { effectiveOn: effective_on, payGroup: pay_group } = change;
   switch (change.kind) {
@@ -69,9 +68,9 @@ function employedOn(known: readonly Employment[], day: string): readonly Employm
 export function createChangeFacts(
   ledger: { readonly roster: Roster; readonly position: number },
   now: string,
+  today: string,
 ) {
   let { position } = ledger;
-  const today = utcDay(now);
   const known = new Map(ledger.roster);
   const reports: RosterFactTable[] = [];
   const reportsOf = (employeeId: string) => known.get(employeeId) ?? [];
@@ -91,7 +90,7 @@ export function createChangeFacts(
         const source = { source: change.kind, source_id: changeId };
         const appended = facts.map((fact) => {
           position += 1;
-          return reportOf(fact, source, position, now);
+          return reportOf(fact, source, position, { recorded_at: now, received_on: today });
         });
         known.set(employee_id, [...before, ...appended]);
         reports.push(...appended);

@@ -1,10 +1,10 @@
 /** The readiness checks of events. */
 import { sql } from 'kysely';
 import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
-import { utcDay } from '../contract/instant.ts';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, readEventAge } from './arrivals.ts';
@@ -171,7 +171,7 @@ async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> 
 /** Returns the employers that an event leads to: the employer that it names, and the employee's employers on today's roster. */
 async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   const employees = new Set(events.flatMap(({ named }) => named.flatMap((one) => one.employeeId ?? [])));
-  const today = utcDay(now);
+  const today = dayAt(db, now);
   const byEmployee = await currentEmployers(db, [...employees], today);
   return ({ named }: EventFound): ReadonlySet<string> => {
     const employers = new Set<string>();

@@ -7,9 +7,9 @@ import {
   fail,
   type Question,
 } from '../checks.ts';
-import { utcDay } from '../contract/instant.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { assignedEmployer, assignmentsOf, isAnyAssignedAfter } from './assignments.ts';
 import { createEmployeeSets, type EmployeeSets, KEPT_MAX } from './employee-sets.ts';
 import { type Employment, employmentsOf, jobsOn } from './employment.ts';
@@ -27,7 +27,7 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
   title: 'Employees with two employers have unassigned deductions',
   command: 'deductions assign --help',
   ask: async (db, { now, employerId, employeeSets, viewer }) => {
-    const today = utcDay(now);
+    const today = dayAt(db, now);
     const unassigned = await unassignedDeductions(db, today, employeeSets);
     const employees = unassigned.map(({ employee_id }) => employee_id);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
@@ -82,7 +82,7 @@ function oddDates(
   describe: (state: OddState) => string,
 ) {
   return async (db: Db, { now, employerId, employees, viewer }: LedgerQuestion): Promise<Found[]> => {
-    const today = utcDay(now);
+    const today = dayAt(db, now);
     const states = (await oddlyDatedDeductions(db, employerId).execute()).filter(
       (state) => employees?.has(state.employee_id) !== false && isFound(state, today),
     );

@@ -1,5 +1,4 @@
 /** Computes employment from roster reports, by the rules of "Effective dates" in docs/roster.md. Pure. */
-import { utcDay } from '../contract/instant.ts';
 import type { RosterFactTable } from '../database/tables.ts';
 
 /** One report by one source. A null attribute was not stated; it never erases one. */
@@ -110,11 +109,7 @@ function leftOn(employment: Employment, day: string): string {
 }
 
 export function effectiveOn(report: RosterFact): string {
-  return report.effective_on ?? receivedOn(report);
-}
-
-export function receivedOn({ recorded_at }: Pick<RosterFact, 'recorded_at'>): string {
-  return utcDay(recorded_at);
+  return report.effective_on ?? report.received_on;
 }
 
 /**
@@ -157,7 +152,7 @@ export function valueSince(
 }
 
 function orderDate(fact: RosterFact): string {
-  const [effective, received] = [effectiveOn(fact), receivedOn(fact)];
+  const [effective, received] = [effectiveOn(fact), fact.received_on];
   return effective > received ? effective : received;
 }
 
@@ -173,7 +168,7 @@ function withReport(spells: readonly Spell[], report: RosterFact): readonly Spel
   const hired =
     hire_date !== null || (isListed && spells.length === 0) ? withHire(spells, hire_date) : spells;
   if (termination_date !== null) return withTermination(hired, termination_date);
-  return isListed ? withoutPastTermination(hired, receivedOn(report)) : hired;
+  return isListed ? withoutPastTermination(hired, report.received_on) : hired;
 }
 
 function withHire(spells: readonly Spell[], hire_date: string | null): readonly Spell[] {

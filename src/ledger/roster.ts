@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { insertRows, isOneOf, isOneOfOrAny } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { DATED, employersOn, employmentsOf, isRepeated, type RosterFact } from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
@@ -19,6 +20,7 @@ const SELECTED = [
   'source',
   'source_id',
   'recorded_at',
+  'received_on',
 ] as const;
 
 /** A source's statement about an employment. A missing attribute stays unchanged. */
@@ -34,13 +36,15 @@ export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?
  */
 export async function recordFacts(trx: Trx, facts: readonly NewFact[], source: FactSource, now: string) {
   let position = await lockLedger(trx);
+  const recorded_at = source.asOf ?? now;
+  const received = { recorded_at, received_on: dayAt(trx, recorded_at) };
   const isCensus = source.source === 'census';
   const ids = isCensus ? facts.map(({ employee_id }) => employee_id) : [];
   const known = Map.groupBy(await reports(trx, ids).execute(), keyOf);
   const stored: RosterFactTable[] = [];
   for (const fact of facts) {
     const before = known.get(keyOf(fact)) ?? [];
-    const report = reportOf(fact, source, position + 1, now);
+    const report = reportOf(fact, source, position + 1, received);
     const row = isCensus ? newToRoster(before, report) : report;
     if (row === null) continue;
     position += 1;
@@ -67,9 +71,13 @@ export async function appendReports(trx: Trx, stored: readonly RosterFactTable[]
   await moveLedger(trx, last.position);
 }
 
-export function reportOf(fact: NewFact, source: FactSource, position: number, now: string): RosterFactTable {
-  const { asOf: recorded_at = now, ...origin } = source;
-  return { ...UNSTATED, ...fact, ...origin, position, recorded_at };
+export function reportOf(
+  fact: NewFact,
+  { source, source_id }: FactSource,
+  position: number,
+  received: Pick<RosterFactTable, 'recorded_at' | 'received_on'>,
+): RosterFactTable {
+  return { ...UNSTATED, ...fact, source, source_id, position, ...received };
 }
 
 function newToRoster(known: readonly RosterFactTable[], report: RosterFactTable): RosterFactTable | null {

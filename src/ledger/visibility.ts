@@ -1,15 +1,15 @@
 /** Decides what a token limited to employers sees of employees, and whom it may name ("Limited tokens" in docs/access.md). */
 
-import { utcDay } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import type { Problem } from '../errors.ts';
 import { assignedEmployer, assignmentsOf } from './assignments.ts';
 import { employersOn, employmentsOf, isActiveFrom, type RosterFact } from './employment.ts';
 import type { Version } from './fold.ts';
 import { createRosterReader, type Roster, rosterOf } from './roster.ts';
 
-/** A caller limited to employers. `today` is the UTC date. */
+/** A caller limited to employers. `today` is a day of the time zone. */
 export type Viewer = { readonly employers: readonly string[]; readonly today: string };
 
 /** Stands for what another employer has, which the caller may not see. */
@@ -105,7 +105,7 @@ export async function visibleEvents(
     .execute();
   const readRoster = createRosterReader(db);
   const visible = new Set<string>();
-  for (const [today, received] of Map.groupBy(versions, ({ recorded_at }) => utcDay(recorded_at)))
+  for (const [today, received] of Map.groupBy(versions, ({ recorded_at }) => dayAt(db, recorded_at)))
     for (const { event_id } of await visibleVersions(db, received, { employers, today }, readRoster))
       visible.add(event_id);
   return visible;

@@ -12,6 +12,7 @@ import { engineOf } from '../database/engine.ts';
 import { type LoopName, listenForWakes, wakeSidecars } from '../database/notifier.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
+import { setTimeZone } from '../database/time-zone.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
@@ -66,6 +67,7 @@ export function createServing(config: Config, parts: ServingParts) {
   const counts = createPrivateCounts();
   const stopping = new AbortController();
   const db = openDatabase(config.databaseUrl, failed);
+  setTimeZone(db, config.timeZone);
   const encryptor = createEncryptor(config.dataKeys);
   const clock = createClockCheck({
     ...{ db, now, sharedNow, log },

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { Config } from '../config.ts';
 import { engineOf } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
-import { checkSchema, migrate } from '../database/migrate.ts';
+import { adoptTimeZone, checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, openDatabase, watchFiles } from '../database/open.ts';
 import { makeShrinkable } from '../database/shrink.ts';
 import { codeOf } from '../errors.ts';
@@ -49,9 +49,10 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   else {
     const at = now();
     const migrated = migrationRecord({ actor: SYSTEM, now: at.toISOString() });
-    const applied = await migrate(db, config.environment, at, { migrated });
+    const applied = await migrate(db, config.environment, at, { migrated, timeZone: config.timeZone });
     if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
   }
+  await adoptTimeZone(db, config.timeZone);
   if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
   await detectDataLoss(db, config.databaseUrl, now(), log);
   // Read before anything is stored at a time that may be wrong.

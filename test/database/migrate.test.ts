@@ -49,7 +49,14 @@ onEitherEngine('a new database gets the whole schema, and migrating again change
   t.strictSame(await migrate(db, 'live', new Date()), []);
   t.strictSame(await rows(), before);
   t.strictSame(await db.selectFrom('instance').selectAll().execute(), [
-    { id: 1, environment: 'live', created_at: NOW.toISOString(), probed_at: null, clock_warning: null },
+    {
+      id: 1,
+      environment: 'live',
+      created_at: NOW.toISOString(),
+      time_zone: 'UTC',
+      probed_at: null,
+      clock_warning: null,
+    },
   ]);
   await t.resolves(checkSchema(db, 'live'));
 });

@@ -29,7 +29,9 @@ const at = (employer_id: string, changes: Partial<NewFact> = {}): NewFact => ({
 const known = (...facts: NewFact[]): Employment[] =>
   employmentsOf(
     facts.map((fact, index) =>
-      reportOf(fact, { source: 'census', source_id: `c-${index}` }, index + 1, '2026-01-05T00:00:00.000Z'),
+      reportOf(fact, { source: 'census', source_id: `c-${index}` }, index + 1, {
+        ...{ recorded_at: '2026-01-05T00:00:00.000Z', received_on: '2026-01-05' },
+      }),
     ),
   );
 

@@ -31,6 +31,7 @@ function reports(...given: Report[]): RosterFact[] {
     pay_group: null,
     absent: null,
     effective_on: null,
+    received_on: received,
     source: 'census',
     source_id: 'census-1',
     recorded_at: `${received}T09:00:00.000Z`,

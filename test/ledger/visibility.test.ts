@@ -11,6 +11,7 @@ function reports(...given: Report[]): RosterFact[] {
     ...{ employee_id: 'e', employer_id, position: index + 1, source: 'new-hire', source_id: `c-${index}` },
     ...{ hire_date: null, termination_date: null, employment_status: null, pay_frequency: null },
     ...{ pay_group: null, absent: null, effective_on: null, recorded_at: '2026-05-01T09:00:00.000Z' },
+    received_on: '2026-05-01',
     ...stated,
   }));
 }

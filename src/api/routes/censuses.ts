@@ -10,7 +10,7 @@ import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { actorOf, by, mayAlso, writeReadDown } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
@@ -205,7 +205,7 @@ export function censusRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { employer_id } = request.params;
-      const today = utcDay(await sharedNow(db));
+      const today = dayAt(db, await sharedNow(db));
       const { changes, ...report } = await limited(request, (slot) =>
         compareCensus({ db, encryptor }, employer_id, streamedCensus(request, slot), today, {
           limit: employersOf(request),

@@ -1,7 +1,7 @@
 /** Which employer takes a deduction. */
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
 import { getDeduction } from '../../ledger/deductions.ts';
 import { assignDeduction, ELSEWHERE_PROBLEM, NOT_EMPLOYED, takenBy } from '../../payroll/lifecycle/assign.ts';
@@ -58,7 +58,7 @@ const AssignmentsOfDeduction = field.component(
 
 export function deductionDecisionRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
-  const today = () => utcDay(now());
+  const today = () => dayAt(db, now());
 
   /** Returns the runs that a limited caller may see. Hidden ones become one entry. */
   async function visibleRuns(employers: readonly string[] | null, runIds: readonly string[]) {

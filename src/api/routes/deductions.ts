@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduction-views.ts';
 import { getDeduction, listDeductions, versionsAfter, versionsOf } from '../../ledger/deductions.ts';
@@ -90,7 +90,7 @@ const Feed = field.component(
 
 export function deductionRoutes(app: Api, parts: ApiParts): void {
   const { db, now } = parts;
-  const today = () => utcDay(now());
+  const today = () => dayAt(db, now());
 
   app.get(
     '/v1/deductions',

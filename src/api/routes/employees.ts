@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
@@ -36,14 +36,13 @@ const Fact = field.component(
     pay_frequency: field.nullableText('The pay frequency.'),
     pay_group: field.nullableText('The pay group, from a census.'),
     absent: field.nullable(field.boolean("Whether the employer's census lacks the employee.")),
-    effective_on: field.nullableText(
-      'The date from which the report applies. Null means the date of receipt.',
-    ),
+    effective_on: field.nullableText('The date from which the report applies. Null means `received_on`.'),
     source: Type.Enum(['census', 'new-hire', 'termination', 'compensation-change'], {
       description: 'The kind of report.',
     }),
     source_id: field.text('The ID of the census or change.'),
     recorded_at: field.text('The time of receipt.'),
+    received_on: field.text('The date of receipt.'),
   },
   'One report on an employment. Null fields were not reported and change nothing.',
 );
@@ -146,7 +145,7 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
     }),
     async (request) => {
       const { employee_id: employeeId } = request.params;
-      const today = utcDay(now());
+      const today = dayAt(db, now());
       const viewer = viewerOf(request, parts);
       const isSeen = ({ employer_id }: { employer_id: string }) => seesEmployer(request, employer_id);
       const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];

@@ -1,7 +1,7 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
@@ -80,7 +80,7 @@ const DECISIONS_BYTES_MAX = 3 * 1024 * 1024;
 
 export function openItemRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
-  const today = () => utcDay(now());
+  const today = () => dayAt(db, now());
   const totalItems = createItemTotals(db);
   const itemsOf = (employerId: string, query: Static<typeof Filter>): ItemsOf => ({
     employerId,

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { linesInUse } from '../../ledger/lines-in-use.ts';
 import { frequenciesInUse } from '../../ledger/roster.ts';
@@ -201,7 +201,7 @@ function inUseRoutes(app: Api, { db, now }: ApiParts): void {
       params: EmployerId,
       response: { 200: LinesInUse },
     }),
-    async ({ params }) => ({ lines_of_coverage: await linesInUse(db, params.employer_id, utcDay(now())) }),
+    async ({ params }) => ({ lines_of_coverage: await linesInUse(db, params.employer_id, dayAt(db, now())) }),
   );
 
   app.get(

@@ -1,12 +1,13 @@
 /** The commands that migrate a database and copy it to another engine. */
-import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { isDatabaseUrl, readDatabaseUrl, readEnvironment, readTimeZone, timeZone } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
-import { checkSchema, migrate } from '../../database/migrate.ts';
+import { adoptTimeZone, changeTimeZone, checkSchema, migrate } from '../../database/migrate.ts';
 import { databaseExists, holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
 import { isAppError } from '../../errors.ts';
 import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
-import { migrationRecord } from '../../security/audit.ts';
+import { type Acting, migrationRecord, record } from '../../security/audit.ts';
 import { actingIn, type Command } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
 import { printable, printResult, withProgress } from '../output.ts';
@@ -16,24 +17,42 @@ export function addMigrateCommand(program: Command): void {
     .subcommand('migrate', 'Create the database, or migrate it to this release.')
     .records('database.migrate')
     .examples('migrate')
+    .option('--time-zone <zone>', 'Count days in this zone from now on; stop every sidecar before')
     .json()
-    .does(async (context) => {
+    .does(async (context, { timeZone: zone }: { timeZone?: string }) => {
       const { env, out, now } = context;
       const url = readDatabaseUrl(env);
       const environment = readEnvironment(env);
+      const changed = zone === undefined ? null : timeZone(zone);
+      const configured = changed ?? readTimeZone(env);
+      // A sidecar that runs would count days in the zone before.
+      const release = changed === null ? () => {} : holdServeLock(url);
       const db = openDatabase(url);
       try {
-        const applied = await migrate(db, environment, now(), {
-          migrated: migrationRecord(actingIn(context)),
-        });
+        const acting = actingIn(context);
+        const migrated = migrationRecord(acting);
+        const applied = await migrate(db, environment, now(), { migrated, timeZone: configured });
+        if (changed !== null) await storeTimeZone(db, changed, acting);
+        await adoptTimeZone(db, configured);
         printResult(out, { environment, applied }, () => {
           if (applied.length === 0) out.note(`The ${environment} database is up to date.`);
           else out.print(applied.join('\n'));
+          if (changed !== null) out.note(`Days are counted in ${changed}. Set TIME_ZONE to it.`);
         });
       } finally {
         await db.destroy();
+        release();
       }
     });
+}
+
+async function storeTimeZone(db: Db, time_zone: string, acting: Acting): Promise<void> {
+  await transact(db, async (trx) => {
+    const previous_time_zone = await changeTimeZone(trx, time_zone);
+    if (previous_time_zone === time_zone) return;
+    const details = { time_zone, previous_time_zone };
+    await record(trx, acting, { action: 'database.migrate', resource: null, details });
+  });
 }
 
 export function addCopyCommand(program: Command): void {

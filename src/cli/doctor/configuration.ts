@@ -139,6 +139,7 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
       : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
   RETENTION_EVENTS: ({ retention }) => kept('event bodies', retention.eventsMs),
   RETENTION_REQUESTS: ({ retention }) => kept('request attempts', retention.requestsMs),
+  TIME_ZONE: ({ timeZone }) => `days of ${timeZone}`,
   AUDIT_HEADS: ({ auditHeads }) => heads(auditHeads),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { storedOrganizations } from '../../census/staged.ts';
 import type { Clock } from '../../clock.ts';
-import { readApi, readDatabaseUrl, readDataKeys, readEnvironment } from '../../config.ts';
+import { readApi, readDatabaseUrl, readDataKeys, readEnvironment, readTimeZone } from '../../config.ts';
 import {
   databaseNow,
   engineOf,
@@ -13,7 +13,7 @@ import {
   tableExists,
 } from '../../database/engine.ts';
 import { probeCommit } from '../../database/instance.ts';
-import { checkSchema } from '../../database/migrate.ts';
+import { adoptTimeZone, checkSchema } from '../../database/migrate.ts';
 import { databaseExists, openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
@@ -81,6 +81,7 @@ const CREATE_TABLES = 'Create them with "benefits-sidecar serve" or "benefits-si
 async function checkMigrated(db: Db, env: Environment): Promise<Verdict> {
   const environment = readEnvironment(env);
   await checkSchema(db, environment);
+  await adoptTimeZone(db, readTimeZone(env));
   return pass(`the database has every migration of this release and belongs to ${environment}`);
 }
 

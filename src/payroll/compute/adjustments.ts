@@ -1,6 +1,6 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
+import { dayIn } from '../../clock.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
-import { utcDay } from '../../contract/instant.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
@@ -138,7 +138,7 @@ function dueOf(
   if (frozen !== null) return due;
   // The share of its pay date is not missed if a final check took it.
   if (isShareTaken(employee, history, earlier.run.pay_date, earlier.runId)) return null;
-  const missed = missedCheckOf(earlier.run, history, attended);
+  const missed = missedCheckOf(earlier.run, computation.basis.time_zone, history, attended);
   if (missed === null) return null;
   due.flags.push('missed_check');
   const { isPartlyCovered, member, employer } = missed;
@@ -254,7 +254,8 @@ function differenceLine(
   const cause = because();
   const { pay_date } = earlier.run;
   const year = yearOf(computation.run.pay_date);
-  const reason = reasonOf(earlier, cause, due, isDue, deciding, year);
+  const received = dayInWords(dayIn(computation.basis.time_zone, cause.received_at), year);
+  const reason = reasonOf(earlier, { ...cause, received }, due, isDue, deciding, year);
   const coverage = content.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
@@ -282,13 +283,12 @@ function differenceLine(
 /** Returns in words why the amount due is what it is. */
 function reasonOf(
   { runId }: EarlierRun,
-  { kind, id, received_at }: Because,
+  { kind, id, received }: Because & { received: string },
   due: Due | null,
   isDue: boolean,
   deciding: RunVersion | null,
   year: string,
 ): string {
-  const received = dayInWords(utcDay(received_at), year);
   if (kind === 'void') return `the ${id === runId ? 'run' : 'final check'} was voided on ${received}`;
   if (kind === 'roster') return `employment reported ${received}`;
   if (kind === 'decision') return `assigned to ${isDue ? 'this' : 'another'} employer on ${received}`;

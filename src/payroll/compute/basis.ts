@@ -1,5 +1,6 @@
 /** Resolves what a run is computed from now: its options, calendar, codes and earlier runs. */
 import type { Db, Trx } from '../../database/tables.ts';
+import { timeZoneOf } from '../../database/time-zone.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { lastDecision } from '../facts/decisions.ts';
@@ -30,6 +31,7 @@ export async function resolveBasis(
   const ofYear = inYear(schedules, year);
   return {
     run,
+    time_zone: timeZoneOf(db),
     position,
     calendar: calendarUnder(run, ofYear, await ranDates(db, run, year)),
     schedules: inYearOrBefore(schedules, year).map(({ pay_frequency, pay_group }) => ({

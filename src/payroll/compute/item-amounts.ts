@@ -1,5 +1,5 @@
 /** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
-import { utcDay } from '../../contract/instant.ts';
+import { dayIn } from '../../clock.ts';
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
 import { type Because, type Line, lineKey } from '../calculation/line.ts';
@@ -60,7 +60,8 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
   const items = owed.flatMap((amount) => {
     const line = lines.find((candidate) => lineKey(candidate) === amount.line);
     if (line?.kind !== 'regular') return [];
-    const reported = dayInWords(utcDay(amount.reportedAt), yearOf(computation.run.pay_date));
+    const reportedOn = dayIn(computation.basis.time_zone, amount.reportedAt);
+    const reported = dayInWords(reportedOn, yearOf(computation.run.pay_date));
     const taken = printReadable(line.member_amount - amount.owed);
     return arrearsItem(computation, earlier, line, amount.owed, {
       because: { kind: 'taken', id: `${runId}:${amount.report}`, received_at: amount.reportedAt },

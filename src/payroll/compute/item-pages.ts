@@ -1,5 +1,6 @@
 /** Reads the open items of an employer as of a day, employee by employee. */
 import type { Db, Trx } from '../../database/tables.ts';
+import { timeZoneOf } from '../../database/time-zone.ts';
 import { readPosition } from '../../ledger/position.ts';
 import { lastDecision } from '../facts/decisions.ts';
 import { lastOpening } from '../facts/opening-items.ts';
@@ -62,6 +63,7 @@ async function basisOn(db: Db | Trx, employerId: string, today: string): Promise
   };
   return {
     run,
+    time_zone: timeZoneOf(db),
     position: await readPosition(db),
     calendar: null,
     schedules: [],

@@ -1,6 +1,6 @@
 /** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
 import { Temporal } from 'temporal-polyfill';
-import { utcDay } from '../../contract/instant.ts';
+import { dayIn } from '../../clock.ts';
 import { IMPORTED } from '../../inbox/inbox.ts';
 import type { Cents } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
@@ -20,12 +20,13 @@ type MissedCheck = { isPartlyCovered: boolean; member: Cents; employer: Cents };
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(
   run: Run,
+  timeZone: string,
   { deductionId, versions }: History,
   attended: readonly Attended[],
 ): MissedCheck | null {
   const [first] = versions;
   // The amounts that payroll took of an imported deduction before its import are unknown.
-  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < utcDay(first.recorded_at)) return null;
+  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < dayIn(timeZone, first.recorded_at)) return null;
   const taken = attended.filter(({ terms }) => terms.deductions?.has(deductionId) !== false);
   const cover = coverOf(
     run,

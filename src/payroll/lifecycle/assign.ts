@@ -1,6 +1,6 @@
 /** Assigns a deduction to an employer, unless a finalized run contradicts it. */
-import { utcDay } from '../../contract/instant.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { firstIds } from '../../errors.ts';
 import {
   assignedEmployer,
@@ -77,7 +77,7 @@ async function assign(
   { deductionId, employerId, effectiveOn, reason, limit = null }: Assigning,
   acting: Acting,
 ): Promise<Assigned> {
-  const today = utcDay(acting.now);
+  const today = dayAt(trx, acting.now);
   const versions = await historyOf(trx, [deductionId]);
   const latest = latestOf(versions);
   if (latest === null) return { outcome: 'unknown' };

@@ -3,8 +3,8 @@ import { Temporal } from 'temporal-polyfill';
 import { employersWithCensus } from '../../census/staged.ts';
 import { employersWithSyncs } from '../../census/syncs.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
-import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { type UndeliveredChanges, undeliveredChanges } from '../../employment/changes.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
 import { isSamePerson } from '../../security/tokens.ts';
@@ -87,7 +87,7 @@ export async function payrollsDue(
   now: Date,
   person: string | null,
 ): Promise<PayrollDue[]> {
-  const today = utcDay(now);
+  const today = dayAt(db, now);
   // One after the other, each query would wait for its turn while a run is computed.
   const [schedules, codes, policies, approving, rosters, censuses, syncing, undelivered, lastDates, runs] =
     await Promise.all([

@@ -1,6 +1,6 @@
 /** Records decisions about open items: all of a request or none, for the amounts that the caller reviewed. */
-import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
@@ -40,7 +40,7 @@ export async function decideItems(
   request: DecisionsRequest,
   acting: Acting,
 ): Promise<ItemsDecided> {
-  const today = utcDay(acting.now);
+  const today = dayAt(db, acting.now);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const revision = await readPayrollRevision(db);
     const checked = await checkDecisions(db, employerId, request, today);

@@ -3,9 +3,10 @@ import Type, { type Static } from 'typebox';
 import { didYouMean } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { component, text } from '../../contract/fields.ts';
-import { isDay, utcDay } from '../../contract/instant.ts';
+import { isDay } from '../../contract/instant.ts';
 import { meantAmount, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Db } from '../../database/tables.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { firstIds } from '../../errors.ts';
 import {
@@ -79,7 +80,7 @@ export async function bringOpeningItems(
   acting: Acting,
 ): Promise<OpeningsBrought> {
   const problems = createProblems();
-  const today = utcDay(acting.now);
+  const today = dayAt(db, acting.now);
   const items: { path: string; item: OpeningItem }[] = [];
   for await (const some of readableRows(rows, OPENING_COLUMNS, problems, OPENING_ITEMS_MAX + 1)) {
     for (const row of some) {

@@ -1,8 +1,8 @@
 /** Previews decisions: the next paycheck of each employee with and without them. Nothing is recorded. */
 import Type, { type Static } from 'typebox';
 import { closed, component, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
-import { utcDay } from '../../contract/instant.ts';
 import type { Db } from '../../database/tables.ts';
+import { dayAt } from '../../database/time-zone.ts';
 import { employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { amountOf } from '../../money.ts';
@@ -62,7 +62,7 @@ export async function previewDecisions(
   request: DecisionsRequest,
   now: Date,
 ): Promise<Previewed> {
-  const today = utcDay(now);
+  const today = dayAt(db, now);
   const checked = await checkDecisions(db, employerId, request, today);
   if (!checked.ok) return checked;
   const proposed = await proposedOf(db, employerId, checked.decisions, now);

@@ -35,6 +35,8 @@ export type Transfer = Static<typeof Transfer>;
 /** The part of a basis that is stored as JSON. An earlier run is computed again from it alone. */
 export const StoredBasis = closed({
   run: Run,
+  /** The time zone of the dates of receipt in its explanations. */
+  time_zone: Type.String(),
   /** The ledger's position. Later positions are not part of the run. */
   position: Type.Integer(),
   /** The pay dates of the year with their shares; null without a list. */

@@ -27,7 +27,7 @@ export const RECORDS = {
   schedules: 'select employer_id, schedules, record_id as record from pay_schedules order by record_id',
   inputs: 'select freeze_id, earlier_run_id, report, is_voided from run_inputs',
   employees: 'select freeze_id, employee_id, roster_position, lines from run_employees',
-  facts: `select position, source, substr(recorded_at, 1, 10) as received, employee_id, employer_id, hire_date,
+  facts: `select position, source, received_on as received, employee_id, employer_id, hire_date,
     termination_date, pay_frequency, pay_group, absent, effective_on from roster_facts order by position`,
   versions: `select position, deduction_id as deduction, employee_id as employee, line_of_coverage as coverage,
     coverage_type as "coverageType", taxability, period, member_contribution as member,

@@ -103,8 +103,7 @@ function frequencyOf(
 }
 
 function lastDay({ termination_date, contradicted_on }: Spell): Content {
-  if (contradicted_on !== null)
-    return `No (a census of ${dayText(contradicted_on.slice(0, 10))} canceled a termination)`;
+  if (contradicted_on !== null) return `No (a census of ${dayText(contradicted_on)} canceled a termination)`;
   return dayOf(termination_date);
 }
 
@@ -192,11 +191,7 @@ function rosterTable(facts: readonly Fact[], path: string, { query, may }: Visit
   const list = table(shown, { caption: 'Roster reports, newest first', stacked: true }, [
     ['Position', ({ position }) => position, 'number'],
     ['Employer', ({ employer_id }) => employer_id, 'name'],
-    [
-      'Applies from',
-      ({ effective_on, recorded_at }) => dayOf(effective_on ?? recorded_at.slice(0, 10)),
-      'date',
-    ],
+    ['Applies from', ({ effective_on, received_on }) => dayOf(effective_on ?? received_on), 'date'],
     ['Changes', ({ differences }) => changeList(differences)],
     [
       'Source',
