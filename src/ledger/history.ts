@@ -73,6 +73,21 @@ export function oddlyDatedDeductions(db: Db, employerId: string | undefined) {
     .orderBy('deduction_versions.position');
 }
 
+/** Midnight in the states in UTC, from New York in summer to Hawaii. */
+const US_MIDNIGHT = /[T ](?:0[4-9]|10):00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)$/i;
+
+/** Returns which of these events end their deduction at a midnight of the United States in UTC: the day before may be meant. */
+export async function endingAtMidnight(db: Db, eventIds: readonly string[]): Promise<Set<string>> {
+  if (eventIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('deduction_versions')
+    .select(['event_id', 'effective_end'])
+    .where(isOneOf(db, 'event_id', eventIds))
+    .execute();
+  const ending = rows.filter(({ effective_end }) => US_MIDNIGHT.test(effective_end ?? ''));
+  return new Set(ending.map(({ event_id }) => event_id));
+}
+
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
 /** Returns `limit` versions of a deduction after a position, or from the start. Follows links no further than needed. */

@@ -179,6 +179,7 @@ export function runFixes({ id, employer_id }: Run, may: Visit['may'] = () => fal
     'start-moved': { example: withText(example) },
     'renewal-erased': { example: withText(example) },
     'one-day-window': { example: withText(example, may('runs:write') && override) },
+    'end-at-midnight': { example: withText(example, may('runs:write') && override) },
     'first-month-ahead': { example: withText(example) },
     'transfer-unknown': { example: withText(example) },
     'refund-waits': items(withText(example)),

@@ -35,6 +35,8 @@ export type Note =
   | 'code_missing'
   | 'coverage_beyond_last_check'
   | 'final_check_empty'
+  /** Deductions that end on the run's day, on which it takes them. */
+  | 'ends_on_day'
   | 'first_month_ahead'
   | 'frequency_moved'
   | 'negative_total'
@@ -208,7 +210,7 @@ export function createNotes(computation: Computation) {
     )
       note('absent_from_census', employeeId);
     noteOverlaps(employeeId, regular, histories);
-    noteOneDay(employeeId, regular, histories);
+    noteLastDay(employeeId, regular, histories);
     const shared = regular.filter(({ shares }) => shares === null);
     if (run.kind === 'off_cycle' && shared.length > 0) {
       offCycle.employees += 1;
@@ -254,14 +256,17 @@ export function createNotes(computation: Computation) {
 
   const stateNow = ({ timeline }: History): RunVersion | null => stateOn(timeline.counting, dayOfRun(run));
 
-  /** Notes deductions that are in effect on one day only, on which this run takes them. */
-  const noteOneDay = (employeeId: string, regular: readonly Line[], histories: readonly History[]): void => {
+  /** Notes deductions that this run takes on their last day, and those that are in effect on that day only. */
+  const noteLastDay = (employeeId: string, regular: readonly Line[], histories: readonly History[]): void => {
     for (const line of regular) {
       if (isStopped(line) || (line.member_amount === 0n && line.employer_amount === 0n)) continue;
       const state = stateNow(historyOf(histories, line.deduction_id));
-      if (state?.starts_on == null || state.starts_on !== state.ends_on) continue;
-      const example = `${employeeId}: ${linesInWords([line])} (${line.deduction_id}), in effect on ${state.starts_on} only`;
-      note('one_day_window', employeeId, [versionId(line)], example);
+      if (state === null || state.ends_on !== dayOfRun(run)) continue;
+      const { starts_on, ends_on, event_id } = state;
+      const example = `${employeeId}: ${linesInWords([line])} (${line.deduction_id})`;
+      if (starts_on === ends_on)
+        note('one_day_window', employeeId, [versionId(line)], `${example}, in effect on ${ends_on} only`);
+      else note('ends_on_day', employeeId, [event_id], `${example}, ends on ${ends_on}`);
     }
   };
 

@@ -2,6 +2,7 @@
 import type { Check, Found } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { undeliveredTerminations } from '../../employment/changes.ts';
+import { endingAtMidnight } from '../../ledger/history.ts';
 import type { Note } from '../compute/notes.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import {
@@ -47,6 +48,14 @@ async function openAfterTermination(db: Db, question: RunQuestion): Promise<Foun
   return findings.map((finding) =>
     undelivered.has(finding.employeeId ?? '') ? { ...finding, advice } : finding,
   );
+}
+
+/** Finds deductions that the run takes on their last day, although the day before may be meant. */
+async function endAtMidnight(db: Db, question: RunQuestion): Promise<Found[]> {
+  const findings = notesOf(question, 'ends_on_day', 'warn');
+  const eventsOf = ({ ids = [] }: Found) => ids;
+  const ending = await endingAtMidnight(db, findings.flatMap(eventsOf));
+  return findings.filter((finding) => eventsOf(finding).some((id) => ending.has(id)));
 }
 
 /** `emp-1, emp-2 and 7 more`. */
@@ -134,6 +143,14 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     advice:
       'These deductions start and end on the day on which this run takes them. A canceled enrollment often looks like this. Ask the service, or override the line.',
     passed: 'No line takes a deduction that is in effect on one day only.',
+  },
+  {
+    id: 'end-at-midnight',
+    title: 'Deductions may have ended the day before',
+    ask: endAtMidnight,
+    advice:
+      'The end of these deductions is midnight of a US time zone, written in UTC, so the day before may be meant. The run takes them, because it reads the day as written. Ask the service, or override the line.',
+    passed: 'No line takes a deduction whose end may mean the day before.',
   },
   {
     id: 'first-month-ahead',

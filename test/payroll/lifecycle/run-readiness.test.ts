@@ -216,6 +216,8 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
     (db) => erasedRenewal(db, '2026-07-15'),
   'warn one-day-window: emp-1: vision 69.23 (ded-3), in effect on 2026-07-17 only': (db) =>
     elect(db, { ...VISION, effective_start: '2026-07-17', effective_end: '2026-07-17' }),
+  'warn end-at-midnight: emp-1: vision 69.23 (ded-3), ends on 2026-07-17': (db) =>
+    elect(db, { ...VISION, effective_end: '2026-07-17T07:00:00Z' }),
   'warn first-month-ahead: emp-1: vision 69.23 (ded-3) a check, from 2026-07-01; the first run looks at 2026-08-01':
     async (db) => {
       await setPolicy(db, { applies_on: 'next_month' });
@@ -406,6 +408,25 @@ test('two elections of which one ends on the day the other starts say so', async
   t.strictSame((await check(db, 'overlap')).examples, [
     'emp-1: medical 69.23, medical 69.23; ded-1 ends on 2026-07-17, the day on which ded-3 starts',
   ]);
+});
+
+test('an end that is a US midnight in UTC is named in the run of its day, other times are not', async (t, db) => {
+  const times = [
+    '04:00:00Z',
+    '10:00:00.000Z',
+    '03:00:00Z',
+    '11:00:00Z',
+    '00:00:00Z',
+    '05:31:56Z',
+    '07:00:00-07:00',
+  ];
+  for (const [index, time] of times.entries()) {
+    const id = `ded-${index + 3}`;
+    await deduct(db, `evt-${index + 3}`, { ...VISION, id, effective_end: `2026-07-17T${time}` });
+  }
+  const named = (id: string) => `emp-1: vision 69.23 (${id}), ends on 2026-07-17`;
+  t.strictSame((await check(db, 'end-at-midnight')).examples, [named('ded-3'), named('ded-4')]);
+  t.match(await check(db, 'end-at-midnight', runOn('2026-07-03')), { result: 'pass' });
 });
 
 test('an erased renewal warns until its start, and fails from then on unless the employee has left', async (t, db) => {
