@@ -29,7 +29,7 @@ const YEARS = {
     after: FRIDAYS,
     each: '66.66',
     rest: ['133.50'],
-    words: '66.66 until now; 133.50 left of 1,800.00, on 1 checks; 133.50',
+    words: '66.66 until now; 133.50 left of 1,800.00, on 1 check; 133.50',
   },
 };
 for (const [name, { before, after, each, rest, words }] of Object.entries(YEARS)) {

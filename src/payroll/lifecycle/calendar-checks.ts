@@ -129,7 +129,8 @@ function differenceInWords(terms: RunTerms, periods: PeriodClass, then: DateShar
     .filter(({ share }) => share === now.share);
   const example = (...shares: readonly DateShare[]) => exampleOf(shares, run.pay_frequency);
   const { amount, total } = example(...remaining);
-  return `${example(then).amount} until now; ${amount} left of ${total}, on ${remaining.length} checks; ${example(now).amount}`;
+  const checks = remaining.length === 1 ? '1 check' : `${remaining.length} checks`;
+  return `${example(then).amount} until now; ${amount} left of ${total}, on ${checks}; ${example(now).amount}`;
 }
 
 /** Fails for each earlier pay date of the year, since the first finalized regular run, that has no finalized run. */
