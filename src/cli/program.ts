@@ -116,8 +116,6 @@ export async function createProgram(
   const program = new Command('benefits-sidecar', act)
     .description('Receives benefit deductions and computes what payroll deducts from each paycheck.')
     .version(VERSION, '-V, --version', 'Show the version')
-    // `--version` belongs to the root only: `deductions decide` has an option of the same name.
-    .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => out.print(text.trimEnd()),
       writeErr: (text) => out.note(text.trimEnd()),
