@@ -12,6 +12,8 @@ export type ReasonColumn = {
   readonly column: string;
   readonly actions: readonly Action[];
   readonly by: { readonly column: string; readonly is: 'record_id' | 'resource_id' | 'recorded_at' };
+  /** Takes the lock of transactions that copy the reason to further rows. */
+  readonly lock?: (trx: Trx) => Promise<void>;
 };
 
 export type Erased = 'erased' | 'unknown' | 'no-reason';
@@ -32,7 +34,10 @@ export async function eraseReason(
   if (erased.reason === null) return 'no-reason';
   const records = await recordsOfAction(trx, erased);
   const { action, employee_id: employee } = erased;
-  // The lock of the chain comes first: a run that is being finalized repeats reasons.
+  // Before the lock of the chain: others lock these rows, then the chain.
+  const repeating = columns.filter(({ actions }) => actions.some((repeated) => repeated === action));
+  for (const lock of new Set(repeating.flatMap((column) => column.lock ?? []))) await lock(trx);
+  for (const column of repeating) await eraseIn(trx, column, erased);
   await recordAll(
     trx,
     records.map(({ record_id, employer_id: employer }) => ({
@@ -40,9 +45,6 @@ export async function eraseReason(
       ...{ details: { action }, reason },
     })),
   );
-  for (const column of columns) {
-    if (column.actions.some((repeated) => repeated === action)) await eraseIn(trx, column, erased);
-  }
   const ids = records.map(({ record_id }) => record_id);
   await trx
     .updateTable('audit_records')

@@ -9,8 +9,14 @@ import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { createWorkListStart } from '../../src/inbox/work-list.ts';
 import { ledgerHead, lockLedger, moveLedger } from '../../src/ledger/position.ts';
+import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { retryManually } from '../../src/outbox/manual.ts';
+import { voidRun } from '../../src/payroll/records/runs.ts';
+import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
+import { lockHead } from '../../src/security/audit-chain.ts';
+import { ERASED, eraseReason } from '../../src/security/reasons.ts';
 import { scratch } from '../database/scratch.ts';
 import { type Applying, type Body, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
@@ -18,8 +24,12 @@ import { claimAs, owe, request, START } from '../outbox/parts.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { liftTimeLimits, lockWaits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
+import { deduct, NOW, putOn, QUESTION, readyEmployer, runOn } from '../support/payroll.ts';
 
 usePostgres();
+
+const TYPED = 'typed by a person';
+const FINALIZING = { actor: SYSTEM, sharedNow: async () => NOW, question: QUESTION };
 
 /** Claims due requests in one transaction, and does the work in another one, which has to wait for the first. */
 async function whileClaiming<R>(db: Db, url: string, work: (trx: Trx) => Promise<R>) {
@@ -257,3 +267,70 @@ t.test('an event set back to pending by another process is applied again, howeve
   start.lookBack();
   t.equal(await start.find(), 5, 'immediately after lookBack');
 });
+
+/** What changes or repeats a reason while it is erased. */
+const AT_ONCE: Record<string, (db: Db, begin: () => void) => Promise<unknown>> = {
+  'its run is voided': (db, begin) =>
+    transact(db, (trx) => {
+      begin();
+      return voidRun(trx, '2026-07-17', { reason: 'paid by hand', ...ACTING });
+    }),
+  'another run that repeats it is finalized': async (db, begin) => {
+    begin();
+    const ifMatch = (await readinessOfRun(db, runOn('2026-07-31'), '2026-07-31', QUESTION)).etag;
+    return finalizeChecked(db, '2026-07-31', { ...FINALIZING, ifMatch, accept: null });
+  },
+};
+
+for (const [what, work] of Object.entries(AT_ONCE)) {
+  t.test(`a reason is erased without a deadlock while ${what}`, async (t) => {
+    const { db, url } = await scratch(t);
+    await readyEmployer(t, db);
+    await deduct(db, 'evt-overlap', { id: 'ded-3', employee_id: 'emp-1', period: 'weekly' });
+    await putOn(db, '2026-07-17');
+    const { etag } = await readinessOfRun(db, runOn('2026-07-17'), '2026-07-17', QUESTION);
+    const accept = { checks: ['overlap', 'frequency-mismatch'], reason: TYPED };
+    t.match(await finalizeChecked(db, '2026-07-17', { ...FINALIZING, ifMatch: etag, accept }), {
+      outcome: 'finalized',
+    });
+    await putOn(db, '2026-07-31');
+    const records = db.selectFrom('audit_records').select('record_id').where('reason', '=', TYPED);
+    const { record_id } = await records.executeTakeFirstOrThrow();
+    const other = openDatabase(url);
+    t.teardown(() => other.destroy());
+    const waiting = (count: number) =>
+      eventually(
+        `${count} wait`,
+        () => lockWaits(other),
+        (waits) => waits >= count,
+      );
+    const mayEnd = Promise.withResolvers<void>();
+    const isHeld = Promise.withResolvers<void>();
+    const holding = transact(other, async (trx) => {
+      await liftTimeLimits(trx);
+      await lockHead(trx);
+      isHeld.resolve();
+      await mayEnd.promise;
+    });
+    await Promise.race([isHeld.promise, holding]);
+    let attempts = 0;
+    const begin = () => {
+      attempts += 1;
+    };
+    const erasing = transact(db, async (trx) => {
+      begin();
+      await liftTimeLimits(trx);
+      return eraseReason(trx, record_id, { ...ACTING, reason: 'a test' }, REASON_COLUMNS);
+    });
+    await waiting(1);
+    const working = work(db, begin);
+    const all = Promise.all([erasing, working, holding]);
+    await Promise.race([all, waiting(2)]);
+    mayEnd.resolve();
+    const [erased] = await all;
+    t.equal(erased, 'erased');
+    t.equal(attempts, 2, 'the server ends neither');
+    const kept = await db.selectFrom('accepted_findings').select('reason').execute();
+    t.strictSame([...new Set(kept.map(({ reason }) => reason))], [ERASED]);
+  });
+}

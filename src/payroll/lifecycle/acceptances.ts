@@ -7,6 +7,7 @@ import { jsonColumn } from '../../formats/json-column.ts';
 import { type Actor, type Made, makerOf, makersOf } from '../../security/audit.ts';
 import { ERASED, type ReasonColumn } from '../../security/reasons.ts';
 import { hashOf } from '../records/basis.ts';
+import { lockPayroll } from '../settings/lock.ts';
 
 export type AcceptanceRow = Tables['accepted_findings'];
 
@@ -106,4 +107,6 @@ function keyOf(checkId: string, employeeId: string | null, ids: string): string 
 export const ACCEPTANCE_REASONS: ReasonColumn = {
   ...{ table: 'accepted_findings', column: 'reason', actions: ['run.finalize', 'run.approve'] },
   by: { column: 'record_id', is: 'record_id' },
+  // Finalizing repeats the reasons of earlier acceptances.
+  lock: lockPayroll,
 };

@@ -381,4 +381,5 @@ export const RUN_REASONS: readonly ReasonColumn[] = (
 ).map(([column, actions]) => ({
   ...{ table: 'payroll_runs', column, actions },
   by: { column: 'run_id', is: 'resource_id' },
+  lock: lockPayroll,
 }));
