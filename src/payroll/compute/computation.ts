@@ -60,7 +60,7 @@ export type TakenItem = Sides & {
 };
 
 /** A regular run, not voided, that an employee was in, or belongs in by today's facts. */
-export type PaidDate = { runId: string; payDate: string };
+export type PaidDate = { runId: string | null; payDate: string };
 
 export type Computation = RunTerms & {
   /** Null for a run that is not stored. */
@@ -98,7 +98,7 @@ export type RunEmployee = {
   openings: readonly OpeningItem[];
   /** The shares that final checks took in earlier runs. */
   shares: readonly TakenShare[];
-  /** The pay dates of earlier regular runs that the employee was or belongs in. Empty for employees who are not leaving. */
+  /** The pay dates of regular runs, also the computed one, that the employee was or belongs in. Empty for employees who are not leaving. */
   paid: readonly PaidDate[];
   /** The earlier runs whose lines are read for open items, in their order: most often none. */
   reopened: readonly EarlierRun[];

@@ -136,9 +136,14 @@ async function readPaidDates(
   const byEmployee = Map.groupBy(rows, ({ employee_id }) => employee_id);
   for (const employee of leaving) {
     const attended = new Set((byEmployee.get(employee.employeeId) ?? []).map(({ freeze_id }) => freeze_id));
-    employee.paid = regular
-      .filter((earlier) => attended.has(earlier.freezeId) || belongsIn(employee.employments, earlier))
-      .map(({ runId, run }) => ({ runId, payDate: run.pay_date }));
+    const runs = regular.filter(
+      (earlier) => attended.has(earlier.freezeId) || belongsIn(employee.employments, earlier),
+    );
+    const isPaidNow = computation.run.kind === 'regular' && employee.membership.isIn;
+    employee.paid = [...runs, ...(isPaidNow ? [computation] : [])].map(({ runId, run }) => ({
+      runId,
+      payDate: run.pay_date,
+    }));
   }
 }
 

@@ -141,6 +141,15 @@ t.test('a date of a run in which the employee was or belongs is no share', async
   t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19', 'of-f 69.23 missed_check'], 'that is an item');
 });
 
+t.test('a date that a run takes itself is not due for an earlier final check', async (t) => {
+  const db = await staged(t, { effective_end: '2026-06-10' });
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'first', body(FIRST));
+  await finalized(db, 'last', body(LAST, FINAL));
+  await voided(db, 'first');
+  t.strictSame(await taken(db, FIRST), [' 69.23']);
+});
+
 t.test('a share is taken once, even if the employee returns', async (t) => {
   const db = await staged(t);
   await finalized(db, 'before', body(FIRST - 1));
