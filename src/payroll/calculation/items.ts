@@ -67,7 +67,3 @@ export function minus(sides: Sides, subtracted: Sides): Sides {
 export function isNothing({ member, employer }: Sides): boolean {
   return member === 0n && employer === 0n;
 }
-
-export function isSame(sides: Sides, compared: Sides): boolean {
-  return sides.member === compared.member && sides.employer === compared.employer;
-}

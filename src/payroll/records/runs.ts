@@ -91,18 +91,6 @@ export async function regularRunOn(
   return row ?? null;
 }
 
-/** Returns the open runs of an employer, by pay date. */
-export function openRunsOf(db: Db, employerId: string): Promise<StoredRun[]> {
-  return db
-    .selectFrom('payroll_runs')
-    .selectAll()
-    .where('employer_id', '=', employerId)
-    .where('state', '=', sql.lit('open'))
-    .orderBy('pay_date')
-    .orderBy('run_id')
-    .execute();
-}
-
 /** Selects the finalized regular runs that may pay the same employees. A run without a pay group is for all groups. */
 function finalizedRegularRuns(db: Db | Trx, { employer_id, pay_frequency, pay_group }: Payees) {
   return db

@@ -55,7 +55,7 @@ export const Options = closed({
   },
   recoup: Recoup,
 });
-export const OPTION_FIELDS = Type.Partial(Options).properties;
+const OPTION_FIELDS = Type.Partial(Options).properties;
 
 export type Options = Static<typeof Options>;
 
@@ -110,16 +110,8 @@ export const POLICY: Setting<Policy, { versions: ShownVersion[] }> = {
 };
 
 /** Returns the fields in one order, so that equal options have the same JSON. */
-export function recoupOf(recoup: Recoup): Recoup {
+function recoupOf(recoup: Recoup): Recoup {
   return recoup.method === 'all' ? { method: 'all' } : { method: recoup.method, value: recoup.value };
-}
-
-/** Reports whether two values of an option are the same. */
-export function isSameOption<Name extends keyof Options>(
-  value: Options[Name],
-  other: Options[Name],
-): boolean {
-  return isDeepStrictEqual(value, other);
 }
 
 /** Returns the versions, the newest `effective_from` first, then the newest version. */
@@ -164,7 +156,7 @@ export async function putPolicy(
   await lockPayroll(trx);
   const known = await readPolicies(trx, employerId);
   const latest = known.find((version) => version.effective_from === effective_from);
-  if (latest !== undefined && OPTIONS.every((name) => isSameOption(latest[name], options[name]))) return;
+  if (latest !== undefined && OPTIONS.every((name) => isDeepStrictEqual(latest[name], options[name]))) return;
   const version = Math.max(0, ...known.map(({ version }) => version)) + 1;
   const row = { employer_id: employerId, version, effective_from, options: JSON.stringify(options) };
   const details = {
