@@ -99,14 +99,9 @@ function sharesOf(
   periods: PeriodClass,
 ): Map<string, DateShare> {
   const taking = list.pay_dates.filter(({ takes }) => takesClass(takes, periods));
-  const even = evenShare(frequency);
   const frozen = new Map(ran.map((run) => [run.pay_date, frozenShare(run, frequency, periods)]));
-  const isEvenYear =
-    periods === 'own' &&
-    !list.year_in_fewer_checks &&
-    taking.length === list.pay_dates.length &&
-    [...frozen.values()].every(({ share }) => share === even.share);
-  if (isEvenYear) return new Map(taking.map(({ pay_date }) => [pay_date, even]));
+  if (isEvenYear(list, frequency, ran, periods))
+    return new Map(taking.map(({ pay_date }) => [pay_date, evenShare(frequency)]));
   const last = ran.reduce<RanDate | null>(
     (latest, run) => (latest === null || run.pay_date > latest.pay_date ? run : latest),
     null,
@@ -118,6 +113,22 @@ function sharesOf(
     return kept === null ? { date, share: null } : { date, isFinal: false, share: { share: kept.share } };
   });
   return new Map(withClosing(withRest(entries)).map(({ date, share }) => [date, share]));
+}
+
+/** Reports whether each date takes an even part of the year, however many there are. */
+function isEvenYear(
+  { year_in_fewer_checks, pay_dates }: YearList,
+  frequency: PayFrequency,
+  ran: readonly RanDate[],
+  periods: PeriodClass,
+): boolean {
+  const even = evenShare(frequency).share;
+  return (
+    periods === 'own' &&
+    !year_in_fewer_checks &&
+    pay_dates.every(({ takes }) => takesClass(takes, periods)) &&
+    ran.every((run) => frozenShare(run, frequency, periods).share === even)
+  );
 }
 
 /** Returns what a finalized run took on its own date. */
@@ -186,12 +197,19 @@ export function amountOn({ share, terms }: DateShare, year: Decimal, frequency: 
 }
 
 /**
- * Returns what the dates of a calendar leave of a year because every date that takes has a finalized run; null if nothing
- * is left, or if the dates each take an even part.
+ * Returns what the dates of a list leave of a year because each that takes has a finalized run; null if nothing is left, or
+ * if each takes an even part.
  */
-export function untakenOf(calendar: Calendar, periods: PeriodClass): Fraction | null {
-  const shares = calendar.flatMap((date) => date[periods] ?? []);
-  if (shares.length === 0 || shares.every(isEven)) return null;
-  const rest = restAfter(shares);
+export function untakenOf(
+  list: YearList,
+  frequency: PayFrequency,
+  ran: readonly RanDate[],
+  periods: PeriodClass,
+): Fraction | null {
+  if (isEvenYear(list, frequency, ran, periods)) return null;
+  const shares = sharesOf(list, frequency, ran, periods);
+  const isFinal = (date: string) => ran.some(({ pay_date }) => pay_date === date);
+  if (![...shares.keys()].every(isFinal)) return null;
+  const rest = restAfter([...shares.values()]);
   return rest.part === 0n ? null : rest;
 }

@@ -105,14 +105,10 @@ async function assertRestTaken(
 ): Promise<void> {
   for (const schedule of schedules) {
     const { pay_frequency, pay_group } = schedule;
-    const calendar = calendarOf(
-      schedule,
-      pay_frequency,
-      await ranDates(trx, { employer_id, pay_frequency, pay_group }, year),
-    );
+    const ran = await ranDates(trx, { employer_id, pay_frequency, pay_group }, year);
     for (const periods of ['own', 'other'] as const) {
-      if (untakenOf(calendar, periods) === null) continue;
-      const shares = calendar.flatMap((date) => date[periods] ?? []);
+      if (untakenOf(schedule, pay_frequency, ran, periods) === null) continue;
+      const shares = calendarOf(schedule, pay_frequency, ran).flatMap((date) => date[periods] ?? []);
       const { rest, total } = exampleOf(shares, pay_frequency);
       const of = `the ${pay_frequency} pay dates${pay_group === null ? '' : ` of ${pay_group}`}`;
       throw new AppError(

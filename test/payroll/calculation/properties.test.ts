@@ -39,9 +39,10 @@ const step = fc.record({
 
 type Year = { dates: Map<string, Takes>; ran: Map<string, RanDate & { amount: bigint }>; next: number };
 
-function calendarNow(frequency: PayFrequency, { dates, ran }: Year): Calendar {
-  const sorted = [...dates.keys()].sort();
-  return calendarOf(listOf(sorted, Object.fromEntries(dates)), frequency, [...ran.values()]);
+const listNow = ({ dates }: Year) => listOf([...dates.keys()].sort(), Object.fromEntries(dates));
+
+function calendarNow(frequency: PayFrequency, year: Year): Calendar {
+  return calendarOf(listNow(year), frequency, [...year.ran.values()]);
 }
 
 /** Changes the dates if a PUT would be accepted: dates of finalized runs stay, and something is left for the rest. */
@@ -49,7 +50,8 @@ function changed(frequency: PayFrequency, year: Year, dates: Map<string, Takes>)
   const before = year.dates;
   const isRefused = (periods: PeriodClass) => {
     const taking = [...dates.values()].filter((takes) => takesClass(takes, periods));
-    return taking.length === 0 || untakenOf(calendarNow(frequency, year), periods) !== null;
+    if (taking.length === 0) return true;
+    return untakenOf(listNow(year), frequency, [...year.ran.values()], periods) !== null;
   };
   year.dates = dates;
   if (isRefused('own') || isRefused('other')) year.dates = before;

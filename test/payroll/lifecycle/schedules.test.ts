@@ -10,9 +10,12 @@ import {
   BIWEEKLY,
   body,
   daysAfter,
+  deduct,
   EMPLOYER,
+  employ,
   finalized,
   LATELY,
+  lines,
   schedule,
   setSchedules,
 } from '../../support/payroll.ts';
@@ -124,3 +127,28 @@ onEitherEngine(
     );
   },
 );
+
+onEitherEngine('an earlier date without a finalized run is left for the rest of a year', async (t) => {
+  const { db } = await scratch(t);
+  await employ(db, 'emp-1');
+  await deduct(db, 'evt-1');
+  await setSchedules(db, [schedule()]);
+  await finalizeDates(db, 0, 4);
+  await finalizeDates(db, 6, 24);
+  await transact(db, (trx) => putYear(trx, [list(null, BIWEEKLY.slice(0, 25))]));
+  const [line] = await lines(db, body(5));
+  // 1,800.00 − 24 × 69.23.
+  t.equal(line?.member_amount, '138.48');
+});
+
+onEitherEngine('the rest of contributions per paycheck counts apart', async (t) => {
+  const { db } = await scratch(t);
+  const last = BIWEEKLY[25] as PayDate;
+  const dates = (takes: PayDate['takes']) => [list(null, [...BIWEEKLY.slice(0, 25), { ...last, takes }])];
+  await setSchedules(db, dates('own_period'));
+  await finalizeDates(db, 0, 24);
+  await t.rejects(
+    transact(db, (trx) => putYear(trx, dates('none'))),
+    { code: 'SCHEDULE_LEAVES_REST', message: /69\.25 of 1,800\.00 would not be taken/ },
+  );
+});
