@@ -63,3 +63,8 @@ export function stateInRun(
   const left = employer === null && state?.starts_on != null ? leftForAnotherOn(employments, run) : null;
   return left !== null && (state?.starts_on ?? '') > left ? null : state;
 }
+
+/** Returns the history of a deduction that has one. */
+export function historyOf(histories: readonly History[], id: string): History {
+  return histories.find(({ deductionId }) => deductionId === id) as History;
+}

@@ -1,83 +1,25 @@
 /** Notes findings for the readiness checks of a run (lifecycle/checks.ts). Pure. */
-import { unassignedExample } from '../../ledger/checks.ts';
 import { isAbsentNow, isActive, spellOn, valueOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { concernsDay, erasedStarts, latestOf, stateOn } from '../../ledger/state.ts';
+import { latestOf } from '../../ledger/state.ts';
 import { amountOf, isZero, printReadable } from '../../money.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
-import { dayOfRun } from '../records/body.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, RunEmployee } from './computation.ts';
+import { createElectionNotes, linesInWords, versionId } from './election-notes.ts';
 import { movedOn } from './frequency-moved.ts';
-import { assignedIn, type History, historyAt, stateFor, stateInRun } from './history.ts';
+import { type History, historyAt, historyOf, stateInRun } from './history.ts';
 import type { OpenItem } from './item-state.ts';
 import { remainingInWords } from './last-check.ts';
+import { ITEM_FLAGS, type Note, type Noted, type TakeNote } from './note.ts';
 import { createOutdatedOverrides } from './overrides.ts';
-import { employmentAt, hasSeveralEmployers, UNCLEAR } from './population.ts';
+import { employmentAt, UNCLEAR } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
 import { remainingAfter, terminationOf } from './shares.ts';
 import type { EmployeeLines, Taking } from './taking.ts';
 import { countOfEmployees } from './totals.ts';
-
-/** Flags of open items whose findings state amounts. */
-const ITEM_FLAGS = ['missed_check', 'retro_pre_tax', 'retro_refund'] as const;
-
-/** A finding of a readiness check in the computation. */
-export type Note =
-  | (typeof ITEM_FLAGS)[number]
-  | (typeof UNCLEAR)[number]
-  | 'absent_from_census'
-  | 'beyond_year'
-  /** Pre-tax items that only a run of their own tax year takes. */
-  | 'bound_to_year'
-  | 'code_missing'
-  | 'coverage_beyond_last_check'
-  | 'final_check_empty'
-  /** Deductions that end on the run's day, on which it takes them. */
-  | 'ends_on_day'
-  | 'first_month_ahead'
-  | 'frequency_moved'
-  | 'negative_total'
-  | 'not_scheduled'
-  | 'off_cycle_adds'
-  | 'one_day_window'
-  | 'open_after_termination'
-  /** Two elections of a line of coverage that nearly always is elected once. */
-  | 'overlap'
-  /** Two elections of a line of coverage for which several are normal. */
-  | 'overlap_normal'
-  | 'override_outdated'
-  | 'paid_after_termination'
-  /** Refunds that are more than the paycheck takes. */
-  | 'refund_waits'
-  /** Renewals that begin after the run's day. */
-  | 'renewal_ahead'
-  | 'renewal_erased'
-  | 'start_corrected'
-  | 'start_moved'
-  | 'termination_contradicted'
-  /** The last pay date at the employer that an employee left is unknown. */
-  | 'transfer_unknown'
-  /** A deduction in effect that no run takes, because its employee has or had two employers. */
-  | 'unassigned';
-
-/** `ids`: the versions or deductions that the finding rests on; while they are the same, so is the finding. */
-export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
-
-/** Lines of coverage for which two elections at once are almost always an error. */
-const ELECTED_ONCE: ReadonlySet<string> = new Set([
-  'medical',
-  'dental',
-  'vision',
-  'healthcare_fsa',
-  'limited_purpose_fsa',
-  'dependent_care_fsa',
-  'short_term_disability',
-  'long_term_disability',
-  'hsa',
-]);
 
 /** Collects notes, employee by employee. */
 export function createNotes(computation: Computation) {
@@ -91,16 +33,12 @@ export function createNotes(computation: Computation) {
   const offCycle = { employees: 0, member: 0n };
   const hasEmployerCodes = codes.some((code) => code.side === 'employer');
 
-  const note = (
-    what: Note,
-    employeeId: string | null,
-    ids: readonly string[] = [],
-    example = employeeId ?? '',
-  ): void => {
+  const note: TakeNote = (what, employeeId, ids = [], example = employeeId ?? '') => {
     const noted = notes.get(what) ?? [];
     noted.push({ example, employeeId, ids });
     notes.set(what, noted);
   };
+  const elections = createElectionNotes(computation, note);
 
   const noteMembership = ({ employeeId, membership }: RunEmployee): void => {
     if (membership.isIn) return;
@@ -161,40 +99,8 @@ export function createNotes(computation: Computation) {
     }
   };
 
-  /** Notes deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
-  const noteUnassigned = ({ employeeId, employments, histories }: RunEmployee): void => {
-    const hasSeveral = hasSeveralEmployers(employments, run);
-    for (const history of histories) {
-      const { deductionId } = history;
-      if (computation.deductions?.has(deductionId) === false) continue;
-      const employer_id = assignedIn(history, run);
-      const job = employer_id === null ? undefined : employmentAt(employments, { employer_id });
-      const isTaken = employer_id === null ? !hasSeveral : job !== undefined && isActive(job, run.period_end);
-      if (isTaken || employer_id === run.employer_id) continue;
-      if (stateFor(history, employeeId, dayOfRun(run)) === null) continue;
-      note('unassigned', employeeId, [deductionId], unassignedExample(employeeId, deductionId));
-    }
-  };
-
-  /** Notes moved starts whose old and new dates enclose the run's day. */
-  const noteStarts = ({ employeeId, histories }: RunEmployee): void => {
-    const day = dayOfRun(run);
-    for (const { timeline } of histories) {
-      for (const moved of timeline.corrected) {
-        const { version, next } = moved;
-        if (version.employee_id === employeeId && concernsDay(moved, day))
-          note('start_corrected', employeeId, [versionId(version), versionId(next)]);
-      }
-      for (const moved of timeline.moved) {
-        const { version, next } = moved;
-        if (version.employee_id !== employeeId || !concernsDay(moved, day)) continue;
-        const example = `${employeeId}: ${version.line_of_coverage} (${version.deduction_id}), ${termsInWords(version)} until ${termsInWords(next)}`;
-        note('start_moved', employeeId, [versionId(version), versionId(next)], example);
-      }
-    }
-  };
-
-  const noteLines = ({ employeeId, employments, histories }: RunEmployee, lines: readonly Line[]): void => {
+  const noteLines = (employee: RunEmployee, lines: readonly Line[]): void => {
+    const { employeeId, employments, histories } = employee;
     const regular = lines.filter((line) => line.kind === 'regular');
     const employment = employmentAt(employments, run);
     const left = employment && spellOn(employment, run.period_end)?.termination_date;
@@ -209,8 +115,7 @@ export function createNotes(computation: Computation) {
       terminationOf(computation, employments) === null
     )
       note('absent_from_census', employeeId);
-    noteOverlaps(employeeId, regular, histories);
-    noteLastDay(employeeId, regular, histories);
+    elections.addLines(employee, regular);
     const shared = regular.filter(({ shares }) => shares === null);
     if (run.kind === 'off_cycle' && shared.length > 0) {
       offCycle.employees += 1;
@@ -218,90 +123,6 @@ export function createNotes(computation: Computation) {
     }
     regular.forEach(noteCodes);
     beyondYear.add(regular);
-  };
-
-  /** Notes each pair of deductions for one line of coverage. A deduction whose amounts became zero has ended (docs/provider.md). */
-  const noteOverlaps = (
-    employeeId: string,
-    regular: readonly Line[],
-    histories: readonly History[],
-  ): void => {
-    const elected = regular.filter(
-      (line) =>
-        !isStopped(line) &&
-        !(isZero(line.member_contribution ?? '') && isZero(line.employer_contribution ?? '')),
-    );
-    for (const [coverage, rivals] of Map.groupBy(elected, (line) => line.line_of_coverage)) {
-      const pairs = rivals.flatMap((line, index) =>
-        rivals.slice(index + 1).map((rival) => [line, rival] as const),
-      );
-      for (const [line, rival] of pairs) {
-        const example = `${employeeId}: ${linesInWords([line, rival])}${sameDayInWords(line, rival, histories)}`;
-        const what = ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal';
-        note(what, employeeId, [line.deduction_id, rival.deduction_id].sort(), example);
-      }
-    }
-  };
-
-  /** Returns `; dental ded-1 ends on the day on which ded-2 starts`, or nothing. */
-  const sameDayInWords = (line: Line, rival: Line, histories: readonly History[]): string => {
-    const [one, other] = [line, rival].map(({ deduction_id }) =>
-      stateNow(historyOf(histories, deduction_id)),
-    );
-    const [ended, begun] =
-      one?.ends_on != null && one.ends_on === other?.starts_on ? [one, other] : [other, one];
-    if (ended?.ends_on == null || ended.ends_on !== begun?.starts_on) return '';
-    return `; ${ended.deduction_id} ends on ${ended.ends_on}, the day on which ${begun.deduction_id} starts`;
-  };
-
-  const stateNow = ({ timeline }: History): RunVersion | null => stateOn(timeline.counting, dayOfRun(run));
-
-  /** Notes deductions that this run takes on their last day, and those that are in effect on that day only. */
-  const noteLastDay = (employeeId: string, regular: readonly Line[], histories: readonly History[]): void => {
-    for (const line of regular) {
-      if (isStopped(line) || (line.member_amount === 0n && line.employer_amount === 0n)) continue;
-      const state = stateNow(historyOf(histories, line.deduction_id));
-      if (state === null || state.ends_on !== dayOfRun(run)) continue;
-      const { starts_on, ends_on, event_id } = state;
-      const example = `${employeeId}: ${linesInWords([line])} (${line.deduction_id})`;
-      if (starts_on === ends_on)
-        note('one_day_window', employeeId, [versionId(line)], `${example}, in effect on ${ends_on} only`);
-      else note('ends_on_day', employeeId, [event_id], `${example}, ends on ${ends_on}`);
-    }
-  };
-
-  /** Notes renewals that a later change of the present window erased. */
-  const noteErased = ({ employeeId, employments, histories }: RunEmployee): void => {
-    const day = dayOfRun(run);
-    const employment = employmentAt(employments, run);
-    for (const { versions, timeline } of histories) {
-      if (timeline.counting.length < 2 && versions.length < 2) continue;
-      for (const { version, by } of erasedStarts(versions)) {
-        const start = version.starts_on ?? '';
-        const left = employment && spellOn(employment, start)?.termination_date;
-        if (version.employee_id !== employeeId || (left && left < start)) continue;
-        if (version.ends_on !== null && version.ends_on < day) continue;
-        const example = `${employeeId}: ${version.line_of_coverage} (${version.deduction_id}), ${termsInWords(version)} was erased by ${termsInWords(by)}`;
-        note(day < start ? 'renewal_ahead' : 'renewal_erased', employeeId, [versionId(version)], example);
-      }
-    }
-  };
-
-  /** Notes what the first run of an employee leaves out, because premiums are taken a month ahead. */
-  const noteFirstMonth = (employee: RunEmployee, lines: readonly Line[]): void => {
-    if (run.applies_on !== 'next_month' || run.kind !== 'regular') return;
-    const isLater = computation.earlier.some(
-      (other) => !other.isVoided && other.run.kind === 'regular' && wasInRun(other, employee),
-    );
-    if (isLater) return;
-    const day = dayOfRun(run);
-    for (const line of lines) {
-      if (line.kind !== 'regular' || isStopped(line)) continue;
-      const begun = stateNow(historyOf(employee.histories, line.deduction_id))?.starts_on ?? null;
-      if (begun === null || begun >= day) continue;
-      const example = `${employee.employeeId}: ${linesInWords([line])} (${line.deduction_id}) a check, from ${begun}; the first run looks at ${day}`;
-      note('first_month_ahead', employee.employeeId, [versionId(line)], example);
-    }
   };
 
   /** Notes the first run after a change of pay frequency or employer. */
@@ -395,12 +216,7 @@ export function createNotes(computation: Computation) {
       notePaidAfterTermination(employee);
       for (const { example, ids } of outdatedOverrides(employee))
         note('override_outdated', employee.employeeId, ids, example);
-      if (employee.membership.isIn) {
-        noteStarts(employee);
-        noteUnassigned(employee);
-        noteErased(employee);
-        noteFirstMonth(employee, lines);
-      }
+      if (employee.membership.isIn) elections.add(employee, lines);
       if (lines.length > 0) noteLines(employee, lines);
       noteItems(employee.employeeId, taking);
       noteNegative(employee.employeeId, lines, taking);
@@ -419,17 +235,6 @@ export function createNotes(computation: Computation) {
   };
 }
 
-function hasNoAmount({ member_contribution, employer_contribution }: RunVersion): boolean {
-  return isZero(member_contribution) && isZero(employer_contribution);
-}
-
-/** `medical 69.23, medical 36.92`. */
-function linesInWords(lines: readonly Line[]): string {
-  return lines
-    .map(({ line_of_coverage, member_amount }) => `${line_of_coverage} ${amountOf(member_amount)}`)
-    .join(', ');
-}
-
 /**
  * Returns `medical 69.23 (coverage through 2026-12-31), dental 10.38 (coverage without an end date)`. An end after the year
  * that follows the termination is none.
@@ -443,20 +248,12 @@ function linesWithCoverage(lines: readonly Line[], histories: readonly History[]
   return lines.map(inWords).join(', ');
 }
 
-/** Returns `150.00 monthly from 2026-07-01`, with the employer's part and the end if there are any. */
-function termsInWords(version: RunVersion): string {
-  const { member_contribution, employer_contribution, period, starts_on, ends_on } = version;
-  const employer = isZero(employer_contribution) ? '' : ` plus employer ${employer_contribution}`;
-  const from = starts_on === null ? '' : ` from ${starts_on}`;
-  return `${member_contribution}${employer} ${period}${from}${ends_on === null ? '' : ` through ${ends_on}`}`;
-}
-
 function coverageInWords(end: string | null): string {
   return end === null ? 'coverage without an end date' : `coverage through ${end}`;
 }
 
-function historyOf(histories: readonly History[], id: string): History {
-  return histories.find(({ deductionId }) => deductionId === id) as History;
+function hasNoAmount({ member_contribution, employer_contribution }: RunVersion): boolean {
+  return isZero(member_contribution) && isZero(employer_contribution);
 }
 
 /** Returns the last day of a deduction by its latest version, which may start after the run; null without an end. */
@@ -474,8 +271,4 @@ function paychecksInWords(items: readonly OpenItem[]): string {
 /** The version shows whether the item still rests on the same facts. */
 function itemIds({ id, line }: OpenItem): string[] {
   return [id, versionId(line)];
-}
-
-function versionId({ deduction_id, version }: Pick<Line, 'deduction_id' | 'version'>): string {
-  return `${deduction_id}:${version}`;
 }

@@ -3,7 +3,7 @@ import type { Check, Found } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { undeliveredTerminations } from '../../employment/changes.ts';
 import { endingAtMidnight } from '../../ledger/history.ts';
-import type { Note } from '../compute/notes.ts';
+import type { Note } from '../compute/note.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import {
   calendarDiffers,
