@@ -71,16 +71,38 @@ export async function* withHead(
 /** Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which becomes U+FFFD elsewhere. `then` is what to do. */
 export async function* validUtf8(content: AsyncIterable<Uint8Array>, then = ''): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
+  let line = 1;
+  let before = Buffer.alloc(0);
   const decode = (part: Uint8Array | undefined, stream: boolean): void => {
     try {
       decoder.decode(part, { stream });
     } catch {
-      throw unreadable('', `must be valid UTF-8${then}`);
+      const wrong = line + linesBeforeInvalid(Buffer.concat([before, part ?? before.subarray(0, 0)]));
+      throw unreadable('', `must be valid UTF-8, and is not at line ${wrong}${then}`);
     }
   };
   for await (const part of content) {
     decode(part, true);
+    // The part may end within a character.
+    const end = Buffer.concat([before, part.subarray(-CHARACTER_BYTES_MAX)]).subarray(-CHARACTER_BYTES_MAX);
+    line += linesIn(before) + linesIn(part) - linesIn(end);
+    before = end;
     yield part;
   }
   decode(undefined, false);
+}
+
+const CHARACTER_BYTES_MAX = 4;
+
+function linesIn(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, at + 1)) lines += 1;
+  return lines;
+}
+
+/** Counts the line feeds before the first byte that is not UTF-8. The first bytes may be the rest of a character. */
+function linesBeforeInvalid(bytes: Buffer): number {
+  const start = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  const [valid = ''] = new TextDecoder().decode(bytes.subarray(start)).split('\uFFFD', 1);
+  return linesIn(Buffer.from(valid));
 }

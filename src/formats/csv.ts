@@ -98,15 +98,22 @@ async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => strin
   } catch (error) {
     // The parser's messages quote cells, so only its code and the line are kept.
     const { code, lines } = error as Partial<CsvError> & { lines?: number };
-    if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), TOO_LARGE);
+    if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), `${TOO_LARGE}: ${UNCLOSED}`);
     if (typeof code !== 'string' || lines === undefined) throw error;
-    const advice = /INVALID_/.test(code) ? `: ${QUOTES}` : '';
+    const advice = /INVALID_/.test(code)
+      ? `: ${QUOTES}`
+      : code === 'CSV_QUOTE_NOT_CLOSED'
+        ? `: ${UNCLOSED}`
+        : '';
     throw unreadable(here(), `is not valid CSV at line ${lines} (${code})${advice}`);
   }
 }
 
 /** What to do about a quote in the middle of a value, as in `="00123"`. */
 const QUOTES = 'a value with a quote must be in quotes, with its own quotes doubled';
+
+/** The rest of the file is one value after such a quote. */
+const UNCLOSED = 'find the quote in this row that has no second one';
 
 /** Blanks at the ends of a cell. `trim` leaves the blanks without width. */
 const BLANK_ENDS = /^[\s\u200b-\u200d\u2060\u00ad]+|[\s\u200b-\u200d\u2060\u00ad]+$/g;

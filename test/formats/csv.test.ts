@@ -1,5 +1,7 @@
 import t from 'tap';
-import { byteByByte, described, readAll } from './read.ts';
+import { checkCensus } from '../../src/census/check.ts';
+import { organization } from '../census/parts.ts';
+import { byteByByte, described, parts, readAll } from './read.ts';
 
 const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
 const ROW = { employee_id: 'e-1', amount: '5', note: 'a b' };
@@ -51,7 +53,7 @@ t.test('a file that is no CSV in UTF-8 with commas is refused with what to do', 
     [
       'Windows-1252',
       Buffer.from(`${csv}e-2,5,Pe\xf1a\n`, 'latin1'),
-      `lines[1]: must be valid UTF-8: ${SAVE_AS}`,
+      `must be valid UTF-8, and is not at line 3: ${SAVE_AS}`,
     ],
     [
       'a line for spreadsheets',
@@ -85,15 +87,110 @@ t.test('a file that is no CSV in UTF-8 with commas is refused with what to do', 
   for (const [name, content, problem] of files) {
     for (const each of [content, byteByByte(content)]) {
       const { problems } = await readAll(each, 'csv');
-      t.strictSame(
-        described(problems).map((text) => text.replace('lines[1]: ', '')),
-        [problem.replace('lines[1]: ', '')],
-        name,
-      );
+      // Rows in front of an error may not have been read yet.
+      const texts = described(problems).map((text) => text.replace('lines[1]: ', ''));
+      t.strictSame(texts, [problem], name);
     }
   }
   const inCell = await readAll('employee_id,amount\n"a;b",1\n', 'csv');
   t.strictSame(inCell.rows, [{ employee_id: 'a;b', amount: '1' }]);
+});
+
+const PERSON = {
+  ...{ employee_id: 'e-1', first_name: 'Grace', last_name: 'NOTE', dob: '1990-12-09' },
+  ...{ 'address.line1': '1 Main Street', 'address.city': 'Albany', 'address.state': 'NY' },
+  ...{ 'address.zip_code': '12207', hire_date: '2020-02-29', email: 'grace@example.org', hours_worked: '40' },
+  ...{ 'pay_rate[0].amount': '25.50', 'pay_rate[0].period': 'hourly' },
+  ...{ 'pay_rate[0].effective_start': '2025-01-01', employment_status: 'full_time' },
+};
+
+type ReadCsv = (content: string | Uint8Array) => Promise<{ texts: unknown[]; problems: string[] }>;
+
+/** Reads two rows, the last of which has the text NOTE: its path, its columns, and how it is read. */
+const READERS: Record<string, { path: string; columns: object; read: ReadCsv }> = {
+  'rows for payroll': {
+    path: 'lines[1]',
+    columns: { employee_id: 'e-1', amount: '5', note: 'NOTE' },
+    async read(content) {
+      const { rows, problems } = await readAll(content, 'csv');
+      return { texts: rows.map(({ note }) => note), problems: described(problems) };
+    },
+  },
+  'a census': {
+    path: 'employees[1]',
+    columns: PERSON,
+    async read(content) {
+      const texts: unknown[] = [];
+      const census = {
+        ...{ format: 'csv' as const, content: parts(content) },
+        organization: Buffer.from(JSON.stringify(organization)),
+      };
+      const { problems } = await checkCensus(census, ({ employee }) => {
+        texts.push(employee.last_name);
+      });
+      return { texts, problems: described(problems) };
+    },
+  },
+};
+
+/** A file as a spreadsheet or an editor saves it, and the text of its last row or its problem. */
+const SAVED: Record<
+  string,
+  [save: (csv: string) => string | Uint8Array, result: { text: string } | { problem: string }]
+> = {
+  'a byte order mark': [(csv) => `\uFEFF${csv}`, { text: 'NOTE' }],
+  'CR LF': [(csv) => csv.replaceAll('\n', '\r\n'), { text: 'NOTE' }],
+  'CR alone': [(csv) => csv.replaceAll('\n', '\r'), { text: 'NOTE' }],
+  'blank rows': [(csv) => csv.replaceAll('\n', '\n\n , \n'), { text: 'NOTE' }],
+  'blanks around a name of a column': [(csv) => csv.replace('id,', 'id ,'), { text: 'NOTE' }],
+  'a quoted line break': [(csv) => csv.replace('NOTE', '"a\nb"'), { text: 'a\nb' }],
+  'a quoted quote': [(csv) => csv.replace('NOTE', '"a ""b"" c"'), { text: 'a "b" c' }],
+  semicolons: [
+    (csv) => csv.replaceAll(',', ';'),
+    { problem: 'has semicolons between its columns: separate them with commas' },
+  ],
+  tabs: [
+    (csv) => csv.replaceAll(',', '\t'),
+    { problem: 'has tabs between its columns: separate them with commas' },
+  ],
+  'UTF-16': [(csv) => Buffer.from(`\uFEFF${csv}`, 'utf16le'), { problem: `is UTF-16: ${SAVE_AS}` }],
+  'Windows-1252': [
+    (csv) => Buffer.from(csv.replace('NOTE', 'Pe\xf1a'), 'latin1'),
+    { problem: `must be valid UTF-8, and is not at line 3: ${SAVE_AS}` },
+  ],
+  'a column twice': [
+    (csv) => csv.replaceAll(/^([^,]*),/gm, '$1,$1,'),
+    { problem: 'employee_id: is a duplicate column' },
+  ],
+  'a blank at the end of an id': [
+    (csv) => csv.replace('e-last', 'e-last '),
+    { problem: 'ROW.employee_id: must not begin or end with a blank; did you mean e-last?' },
+  ],
+  'a quote that is not closed': [
+    (csv) => `${csv.replace('NOTE', '"NOTE')}${'more\n'.repeat(3)}`,
+    {
+      problem:
+        'ROW: is not valid CSV at line 6 (CSV_QUOTE_NOT_CLOSED): find the quote in this row that has no second one',
+    },
+  ],
+  'a quote that is not closed, far from the end': [
+    (csv) => `${csv.replace('NOTE', '"NOTE')}${'more\n'.repeat(250_000)}`,
+    { problem: 'ROW: must be at most 1 MiB: find the quote in this row that has no second one' },
+  ],
+};
+
+t.test('every reader of a CSV reads it right or refuses it with the row and what to do', async (t) => {
+  for (const [reader, { path, columns, read }] of Object.entries(READERS)) {
+    const row = Object.values(columns).join();
+    const first = row.replace('NOTE', 'first');
+    const csv = `${Object.keys(columns).join()}\n${first}\n${row.replace('e-1', 'e-last')}\n`;
+    for (const [name, [save, result]] of Object.entries(SAVED)) {
+      const { texts, problems } = await read(save(csv));
+      if ('text' in result)
+        t.strictSame([texts.at(-1), texts.length, problems], [result.text, 2, []], `${reader}: ${name}`);
+      else t.ok(problems.includes(result.problem.replace('ROW', path)), `${reader}: ${name}: ${problems}`);
+    }
+  }
 });
 
 t.test(

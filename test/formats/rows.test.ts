@@ -152,16 +152,31 @@ const EMPTY = 'is empty: a CSV begins with a header';
 const broken: [string, RowFormat, string | Uint8Array, string][] = [
   ['an empty CSV', 'csv', '', EMPTY],
   ['empty lines alone', 'csv', '\n\r\n', EMPTY],
-  ['a quote that does not close', 'csv', `${CSV}"x`, 'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED)'],
-  ['Latin-1 in a CSV', 'csv', Buffer.from(`${CSV}e,1,Zo\xeb\n`, 'latin1'), `must be valid UTF-8: ${SAVE_AS}`],
+  [
+    'a quote that does not close',
+    'csv',
+    `${CSV}"x`,
+    'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED): find the quote in this row that has no second one',
+  ],
+  [
+    'Latin-1 in a CSV',
+    'csv',
+    Buffer.from(`${CSV}e,1,Zo\xeb\n`, 'latin1'),
+    `must be valid UTF-8, and is not at line 2: ${SAVE_AS}`,
+  ],
   [
     'a cut character at the end',
     'csv',
     Buffer.from(`${CSV}e,1,ë`).subarray(0, -1),
-    `must be valid UTF-8: ${SAVE_AS}`,
+    `must be valid UTF-8, and is not at line 4: ${SAVE_AS}`,
   ],
   ['Latin-1 in JSON', 'json', Buffer.from('[{"note":"\xeb"}]', 'latin1'), 'is not valid JSON near byte 8'],
-  ['Latin-1 in NDJSON', 'ndjson', Buffer.from('{"note":"\xeb"}\n', 'latin1'), 'must be valid UTF-8'],
+  [
+    'Latin-1 in NDJSON',
+    'ndjson',
+    Buffer.from('{"note":"\xeb"}\n', 'latin1'),
+    'must be valid UTF-8, and is not at line 1',
+  ],
 ];
 for (const [name, format, text, rule] of broken) {
   t.test(`${name} ends the table with a problem that quotes nothing`, async (t) => {
@@ -189,7 +204,7 @@ t.test('a record beyond 1 MiB is rejected in bounded memory', async (t) => {
   for (const [format, begin, path] of begins) {
     const { source, sent } = endless(begin, 'x');
     const { problems } = await readAll(source, format);
-    t.match(problems.at(-1), { path, rule: 'must be at most 1 MiB' });
+    t.match(problems.at(-1), { path, rule: /^must be at most 1 MiB/ });
     t.ok(sent() <= 20, `${sent()} parts of ${format} were read`);
   }
 });
