@@ -15,6 +15,7 @@ import fc from '../../support/seeded.ts';
 import { checkOf, isGone, type ModelRun, type World } from './model.ts';
 import { dollars } from './model-calendar.ts';
 import {
+  groupOf,
   itemsOf,
   keyOfItem,
   type ModelItemDecision,
@@ -110,6 +111,16 @@ export function printedOpenItem({ identity, line, outstanding, state, needsDecis
   return JSON.stringify([key, ...money.map(dollars), state, needsDecision, line.flags.toSorted()]);
 }
 
+/** Returns the items that a step decides: a `take` or `hold` of one item of a group is one of all. */
+export function decidedWith(
+  { action, isPart }: Settling,
+  item: StandingItem,
+  items: readonly StandingItem[],
+): StandingItem[] {
+  const isJoint = action === 'take' || (action === 'hold' && !isPart);
+  return isJoint ? groupOf(item, items) : [item];
+}
+
 /** Returns the decision of a step on an item, or null if it is not possible. */
 export function decisionOf(
   { action, isPart, days }: Settling,
@@ -128,13 +139,14 @@ export function decisionOf(
     case 'take':
       return base;
     case 'hold':
-      return { ...base, until: later };
+      return { ...base, ...(isPart && { item: null, madeFor: null }), until: later };
     default:
       return part === 0n ? null : { ...base, amount: action === 'write_off' ? member : part };
   }
 }
 
-export async function storeDecision(db: Db, decision: ModelItemDecision, item: OpenItem | null, now: string) {
+export async function storeDecision(db: Db, decision: ModelItemDecision, of: OpenItem, now: string) {
+  const item = decision.item === null ? null : of;
   const stored: NewDecision = {
     employeeId: decision.employee,
     itemId: item?.id ?? null,

@@ -41,6 +41,7 @@ import {
 } from './model.ts';
 import { dollars } from './model-calendar.ts';
 import {
+  decidedWith,
   decisionOf,
   listedItems,
   type Opening,
@@ -52,13 +53,7 @@ import {
   storedItems,
   storeOpening,
 } from './model-item-steps.ts';
-import {
-  groupOf,
-  keyOfItem,
-  type ModelItemDecision,
-  type ModelOpening,
-  type StandingItem,
-} from './model-items.ts';
+import type { ModelItemDecision, ModelOpening, StandingItem } from './model-items.ts';
 import { modelLine } from './model-lines.ts';
 import { modelOf } from './model-run.ts';
 
@@ -339,7 +334,7 @@ export class RecordedWorld implements World {
     this.openings.push(opened);
   }
 
-  /** Decides about an outstanding item. The list of its employee's items must agree. */
+  /** Decides about an outstanding item, or again. The list of its employee's items must agree. */
   async settle(settling: Settling): Promise<void> {
     const { which } = settling;
     const employerId = settling.employer;
@@ -350,18 +345,12 @@ export class RecordedWorld implements World {
       const place = which % Math.max(1, should.length);
       const standing = should[place];
       if (standing === undefined) continue;
-      // Decisions of whole groups, holds of employees, and second decisions are not covered.
-      if (groupOf(standing, should).length > 1) return;
-      if (
-        this.itemDecisions.some(
-          (decision) => decision.item === keyOfItem(standing) && decision.employee === employee,
-        )
-      )
-        return;
-      const decision = decisionOf(settling, employerId, standing, this.today);
-      if (decision === null) return;
-      await storeDecision(this.#db, decision, is[place] as OpenItem, this.#acting().now);
-      this.itemDecisions.push(decision);
+      for (const item of decidedWith(settling, standing, should)) {
+        const decision = decisionOf(settling, employerId, item, this.today);
+        if (decision === null) return;
+        await storeDecision(this.#db, decision, is[should.indexOf(item)] as OpenItem, this.#acting().now);
+        this.itemDecisions.push(decision);
+      }
       return;
     }
   }

@@ -16,7 +16,7 @@ const YEARS = { numRuns: Number(process.env.YEARS ?? 3) };
 onEitherEngine(
   'every run of a year has the lines of the model and can be verified, and all amounts due add up',
   async (t) => {
-    let runs = 0;
+    let [runs, lines] = [0, 0];
     await fc.assert(
       fc.asyncProperty(years, async (year) => {
         const { db } = await scratch(t);
@@ -27,11 +27,12 @@ onEitherEngine(
           ok(identical, JSON.stringify(differences));
         }
         runs += world.runs.length;
+        lines += world.runs.flatMap((run) => run.lines).length;
         for (const employer of ['acme', 'other']) await assertBalanced(world, employer);
       }),
       YEARS,
     );
-    t.pass(`${runs} runs, seed ${SEED}`);
+    t.pass(`${runs} runs with ${lines} lines, seed ${SEED}`);
   },
 );
 
