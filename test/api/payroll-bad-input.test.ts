@@ -87,7 +87,7 @@ const CASES: Refused = {
   'accept as a text → 400 accept: list of different check ids': post('/open/finalize', {
     ...{ accept: 'overlap', reason: 'x' },
   }),
-  'an unknown check without a reason → 400 accept: unknown: bogus$; reason: is required to accept findings':
+  'an unknown check without a reason → 400 accept: cannot: bogus$; reason: is required to accept findings':
     post('/open/finalize', { accept: ['overlap', 'bogus'] }),
   'verifying an open run → 409 (is open)': get('/open/verify'),
   'the readiness of a finalized run → 409 (is finalized)': get('/final/readiness'),
