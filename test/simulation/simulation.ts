@@ -250,7 +250,7 @@ function conclude({ trace, machine, saw, count }: Simulation): void {
   trace.addRows(machine.query, machine.encryptor);
   for (const { situations = {} } of FEATURES) {
     for (const [name, sql] of Object.entries(situations))
-      if (machine.query(`select 1 from ${sql} limit 1`).length > 0) saw(name);
+      if (sql !== null && machine.query(`select 1 from ${sql} limit 1`).length > 0) saw(name);
   }
   for (const _ of machine.query('select 1 from inbox')) count('events');
 }

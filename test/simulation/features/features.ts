@@ -18,6 +18,7 @@ import { OPENING_ITEMS } from './opening-items.ts';
 import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
 import { PEOPLE } from './people.ts';
+import { SCHEDULES } from './schedules.ts';
 
 /** By name, a query whose rows break the invariant, or a function that returns sentences. docs/promises.md lists them. */
 export type Invariants = Readonly<
@@ -35,12 +36,12 @@ export type Feature = {
   invariants?: Invariants;
   /** Checked two hours after the last fault. */
   rests?: Invariants;
-  /** The text after `select 1 from` in the query of each situation. */
-  situations?: Readonly<Record<string, string>>;
+  /** The text after `select 1 from` in the query of each situation; null: the feature notes it. */
+  situations?: Readonly<Record<string, string | null>>;
 };
 
 export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
-  ...[PEOPLE, APPROVALS, PAYROLL, FINAL_CHECKS, OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS],
-  ...[BORDERS, OPERATORS],
+  ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
+  ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS],
 ];

@@ -30,6 +30,10 @@ export const FINAL_CHECKS: Feature = {
   situations: {
     'final check': `(${LINES}) where json_array_length(shares) > 0`,
     'final check of several pay dates': `(${LINES}) where json_array_length(shares) > 1`,
+    'final check instead of a voided one': `(${LINES}) as one where state = 'finalized' and exists (
+      select 1 from (${LINES}) as other, json_each(other.shares) as share
+      where other.state = 'voided' and other.deduction_id = one.deduction_id and share.value in (
+        select value from json_each(one.shares)))`,
     'share that a final check took': `(${LINES}) where flags like '%share_taken%'`,
   },
 };

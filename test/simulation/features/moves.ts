@@ -25,11 +25,32 @@ export const MOVES: Feature = {
       where state <> 'open' and json_array_length(lines) > 0 and not exists (
         select 1 from roster_facts where roster_facts.employee_id = run_employees.employee_id
           and roster_facts.employer_id = payroll_runs.employer_id and position <= basis ->> '$.position')`,
+    'two employers that know the same take a deduction once': `
+      with taken as (
+        select run_id, employer_id, basis ->> '$.run.pay_date' as pay_date, basis ->> '$.position' as position, employee_id,
+          line.value ->> 'deduction_id' as deduction_id
+        from payroll_runs join run_employees using (freeze_id), json_each(lines) as line
+        where state = 'finalized' and payroll_runs.kind = 'regular' and line.value ->> 'kind' = 'regular'
+          and line.value ->> 'member_amount' <> '0.00' and json_type(line.value, '$.shares') = 'null'
+          and line.value ->> 'flags' not like '%overridden%')
+      select one.run_id, other.run_id as other, deduction_id from taken as one
+        join taken as other using (employee_id, deduction_id, pay_date)
+      where one.employer_id < other.employer_id and not exists (${[
+        'roster_facts as fact where fact.employee_id = one.employee_id',
+        'deduction_versions as fact where fact.deduction_id = one.deduction_id',
+        'deduction_assignments as fact where fact.deduction_id = one.deduction_id',
+      ]
+        .map(
+          (facts) => `select 1 from ${facts} and fact.position > min(one.position, other.position)
+            and fact.position <= max(one.position, other.position)`,
+        )
+        .join(' union all ')})`,
   },
   situations: {
     move: 'roster_facts group by employee_id having count(distinct employer_id) > 1',
     'moved deduction': `run_employees where lines like '%"change":"moved"%'`,
     'assigned deduction': 'deduction_assignments',
+    'deduction that another employer takes': `run_employees where lines like '%taken_elsewhere%'`,
   },
 };
 

@@ -5,7 +5,8 @@ import { dayOf } from '../world.ts';
 import { listItems, unitOf } from './decisions.ts';
 import type { Feature } from './features.ts';
 import { withFinalChecks } from './final-checks.ts';
-import { begin, datesOf } from './payroll.ts';
+import { begin } from './payroll.ts';
+import { datesOf } from './schedules.ts';
 
 export const OFF_CYCLE_RUNS: Feature = {
   plan(simulation) {

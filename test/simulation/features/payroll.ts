@@ -1,5 +1,4 @@
 /** Payroll runs: specialists set schedules, finalize each pay date, void some runs, and report what was taken. */
-import { byYear, type PayDate } from '../../../src/payroll/settings/schedules.ts';
 import { between, pick, type Random } from '../../../src/simulator/random.ts';
 import { FIRST_RUNS_MS } from '../faults.ts';
 import type { Response } from '../machine.ts';
@@ -12,16 +11,15 @@ import { overrideLine, regularLines } from './decisions.ts';
 import type { Feature } from './features.ts';
 import { withFinalChecks } from './final-checks.ts';
 import { hasPeople, peopleOf } from './people.ts';
+import { currentDates, mayGo, possibleDates, setSchedules } from './schedules.ts';
 
 /** A run that cannot be finalized by then is left open. */
 const TRIES = 12;
 
 /** A client repeats a request within this time, about as long as finalizing takes. */
 const REPEAT_MS = 20;
-/** Pay dates before the start that are run, too. */
-const BACKFILLED = 3;
-
-const STEPS = { biweekly: 14, weekly: 7 } as const;
+/** Three pay dates before the start are run, too. */
+const BACKFILLED_MS = { biweekly: 42 * DAY_MS, weekly: 21 * DAY_MS };
 
 const FINAL_RUNS = "select run_id as id from payroll_runs where state <> 'open'";
 
@@ -63,52 +61,43 @@ const RECOUPING = [
 
 function setUp(simulation: Simulation, employer: Employer, draw: Random): void {
   const url = `/v1/employers/${employer.id}`;
-  const schedules = employer.frequencies.map((pay_frequency) => ({
-    pay_frequency,
-    pay_group: null,
-    pay_dates: datesOf(pay_frequency),
-    year_in_fewer_checks: false,
-  }));
   const options = {
     open_items: draw() < 0.7 ? 'include' : 'decided',
     recoup: pick(draw, RECOUPING),
     applies_on: pick(draw, ['pay_date', 'pay_date', 'period_end', 'next_month']),
   };
   const { machine, persist } = simulation;
-  for (const { year, schedules: ofYear } of byYear(schedules).years) {
-    const body = { schedules: ofYear };
-    persist('schedule', () => machine.call('PUT', `${url}/pay-schedules/${year}`, body), [200]);
-  }
+  setSchedules(simulation, employer);
   const policy = { effective_from: '2025-01-01', ...options };
   persist('policy', () => machine.call('PUT', `${url}/payroll-policy`, policy), [200]);
 }
 
-/** Returns the stepped pay dates of three whole years, which the model assumes, too. */
-export function datesOf(frequency: Frequency) {
-  const dates: PayDate[] = [];
-  const days = STEPS[frequency];
-  for (let date = '2025-01-03'; date < '2028'; date = daysAfter(date, days)) {
-    // The model takes the pay date for the last day of the period.
-    const period = { period_start: daysAfter(date, 1 - days), period_end: date };
-    dates.push({ pay_date: date, ...period, takes: 'all' });
-  }
-  return dates;
-}
-
 function planRuns(simulation: Simulation, employer: Employer, frequency: Frequency, draw: Random): void {
   const { time, restFrom } = simulation;
-  for (const { takes: _, ...date } of datesOf(frequency)) {
+  for (const payDate of possibleDates(frequency)) {
     // All employers of a day work at once, as on a Wednesday before pay day.
-    const at =
-      Date.parse(`${daysAfter(date.pay_date, -2)}T15:00:00Z`) + draw() * (draw() < 0.5 ? 0 : HOUR_MS);
-    const runDraw = simulation.random('run', employer.id, frequency, date.pay_date);
-    if (at < time.now() - BACKFILLED * STEPS[frequency] * DAY_MS || at > restFrom - HOUR_MS) continue;
+    const at = Date.parse(`${daysAfter(payDate, -2)}T15:00:00Z`) + draw() * (draw() < 0.5 ? 0 : HOUR_MS);
+    if (at < time.now() - BACKFILLED_MS[frequency] || at > restFrom - HOUR_MS) continue;
     // Payroll brings its last dates along once the elections have arrived.
     const wait = Math.max(at - time.now(), FIRST_RUNS_MS);
-    const body = { employer_id: employer.id, pay_frequency: frequency, ...date };
-    const run = { runId: `${employer.id}-${frequency}-${date.pay_date}`, employerId: employer.id, body };
-    time.after(wait, 'run', () => begin(simulation, withFinalChecks(simulation, run, runDraw), runDraw));
+    time.after(wait, 'run', () => beginOn(simulation, employer.id, frequency, payDate));
   }
+}
+
+/** Creates the run of a pay date that the schedule has now. */
+function beginOn(simulation: Simulation, employer_id: string, pay_frequency: Frequency, payDate: string) {
+  const dates = currentDates(simulation, employer_id, pay_frequency);
+  if (dates === null) {
+    simulation.time.after(HOUR_MS, 'run', () => beginOn(simulation, employer_id, pay_frequency, payDate));
+    return;
+  }
+  const date = dates.find(({ pay_date }) => pay_date === payDate);
+  if (date === undefined) return;
+  const { takes: _, ...period } = date;
+  const body = { employer_id, pay_frequency, ...period };
+  const run = { runId: `${employer_id}-${pay_frequency}-${payDate}`, employerId: employer_id, body };
+  const draw = simulation.random('run', employer_id, pay_frequency, payDate);
+  begin(simulation, withFinalChecks(simulation, run, draw), draw);
 }
 
 /** Creates a run, perhaps overrides an amount, and finalizes it. An off-cycle run may be refused. */
@@ -116,8 +105,10 @@ export function begin(simulation: Simulation, run: SimulatedRun, draw: Random): 
   const { runId, employerId, body } = run;
   const { specialist } = peopleOf(simulation, employerId);
   const hasFinalChecks = 'final_checks' in body;
-  // An item may be taken or decided after it was listed, and the pay date may have another open run.
-  const refused = 'items' in body || hasFinalChecks ? [409, 422] : [409];
+  // An item may be taken or decided after it was listed. The pay date may have another open run, or be dropped.
+  const { pay_frequency, pay_date } = body as { pay_frequency: Frequency; pay_date: string };
+  const isMovable = mayGo(pay_frequency, pay_date);
+  const refused = 'items' in body || hasFinalChecks || isMovable ? [409, 422] : [409];
   const create = () => specialist('PUT', `/v1/payroll-runs/${runId}`, body);
   simulation.persist('run', create, [200, 201, ...refused], async ({ status }) => {
     if (status === 422 && hasFinalChecks) {
