@@ -15,7 +15,7 @@ import { type History, stateFor } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { overriddenAmounts, overrideOf } from './overrides.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
-import { type CheckAmounts, dueAmounts, isShareTaken, sharesOn } from './shares.ts';
+import { type CheckAmounts, checkAmounts, isShareTaken, sharesOn } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Only regular lines are compared with the previous run. */
@@ -185,7 +185,7 @@ function dueIn(
   }
   // An employee who was not in the run is owed by today's facts, transfers among them.
   const terms = frozen === null ? { ...earlier, transfers: computation.transfers } : earlier;
-  return dueAmounts(computation, terms, employee, history, employments);
+  return checkAmounts(computation, terms, employee, history, employments);
 }
 
 /** Reports whether an overridden line is of a deduction that by today's facts was not in effect on the run's day. */
@@ -296,6 +296,7 @@ function reasonOf(
   const endsOn = deciding?.ends_on ?? null;
   if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn, year)}, received ${received}`;
   if (due === null) return `not in effect, received ${received}`;
+  if (due.flags.includes('share_taken')) return 'a final check took its share';
   const { version, starts_on } = due.state;
   const what = version === 1 ? 'elected' : 'changed';
   return `${what}${starts_on === null ? '' : ` from ${dayInWords(starts_on, year)}`}, received ${received}`;

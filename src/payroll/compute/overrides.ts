@@ -6,7 +6,7 @@ import type { Override } from '../records/basis.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt } from './history.ts';
-import { type CheckAmounts, checkAmounts, dueAmounts } from './shares.ts';
+import { type CheckAmounts, checkAmounts } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Returns the override of a deduction of an employee, or undefined. Most runs have none. */
@@ -95,7 +95,7 @@ export function createOutdatedOverrides(
       return then?.member_amount === due?.member_amount && then?.employer_amount === due?.employer_amount;
     };
     const dueOf = (run: EarlierRun, history: History): CheckAmounts | null =>
-      dueAmounts(computation, run, employee, history, employmentsAt(run.position));
+      checkAmounts(computation, run, employee, history, employmentsAt(run.position));
     const before = earlier
       // Later runs settle shares of a final check; today's facts do not have the shares that remained then.
       .filter(({ finalChecks }) => !finalChecks.has(employeeId))

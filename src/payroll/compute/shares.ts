@@ -39,14 +39,17 @@ const ONE_SHARE: ReadonlySet<string> = new Set([
   'commuter_transit',
 ]);
 
-/** Returns the amounts that a run takes of a deduction; null if none is in effect. */
+/**
+ * Returns the amounts that a run takes of a deduction by today's facts; null if none is in effect. `employments`: of the
+ * employee, as the run knows them.
+ */
 export function checkAmounts(
   settling: Settling,
   terms: CheckTerms,
   employee: RunEmployee,
   history: History,
+  employments: readonly Employment[] = employee.employments,
 ): CheckAmounts | null {
-  const { employments } = employee;
   if (!takesRest(terms, employee, employments)) return ownAmounts(terms, employee, history, employments);
   const dates = finalDates(settling, terms, employee, history, employments);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
@@ -57,22 +60,6 @@ export function checkAmounts(
     return null;
   const explanation = 'a final check took its one share; 0.00';
   return { state, ...NO_AMOUNTS, flags: ['share_taken'], explanation, shares: null };
-}
-
-/**
- * Returns what an earlier run should have taken of a deduction by today's facts. `employments`: of the employee, as the
- * earlier run knows them.
- */
-export function dueAmounts(
-  settling: Settling,
-  terms: CheckTerms,
-  employee: RunEmployee,
-  history: History,
-  employments: readonly Employment[],
-): CheckAmounts | null {
-  if (!takesRest(terms, employee, employments)) return ownAmounts(terms, employee, history, employments);
-  const dates = finalDates(settling, terms, employee, history, employments);
-  return sharesOn(terms, employee, history, dates, employments);
 }
 
 /** Reports whether a run takes the rest of the month of an employee instead of its own amounts. */

@@ -150,6 +150,21 @@ t.test('a date that a run takes itself is not due for an earlier final check', a
   t.strictSame(await taken(db, FIRST), [' 69.23']);
 });
 
+t.test('a final check whose one share another one takes is due 0.00', async (t) => {
+  const db = await staged(t, { line_of_coverage: 'hsa', coverage_type: null });
+  await send(db, each({ line_of_coverage: 'dental' }, '2025-12-01', 'b'));
+  await finalized(db, 'before', body(FIRST - 1));
+  await finalized(db, 'off', body(FIRST, OFF_CYCLE));
+  await finalized(db, 'last', body(LAST, FINAL));
+  await voided(db, 'off');
+  const { final_checks: _, ...dental } = { ...OFF_CYCLE, deductions: ['b'] };
+  await finalized(db, 'item', body(FIRST, dental));
+  const [line, refund] = await lines(db, body(FIRST, OFF_CYCLE));
+  t.match(line, { member_amount: '69.23', shares: [{ pay_date: '2026-06-05' }] });
+  t.match(refund, { adjustment_for: 'last', member_amount: '-69.23', flags: ['share_taken'] });
+  t.match(refund?.explanation, /hsa should have been 0.00 \(a final check took its share\)/);
+});
+
 t.test('a share is taken once, even if the employee returns', async (t) => {
   const db = await staged(t);
   await finalized(db, 'before', body(FIRST - 1));
