@@ -23,7 +23,8 @@ export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /**
- * `migrated` runs in the transaction after migrations were applied to an existing database. `timeZone`: that of a new one.
+ * `migrated` runs in the transaction after migrations were applied to an existing database. `timeZone`: that of a new one,
+ * UTC by default; an existing one with another is refused.
  */
 type MigrateOptions = {
   folder?: URL;
@@ -36,7 +37,7 @@ export function migrate(
   db: Db,
   environment: BenefitsEnvironment,
   now: Date,
-  { folder = FOLDER, migrated = async () => {}, timeZone = UTC }: MigrateOptions = {},
+  { folder = FOLDER, migrated = async () => {}, timeZone }: MigrateOptions = {},
 ): Promise<string[]> {
   return transact(
     db,
@@ -51,10 +52,11 @@ export function migrate(
       }
       await trx
         .insertInto('instance')
-        .values({ id: 1, environment, created_at: applied_at, time_zone: timeZone, probed_at: null })
+        .values({ id: 1, environment, created_at: applied_at, time_zone: timeZone ?? UTC, probed_at: null })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
       await assertEnvironment(trx, environment);
+      if (timeZone !== undefined) await assertTimeZone(trx, timeZone);
       const names = due.map((migration) => migration.name);
       if (applied.length > 0 && names.length > 0) await migrated(trx, names);
       return names;
@@ -118,13 +120,17 @@ async function assertEnvironment(db: Db | Trx, environment: BenefitsEnvironment)
 
 /** Makes a handle count days in the time zone of its database. Throws SCHEMA_REFUSED if the configured one differs. */
 export async function adoptTimeZone(db: Db, configured: string): Promise<void> {
+  await assertTimeZone(db, configured);
+  setTimeZone(db, configured);
+}
+
+async function assertTimeZone(db: Db | Trx, configured: string): Promise<void> {
   const { time_zone } = await db.selectFrom('instance').select('time_zone').executeTakeFirstOrThrow();
   if (time_zone !== configured) {
     throw schemaRefused(
       `the database counts days in ${time_zone}, but TIME_ZONE is ${configured}: set TIME_ZONE to ${time_zone}, or stop every sidecar and run "benefits-sidecar migrate --time-zone ${configured}"`,
     );
   }
-  setTimeZone(db, time_zone);
 }
 
 /** Changes the time zone for later facts, and returns the one before. Facts keep their dates of receipt. */

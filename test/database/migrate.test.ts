@@ -102,9 +102,16 @@ test('a database newer than the code is rejected', async (t, { db, path, folder,
   rmSync(path, { recursive: true });
 });
 
-test('a database of the other environment is not even migrated', async (t, { db, folder, write }) => {
+test('a database of another environment or time zone is not even migrated', async (t, {
+  db,
+  folder,
+  write,
+}) => {
   write();
-  await t.rejects(migrate(db, 'live', NOW, { folder }), { code: 'SCHEMA_REFUSED' });
+  await t.rejects(migrate(db, 'live', NOW, { folder }), { code: 'SCHEMA_REFUSED', message: /ENVIRONMENT/ });
+  const timeZone = 'America/New_York';
+  const refusal = { code: 'SCHEMA_REFUSED', message: /TIME_ZONE/ };
+  await t.rejects(migrate(db, 'sandbox', NOW, { folder, timeZone }), refusal);
   t.notOk((await tablesOf(db)).includes('next'));
 });
 

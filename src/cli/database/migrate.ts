@@ -31,7 +31,8 @@ export function addMigrateCommand(program: Command): void {
       try {
         const acting = actingIn(context);
         const migrated = migrationRecord(acting);
-        const applied = await migrate(db, environment, now(), { migrated, timeZone: configured });
+        const zones = changed === null ? { timeZone: configured } : {};
+        const applied = await migrate(db, environment, now(), { migrated, ...zones });
         if (changed !== null) await storeTimeZone(db, changed, acting);
         await adoptTimeZone(db, configured);
         printResult(out, { environment, applied }, () => {
