@@ -124,6 +124,16 @@ t.test('what a manager approved, with a failed check, is finalized without runs:
   await manager.getByText('Another person can now finalize this run.').waitFor();
   await open(manager, '/runs/r/finalize');
   await manager.getByText('You approved this run, so another person must finalize it.').waitFor();
+  await open(manager, '/runs/r/approve');
+  await click(manager, 'Withdraw your approval');
+  await manager.waitForURL('**/runs/r?withdrawn=true');
+  await manager.getByText('waiting for approval').first().waitFor();
+  await open(manager, '/runs/r/approve');
+  t.equal(await manager.getByRole('button', { name: 'Withdraw your approval' }).count(), 0, 'none counts');
+  await manager.getByLabel('Two deductions for one line of coverage', { exact: true }).check();
+  await manager.getByLabel('Reason').fill('both are right');
+  await click(manager, 'Approve finalizing');
+  await manager.getByText('Another person can now finalize this run.').waitFor();
   await specialist.goto('/');
   await specialist.getByText('1 failed check accepted').waitFor();
   await follow(specialist, specialist.getByRole('link', { name: /^Review the payroll/ }));
