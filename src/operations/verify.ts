@@ -29,7 +29,7 @@ import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { CHANGE_STATES, verifyOutbox } from '../outbox/verify-outbox.ts';
 import { DECISIONS_CONTENT } from '../payroll/facts/decisions.ts';
 import { OPENINGS_CONTENT } from '../payroll/facts/opening-items.ts';
-import { OVERRIDES_CONTENT } from '../payroll/facts/overrides.ts';
+import { verifyOverrides } from '../payroll/facts/overrides.ts';
 import { TAKEN_STATES, verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { verifyApprovals } from '../payroll/records/approvals.ts';
@@ -140,7 +140,7 @@ const CONTENTS = [
   (db: Db, on: Verifying) => verifyContents(db, SCHEDULES_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, CODES_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, POLICY_CONTENT, on),
-  (db: Db, on: Verifying) => verifyContents(db, OVERRIDES_CONTENT, on),
+  verifyOverrides,
   (db: Db, on: Verifying) => verifyContents(db, OPENINGS_CONTENT, on),
   (db: Db, on: Verifying) => verifyContents(db, DECISIONS_CONTENT, on),
 ];

@@ -125,6 +125,7 @@ export type RecordOfAction = Recorded & {
   record_id: number;
   recorded_at: string;
   employer: string | null;
+  employee: string | null;
   reason: string | null;
 };
 
@@ -136,14 +137,15 @@ export async function recordsOfResources(
 ): Promise<Map<string, RecordOfAction[]>> {
   const rows = await db
     .selectFrom('audit_records')
-    .select(['record_id', 'recorded_at', 'action', 'resource_id', 'employer_id', 'details', 'reason'])
+    .select(['record_id', 'recorded_at', 'action', 'resource_id', 'details', 'reason'])
+    .select(['employer_id as employer', 'employee_id as employee'])
     .where('resource_type', '=', resourceTypeOf(actions[0] as Action))
     .where(isOneOf(db, 'resource_id', resourceIds))
     .where('action', 'in', actions)
     .orderBy('record_id')
     .execute();
-  const records = rows.map(({ resource_id, employer_id, details, ...row }) => ({
-    ...{ ...row, resource: resource_id, employer: employer_id },
+  const records = rows.map(({ resource_id, details, ...row }) => ({
+    ...{ ...row, resource: resource_id },
     ...{ action: row.action as Action, details: readDetails(details) ?? {} },
   }));
   return Map.groupBy(records, ({ resource }) => resource as string);

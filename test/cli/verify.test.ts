@@ -146,6 +146,7 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
     'outbox.state',
   ],
   ["delete from audit_records where action = 'change.report'", 'outbox.request_id'],
+  ["delete from run_overrides where run_id = '2026-07-17'", 'run_overrides.record_id'],
   ["delete from audit_records where action = 'run.taken'", 'taken_reports.recorded_at'],
 ];
 

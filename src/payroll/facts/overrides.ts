@@ -1,9 +1,14 @@
 /** The table of overrides: amounts that people set for single deductions of open runs. */
+import { sql } from 'kysely';
+import { isOneOf, pagesByKey } from '../../database/bulk.ts';
+import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Acting, type Actor, makerOf, makersOf, record } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
-import { type Content, contentHash } from '../../security/verify-contents.ts';
+import { type Content, contentHash, verifyContents } from '../../security/verify-contents.ts';
+import { type RecordOfAction, recordsOfResources } from '../../security/verify-recorded.ts';
 import type { Override } from '../records/basis.ts';
+import type { StoredRun } from '../records/runs.ts';
 
 /** The amounts of an override, and the regular ones that it replaces. */
 export type NewOverride = Omit<Override, 'record_id'> & { reason: string };
@@ -121,10 +126,57 @@ export const OVERRIDE_REASONS: ReasonColumn = {
   by: { column: 'record_id', is: 'record_id' },
 };
 
-export const OVERRIDES_CONTENT: Content<'run_overrides'> = {
+const OVERRIDES_CONTENT: Content<'run_overrides'> = {
   table: 'run_overrides',
   key: ['run_id', 'employee_id', 'deduction_id'],
   columns: ['run_id', ...CONTENT_COLUMNS],
   actions: ['run.override'],
   isRemovable: true,
 };
+
+const RUNS_AT_ONCE = 500;
+
+/** Checks that the overrides of each run are as its audit records state, and that no other action removed or restored one. */
+export async function verifyOverrides(db: Db, on: Verifying): Promise<void> {
+  await verifyContents(db, OVERRIDES_CONTENT, on);
+  type RunKey = Pick<StoredRun, 'run_id'>;
+  for await (const runs of pagesByKey<RunKey>(db, 'payroll_runs', ['run_id'], sql`run_id`, RUNS_AT_ONCE)) {
+    on.signal.throwIfAborted();
+    const ids = runs.map(({ run_id }) => run_id);
+    const differences = await recordDifferences(db, ids);
+    // An override that is set between two reads differs only once.
+    const again = differences.size === 0 ? differences : await recordDifferences(db, ids);
+    for (const [recordId, rule] of differences)
+      if (again.has(recordId)) on.report('run_overrides', recordId, 'record_id', rule);
+  }
+}
+
+/** Returns the audit records whose overrides are missing, and those that should have none, of these runs. */
+async function recordDifferences(db: Db, runIds: readonly string[]): Promise<Map<number, string>> {
+  const actions = ['run.override', 'run.remove-override', 'run.delete'] as const;
+  const records = await recordsOfResources(db, actions, runIds);
+  const expected = new Set([...records.values()].flatMap(lastOverrides));
+  const overrides = db
+    .selectFrom('run_overrides')
+    .select('record_id')
+    .where(isOneOf(db, 'run_id', runIds));
+  const stored = new Set((await overrides.execute()).map(({ record_id }) => record_id));
+  const missing = [...expected].filter((recordId) => !stored.has(recordId));
+  const restored = [...stored].filter((recordId) => !expected.has(recordId));
+  return new Map([
+    ...missing.map((recordId) => [recordId, 'has an audit record and no row'] as const),
+    ...restored.map((recordId) => [recordId, 'is not the last audit record of the override'] as const),
+  ]);
+}
+
+/** Returns the ids of the records that set the overrides that a run still has. */
+function lastOverrides(records: readonly RecordOfAction[]): number[] {
+  const last = new Map<string, number>();
+  for (const { action, record_id, employee, details } of records) {
+    const key = JSON.stringify([employee, details.deduction_id]);
+    if (action === 'run.override') last.set(key, record_id);
+    else if (action === 'run.remove-override') last.delete(key);
+    else last.clear();
+  }
+  return [...last.values()];
+}

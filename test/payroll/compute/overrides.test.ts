@@ -5,11 +5,14 @@ import { amountOf, parseAmount } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { summarize } from '../../../src/payroll/compute/summary.ts';
+import { verifyOverrides } from '../../../src/payroll/facts/overrides.ts';
 import { deleteOpenRun, dropOverride, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
 import { bodyOf } from '../../../src/payroll/records/runs.ts';
 import { scratch } from '../../database/scratch.ts';
 import { ACTING } from '../../support/audit.ts';
+import { differencesOf } from '../../support/differences.ts';
 import { onEitherEngine } from '../../support/engine.ts';
+import { pastTriggers } from '../../support/past-triggers.ts';
 import {
   BIWEEKLY,
   body,
@@ -228,4 +231,38 @@ test('a final run keeps its overrides, and a deleted run has none', async (t, db
   t.match(await db.selectFrom('run_overrides').select('run_id').execute(), [{ run_id: 'r' }]);
   await finalized(db, 'later', body(14));
   t.strictSame(await taken(db, 'later'), ['a 10.00 4.00 same override']);
+});
+
+test('an override that was removed or restored without its audit record is reported', async (t, db) => {
+  const differences = async () =>
+    (await differencesOf((on) => verifyOverrides(db, on))).map(({ rule }) => rule);
+  const stored = () => db.selectFrom('run_overrides').selectAll().execute();
+  const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
+  const steps = [
+    () => override(db, '3', '0'),
+    () => override(db, '2', '0'),
+    () => dropOverride(db, overridden, ACTING),
+    () => override(db, '3', '0'),
+    () => transact(db, (trx) => deleteOpenRun(trx, 'r', ACTING)),
+    () => put(db, 'r', body(12)),
+    () => override(db, '4', '0'),
+  ];
+  for (const [index, step] of steps.entries()) {
+    const before = await stored();
+    await step();
+    t.strictSame(await differences(), [], `step ${index}`);
+    const after = await stored();
+    if (after.length > 0) {
+      await pastTriggers(db, (trx) => trx.deleteFrom('run_overrides').execute());
+      t.match(await differences(), [/no row/], `removed after step ${index}`);
+    }
+    if (before.length > 0 && index !== 4) {
+      await pastTriggers(db, (trx) => trx.insertInto('run_overrides').values(before).execute());
+      const missing = after.length > 0 ? [/no row/] : [];
+      t.match(await differences(), [...missing, /not the last/], `restored after step ${index}`);
+      await pastTriggers(db, (trx) => trx.deleteFrom('run_overrides').execute());
+    }
+    if (after.length > 0)
+      await pastTriggers(db, (trx) => trx.insertInto('run_overrides').values(after).execute());
+  }
 });
