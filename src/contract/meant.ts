@@ -4,6 +4,21 @@
  */
 import { isDay } from './instant.ts';
 
+/** Hyphens and dashes that word processors write, and the minus sign. */
+const DASHES = /[\u2010-\u2015\u2212]/g;
+
+/** Characters without width: marks of a text's direction, joiners and optional hyphens. */
+const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/g;
+
+/** Spreadsheets mark a number that is stored as a text: `'0123` and `="0123"`. */
+const TEXT_MARK = /^['’](?=.)|^="(.*)"$/;
+
+/** Returns a text in plain characters, without blanks at its ends. */
+function plain(written: string): string {
+  const text = written.normalize('NFKC').replace(INVISIBLE, '').replace(DASHES, '-');
+  return text.trim().replace(TEXT_MARK, '$1').trim();
+}
+
 const MONTHS = [
   ...['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august'],
   ...['september', 'october', 'november', 'december'],
@@ -21,12 +36,17 @@ const MIDNIGHT = /[T ](?:0{1,2}:00(?::00(?:\.0+)?)?|12:00(?::00)? ?AM)(?: ?Z|[+-
 
 const NUMERIC = /^(\d{1,2}|\d{4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})$/;
 const COMPACT = /^(\d\d)(\d\d)(\d\d)(\d\d)$/;
-const DAY_FIRST_WORDS = /^(\d{1,2})(?:st|nd|rd|th)?[ -]+([a-z]{3,9})\.?,?[ -]+(\d{4}|\d\d)$/i;
-const MONTH_FIRST_WORDS = /^([a-z]{3,9})\.?[ -]+(\d{1,2})(?:st|nd|rd|th)?(?:,? +|-)(\d{4}|\d\d)$/i;
+const DAY_FIRST_WORDS = /^(\d{1,2})(?:st|nd|rd|th)?[ ./-]*([a-z]{3,9})[ ,./-]*(\d{4}|\d\d)$/i;
+const MONTH_FIRST_WORDS = /^([a-z]{3,9})[ ./-]*(\d{1,2})(?:st|nd|rd|th)?(?: *, *| +|[./-])(\d{4}|\d\d)$/i;
+const YEAR_FIRST_WORDS = /^(\d{4})[ ./-]*([a-z]{3,9})[ ./-]*(\d{1,2})$/i;
+const WEEKDAY = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?[ ,.]+/i;
 
 /** Returns a date as `YYYY-MM-DD`. A date of two meanings is month first: `4/5/1980` is April 5. */
 export function meantDate(written: string): string | null {
-  const text = written.trim().replace(MIDNIGHT, '');
+  const text = plain(written)
+    .replace(MIDNIGHT, '')
+    .replace(WEEKDAY, '')
+    .replace(/ *([/.-]) */g, '$1');
   if (isDay(text)) return text;
   const numeric = NUMERIC.exec(text);
   if (numeric !== null) {
@@ -44,8 +64,11 @@ export function meantDate(written: string): string | null {
   if (year !== undefined) return dayOf(year, monthOf(month), day);
   const [, name = '', dayOfMonth = '', itsYear] = MONTH_FIRST_WORDS.exec(text) ?? [];
   if (itsYear !== undefined) return dayOf(itsYear, monthOf(name), dayOfMonth);
-  if (!/^[1-9]\d{4}$/.test(text)) return null;
-  return new Date(SERIAL_DAY_0 + Number(text) * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const [, firstYear, nameAfter = '', lastDay = ''] = YEAR_FIRST_WORDS.exec(text) ?? [];
+  if (firstYear !== undefined) return dayOf(firstYear, monthOf(nameAfter), lastDay);
+  const [, serial] = /^([1-9]\d{4})(?:\.0+)?$/.exec(text) ?? [];
+  if (serial === undefined) return null;
+  return new Date(SERIAL_DAY_0 + Number(serial) * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
 
 const isCentury = (digits: string): boolean => digits === '19' || digits === '20';
@@ -66,17 +89,14 @@ const AMOUNT =
   /^(\()?([+-]?)(?:USD|\$)? ?(-?)(\d{1,3}(?:,\d{3})+|\d{1,3}(?:['’]\d{3})+|\d*)(?:\.(\d*))?(?: ?USD)?(-?)(\))?$/i;
 
 /** A dash instead of cents, as in `52000.-`, is no sign. */
-const NO_CENTS = /(?<=\d)[.,](?:--?|[–—])(?=(?: ?USD)?\)?$)/i;
-
-/** Spreadsheets mark a number that is stored as a text. */
-const TEXT_MARK = /^['’]/;
+const NO_CENTS = /(?<=\d)[.,]--?(?=(?: ?USD)?\)?$)/i;
 
 /**
  * Returns an amount as a plain decimal: `$1,350.00` is 1350.00, and `(25.00)` and `25.00-` are -25.00. `1.350` has two meanings,
  * because the point separates thousands in many countries.
  */
 export function meantAmount(written: string): string | null {
-  const text = written.trim().replace(TEXT_MARK, '').replace(NO_CENTS, '.00');
+  const text = plain(written).replace(NO_CENTS, '.00');
   const [, open = '', sign = '', inner, whole = '', decimals = '', after, close = ''] =
     AMOUNT.exec(text) ?? [];
   if (whole + decimals === '') return null;
@@ -92,7 +112,7 @@ export function meantAmount(written: string): string | null {
 
 /** Returns the ten digits of a phone number in the United States, without an extension. */
 export function meantPhone(written: string): string | null {
-  const text = written.trim().replace(/(?<![ ,;])[ ,;]*(?:x|ext\.?|extension)[ .:]*\d{1,6}$/i, '');
+  const text = plain(written).replace(/(?<![ ,;])[ ,;]*(?:x|ext\.?|extension)[ .:]*\d{1,6}$/i, '');
   if (!/^\+?[\d ().\-/]+$/.test(text)) return null;
   const digits = text.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
   return digits.length === 10 ? digits : null;
@@ -100,7 +120,7 @@ export function meantPhone(written: string): string | null {
 
 /** Returns an SSN as `012-34-5678`. Spreadsheets remove the zeros at its front. */
 export function meantSsn(written: string): string | null {
-  const text = written.trim();
+  const text = plain(written);
   const digits = text.replace(/[ -]/g, '').padStart(9, '0');
   const isSsn = /^(?:\d{7,9}|\d{3}([ -])\d\d\1\d{4})$/.test(text) && !/^0+$/.test(digits);
   return isSsn ? `${digits.slice(0, 3)}-${digits.slice(3, 5)}-${digits.slice(5)}` : null;
@@ -108,7 +128,7 @@ export function meantSsn(written: string): string | null {
 
 /** Returns a ZIP code as `02108` or `02108-1234`. Spreadsheets remove the zeros at its front. */
 export function meantZip(written: string): string | null {
-  const text = written.trim();
+  const text = plain(written);
   const [, zip, plus4] = /^(\d{3,5})(?:[- ](\d{4}))?$/.exec(text) ?? /^(\d{4,5})(\d{4})$/.exec(text) ?? [];
   if (zip === undefined) return null;
   return `${zip.padStart(5, '0')}${plus4 === undefined ? '' : `-${plus4}`}`;
@@ -158,7 +178,10 @@ export function meantChoice(values: readonly unknown[], written: string): string
 
 /** Returns the letters and digits of a text in lower case. */
 export function folded(text: string): string {
-  return text.toLowerCase().replace(/[^a-z0-9]/g, '');
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '');
 }
 
 /** How a text without a format is read. A schema has it as its keyword `meant`. */
@@ -178,7 +201,7 @@ export function meantFor(schema: object, written: string): string | null {
   function read(): string | null {
     if (values !== undefined) return meantChoice(values, written);
     if (format === 'date' || format === 'day-or-date-time') return meantDate(written);
-    if (format === 'email') return written.trim();
+    if (format === 'email') return plain(written).replace(/^mailto:|^<|>$/gi, '');
     return meant === undefined ? null : READINGS[meant](written);
   }
 }
