@@ -11,7 +11,7 @@ import { employeePath } from './reading.ts';
 /** Spreadsheets write it for an empty date. */
 const NO_BIRTH = '1900-01-01';
 const FIRST_HIRE = '1940-01-01';
-const HIRE_AHEAD_YEARS = 2;
+const AHEAD_YEARS = 2;
 const WEEK_HOURS = 168;
 /** In cents. */
 const HOURLY_MAX = 1_000_00n;
@@ -25,7 +25,7 @@ export type Warnings = ReturnType<typeof createWarnings>;
 
 /** Collects the warnings about the rows of a census. `today` decides which dates are ahead. */
 export function createWarnings(today: string) {
-  const hiredBy = `${Number(today.slice(0, 4)) + HIRE_AHEAD_YEARS}${today.slice(4)}`;
+  const latest = `${Number(today.slice(0, 4)) + AHEAD_YEARS}${today.slice(4)}`;
   const rowOfSsn: Rows = new Map();
   const rowOfId: Rows = new Map();
   const warnings: Problem[] = [];
@@ -38,15 +38,16 @@ export function createWarnings(today: string) {
         if (warnings.length < PROBLEMS_MAX) warnings.push({ path: `${employeePath(row)}.${path}`, rule });
       };
       const { employee_id } = employee;
-      if (employee_id !== employee_id.trim()) warn('employee_id', 'begins or ends with a blank');
+      warnOfTexts(employee, warn);
       const like = firstWith(rowOfId, nearKey(employee_id), { row, employee_id });
       if (like !== null) {
         const first = `${employeePath(like)}.employee_id`;
         warn('employee_id', `differs from ${first} only by zeros at its front, blanks, case or width`);
       }
       warnOfSsn(employee.ssn, warn, (digits) => firstWith(rowOfSsn, digits, { row, employee_id }));
-      warnOfDates(employee, { today, hiredBy }, warn);
+      warnOfDates(employee, { today, latest }, warn);
       warnOfHours(employee.hours_worked, warn);
+      warnOfPhone(employee.phone_number, warn);
       for (const [index, rate] of employee.pay_rate.entries()) warnOfRate(index, rate, employee.dob, warn);
       warnOfAddress(employee.address, warn);
     },
@@ -65,12 +66,49 @@ function firstWith(rows: Rows, key: string, named: { row: number; employee_id: s
   return first === undefined || first.employee_id === named.employee_id ? null : first.row;
 }
 
+/** What a spreadsheet or a conversion made of a text. */
+const DAMAGES: readonly (readonly [damage: RegExp, rule: string])[] = [
+  [/^\s*$/, 'is empty'],
+  [/^\s|\s$/, 'begins or ends with a blank'],
+  [
+    /^(?:#(?:REF!|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|N\/A|SPILL!|CALC!)|#{3,})$/i,
+    'is an error of a spreadsheet',
+  ],
+  [/^=/, 'is a formula of a spreadsheet'],
+  [
+    /\uFFFD|[ÃÂ][\u0080-\u00BF]|â[\u0080\u20AC]/,
+    'has characters that a conversion broke. Save the file as UTF-8',
+  ],
+];
+const SHORTENED_NUMBER = /^\d(?:\.\d+)?E\+\d+$/i;
+
+function warnOfTexts({ address, ...employee }: Employee, warn: Warn): void {
+  const { employee_id, first_name, last_name, job_title } = employee;
+  const { line1, line2, city } = address;
+  const texts = {
+    ...{ employee_id, first_name, last_name, job_title },
+    ...{ 'address.line1': line1, 'address.line2': line2, 'address.city': city },
+  };
+  for (const [path, text] of Object.entries(texts)) {
+    const damage = text === undefined ? undefined : DAMAGES.find(([pattern]) => pattern.test(text));
+    if (damage !== undefined) warn(path, damage[1]);
+  }
+  if (SHORTENED_NUMBER.test(employee_id)) {
+    warn('employee_id', 'is a number that a spreadsheet shortened. Format its column as text');
+  }
+}
+
+function warnOfPhone(phone: string | undefined, warn: Warn): void {
+  if (phone !== undefined && !/^\d{10}$/.test(phone)) warn('phone_number', 'does not have ten digits');
+}
+
 function warnOfSsn(ssn: string | undefined, warn: Warn, seen: (digits: string) => number | null): void {
   if (ssn === undefined) return;
   const digits = ssn.replace(/[\s-]/g, '');
   if (!/^\d{9}$/.test(digits)) {
     warn('ssn', `does not have nine digits${/^\d{7,8}$/.test(digits) ? `. ${LOST_ZEROS}` : ''}`);
   } else if (/^0+$/.test(digits)) warn('ssn', 'is all zeros');
+  else if (/^(\d)\1+$/.test(digits)) warn('ssn', 'is one digit nine times');
   else {
     const row = seen(digits);
     if (row !== null) warn('ssn', `is the same as ${employeePath(row)}.ssn`);
@@ -78,15 +116,18 @@ function warnOfSsn(ssn: string | undefined, warn: Warn, seen: (digits: string) =
 }
 
 function warnOfDates(
-  { dob, hire_date }: Employee,
-  { today, hiredBy }: { today: string; hiredBy: string },
+  { dob, hire_date, termination_date }: Employee,
+  { today, latest }: { today: string; latest: string },
   warn: Warn,
 ): void {
   if (dob > today) warn('dob', 'is after today');
   if (dob > hire_date) warn('dob', 'is after the hire date');
   if (dob <= NO_BIRTH) warn('dob', `is not after ${NO_BIRTH}, which spreadsheets write for an empty date`);
   if (hire_date < FIRST_HIRE) warn('hire_date', 'is before 1940');
-  if (hire_date > hiredBy) warn('hire_date', `is more than ${HIRE_AHEAD_YEARS} years ahead`);
+  if (hire_date > latest) warn('hire_date', `is more than ${AHEAD_YEARS} years ahead`);
+  if (termination_date === undefined) return;
+  if (termination_date < hire_date) warn('termination_date', 'is before the hire date');
+  if (termination_date > latest) warn('termination_date', `is more than ${AHEAD_YEARS} years ahead`);
 }
 
 function warnOfHours(text: string, warn: Warn): void {

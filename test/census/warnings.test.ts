@@ -26,6 +26,7 @@ const CASES: readonly (readonly [fields: Partial<Employee>, warning: RegExp | nu
     (ssn) => [{ ssn }, /^employees\[0\]\.ssn does not have nine digits/] as const,
   ),
   [{ ssn: '000-00-0000' }, /^employees\[0\]\.ssn is all zeros$/],
+  [{ ssn: '999-99-9999' }, /^employees\[0\]\.ssn is one digit nine times$/],
   ...['012345678', '012-34-5678', '012 34 5678'].map((ssn) => [{ ssn }, null] as const),
   [
     { dob: '2021-01-01', hire_date: '2020-02-03', ...paid({ effective_start: '2022-01-01' }) },
@@ -42,6 +43,20 @@ const CASES: readonly (readonly [fields: Partial<Employee>, warning: RegExp | nu
   [{ dob: '1915-01-01', hire_date: '1939-12-31' }, /hire_date is before 1940$/],
   [{ hire_date: '2028-11-26' }, null],
   [{ hire_date: '2028-11-27' }, /hire_date is more than 2 years ahead$/],
+  [{ termination_date: '2020-01-01' }, /termination_date is before the hire date$/],
+  [{ termination_date: '9999-12-31' }, /termination_date is more than 2 years ahead$/],
+  ...['5550123', 'N/A'].map(
+    (phone_number) => [{ phone_number }, /phone_number does not have ten digits$/] as const,
+  ),
+  [{ first_name: ' ' }, /first_name is empty$/],
+  [{ last_name: '#REF!' }, /last_name is an error of a spreadsheet$/],
+  [{ job_title: '=A1&B1' }, /job_title is a formula of a spreadsheet$/],
+  ...['Zo\uFFFD', 'ZoÃ«', 'Oâ€™Neil'].map(
+    (first_name) => [{ first_name }, /first_name has characters that a conversion broke/] as const,
+  ),
+  ...['Zoë', 'O’Neil', 'ÃÂ'].map((first_name) => [{ first_name }, null] as const),
+  [{ employee_id: '1.23457E+11' }, /employee_id is a number that a spreadsheet shortened/],
+  [living({ line1: '#N/A' }), /address\.line1 is an error of a spreadsheet$/],
   [{ hours_worked: '0' }, /hours_worked is 0 or less$/],
   [{ hours_worked: '-40' }, /hours_worked is 0 or less$/],
   [{ hours_worked: '168.5' }, /hours_worked is above the 168 hours of a week$/],
