@@ -18,9 +18,35 @@ export function columnFinder(names: readonly string[]): (cell: string) => boolea
 /** A cell with more characters is no name, and no hint repeats it. */
 const NAME_CHARACTERS_MAX = 64;
 
+/** Other words for the last parts of names. */
+const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
+  employee_id: ['employeenumber', 'employeeno', 'employee', 'id', 'badgenumber', 'filenumber', 'workerid'],
+  first_name: ['givenname', 'forename'],
+  last_name: ['surname', 'familyname'],
+  dob: ['dateofbirth', 'birthdate', 'birthday', 'born'],
+  line1: ['street', 'streetaddress', 'address', 'address1', 'addressline1'],
+  line2: ['address2', 'addressline2', 'apt', 'apartment', 'unit', 'suite'],
+  city: ['town'],
+  zip_code: ['zip', 'postcode', 'postalcode'],
+  hire_date: ['datehired', 'dateofhire', 'hired', 'startdate'],
+  email: ['emailaddress', 'mail'],
+  hours_worked: ['hours', 'hoursperweek', 'weeklyhours'],
+  amount: ['payrate', 'rate', 'rateofpay', 'pay', 'salary', 'wage'],
+  period: ['paytype', 'payperiod', 'per'],
+  effective_start: ['effectivedate', 'payeffectivedate'],
+  employment_status: ['status', 'employmenttype'],
+  ssn: ['socialsecuritynumber', 'socialsecurityno', 'socialsecurity', 'social'],
+  phone_number: ['phone', 'telephone', 'mobile', 'cell'],
+  termination_date: ['terminated', 'enddate', 'lastday'],
+  biological_sex: ['sex', 'gender'],
+  pay_frequency: ['frequency', 'paycycle', 'payschedule'],
+  job_title: ['title', 'job', 'position', 'occupation'],
+};
+
 /** A name and its last part: `address.zip_code` is also written `ZIP Code`. */
 function wordsOf(name: string): string[] {
-  return [folded(name), folded(name.slice(name.lastIndexOf('.') + 1))];
+  const last = name.slice(name.lastIndexOf('.') + 1);
+  return [folded(name), folded(last)];
 }
 
 /**
@@ -56,9 +82,11 @@ function hintOf(name: string, names: readonly string[]): { hint?: string } {
   return { hint: `its name is "${name}"${nearest === null ? '' : `: did you mean ${nearest}?`}` };
 }
 
-/** Returns the name that needs the fewest changes, at most a third of its characters. */
+/** Returns the name that has the same meaning, or needs the fewest changes, at most a third of its characters. */
 function nearestName(name: string, names: readonly string[]): string | null {
   const word = folded(name);
+  const same = names.find((known) => OTHER_WORDS[known.slice(known.lastIndexOf('.') + 1)]?.includes(word));
+  if (same !== undefined) return same;
   const ranked = names.flatMap((known) =>
     wordsOf(known).map((candidate) => {
       const changes = changesBetween(word, candidate);

@@ -39,7 +39,7 @@ export async function* csvRecords(
   const begin = ({ record, info }: Parsed): CsvRecord => {
     if (record.some((name) => name.includes('\0')))
       throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
-    header = record.map((name) => name.trim());
+    header = record.map(bareOf);
     ids = header.flatMap((name, index) => (ID_COLUMN.test(name) ? [index] : []));
     return { cells: [...header], line: info.lines, broken: null, spacedIds: [] };
   };
@@ -52,6 +52,7 @@ export async function* csvRecords(
     }
     before.push(row);
     const columns = row.record.filter(isColumn).length;
+    if (columns < 2) refuseSeparators(row.record.join(), isColumn);
     if (before.length > 1 && columns > 1) {
       throw unreadable('', `has its header at line ${row.info.lines}: delete the rows above it`);
     }
@@ -115,8 +116,9 @@ const QUOTES = 'a value with a quote must be in quotes, with its own quotes doub
 /** The rest of the file is one value after such a quote. */
 const UNCLOSED = 'find the quote in this row that has no second one';
 
-/** Blanks at the ends of a cell. `trim` leaves the blanks without width. */
-const BLANK_ENDS = /^[\s\u200b-\u200d\u2060\u00ad]+|[\s\u200b-\u200d\u2060\u00ad]+$/g;
+/** Blanks at the ends of a cell. `trim` leaves the blanks without width, and the mark with which DOS ends a file. */
+const BLANK = '[\\s\\x1a\\u200b-\\u200d\\u2060\\u00ad]';
+const BLANK_ENDS = new RegExp(`^${BLANK}+|${BLANK}+$`, 'g');
 
 /** Returns a cell without blanks at its ends. */
 function bareOf(cell: string): string {
@@ -151,8 +153,11 @@ function brokenRow(cells: readonly string[], header: readonly string[], line: nu
   if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character, at line ${line}: ${SAVE_AS}` };
   if (cells.length !== header.length) {
     const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}, at line ${line}`;
-    const quoted = cells.length > header.length ? '. A value with a comma must be in quotes' : '';
-    return { path: '', rule: rule + quoted };
+    const advice =
+      cells.length > header.length
+        ? '. A value with a comma must be in quotes'
+        : '. Delete the row if it is a total or a note';
+    return { path: '', rule: rule + advice };
   }
   return null;
 }
@@ -212,6 +217,11 @@ const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
   [Buffer.from([0xfe, 0xff]), 'is UTF-16'],
   [Buffer.from('PK\x03\x04', 'latin1'), 'is a workbook'],
   [Buffer.from([0xd0, 0xcf, 0x11, 0xe0]), 'is a workbook'],
+  [Buffer.from([0x1f, 0x8b]), 'is compressed with gzip'],
+  [Buffer.from('%PDF'), 'is a PDF'],
+  [Buffer.from('<'), 'is HTML or XML'],
+  [Buffer.from('{'), 'is JSON'],
+  [Buffer.from('['), 'is JSON'],
 ];
 
 const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };
@@ -234,8 +244,19 @@ function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array
     if (line.includes(',')) return head;
     const separator = Object.entries(SEPARATORS).find(([character]) => line.includes(character));
     if (separator === undefined) return head;
-    throw unreadable('', `has ${separator[1]} between its columns: separate them with commas`);
+    throw separatedBy(separator[1]);
   });
+}
+
+/** Throws UNREADABLE for a header below a title, which may have a comma, with another separator. */
+function refuseSeparators(line: string, isColumn: (cell: string) => boolean): void {
+  for (const [character, name] of Object.entries(SEPARATORS)) {
+    if (line.split(character).filter(isColumn).length > 1) throw separatedBy(name);
+  }
+}
+
+function separatedBy(name: string) {
+  return unreadable('', `has ${name} between its columns: separate them with commas`);
 }
 
 /** Returns the first line, or null if it has no end yet. */

@@ -1,5 +1,8 @@
 import t from 'tap';
 import { checkCensus } from '../../src/census/check.ts';
+import { CENSUS_ROWS } from '../../src/census/reading.ts';
+import { columnsOf } from '../../src/formats/csv.ts';
+import { headerProblems } from '../../src/formats/csv-header.ts';
 import { organization } from '../census/parts.ts';
 import { byteByByte, described, parts, readAll } from './read.ts';
 
@@ -13,6 +16,8 @@ t.test('blank rows, columns after the last name and cells of blanks are no data'
     'a comma after each row': 'employee_id,amount,note\ne-1,5,a b,\n',
     'columns without a name that rows lack': 'employee_id,amount,note, \ne-1,5,a b\n',
     'rows above the header': ',,\n\nemployee_id,amount,note\ne-1,5,a b\n',
+    'the end of a DOS file': 'employee_id,amount,note\r\ne-1,5,a b\r\n\x1a',
+    'a header with marks without width': '\u200bemployee_id,amount\u2060,note\ne-1,5,a b\n',
     'cells of blanks without width': 'employee_id,amount,note\n\u200b,\u2060,\u00ad\ne-1,5,a b\n',
   };
   for (const [name, text] of Object.entries(texts)) {
@@ -68,6 +73,20 @@ t.test('a file that is no CSV in UTF-8 with commas is refused with what to do', 
     ['semicolons', 'employee_id;amount\ne-1;12,34\n', semicolons],
     ['semicolons in quotes', '"employee_id";"amount"\r"e-1";"1"\r', semicolons],
     ['semicolons without an end of line', 'a;b', semicolons],
+    ['semicolons below a title', `Acme, Inc.\n\n${csv.replaceAll(',', ';')}`, semicolons],
+    ...(
+      [
+        ['\x1f\x8b\x08', 'is compressed with gzip'],
+        ['%PDF-1.7\n', 'is a PDF'],
+        ['<table><tr>', 'is HTML or XML'],
+        ['{"lines":', 'is JSON'],
+        ['[{"employee_id":', 'is JSON'],
+      ] as const
+    ).map(([content, what]): [string, Uint8Array, string] => [
+      what,
+      Buffer.from(content, 'latin1'),
+      `${what}: ${SAVE_AS}`,
+    ]),
     ['tabs', csv.replaceAll(',', '\t'), 'has tabs between its columns: separate them with commas'],
     ['bars', csv.replaceAll(',', '|'), 'has vertical bars between its columns: separate them with commas'],
     ['a title that is a name', `Note,,\n${csv}`, 'has its header at line 2: delete the rows above it'],
@@ -210,6 +229,20 @@ t.test(
     ]);
   },
 );
+
+t.test('a column in the words of other systems is named with the column of that meaning', (t) => {
+  const words = {
+    ...{ 'Date of Birth': 'dob', Birthdate: 'dob', Zip: 'address.zip_code', Street: 'address.line1' },
+    ...{ Phone: 'phone_number', Gender: 'biological_sex', Status: 'employment_status' },
+    ...{ 'Pay Rate': 'pay_rate[0].amount', 'Social Security Number': 'ssn', Job: 'job_title' },
+  };
+  const problems = headerProblems(['employee_id', ...Object.keys(words)], columnsOf(CENSUS_ROWS));
+  t.strictSame(
+    problems.flatMap(({ hint }) => /did you mean (.*)\?/.exec(hint ?? '')?.[1] ?? []),
+    Object.values(words),
+  );
+  t.end();
+});
 
 t.test(
   'a file without a header is one problem with the columns, and does not quote its first row',
