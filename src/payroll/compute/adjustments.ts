@@ -11,9 +11,9 @@ import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
 import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { type History, stateFor } from './history.ts';
+import type { History } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
-import { overriddenAmounts, overrideOf } from './overrides.ts';
+import { isCanceled, overriddenAmounts } from './overrides.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
 import { type CheckAmounts, checkAmounts, isShareTaken, sharesOn } from './shares.ts';
 import type { RunTerms } from './terms.ts';
@@ -176,7 +176,7 @@ function dueIn(
   const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
   if (override !== null) {
     const nothing = { member_amount: 0n, employer_amount: 0n };
-    return { ...override, ...(isCanceled(earlier, employee, history) && nothing), flags: [] };
+    return { ...override, ...(isCanceled(earlier, employee, history, employments) && nothing), flags: [] };
   }
   const shares = frozen?.find((line) => line.kind === 'regular' && line.deduction_id === deductionId)?.shares;
   if (shares != null) {
@@ -186,14 +186,6 @@ function dueIn(
   // An employee who was not in the run is owed by today's facts, transfers among them.
   const terms = frozen === null ? { ...earlier, transfers: computation.transfers } : earlier;
   return checkAmounts(computation, terms, employee, history, employments);
-}
-
-/** Reports whether an overridden line is of a deduction that by today's facts was not in effect on the run's day. */
-function isCanceled(earlier: EarlierRun, { employeeId }: RunEmployee, history: History): boolean {
-  const override = overrideOf(earlier, employeeId, history.deductionId);
-  return (
-    override?.regular_member_amount != null && stateFor(history, employeeId, dayOfRun(earlier.run)) === null
-  );
 }
 
 function contentOf({ codesOf }: RunTerms, state: RunVersion) {

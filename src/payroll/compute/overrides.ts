@@ -1,12 +1,14 @@
 /** Overrides: amounts that a person set for one deduction of one paycheck instead of the regular ones. Pure. */
+import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { latestOf, stateOn } from '../../ledger/state.ts';
 import { amountOf, centsOf, printReadable } from '../../money.ts';
+import { dayOfCheck } from '../calculation/plan.ts';
 import type { Override } from '../records/basis.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { type History, historyAt } from './history.ts';
-import { type CheckAmounts, checkAmounts } from './shares.ts';
+import { type History, historyAt, stateFor } from './history.ts';
+import { type CheckAmounts, checkAmounts, datesOfLastMonth } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Returns the override of a deduction of an employee, or undefined. Most runs have none. */
@@ -40,6 +42,24 @@ export function overriddenAmounts(
     flags: isNegative ? ['overridden', 'negative'] : ['overridden'],
     explanation: workingOf(override),
   };
+}
+
+/**
+ * Reports whether an overridden line is of a deduction that by today's facts was not in effect on the run's day, nor, of a final
+ * check, on a pay date in the month of the termination.
+ */
+export function isCanceled(
+  terms: RunTerms,
+  { employeeId }: Pick<RunEmployee, 'employeeId'>,
+  history: History,
+  employments: readonly Employment[],
+): boolean {
+  const override = overrideOf(terms, employeeId, history.deductionId);
+  if (override === undefined || override.regular_member_amount === null) return false;
+  const { run, finalChecks } = terms;
+  const rest = finalChecks.has(employeeId) ? datesOfLastMonth(terms, employments) : [];
+  const days = [dayOfRun(run), ...rest.map((date) => dayOfCheck(run.applies_on, date))];
+  return days.every((day) => stateFor(history, employeeId, day) === null);
 }
 
 /** Returns the state on a day, in effect or not, else the latest state that names the employee. */

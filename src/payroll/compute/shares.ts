@@ -248,19 +248,26 @@ function unsettledDates(
   employments: readonly Employment[],
 ): string[] {
   const { run, runId, deductions } = terms;
-  const termination = terminationOf(terms, employments);
-  if (termination === null || deductions?.has(history.deductionId) === false) return [];
-  const month = monthOf(termination);
+  if (deductions?.has(history.deductionId) === false) return [];
   const first = firstRunOf(earlier, run) ?? run.pay_date;
-  return (terms.plan().calendar ?? [])
-    .filter((date) => date.pay_date >= first && monthOf(dayOfCheck(run.applies_on, date)) === month)
+  return datesOfLastMonth(terms, employments)
     .map(({ pay_date }) => pay_date)
     .filter(
       (date) =>
+        date >= first &&
         takesOn(terms, employee, history, date, employments) &&
         !employee.paid.some((paid) => paid.runId !== runId && paid.payDate === date) &&
         !isShareTaken(employee, history, date, runId),
     );
+}
+
+/** Returns the pay dates of a run's calendar whose days lie in the month of the termination. */
+export function datesOfLastMonth(terms: RunTerms, employments: readonly Employment[]) {
+  const termination = terminationOf(terms, employments);
+  if (termination === null) return [];
+  return (terms.plan().calendar ?? []).filter(
+    (date) => monthOf(dayOfCheck(terms.run.applies_on, date)) === monthOf(termination),
+  );
 }
 
 /** Returns the pay date of the first finalized regular run of a run's frequency and group, or null. */

@@ -217,11 +217,21 @@ export function dueOf(
       : takenIn(world, check, others, employee, deduction, shared);
   // Of a deduction that is in effect no more, an override is due no more.
   const hadLine = of.overrides.get(`${employee} ${deduction}`)?.hadLine;
-  if (override !== null && (due !== null || hadLine === false)) return { ...override, flags: [] };
+  const isInEffect = daysOfCheck(check, employee).some(
+    (day) => stateOn(world, deduction, employee, day) !== null,
+  );
+  if (override !== null) return { ...override, ...(hadLine && !isInEffect && NOTHING), flags: [] };
   if (due === null || wasIn) return due;
   if (runs.some((other) => other !== of && sharesTaken(other, employee, deduction).includes(run.pay_date)))
     return null;
   return missedOf(world, of, runs, due, employee, deduction);
+}
+
+/** Returns the days of a check: of a final check, also those of its pay dates in the month of the termination. */
+function daysOfCheck({ run, calendar, endOf }: Check, employee: string): string[] {
+  const month = isFinal(run, employee) ? endOf(employee)?.slice(0, 7) : undefined;
+  const days = (calendar?.dates ?? []).map((date) => dayOf({ ...run, ...date }));
+  return [dayOf(run), ...days.filter((day) => day.slice(0, 7) === month)];
 }
 
 /** Implements "Missed checks": the amount due to a run that the employee belonged in and was not in. */

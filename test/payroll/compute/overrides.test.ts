@@ -7,6 +7,7 @@ import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { summarize } from '../../../src/payroll/compute/summary.ts';
 import { verifyOverrides } from '../../../src/payroll/facts/overrides.ts';
 import { deleteOpenRun, dropOverride, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
+import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { bodyOf } from '../../../src/payroll/records/runs.ts';
 import { scratch } from '../../database/scratch.ts';
 import { ACTING } from '../../support/audit.ts';
@@ -55,8 +56,8 @@ const override = (db: Db, member: string, employer: string, deductionId = 'a', r
 const brief = ({ deduction_id, member_amount, employer_amount, flags, change, amount_change }: LineRecord) =>
   [deduction_id, member_amount, employer_amount, ...flags, change, amount_change].join(' ');
 const taken = async (db: Db, runId = 'r') => (await linesOf(db, runId)).map(brief);
-const due = async (db: Db, index = 13) =>
-  (await itemsIn(db, body(index))).map(
+const due = async (db: Db, index = 13, fields: Partial<RunBody> = {}) =>
+  (await itemsIn(db, body(index, fields))).map(
     ({ identity, outstanding }) => `${identity.line_of_coverage} ${amountOf(outstanding.member)}`,
   );
 const outdated = async (db: Db, runId: string) => {
@@ -188,6 +189,21 @@ test('an override of a final check is not compared with the shares that remain l
   await finalize(db, 'final');
   await put(db, 'next', body(14, { final_checks: ['e'] }));
   t.equal(await outdated(db, 'next'), undefined);
+});
+
+test('an override of a final check is due if a pay date of the last month takes the deduction', async (t, db) => {
+  await setSchedules(db, [schedule({ pay_dates: BIWEEKLY.map(({ pay_date }) => dateOf(pay_date, 14, 1)) })]);
+  await learn(db, employment('e', { termination_date: '2026-07-01' }));
+  await finalize(db, 'r');
+  const endingOn = (effective_end: string) => ({ employer_contribution: '4.00', effective_end });
+  await send(db, election('2026-06-20', endingOn('2026-07-20')));
+  await put(db, 'final', body(15, { final_checks: ['e'] }));
+  t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '20.00' } });
+  await finalize(db, 'final');
+  const next = () => due(db, 16, { final_checks: ['e'] });
+  t.strictSame(await next(), []);
+  await send(db, election('2026-08-01', endingOn('2026-06-30')));
+  t.strictSame(await next(), ['medical -3.00'], 'no more');
 });
 
 test('an override of an employee who leaves the run takes nothing and is named', async (t, db) => {
