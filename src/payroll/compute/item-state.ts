@@ -47,7 +47,8 @@ export function standingOf(
   const ending = onItem?.action === 'write_off' || onItem?.action === 'paid_directly' ? onItem : null;
   if (isNothing(outstanding)) return { ...standing, state: endedState(ending), decision: onItem ?? null };
   if (decision === null) return { ...standing, state: 'open', decision };
-  const hasChanged = decision.madeFor !== null && hasOutgrown(decision, amount, outstanding, taken);
+  const hasChanged =
+    decision.madeFor !== null && hasOutgrown(decision, amount, outstanding, taken, decisions);
   const open = (reopened: Reopened): Standing => ({ ...standing, state: 'open', decision, reopened });
   switch (decision.action) {
     case 'hold': {
@@ -101,14 +102,22 @@ function hasOutgrown(
   amount: Sides,
   outstanding: Sides,
   taken: readonly TakenItem[],
+  decisions: readonly Decision[],
 ): boolean {
   const made = madeFor as Sides;
   const side =
     made.member === 0n && amount.member === 0n && outstanding.member === 0n ? 'employer' : 'member';
   if (within(amount[side], made[side]) !== amount[side]) return true;
   if (amount[side] === 0n && made[side] !== 0n) return true;
-  const sum = (items: readonly TakenItem[]) => items.reduce((total, item) => total + item[side], 0n);
-  const then = made[side] - sum(taken.filter(({ decisions }) => decisions < decisionId));
-  const left = then - sum(taken.filter(({ decisions }) => decisions >= decisionId));
-  return left === 0n ? then !== 0n : left * then < 0n || outstanding[side] * then < 0n;
+  const [before, since] = [true, false].map((isBefore) =>
+    taken.filter((item) => item.decisions < decisionId === isBefore),
+  ) as [TakenItem[], TakenItem[]];
+  const earlier = decisions.filter((decision) => decision.decisionId < decisionId);
+  const then = outstandingOf(made, before, earlier);
+  // A decision on the employer's amount alone decides nothing of the employee's.
+  if (then.member === 0n && outstanding.member !== 0n) return true;
+  const decided = then.member === 0n ? 'employer' : 'member';
+  const left = since.reduce((rest, item) => rest - item[decided], then[decided]);
+  if (left === 0n) return then[decided] !== 0n;
+  return left * then[decided] < 0n || outstanding[decided] * then[decided] < 0n;
 }

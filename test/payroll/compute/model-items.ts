@@ -106,20 +106,23 @@ export function itemsOf(ledger: Ledger): StandingItem[] {
     .map((item) => ({ item, group: groupOf(item, flagged) }))
     .map(({ item, group }) => ({
       ...item,
-      ...decidedTogether(group),
+      ...decidedTogether(item, group),
       needsDecision: group.some((one) => needsDecision(run, one)),
       flags: item.flags.filter((flag) => flag !== 'partly covered'),
     }))
     .sort(byOrder);
 }
 
+type Decided = Pick<StandingItem, 'state' | 'decision' | 'isOutgrown'>;
+
 /** A decision on an item of a group is one on all. */
-function decidedTogether(group: readonly Pick<StandingItem, 'state' | 'decision' | 'isOutgrown'>[]) {
+function decidedTogether(item: Decided, group: readonly Decided[]): Partial<Decided> {
   if (group.length === 1) return {};
-  if (group.some(({ isOutgrown }) => isOutgrown)) return { state: 'open' as const, decision: null };
+  if (group.some(({ isOutgrown }) => isOutgrown))
+    return item.decision === null ? {} : { state: 'open', decision: null };
   const latest = group
     .filter(({ decision }) => decision !== null)
-    .reduce<(typeof group)[number] | null>(
+    .reduce<Decided | null>(
       (last, one) => ((last?.decision ?? -1) < (one.decision ?? -1) ? one : last),
       null,
     );
@@ -315,12 +318,8 @@ function standingOf(ledger: Ledger, item: ModelItem): Omit<StandingItem, 'needsD
     .filter((decision) => decision.employer === run.employer_id && decision.employee === item.employee)
     .filter((decision) => decision.item === null || decision.item === key);
   const took = tookOf(ledger, item);
-  const amountsOf = (action: string) =>
-    made.filter((decision) => decision.action === action).map(({ amount }) => amount ?? 0n);
-  let member = item.amount.member - sumOf(took).member;
-  for (const paid of amountsOf('paid_directly')) member -= paid;
-  for (const writtenOff of amountsOf('write_off')) member -= toward(writtenOff, member);
-  const outstanding = { member, employer: item.amount.employer - sumOf(took).employer };
+  const outstanding = outstandingOf(item, took, made);
+  const member = outstanding.member;
   const standing = { ...item, outstanding, isOutgrown: false, decision: null };
   const isOver = ({ action, until }: ModelItemDecision) =>
     action === 'hold' && until !== null && until < run.pay_date;
@@ -333,17 +332,31 @@ function standingOf(ledger: Ledger, item: ModelItem): Omit<StandingItem, 'needsD
   if (last === undefined) return { ...standing, state: 'open' };
   if (last.action === 'write_off' || last.action === 'paid_directly')
     return member === 0n ? { ...standing, state: closed } : { ...standing, state: 'open', isOutgrown: true };
-  if (hasOutgrown(item, outstanding, last, took)) return { ...standing, state: 'open', isOutgrown: true };
+  if (hasOutgrown(item, outstanding, last, took, made))
+    return { ...standing, state: 'open', isOutgrown: true };
   if (isOver(last)) return { ...standing, state: 'open' };
-  return { ...standing, state: last.action, decision: last.item === null ? null : last.place };
+  return { ...standing, state: last.action, decision: last.place };
 }
+
+/** Returns what runs and decisions leave of an item. */
+function outstandingOf(item: ModelItem, took: readonly Pair[], made: readonly ModelItemDecision[]): Pair {
+  const amountsOf = (action: string) =>
+    made.filter((decision) => decision.action === action).map(({ amount }) => amount ?? 0n);
+  let member = item.amount.member - sumOf(took).member;
+  for (const paid of amountsOf('paid_directly')) member -= paid;
+  for (const writtenOff of amountsOf('write_off')) member -= toward(writtenOff, member);
+  return { member, employer: item.amount.employer - sumOf(took).employer };
+}
+
+type Made = ModelItemDecision & { place: number };
 
 /** Reports whether an item is no longer the one that a decision was made for. */
 function hasOutgrown(
   item: ModelItem,
   outstanding: Pair,
-  { madeFor, place }: ModelItemDecision & { place: number },
+  { madeFor, place }: Made,
   took: ReturnType<typeof tookOf>,
+  made: readonly Made[],
 ): boolean {
   if (madeFor === null) return false;
   const isEmployers = [madeFor, item.amount, outstanding].every(({ member }) => member === 0n);
@@ -352,24 +365,19 @@ function hasOutgrown(
   // It ends when the amount or the outstanding amount is zero, and does not stand for one of another sign or a larger one.
   if (is === 0n && was !== 0n) return true;
   if (is !== 0n && (is > 0n !== was > 0n || sizeOf(is) > sizeOf(was))) return true;
-  return settledAfter(item, took, place, side);
-}
-
-/** Reports whether runs that knew a decision took what was outstanding, or more. */
-function settledAfter(
-  item: ModelItem,
-  took: ReturnType<typeof tookOf>,
-  place: number,
-  side: keyof Pair,
-): boolean {
+  // It also ends when runs that knew it took what was outstanding, or more.
   const before = took.filter(({ decisions }) => decisions <= place);
-  const decided = item.amount[side] - sumOf(before)[side];
-  let left = decided;
-  return took.some(({ decisions, ...amounts }) => {
+  const earlier = made.filter((decision) => decision.place < place);
+  const decided = outstandingOf(item, before, earlier);
+  if (decided.member === 0n && outstanding.member !== 0n) return true;
+  const open = decided.member === 0n ? 'employer' : 'member';
+  let left = decided[open];
+  const isSettled = took.some(({ decisions, ...amounts }) => {
     if (decisions <= place) return false;
-    left -= amounts[side];
-    return decided !== 0n && (left === 0n || left > 0n !== decided > 0n);
+    left -= amounts[open];
+    return decided[open] !== 0n && left * decided[open] <= 0n;
   });
+  return isSettled || outstanding[open] * decided[open] < 0n;
 }
 
 /** Returns the pre-tax net of the run and line of coverage that an item counts in, or 0. */

@@ -82,3 +82,12 @@ onEitherEngine('an amount paid directly comes back if nothing is due of its item
   await send(db, election('2025-12-03', { member_contribution: '10.00' }));
   t.strictSame(await brief(db), ['adjustment r0 a: -2.00 of 0.00 open (amount_changed)']);
 });
+
+onEitherEngine('a decision stands for what is outstanding after an earlier payment', async (t) => {
+  const db = await staged(t);
+  await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '4.00' });
+  await decided(db, { action: 'paid_directly', amount: 600n, paidOn: TODAY });
+  await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '5.00' });
+  await decided(db, { action: 'take' });
+  t.strictSame(await brief(db), ['arrears r0 a: -1.00 of 5.00 take']);
+});
