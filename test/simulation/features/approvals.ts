@@ -2,7 +2,7 @@
 import type { Random } from '../../../src/simulator/random.ts';
 import type { Simulation } from '../simulation.ts';
 import type { Feature } from './features.ts';
-import { hasPeople, type Person, peopleOf } from './people.ts';
+import { admit, hasPeople, type Person, peopleOf } from './people.ts';
 
 /** The actions on runs while their employer required an approval, each with the person of the token. */
 const DONE = `
@@ -11,6 +11,12 @@ const DONE = `
   from audit_records as done where done.action in ('run.finalize', 'run.void')
     and (select required from approval_settings where employer_id = done.employer_id and record_id < done.record_id
       order by version desc limit 1) = 1`;
+
+/** The revocations of the tokens that approved a run. */
+const REVOKED = `
+  select revoked.record_id, run_approvals.record_id as approval_id, run_id, run_approvals.action from run_approvals
+    join audit_records as approving using (record_id)
+    join audit_records as revoked on revoked.action = 'token.revoke' and revoked.resource_id = approving.actor_id`;
 
 const APPROVED = 'select cast(record_id as text) as id from run_approvals';
 
@@ -36,7 +42,9 @@ export const APPROVALS: Feature = {
         and given.etag = payroll_runs.etag and given.person <> done.person
         and not exists (select 1 from audit_records as withdrawn
           where withdrawn.action = 'run.approval-withdraw' and withdrawn.record_id < done.record_id
-            and withdrawn.resource_id = done.run_id and withdrawn.details ->> 'approval_id' = done.approval_id))`,
+            and withdrawn.resource_id = done.run_id and withdrawn.details ->> 'approval_id' = done.approval_id)
+        and not exists (select 1 from (${REVOKED}) as revoked
+          where revoked.approval_id = given.record_id and revoked.record_id < done.record_id))`,
     'two persons stop requiring an approval': `
       select off.employer_id from approval_settings as off where required = 0 and not exists (
       select 1 from approval_settings as asked join audit_records using (record_id)
@@ -47,6 +55,8 @@ export const APPROVALS: Feature = {
     'approved finalization': `(${DONE}) where action = 'finalize'`,
     'approved void': `(${DONE}) where action = 'void'`,
     'withdrawn approval': "audit_records where action = 'run.approval-withdraw'",
+    'approval whose token was revoked before the run was final': `(${REVOKED}) as revoked join (${DONE}) as done using (run_id, action)
+      where revoked.record_id < done.record_id`,
     'approval of other lines':
       "run_approvals as given join payroll_runs using (run_id) where action = 'finalize' and given.etag <> payroll_runs.etag",
     'approval no longer required': 'approval_settings where required = 0',
@@ -66,8 +76,8 @@ function setApproval(simulation: Simulation, employerId: string, required: boole
 export type SimulatedRun = { runId: string; employerId: string; body: object };
 
 /**
- * Approves the next action on a run, mostly by another person than the manager. One action in five gets no approval, and a few
- * approvals are withdrawn.
+ * Approves the next action on a run, mostly by another person than the manager. One action in five gets no approval, a few
+ * approvals are withdrawn, and the tokens of a few others are revoked.
  */
 export async function approve(
   simulation: Simulation,
@@ -83,5 +93,7 @@ export async function approve(
   const response = await peopleOf(simulation, employerId)[person]('POST', url, body, headers);
   if (response?.status !== 201) return;
   simulation.confirm(APPROVED, (response.body as { id: string }).id);
-  if (draw() < 0.2) await peopleOf(simulation, employerId)[person]('DELETE', url);
+  const kind = draw();
+  if (kind < 0.2) await peopleOf(simulation, employerId)[person]('DELETE', url);
+  else if (kind < 0.3) admit(simulation, employerId, [person]);
 }

@@ -116,7 +116,7 @@ function foreignIdsOf({ world }: Simulation, employerId: string): string[] {
 }
 
 /** Gives persons new tokens instead of their old ones. A crash may end it, so it tries again until they have new ones. */
-function admit(simulation: Simulation, employerId: string, persons: readonly Person[]): void {
+export function admit(simulation: Simulation, employerId: string, persons: readonly Person[]): void {
   const { valid } = tokensOf(simulation);
   const before = new Map(persons.map((person) => [person, valid.get(`${employerId} ${person}`)]));
   void replaceTokens(simulation, employerId, before).catch(() => {});
