@@ -3981,7 +3981,7 @@ export interface components {
             member_amount: string;
             /** @description The amount that the employer owes. */
             employer_amount: string;
-            /** @description The pay date of the paycheck that left it out: today (UTC) or earlier. */
+            /** @description The pay date of the paycheck that left it out: today or earlier. */
             pay_date: string;
         };
         OpeningItemsRequest: {

@@ -117,6 +117,7 @@ const COLUMNS: readonly Column<PayDateRow>[] = [
   ['pay frequency', (row) => row.pay_frequency],
   ['pay group', (row) => row.pay_group],
   ...DATE_COLUMNS,
+  ['fewer checks', (row) => (row.year_in_fewer_checks ? 'takes the whole year' : undefined), 1],
 ];
 
 async function print({ db, out }: DatabaseContext, { employer, knownAt }: Options): Promise<void> {

@@ -10,7 +10,7 @@ import type { Computation, RunEmployee } from './computation.ts';
 import { assignedIn, type History, historyOf, stateFor } from './history.ts';
 import type { TakeNote } from './note.ts';
 import { employmentAt, hasSeveralEmployers } from './population.ts';
-import { wasInRun } from './reopened-runs.ts';
+import { checksBefore } from './reopened-runs.ts';
 
 /** Lines of coverage for which two elections at once are almost always an error. */
 const ELECTED_ONCE: ReadonlySet<string> = new Set([
@@ -80,6 +80,8 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
       for (const [line, rival] of pairs) {
         const example = `${employeeId}: ${linesInWords([line, rival])}${sameDayInWords(line, rival, histories)}`;
         const what = ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal';
+        // Where several elections are normal, only the first run of a pair names it.
+        if (what === 'overlap_normal' && wasTaken(line) && wasTaken(rival)) continue;
         note(what, employeeId, [line.deduction_id, rival.deduction_id].sort(), example);
       }
     }
@@ -129,16 +131,13 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
     }
   };
 
-  /** Notes what the first run of an employee leaves out, because premiums are taken a month ahead. */
+  /** Notes what the first line of a deduction leaves out, because premiums are taken a month ahead. */
   const noteFirstMonth = (employee: RunEmployee, lines: readonly Line[]): void => {
     if (run.applies_on !== 'next_month' || run.kind !== 'regular') return;
-    const isLater = computation.earlier.some(
-      (other) => !other.isVoided && other.run.kind === 'regular' && wasInRun(other, employee),
-    );
-    if (isLater) return;
-    const day = dayOfRun(run);
+    const days = [run, ...checksBefore(computation, employee).map((check) => check.run)].map(dayOfRun);
+    const [day = ''] = days.sort();
     for (const line of lines) {
-      if (line.kind !== 'regular' || isStopped(line)) continue;
+      if (line.kind !== 'regular' || isStopped(line) || line.change !== 'new') continue;
       const begun = stateNow(historyOf(employee.histories, line.deduction_id))?.starts_on ?? null;
       if (begun === null || begun >= day) continue;
       const example = `${employee.employeeId}: ${linesInWords([line])} (${line.deduction_id}) a check, from ${begun}; the first run looks at ${day}`;
@@ -160,6 +159,11 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
       noteLastDay(employeeId, regular, histories);
     },
   };
+}
+
+/** Reports whether the previous run took the deduction too. */
+function wasTaken({ change, amount_change, previous_amount }: Line): boolean {
+  return change === 'same' || (change === 'changed' && (amount_change === 'same' || previous_amount !== 0n));
 }
 
 /** `medical 69.23, medical 36.92`. */

@@ -33,10 +33,8 @@ export function missedCheckOf(
     taken.flatMap(({ terms: { run: attendedRun } }) => (attendedRun.kind === 'regular' ? [attendedRun] : [])),
   );
   if (cover === 'whole') return null;
-  const isWithin = (period: Period) =>
-    run.period_start <= period.period_start && period.period_end <= run.period_end;
   const offCycle = taken
-    .filter(({ terms }) => terms.run.kind === 'off_cycle' && isWithin(terms.run))
+    .filter(({ terms }) => terms.run.kind === 'off_cycle' && isWithin(terms.run, run))
     .flatMap(({ lines }) => lines)
     // A final check takes shares of other pay dates.
     .filter((line) => line.deduction_id === deductionId && line.kind === 'regular' && line.shares === null);
@@ -48,6 +46,11 @@ export function missedCheckOf(
 }
 
 type Period = Pick<Run, 'period_start' | 'period_end'>;
+
+/** Reports whether an off-cycle run is for the pay period of a run. */
+export function isWithin(offCycle: Period, run: Period): boolean {
+  return run.period_start <= offCycle.period_start && offCycle.period_end <= run.period_end;
+}
 
 export function overlaps(period: Period, other: Period): boolean {
   return period.period_start <= other.period_end && other.period_start <= period.period_end;

@@ -14,9 +14,10 @@ import { type History, historyAt, historyOf, stateInRun } from './history.ts';
 import type { OpenItem } from './item-state.ts';
 import { remainingInWords } from './last-check.ts';
 import { ITEM_FLAGS, type Note, type Noted, type TakeNote } from './note.ts';
+import { addedToYear } from './off-cycle-adds.ts';
 import { createOutdatedOverrides } from './overrides.ts';
 import { employmentAt, UNCLEAR } from './population.ts';
-import { wasInRun } from './reopened-runs.ts';
+import { checksBefore, wasInRun } from './reopened-runs.ts';
 import { remainingAfter, terminationOf } from './shares.ts';
 import type { EmployeeLines, Taking } from './taking.ts';
 import { countOfEmployees } from './totals.ts';
@@ -46,7 +47,8 @@ export function createNotes(computation: Computation) {
     if (unclear !== undefined) note(unclear, employeeId);
   };
 
-  const noteEmployment = ({ employeeId, employments }: RunEmployee, hasDeduction: boolean): void => {
+  const noteEmployment = (employee: RunEmployee, hasDeduction: boolean): void => {
+    const { employeeId, employments, membership } = employee;
     const employment = employmentAt(employments, run);
     if (employment === undefined) return;
     if (spellOn(employment, run.period_end)?.contradicted_on != null)
@@ -55,6 +57,8 @@ export function createNotes(computation: Computation) {
     const frequency = valueOn(employment, 'pay_frequency', run.period_end);
     const group = valueOn(employment, 'pay_group', run.period_end);
     if (isScheduled(schedules, frequency, group)) return;
+    // Without any schedule, runs take their employees all the same: the first one of each names them.
+    if (schedules.length === 0 && membership.isIn && checksBefore(computation, employee).length > 0) return;
     // Only a schedule of the employee's group is missing, so the runs of other frequencies are not concerned.
     const isOfOtherRuns =
       frequency !== null &&
@@ -99,7 +103,7 @@ export function createNotes(computation: Computation) {
     }
   };
 
-  const noteLines = (employee: RunEmployee, lines: readonly Line[]): void => {
+  const noteLines = (employee: RunEmployee, lines: readonly Line[], taking: Taking): void => {
     const { employeeId, employments, histories } = employee;
     const regular = lines.filter((line) => line.kind === 'regular');
     const employment = employmentAt(employments, run);
@@ -116,10 +120,10 @@ export function createNotes(computation: Computation) {
     )
       note('absent_from_census', employeeId);
     elections.addLines(employee, regular);
-    const shared = regular.filter(({ shares }) => shares === null);
-    if (run.kind === 'off_cycle' && shared.length > 0) {
+    const added = run.kind === 'off_cycle' ? addedToYear(computation, employee, regular, taking) : [];
+    if (added.length > 0) {
       offCycle.employees += 1;
-      offCycle.member += shared.reduce((sum, line) => sum + line.member_amount, 0n);
+      offCycle.member += added.reduce((sum, amount) => sum + amount, 0n);
     }
     regular.forEach(noteCodes);
     beyondYear.add(regular);
@@ -217,7 +221,7 @@ export function createNotes(computation: Computation) {
       for (const { example, ids } of outdatedOverrides(employee))
         note('override_outdated', employee.employeeId, ids, example);
       if (employee.membership.isIn) elections.add(employee, lines);
-      if (lines.length > 0) noteLines(employee, lines);
+      if (lines.length > 0) noteLines(employee, lines, taking);
       noteItems(employee.employeeId, taking);
       noteNegative(employee.employeeId, lines, taking);
       noteShares(employee, lines);

@@ -63,6 +63,11 @@ export function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): b
   return membershipOf(employmentsAt(earlier.position), earlier).isIn;
 }
 
+/** Returns the earlier regular runs, not voided, that had the employee. */
+export function checksBefore({ earlier }: Pick<Computation, 'earlier'>, employee: RunEmployee): EarlierRun[] {
+  return earlier.filter((run) => !run.isVoided && run.run.kind === 'regular' && wasInRun(run, employee));
+}
+
 /**
  * Reports whether the employee belongs in an earlier run: as frozen if the run had the employee (`wasIn`), else by today's
  * facts. Amounts taken follow the deduction's own dates, whatever is reported about the employment later.

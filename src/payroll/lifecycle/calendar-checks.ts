@@ -17,9 +17,12 @@ import { inYear, readSchedules, type Schedule } from '../settings/schedules.ts';
 /** A question about a run that is computed. */
 export type RunQuestion = EmployerQuestion & { computation: Computation; summary: Summary };
 
-/** Warns of a run without a list of pay dates: each check takes an even part of the usual number of checks. */
+/**
+ * Warns of the first run of a year without a list of pay dates: each check takes an even part of the usual number of checks.
+ */
 export async function noPaySchedule(_: Db, { computation }: RunQuestion): Promise<Found[]> {
   if (computation.plan().calendar !== null) return [];
+  if (earlierOfYear(computation).some((earlier) => earlier.plan().calendar === null)) return [];
   const { pay_frequency, pay_group, pay_date } = computation.run;
   const of = pay_group === null ? '' : ` of ${pay_group}`;
   const example = `${pay_frequency}${of}, ${yearOf(pay_date)}: 1/${PERIODS_PER_YEAR[pay_frequency]} of the year on each check`;
@@ -73,6 +76,17 @@ export async function periodDiffers(db: Db, question: RunQuestion): Promise<Foun
   return [{ example: `${run.pay_date} pays ${period_start} to ${period_end}`, result: 'warn' }];
 }
 
+/** Returns the final runs of the same frequency, pay group and calendar year that are not voided. */
+function earlierOfYear({ run, earlier }: Computation): EarlierRun[] {
+  return earlier.filter(
+    (other) =>
+      !other.isVoided &&
+      !other.isPriorYear &&
+      other.run.pay_frequency === run.pay_frequency &&
+      other.run.pay_group === run.pay_group,
+  );
+}
+
 /** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */
 function previousOfYear({ run, previous }: Computation): EarlierRun | null {
   return previous === null || run.kind === 'off_cycle' || previous.isPriorYear ? null : previous;
@@ -80,7 +94,7 @@ function previousOfYear({ run, previous }: Computation): EarlierRun | null {
 
 /** Fails if the share of the check differs from that of the last run before it that took one, or if there is no list any more. */
 export async function calendarDiffers(_: Db, { computation }: RunQuestion): Promise<Found[]> {
-  const { run, earlier } = computation;
+  const { run } = computation;
   const previous = previousOfYear(computation);
   if (previous === null) return [];
   const { calendar } = computation.plan();
@@ -90,14 +104,8 @@ export async function calendarDiffers(_: Db, { computation }: RunQuestion): Prom
     return [
       { ...fail(`${previous.runId} had a list of pay dates; today there is none`), ids: [idOf('none')] },
     ];
-  const before = earlier.filter(
-    (other) =>
-      !other.isVoided &&
-      other.run.kind === 'regular' &&
-      other.run.pay_frequency === run.pay_frequency &&
-      other.run.pay_group === run.pay_group &&
-      yearOf(other.run.pay_date) === year &&
-      other.run.pay_date < run.pay_date,
+  const before = earlierOfYear(computation).filter(
+    (other) => other.run.kind === 'regular' && other.run.pay_date < run.pay_date,
   );
   const found = PERIOD_CLASSES.flatMap((periods) => {
     const now = shareOfRun(computation, periods);

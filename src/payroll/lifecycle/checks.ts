@@ -104,7 +104,10 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
       notesOf(question, 'not_scheduled', question.computation.basis.schedules.length === 0 ? 'warn' : 'fail'),
     advice:
       'These employees have deductions in effect, but no pay schedule of the employer has their pay frequency and group. Set the missing schedule, or correct their census.',
-    passed: 'Every active employee with a deduction is on a pay schedule.',
+    passed: async (_, { computation }) =>
+      computation.basis.schedules.length === 0
+        ? 'The employer has no pay schedule, and earlier runs had all its employees with a deduction.'
+        : 'Every active employee with a deduction is on a pay schedule.',
   },
   {
     id: 'population-narrowed',
@@ -193,7 +196,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: noted('retro_refund', 'warn'),
     advice:
       'Open items return pre-tax deductions of these employees for past paychecks. The money may be at a custodian, or the election irrevocable. Decide about the items, or accept the finding.',
-    passed: 'No undecided item returns a pre-tax deduction of a past paycheck.',
+    passed: 'No undecided item returns a pre-tax deduction since the run before.',
   },
   {
     id: 'items-of-another-year',
@@ -220,19 +223,19 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: noted('override_outdated', 'warn'),
     advice:
       'These amounts were overridden, and without the override they would be different now. In an open run, override the amount again or remove the override. An amount of a finalized run stays as it was overridden.',
-    passed: 'No later fact changes the amount that an override replaced.',
+    passed: 'No fact since the run before changes the amount that an override replaced.',
   },
   {
     id: 'overlap',
     title: 'Two deductions for one line of coverage',
-    // A failure where one election is the rule, a warning where several are normal (docs/amounts.md).
+    // A failure where one election is the rule, a warning of the first run where several are normal.
     ask: async (_, question) => [
       ...notesOf(question, 'overlap', 'fail'),
       ...notesOf(question, 'overlap_normal', 'warn'),
     ],
     advice:
       'An employee has two deductions in effect for one line of coverage. Ask the service which is correct. If both are, accept the finding.',
-    passed: 'No employee has two deductions for one line of coverage.',
+    passed: 'No employee has two deductions for one line of coverage that no earlier run reported.',
   },
   {
     id: 'pay-date-taken',
@@ -270,7 +273,10 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: noPaySchedule,
     advice:
       'Each paycheck takes an even part of the year for the usual number of paychecks, so a year with more or fewer dates does not add up. Set the pay schedule of the year.',
-    passed: 'The pay schedule has the pay dates of the year.',
+    passed: async (_, { computation }) =>
+      computation.plan().calendar === null
+        ? 'No pay schedule has the pay dates of the year, as an earlier run warned.'
+        : 'The pay schedule has the pay dates of the year.',
   },
   {
     id: 'short-year',

@@ -50,7 +50,7 @@ export const OpeningRow = component(
       'The amount that the employee owes, such as 12.34. Negative: the employee gets it back.',
     ),
     employer_amount: text('The amount that the employer owes.'),
-    pay_date: text('The pay date of the paycheck that left it out: today (UTC) or earlier.'),
+    pay_date: text('The pay date of the paycheck that left it out: today or earlier.'),
   },
   'An amount that was owed before the first run.',
 );

@@ -1,0 +1,43 @@
+/** What an off-cycle run takes in addition to the pay dates of the year: docs/amounts.md. Pure. */
+import type { Cents } from '../../money.ts';
+import type { Line } from '../calculation/line.ts';
+import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
+import { historyOf, stateInRun } from './history.ts';
+import { isWithin } from './missed-checks.ts';
+import { owesRun, wasInRun } from './reopened-runs.ts';
+import type { Taking } from './taking.ts';
+
+/** Returns the amounts of an employee's off-cycle lines, less what they pay of a check that the employee missed. */
+export function addedToYear(
+  computation: Computation,
+  employee: RunEmployee,
+  regular: readonly Line[],
+  { units }: Taking,
+): Cents[] {
+  const missed = computation.earlier.filter(
+    (earlier) =>
+      !earlier.isVoided &&
+      earlier.isRecent &&
+      earlier.run.kind === 'regular' &&
+      isWithin(computation.run, earlier.run) &&
+      !wasInRun(earlier, employee) &&
+      owesRun(earlier, employee, false),
+  );
+  const addedBy = ({ deduction_id, member_amount }: Line): Cents => {
+    const history = historyOf(employee.histories, deduction_id);
+    const isDue = (earlier: EarlierRun) =>
+      stateInRun(history, employee.employeeId, earlier, employee.employments) !== null;
+    const run = missed.find(isDue);
+    if (run === undefined) return member_amount;
+    const item = units
+      .flatMap(({ items }) => items)
+      .find(({ identity }) => identity.source === run.runId && identity.deduction_id === deduction_id);
+    // What the missed check leaves below zero was taken twice.
+    const beyond = -(item?.outstanding.member ?? 0n);
+    return beyond > 0n ? beyond : 0n;
+  };
+  return regular
+    .filter(({ shares }) => shares === null)
+    .map(addedBy)
+    .filter((amount) => amount !== 0n);
+}
