@@ -368,7 +368,7 @@ function hasOutgrown(
   // It also ends when runs that knew it took what was outstanding, or more.
   const before = took.filter(({ decisions }) => decisions <= place);
   const earlier = made.filter((decision) => decision.place < place);
-  const decided = outstandingOf(item, before, earlier);
+  const decided = outstandingOf({ ...item, amount: madeFor }, before, earlier);
   if (decided.member === 0n && outstanding.member !== 0n) return true;
   const open = decided.member === 0n ? 'employer' : 'member';
   let left = decided[open];
