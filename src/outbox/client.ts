@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { brotliDecompressSync, unzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
@@ -62,6 +63,7 @@ export function createClient(
             'idempotency-key': post.idempotencyKey,
             'user-agent': `benefits-sidecar/${version}`,
             accept: 'application/json',
+            'accept-encoding': 'identity',
           },
           body: streamed ? Readable.from(body.chunks, { objectMode: false }) : body,
           signal: whole,
@@ -96,16 +98,38 @@ async function readResponse(response: Dispatcher.ResponseData, now: Date): Promi
     // Leaving the loop destroys the body and with it the connection.
     if (bytes > RESPONSE_READ_BYTES) break;
   }
-  const body = Buffer.concat(parts).subarray(0, RESPONSE_READ_BYTES);
+  const isCut = bytes > RESPONSE_READ_BYTES;
+  const read = Buffer.concat(parts).subarray(0, RESPONSE_READ_BYTES);
+  const body = isCut ? read : decoded(read, textOf(headers['content-encoding']));
   const dated = Date.parse(textOf(headers.date) ?? '');
   const at = Number.isNaN(dated) ? now : new Date(dated);
   return {
     responded: true,
     status,
-    content: bytes > RESPONSE_READ_BYTES ? 'too-long' : contentOf(body),
+    content: isCut || body === null ? 'too-long' : contentOf(body),
     retryAfterMs: retryAfterMs(textOf(headers['retry-after']), at),
-    response: body,
+    response: body ?? read,
   };
+}
+
+/** Decoders by content encoding. Some services and gateways compress without being asked. */
+const DECODERS: Readonly<Record<string, (body: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
+  gzip: unzipSync,
+  'x-gzip': unzipSync,
+  deflate: unzipSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync,
+};
+
+/** Returns a body without its encoding, as it is if it cannot be decoded, or null if it is too long then. */
+function decoded(body: Buffer, encoding: string | undefined): Buffer | null {
+  const decode = DECODERS[encoding?.trim().toLowerCase() ?? ''];
+  if (decode === undefined || body.length === 0) return body;
+  try {
+    return decode(body, { maxOutputLength: RESPONSE_READ_BYTES });
+  } catch (error) {
+    return codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? null : body;
+  }
 }
 
 /** Ignores the content type: some services send JSON as text. Blanks are not JSON, however many. */
@@ -116,7 +140,9 @@ function contentOf(body: Buffer): BodyKind {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return 'json';
-    const { error, errors, success, ok } = value as Record<string, unknown>;
+    // Some services write `Success`.
+    const named = Object.entries(value).map(([name, field]) => [name.toLowerCase(), field] as const);
+    const { error, errors, success, ok } = Object.fromEntries(named) as Record<string, unknown>;
     if (isStated(error)) return 'json-error';
     return isStated(errors) || isFalse(success) || isFalse(ok) ? 'json-failure' : 'json';
   } catch {

@@ -75,7 +75,9 @@ export function judge(outcome: AttemptOutcome, before: Before): Verdict {
 export function isWrongTarget(outcome: AttemptOutcome): boolean {
   if (!outcome.responded) return false;
   const { status, content } = outcome;
-  return status === 401 || (status >= 300 && status < 400) || (status === 404 && content !== 'json-error');
+  // A proxy that wants another password responds with 407.
+  const isUnauthorized = status === 401 || status === 407;
+  return isUnauthorized || (status >= 300 && status < 400) || (status === 404 && content !== 'json-error');
 }
 
 /** Returns `refusals` after this attempt. Failed successes, 403s and responses of a wrong target are counted apart. */

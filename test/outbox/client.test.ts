@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import t from 'tap';
 import { RESPONSE_READ_BYTES } from '../../src/outbox/client.ts';
 import type { AttemptOutcome, BodyKind } from '../../src/outbox/retry.ts';
@@ -117,6 +118,8 @@ const CONTENTS: [string, BodyKind][] = [
   ['{"ok":false,"error":null}', 'json-failure'],
   ['{"error":"","errors":[],"success":true,"ok":true}', 'json'],
   ['{"error":{},"errors":null}', 'json'],
+  ['{"Success":false}', 'json-failure'],
+  ['{"Error":"x"}', 'json-error'],
   ['{"message":"x"}', 'json'],
   ['\ufeff{"message":"x"}\n', 'json'],
   ['"error"', 'json'],
@@ -134,6 +137,28 @@ t.test('the kind of a body depends on parsing it, not on its content type', asyn
   const sender = client(t, url);
   for (const [body, content] of CONTENTS)
     t.equal(answeredOf(await sender.post(post, never)).content, content, body.slice(0, 50));
+});
+
+t.test('a compressed response is read, although none was asked for, within the same limit', async (t) => {
+  const [bomb, error] = ['x'.repeat(RESPONSE_READ_BYTES + 1), '{"error":"x"}'];
+  const cases: [encoding: string, body: Buffer, content: BodyKind][] = [
+    ['gzip', gzipSync(error), 'json-error'],
+    ['GZIP', gzipSync('{}'), 'json'],
+    ['deflate', deflateSync('{}'), 'json'],
+    ['br', brotliCompressSync('{}'), 'json'],
+    ['zstd', zstdCompressSync('{}'), 'json'],
+    ['gzip', gzipSync(bomb), 'too-long'],
+    ['gzip', Buffer.alloc(0), 'empty'],
+    ['gzip', Buffer.from('{}'), 'json'],
+    ['gzip', gzipSync('{}').subarray(0, 12), 'not-json'],
+  ];
+  const { url, received } = await stubService(t, (response, _, index) =>
+    response.writeHead(200, { 'content-encoding': cases[index]?.[0] }).end(cases[index]?.[1]),
+  );
+  const sender = client(t, url);
+  for (const [index, [encoding, , content]] of cases.entries())
+    t.equal(answeredOf(await sender.post(post, never)).content, content, `${index}: ${encoding}`);
+  t.equal(received[0]?.headers['accept-encoding'], 'identity');
 });
 
 t.test("Retry-After as a date is counted from the service's own clock", async (t) => {

@@ -37,7 +37,7 @@ const VERDICTS: Record<Verdict, string> = {
   delivered: '200, 202, 204, 200 json',
   retry:
     '200 not-json, 201 too-long, 200 json-error, 202 json-failure, 408, 425, 429, 500, 503, 599, ECONNREFUSED, ECONNRESET',
-  hold: '300, 301, 308, 401, 401 json-error, 403, 404, 404 json, 404 json-failure',
+  hold: '300, 301, 308, 401, 401 json-error, 403, 404, 404 json, 404 json-failure, 407',
   rejected: '400, 404 json-error, 409, 413, 421, 422 not-json, 422 json-error, 423',
 };
 for (const [verdict, responses] of Object.entries(VERDICTS)) {
