@@ -164,6 +164,12 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, caseSensitive: false },
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
+  // Node.js would respond to these itself, uncounted: with 417 and without a response.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  app.server.on('connect', (_request, socket) => {
+    refuse('method');
+    socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+  });
   limitConnections(app.server, CONNECTIONS, parts.dropped);
   discountPauses(app.server, times.checkMs);
   // The framework would read the body of a request to an unknown path first.

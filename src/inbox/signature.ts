@@ -25,7 +25,7 @@ const DIGEST_CHARACTERS = 44;
  * Entries of the signature header: the version, a comma, and the base64 of a SHA-256. Adapters split the header at commas and
  * join the parts with `, `, and join several lines in the same way.
  */
-const SIGNATURE_ENTRIES = /(?<=^|[ ,])v1[ ,]{1,3}[A-Za-z0-9+/]{43}=(?=$| |, |,v1)/g;
+const SIGNATURE_ENTRIES = /(?<=^|[ \t,])v1[ \t,]{1,3}[A-Za-z0-9+/]{43}=(?=$|[ \t]|,[ \t]|,v1)/g;
 
 /** White-labeled senders use the second set. If both are present, only one is signed. */
 const HEADER_SETS = [

@@ -124,6 +124,22 @@ t.test('every other request is refused by cause, and no response has a body', as
   t.strictSame([accepted, refused], [[], []]);
 });
 
+t.test('an expectation or a tunnel that Node.js refuses by itself is handled as any request', async (t) => {
+  const { port, accepted, refused } = await startReceiver(t);
+  const headers = { ...signed(), 'content-length': String(BODY.length), expect: '200-ok' };
+  const requests = [
+    [requestText('/webhooks', headers, BODY), 204],
+    [requestText('/other', headers, BODY), 404],
+    [requestText('receiver:443', {}, '', 'CONNECT'), 404],
+  ] as const;
+  for (const [text, status] of requests) {
+    const { socket, answers } = await rawSocket(t, port);
+    socket.write(text);
+    t.equal(statusOf((await answers(1))[0] as string), status, text.slice(0, 12));
+  }
+  t.strictSame([accepted.length, refused], [1, ['path', 'method']]);
+});
+
 t.test('the path is the same with other slashes and in other letters', async (t) => {
   const { port, accepted, refused } = await startReceiver(t);
   const paths = [

@@ -185,6 +185,7 @@ t.test('a signature verifies as adapters pass it on, in any order', async (t) =>
     `${right},${wrong}`,
     `${wrong},${right}`,
     `${right}, ${wrong}`,
+    `${wrong}\t${right}`,
   ];
   for (const form of forms)
     t.equal((await post(port, { ...good, 'svix-signature': form }, BODY)).status, 204, String(form));
