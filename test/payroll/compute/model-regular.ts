@@ -132,16 +132,19 @@ function lastLineFlags(
   world: World,
   check: Check,
   runs: readonly ModelRun[],
-  { election: { employee, deduction, end, coverage }, shares }: Taken,
+  { election: { employee, deduction, end }, shares }: Taken,
 ): string[] {
   const { run } = check;
   const termination = endOfJob(world, run, employee);
   if (termination === null || (termination > run.period_end && !isFinal(run, employee))) return [];
   const isOpen = end === null || end.slice(0, 7) > termination.slice(0, 7);
   const shared = isShared(world, run, employee);
-  const isLeft =
-    !(shares !== null && ONE_SHARE.includes(coverage)) &&
-    finalDates(world, check, runs, employee, deduction, shared, true).some((date) => !shares?.includes(date));
+  const left = finalDates(world, check, runs, employee, deduction, shared, true).filter(
+    (date) => !shares?.includes(date),
+  );
+  // A later final check takes no second share of some lines of coverage: those of the date.
+  const next = sharesOn(world, check, left.slice(0, 1), employee, deduction, shared);
+  const isLeft = next !== null && !(shares !== null && ONE_SHARE.includes(next.election.coverage));
   return [...(isOpen ? ['open_after_termination'] : []), ...(isLeft ? ['coverage_beyond_last_check'] : [])];
 }
 
