@@ -17,10 +17,11 @@ export type ProposedDate = {
   readonly takes: 'all' | 'own_period';
 };
 
-/** The first dates of a month that take a monthly deduction: 24 of 26, 48 of 52. */
+/**
+ * The first dates of a month that take a monthly deduction: 24 of 26, 48 of 52. Of dates on days of the month all do: a third one
+ * is that of another month, moved by a weekend.
+ */
 const FIRST_OF_MONTH: ReadonlyMap<string, number> = new Map([
-  ['monthly', 1],
-  ['semimonthly', 2],
   ['biweekly', 2],
   ['weekly', 4],
 ]);

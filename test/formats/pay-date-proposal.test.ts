@@ -90,5 +90,9 @@ t.test(
     t.strictSame(takes('first-of-month'), ['all', 'all', 'own_period']);
     t.strictSame(takes('first'), ['all', 'own_period', 'own_period']);
     t.strictSame(takes('last'), ['own_period', 'own_period', 'all']);
+    const proposed = { lagDays: 0, frequency: 'semimonthly', takes: 'first-of-month' } as const;
+    const semimonthly = proposePayDates(2026, { daysOfMonth: [1, 15] }, proposed);
+    const isTaking = semimonthly.every((date) => date.takes === 'all');
+    t.ok(isTaking, 'a date that a weekend moved into a month is not its third');
   },
 );
