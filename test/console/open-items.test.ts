@@ -99,4 +99,13 @@ t.test('selected items are decided together, and a changed item is not', async (
   await page.getByRole('link', { name: 'Decisions about open items' }).click();
   await page.waitForURL('**/open-items/decisions?employer_id=*');
   t.equal((await cells(page, 'Decisions')).length, 3);
+  await open(page, ITEMS);
+  await boxes.first().check();
+  await page.getByLabel('Decision').selectOption('write_off');
+  await page.getByLabel('Reason').fill('left');
+  await click(page, 'Record the decisions');
+  // The list has the item no more, so the notice leads to it.
+  await page.getByRole('link', { name: 'See what was decided' }).click();
+  await page.waitForURL('**/open-items/decisions?employer_id=*');
+  t.equal((await cells(page, 'Decisions'))[0]?.at(-1), 'left');
 });

@@ -64,7 +64,7 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const decides =
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
   return html`
-    ${savedNotice({ saved: recorded }, '/', 'All payrolls', `${counted(Number(recorded), 'decision')} recorded. The items below show what was decided.`)}
+    ${savedNotice({ saved: recorded }, address('/open-items/decisions', { employer_id }), 'See what was decided', `${counted(Number(recorded), 'decision')} recorded. What stays outstanding is below.`)}
     ${filterForm('/open-items', query, labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
     <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">
