@@ -8,7 +8,15 @@ import { address, findingPath, runPath } from '../elements/links.ts';
 import { table, withNote } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Done, Visit } from '../page.ts';
-import { type Key, type Payroll, payrollAction, payrollsOf, STEPS, waitsForAnother } from './payrolls.ts';
+import {
+  type Key,
+  type Payroll,
+  payrollAction,
+  payrollsOf,
+  STEPS,
+  stepLink,
+  waitsForAnother,
+} from './payrolls.ts';
 
 /**
  * A payroll whose run was not computed yet is `computing`, although the API reports that it needs a review. One that is ready
@@ -265,7 +273,7 @@ function problemsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html {
       ${accepted > 0 && html`<li class="soft">${`${counted(accepted, 'failed check')} accepted`}</li>`}
       ${warned.length > 0 && html`<li class="soft">${counted(warned.length, 'warning')}</li>`}
       ${isFirst && waitingFor(payroll, visit)}
-      ${visit.may('runs:write') && stepsOf(payroll, isFirst)}
+      ${visit.may('runs:write') && stepsOf(payroll, isFirst, visit)}
     </ul>
   `;
 }
@@ -287,11 +295,11 @@ function waitingFor(payroll: Payroll, { may }: Visit): Content {
 }
 
 /** Links to the missing parts of the setup. The next pay dates can wait until a payroll has the last one. */
-function stepsOf(payroll: Payroll, isFirst: boolean): Html[] {
+function stepsOf(payroll: Payroll, isFirst: boolean, visit: Visit): Html[] {
   const due = payroll.missing.filter((what) =>
     what === 'next_pay_dates' ? payroll.next_pay_date === null : isFirst,
   );
-  return due.map((what) => html`<li><a href=${STEPS[what][1](payroll)}>${STEPS[what][0]}</a></li>`);
+  return due.map((what) => html`<li>${stepLink(what, payroll, visit)}</li>`);
 }
 
 /** Lists the pay schedules that end soon after the pay date that is due, folded. */

@@ -1,7 +1,7 @@
 /** The payrolls that are due: the setup that each needs, and the button that opens its run. */
 import type { Schemas } from '../../client.ts';
 import { hiddenFields } from '../elements/fields.ts';
-import { dayText } from '../elements/format.ts';
+import { dayText, lacksScope } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
@@ -24,6 +24,16 @@ export const STEPS: Readonly<Record<Missing, Step>> = {
   payroll_codes: ['Set the payroll codes', ({ employer_id }) => editor('payroll-codes', employer_id)],
   payroll_policy: ['Set the payroll policy', ({ employer_id }) => editor('payroll-policy', employer_id)],
 };
+
+/** Renders a link to a step of the setup, or what the user lacks to open its page. */
+export function stepLink(what: Missing, payroll: Payroll, { may }: Pick<Visit, 'may'>, button = false): Html {
+  const [label, path] = STEPS[what];
+  if (what === 'census' && !may('census:read'))
+    return html`${lacksScope('To upload the census', 'census:write')}`;
+  return button
+    ? html`<a class="button" href=${path(payroll)}>${`Next: ${label}`}</a>`
+    : html`<a href=${path(payroll)}>${label}</a>`;
+}
 
 function editor(setting: string, employer_id: string): string {
   return address(`/settings/${setting}`, { employer_id });
@@ -78,12 +88,11 @@ export async function nextStepOf(visit: Visit, employer_id: string): Promise<Htm
     payrolls.find((payroll) => canAct(payroll, visit));
   if (payroll === undefined) return null;
   const [what] = stepsOf(payroll);
-  const step = what && STEPS[what];
   const verb = payroll.run_id === null ? 'Start' : 'Open';
   const start = `${verb} the payroll of ${payroll.pay_date && dayText(payroll.pay_date)}`;
   return html`
     <div class="actions">
-      ${step === undefined ? payrollAction(payroll, visit, start) : html`<a class="button" href=${step[1](payroll)}>${`Next: ${step[0]}`}</a>`}
+      ${what === undefined ? payrollAction(payroll, visit, start) : stepLink(what, payroll, visit, true)}
     </div>
   `;
 }
