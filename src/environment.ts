@@ -42,7 +42,14 @@ export function secret(env: Environment, name: string): string | undefined {
   if (file !== undefined && value !== undefined) {
     throw configError(name, `and ${name}_FILE are both set: keep one`);
   }
-  return file === undefined ? value : readSecretFile(name, file);
+  const text = file === undefined ? value : readSecretFile(name, file);
+  return text === undefined ? undefined : unquoted(name, text);
+}
+
+/** `docker run --env-file` passes quotes on. */
+function unquoted(name: string, text: string): string {
+  if (/^["'`]|["'`]$/.test(text)) throw configError(name, 'must not be in quotes: remove them');
+  return text;
 }
 
 /** Who may read a file with a secret: docs/secrets.md#files. */
@@ -106,8 +113,7 @@ export function required(name: string, value: string | undefined): string {
 
 /** Returns `text` if it is valid in an Authorization header, so that the start fails instead of the first request. */
 export function bearer(name: string, text: string): string {
-  // `docker run --env-file` passes quotes on.
-  if (/^["']|["']$/.test(text)) throw configError(name, 'must not be in quotes: remove them');
+  unquoted(name, text);
   if (!/^[\x21-\x7e]+$/.test(text))
     throw configError(name, 'must be printable ASCII characters without spaces');
   return text;

@@ -141,7 +141,18 @@ t.test('a malformed value is rejected with the expected form', async (t) => {
       'https://benefits.example/#',
     ],
     ['HTTPS_PROXY', /address of a proxy/, `socks5://u:${CANARY}@proxy`, `http://u:${CANARY}@proxy/path`],
-    ['BENEFITS_API_KEY', /must not be in quotes/, `"${CANARY}"`, `'${CANARY}'`, `${CANARY}"`],
+    ...[
+      'BENEFITS_API_KEY',
+      'WEBHOOK_SECRETS',
+      'DATA_KEYS',
+      'DATABASE_URL',
+      'API_TOKEN',
+      'CENSUS_SOURCE_TOKEN',
+    ].map((name): [string, RegExp, ...string[]] => [
+      name,
+      /must not be in quotes/,
+      ...[`"${CANARY}"`, `'${CANARY}'`, `\`${CANARY}\``, `${CANARY}"`],
+    ]),
     ['BENEFITS_API_KEY', /printable/, `${CANARY} two`, `${CANARY}\nX-Header: 1`, `${CANARY}é`],
     [
       'DATABASE_URL',
