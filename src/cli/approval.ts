@@ -47,8 +47,8 @@ export function addApprovalCommands(program: Command): void {
     });
 }
 
-async function printSetting({ db, out }: DatabaseContext, employer: string): Promise<void> {
-  const setting = await viewApprovalSetting(db, employer);
+async function printSetting({ db, out, now }: DatabaseContext, employer: string): Promise<void> {
+  const setting = await viewApprovalSetting(db, employer, now().toISOString());
   printResult(out, setting, () => {
     out.print(setting.required ? 'A second approval is required' : 'No second approval is required');
     const request = setting.switching_off;

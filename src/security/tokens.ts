@@ -8,7 +8,7 @@ import type { Verifying } from '../database/difference.ts';
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
-import { type Acting, type Actor, record } from './audit.ts';
+import { type Acting, type Actor, type Made, record } from './audit.ts';
 import { isScope, SCOPES, type Scope } from './scopes.ts';
 import { type Content, contentHash, verifyContents } from './verify-contents.ts';
 
@@ -225,23 +225,32 @@ function limitOf(employers: readonly string[]): string[] {
   return limit;
 }
 
-/** Returns since when tokens are revoked or expired, by id. Valid ones are missing. */
-export async function endsOfTokens(
+/** Returns since when the tokens that made records no longer count, by record: they were revoked or expired. */
+export async function endsOfMakers(
   db: Db | Trx,
-  ids: readonly string[],
+  makers: ReadonlyMap<number, Pick<Made, 'by'>>,
   now: string,
-): Promise<Map<string, string>> {
-  if (ids.length === 0) return new Map();
+): Promise<Map<number, string>> {
+  const tokens = [...makers].flatMap(([recordId, { by }]) =>
+    by.kind === 'token' && by.id !== null ? [[recordId, by.id] as const] : [],
+  );
+  if (tokens.length === 0) return new Map();
   const rows = await db
     .selectFrom('tokens')
     .select(['token_id', 'revoked_at', 'expires_at'])
-    .where(isOneOf(db, 'token_id', [...new Set(ids)]))
+    .where(isOneOf(db, 'token_id', [...new Set(tokens.map(([, id]) => id))]))
     .execute();
-  return new Map(
+  const ends = new Map(
     rows.flatMap(({ token_id, revoked_at, expires_at }) => {
       const expired = expires_at !== null && expires_at <= now ? expires_at : null;
       const ended = [revoked_at, expired].flatMap((at) => at ?? []).sort()[0];
       return ended === undefined ? [] : [[token_id, ended] as const];
+    }),
+  );
+  return new Map(
+    tokens.flatMap(([recordId, id]) => {
+      const ended = ends.get(id);
+      return ended === undefined ? [] : [[recordId, ended] as const];
     }),
   );
 }

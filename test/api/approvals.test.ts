@@ -2,8 +2,12 @@
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { voidRun } from '../../src/payroll/records/runs.ts';
+import { verifyApprovalSettings } from '../../src/payroll/settings/approval.ts';
 import { finalizeChecked } from '../../src/readiness/run-report.ts';
 import { cliActor } from '../../src/security/audit.ts';
+import { revokeToken } from '../../src/security/tokens.ts';
+import { acting } from '../support/audit.ts';
+import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { deduct, EMPLOYER, etagOf, LATELY, NOW, QUESTION } from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
@@ -240,6 +244,19 @@ onEitherEngine('one person switches second approval on, and two switch it off', 
   t.match((await set('ann', false)).json, { required: true, switching_off: { requested_by: {} } });
   t.match((await set('ann', false)).json, { required: true }, 'the same person again');
   t.match((await set('bob', false)).json, { required: false, switching_off: null });
+});
+
+onEitherEngine('a request to switch second approval off ends with its token', async (t) => {
+  const { set, db, call } = await startApproving(t);
+  await set('ann', false);
+  const ofAnn = db.selectFrom('tokens').select('name').where('person', '=', 'ann@example.com');
+  const { name } = await ofAnn.executeTakeFirstOrThrow();
+  await transact(db, (trx) => revokeToken(trx, name, acting(LATELY)));
+  const waiting = (await call({ url: `/v1/employers/${EMPLOYER}/second-approval` })).json;
+  t.match(waiting, { required: true, switching_off: null });
+  t.match((await set('bob', false)).json, { required: true, switching_off: { requested_by: {} } });
+  t.match((await set('bob', false)).json, { required: true }, 'the same person again');
+  t.strictSame(await differencesOf((on) => verifyApprovalSettings(db, on)), []);
 });
 
 onEitherEngine('the command line finalizes and voids only what a person approved', async (t) => {

@@ -7,7 +7,7 @@ import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, type Made, makersOf, record } from '../../security/audit.ts';
-import { endsOfTokens, isSamePerson } from '../../security/tokens.ts';
+import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
 import { type Recorded, recordsOfResources, verifyRecorded } from '../../security/verify-recorded.ts';
 import { isApprovalRequired } from '../settings/approval.ts';
 import { hashOf } from './basis.ts';
@@ -118,15 +118,10 @@ async function endsOf(
   const byApproval = new Map(
     [...withdrawn.values()].flat().map(({ details, recorded_at }) => [details.approval_id, recorded_at]),
   );
-  const tokenOf = (recordId: number): string | null => {
-    const by = makers.get(recordId)?.by;
-    return by?.kind === 'token' ? by.id : null;
-  };
-  const ids = approvals.flatMap(({ record_id }) => tokenOf(record_id) ?? []);
-  const tokens = await endsOfTokens(db, ids, now);
+  const tokens = await endsOfMakers(db, makers, now);
   return new Map(
     approvals.flatMap(({ record_id }) => {
-      const times = [byApproval.get(String(record_id)), tokens.get(tokenOf(record_id) ?? '')];
+      const times = [byApproval.get(String(record_id)), tokens.get(record_id)];
       const ended = times.filter((at) => at !== undefined).sort()[0];
       return ended === undefined ? [] : [[record_id, ended] as const];
     }),

@@ -4,7 +4,7 @@ import { boolean, closed, component, nullable, reasonField, text } from '../../c
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Acting, Actor, type Details, makersOf, record } from '../../security/audit.ts';
-import { isSamePerson } from '../../security/tokens.ts';
+import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
 import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
 import { lockPayroll } from './lock.ts';
 
@@ -17,7 +17,7 @@ export const SecondApproval = component(
     switching_off: nullable(
       closed(
         { requested_by: Actor, requested_at: text('The time of the request.') },
-        'The request to switch it off, which another person must repeat. Null if there is none.',
+        'The request to switch it off, which another person must repeat. Null if there is none, or its token was revoked or expired.',
       ),
     ),
   },
@@ -55,7 +55,7 @@ export async function setApproval(
   await lockPayroll(trx);
   const known = await latest(trx, employerId);
   const isOn = known?.required === 1;
-  const requestedBy = known?.requested_by ?? null;
+  const requestedBy = (await hasEndedRequest(trx, known, acting.now)) ? null : (known?.requested_by ?? null);
   if (required ? isOn && requestedBy === null : !isOn) return 'same';
   if (!required && person === null) return 'person-missing';
   if (person !== null && !required && requestedBy !== null && isSamePerson(requestedBy, person))
@@ -79,7 +79,7 @@ export async function setApproval(
   return isRequest ? 'requested' : 'set';
 }
 
-export async function viewApprovalSetting(db: Db, employerId: string) {
+export async function viewApprovalSetting(db: Db, employerId: string, now: string) {
   const rows = await newest(db, employerId).limit(2).execute();
   const makers = await makersOf(
     db,
@@ -89,7 +89,8 @@ export async function viewApprovalSetting(db: Db, employerId: string) {
   const isRequest = last !== undefined && last.requested_by !== null;
   const set = isRequest ? before : last;
   const setter = set === undefined ? undefined : makers.get(set.record_id);
-  const requester = isRequest ? makers.get(last.record_id) : undefined;
+  const isWaiting = isRequest && !(await hasEndedRequest(db, last, now));
+  const requester = isWaiting ? makers.get(last.record_id) : undefined;
   return {
     required: last?.required === 1,
     set_by: setter?.by ?? null,
@@ -107,6 +108,13 @@ export function verifyApprovalSettings(db: Db, on: Verifying): Promise<void> {
     return { employer_id: resource, version: details.version, required: required ? 1 : 0, requested_by };
   };
   return verifyRecorded(db, 'approval_settings', { ...inserted, columnsOf }, on);
+}
+
+/** Returns whether the version is a request to switch it off whose token no longer counts. */
+async function hasEndedRequest(db: Db | Trx, version: Stored | undefined, now: string): Promise<boolean> {
+  if (version === undefined || version.requested_by === null) return false;
+  const makers = await makersOf(db, [version.record_id]);
+  return (await endsOfMakers(db, makers, now)).size > 0;
 }
 
 async function latest(db: Db | Trx, employerId: string): Promise<Stored | undefined> {
