@@ -267,6 +267,11 @@ export function logElsewhere(request: FastifyRequest): void {
   request.server.refusedCaller(request, PROBLEMS.EMPLOYEE_ELSEWHERE.status);
 }
 
+/** Logs that a limited token named an employee or employer that it does not see, as it logs an unknown id in a path. */
+export function logPerhapsProbe(request: FastifyRequest): void {
+  request.server.refusedCaller(request, PROBLEMS.NOT_FOUND.status);
+}
+
 /** Logs refused callers and internal failures. Other errors of a request concern its caller only. */
 export function logRefusal(
   { log, onFatal }: { log: Log; onFatal: (error: unknown) => void },

@@ -30,10 +30,14 @@ export type LineResult =
       readonly changeId: string;
       readonly near?: string | undefined;
     }
-  /** Nothing of the line was accepted. `elsewhere`: it names an employee of another employer. `unavailable`: the database failed, and the line may be sent again. */
+  /**
+   * Nothing of the line was accepted. `elsewhere`: it names an employee of another employer. `unavailable`: the database failed, and
+   * the line may be sent again. `isPerhapsProbe`: it names an employee or employer that a limited token does not see.
+   */
   | {
       readonly status: 'refused' | 'elsewhere' | 'conflict' | 'unavailable';
       readonly problems: readonly Problem[];
+      readonly isPerhapsProbe?: true;
     };
 
 /** `wakeSend` is called after each transaction. */
@@ -102,7 +106,8 @@ async function acceptSome(
     if ('changeId' in result) return { status: result.outcome, changeId: result.changeId, near: result.near };
     if (result.outcome !== 'conflict') {
       const problems = [limitProblem(result)];
-      return { status: result.outcome === 'elsewhere' ? 'elsewhere' : 'refused', problems };
+      if (result.outcome === 'elsewhere') return { status: 'elsewhere', problems };
+      return { status: 'refused', problems, isPerhapsProbe: true };
     }
     const rule = 'was already used for a different change: use a new key';
     return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };

@@ -78,6 +78,23 @@ onEitherEngine('a limited token names no employee who is active at another emplo
   t.match(lines409[0], { level: 'warn', fields: { token: /^token / } }, 'a refusal is logged with its token');
 });
 
+type Borders = Awaited<ReturnType<typeof startBorders>>;
+
+onEitherEngine('a change of someone whom a limited token does not see leaves a line', async (t) => {
+  const leave = { kind: 'termination', employee_id: 'emp-1', termination_date: '2026-07-31' };
+  const probes: Readonly<Record<string, (borders: Borders) => Promise<unknown>>> = {
+    'POST /v1/employee-changes/batch': ({ batch, limited }) => batch([leave, leave], limited),
+    'POST /v1/employee-changes/new-hire': ({ hire, limited }) =>
+      hire('new', limited, { employer_id: EMPLOYER }),
+  };
+  for (const [route, probe] of Object.entries(probes)) {
+    const borders = await startBorders(t);
+    await probe(borders);
+    const lines = borders.logged.filter(({ message }) => message === 'a caller was refused');
+    t.match(lines, [{ fields: { status: 404, route, token: /^token / } }], route);
+  }
+});
+
 onEitherEngine('a row that repeats when an employee left may stay in the census', async (t) => {
   const { call, hire, limited, hireOf, tokenFor } = await startBorders(t);
   const left = { hire_date: '2020-01-01', termination_date: '2026-06-30' };

@@ -13,7 +13,7 @@ import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { actorOf, by } from '../auth.ts';
 import { passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
-import { broken, conflict, invalid, logElsewhere, notFound } from '../problem.ts';
+import { broken, conflict, invalid, logElsewhere, logPerhapsProbe, notFound } from '../problem.ts';
 import { limitReads } from '../read-slots.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { exceptBody } from '../validation.ts';
@@ -97,7 +97,10 @@ export function changeReportRoutes(app: Api, { db, encryptor, sharedNow, log, wa
         if (accepted.outcome === 'employee-unknown' && accepted.near === undefined)
           throw notFound('employee');
         if (accepted.outcome === 'elsewhere') throw broken('EMPLOYEE_ELSEWHERE', [limitProblem(accepted)]);
-        if (!('changeId' in accepted)) throw broken('CHANGE_REFUSED', [limitProblem(accepted)]);
+        if (!('changeId' in accepted)) {
+          logPerhapsProbe(request);
+          throw broken('CHANGE_REFUSED', [limitProblem(accepted)]);
+        }
         const { outcome, changeId, createdAt, near } = accepted;
         if (outcome === 'accepted') {
           wakeSend();
@@ -202,6 +205,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts), actor, limitsOf(request)) };
       });
       if (results.some(({ status }) => status === 'elsewhere')) logElsewhere(request);
+      else if (results.some((result) => 'isPerhapsProbe' in result)) logPerhapsProbe(request);
       const count = results.filter(({ status }) => status === 'accepted').length;
       parts.log.info({ count, ...by(request) }, 'a batch of employment changes was accepted');
       const shown = results.map((result, index) => resultOf(cuts[index] as Cut, result));
