@@ -7,6 +7,7 @@ import { type Acting, record, recordedEmployers } from '../../security/audit.ts'
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { approvalFor, removeApprovalsOf } from './approvals.ts';
+import { hashOf } from './basis.ts';
 import { RequestedRun } from './body.ts';
 import { removeComputation } from './computations.ts';
 
@@ -47,7 +48,7 @@ export async function putRun(trx: Trx, runId: string, run: RequestedRun, acting:
     .insertInto('payroll_runs')
     .values({ run_id: runId, ...columns, body, state: 'open', created_at: acting.now })
     .execute();
-  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns });
+  await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns }, { body_hash: hashOf(body) });
   return { outcome: 'created' };
 }
 
@@ -276,11 +277,11 @@ function recordRun(
   acting: Acting,
   action: 'run.create' | 'run.delete',
   run: Pick<StoredRun, 'run_id' | 'employer_id' | 'kind' | 'pay_frequency' | 'pay_group' | 'pay_date'>,
-  reason: string | null = null,
+  hashes: { body_hash?: string } = {},
 ): Promise<number> {
   const { run_id, employer_id, kind, pay_frequency, pay_group, pay_date } = run;
-  const details = { kind, pay_frequency, pay_group, pay_date };
-  return record(trx, acting, { action, resource: run_id, employer: employer_id, details, reason });
+  const details = { kind, pay_frequency, pay_group, pay_date, ...hashes };
+  return record(trx, acting, { action, resource: run_id, employer: employer_id, details });
 }
 
 export async function deleteRun(

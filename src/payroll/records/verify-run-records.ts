@@ -9,6 +9,7 @@ import {
   recordsOfResources,
   recordsWithoutResource,
 } from '../../security/verify-recorded.ts';
+import { hashOf } from './basis.ts';
 import type { StoredRun } from './runs.ts';
 
 const ROWS_AT_ONCE = 500;
@@ -19,7 +20,7 @@ type OfRun = (typeof OF_RUN)[number];
 /** A frozen basis may be megabytes. */
 const COMPARED = [
   ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state', 'etag'] as const),
-  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'void_reason'] as const),
+  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'void_reason', 'body'] as const),
 ] as const;
 type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
 type Columns = Partial<Record<keyof ComparedRun, unknown>>;
@@ -85,6 +86,8 @@ function verifyRecord(
   // The record has no reason after it was erased.
   const isErased = reason === null && run.void_reason === ERASED;
   if (action === 'run.void' && !isErased) stated.void_reason = reason;
+  if (action === 'run.create' && details.body_hash !== hashOf(run.body))
+    wrong('body', 'does not have the hash that its audit record of run.create states');
   for (const [name, value] of Object.entries(stated)) {
     if (run[name as keyof ComparedRun] !== value)
       wrong(name, `is not as its audit record of ${action} states`);
