@@ -1,4 +1,5 @@
 /** Failures in one line: what happened and what to do next. */
+import { NoResultError } from 'kysely';
 import { describe } from '../contract/check.ts';
 import type { Environment } from '../environment.ts';
 import { CodedError, type ErrorDetails, isAppError, isCodedError, type Problem } from '../errors.ts';
@@ -105,6 +106,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'the database is in use by another process: try again',
 };
 
+const ROW_MISSING =
+  'a row that every database has is missing, so the database was altered: restore a backup, and find out who altered it';
+
 /** Advice for our own messages that name only the problem. */
 const REMEDY: Readonly<Record<string, string>> = {
   CONFIG: '"benefits-sidecar doctor" checks every variable',
@@ -127,6 +131,7 @@ export function printFailure(out: Output, env: Environment, error: unknown): voi
 
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure: set LOG_LEVEL=debug to see where';
+  if (error instanceof NoResultError) return ROW_MISSING;
   const failure: Failure = error;
   const code = typeof failure.code === 'string' ? failure.code : '';
   const advice = ADVICE[code] ?? ADVICE[code.replace(/^(SQLITE_[A-Z]+)_.*/, '$1')];

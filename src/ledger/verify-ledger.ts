@@ -15,14 +15,14 @@ const NAMED = 1_000;
 
 /** Returns the newest position, and checks that it is the newest one stored. */
 export async function verifyHead(db: Db, { report }: Pick<Verifying, 'report'>): Promise<number> {
-  const { rows } = await sql<{ head: number; newest: number }>`
-    select ledger_head.position as head,
+  const { rows } = await sql<{ head: number | null; newest: number }>`
+    select (select max(position) from ledger_head) as head,
       (select coalesce(max(position), 0) from (
         select max(position) as position from deduction_versions union all select max(position) from roster_facts
         union all select max(position) from deduction_assignments) as newest
-      ) as newest
-    from ledger_head`.execute(db);
-  const [head, newest] = [Number(rows[0]?.head), Number(rows[0]?.newest)];
+      ) as newest`.execute(db);
+  // Without its row, the head is none of the positions.
+  const [head, newest] = [Number(rows[0]?.head ?? -1), Number(rows[0]?.newest)];
   if (head !== newest) report('ledger_head', '1', 'position', 'is not the newest position');
   return Math.max(head, newest);
 }

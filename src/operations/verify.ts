@@ -103,6 +103,7 @@ export async function verifyRows(
       return otherwise;
     }
   };
+  await part(undefined, () => verifyOnlyRows(db, on));
   const position = await part(0, () => verifyHead(db, on));
   const newest = await part(0, () => newestSeq(db));
   await part(undefined, () => verifySeqs(db, on.report));
@@ -132,6 +133,15 @@ export async function verifyRows(
   const encrypted =
     encryptor && (await part(unread, () => verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on)));
   return { position, versions, events_without_version, deductions, roster_facts, runs, requests, encrypted };
+}
+
+/** Tables whose only row the migrations insert. Without it, updates change nothing and locks lock nothing. */
+const TABLES_OF_ONE_ROW = ['payroll_head', 'circuit_breaker', 'retention'] as const;
+
+async function verifyOnlyRows(db: Db, { report }: Verifying): Promise<void> {
+  for (const table of TABLES_OF_ONE_ROW) {
+    if ((await countRows(db, [table])) === 0) report(table, '1', 'id', 'is missing');
+  }
 }
 
 /** Facts and settings that people set, whose audit records have the hash of their content. */

@@ -91,6 +91,15 @@ test('the employer of an applied completion is compared with the recorded one', 
   t.strictSame(await findings(), {});
 });
 
+test('a database without its position is reported as altered', async (t, { env }) => {
+  const by = await altering(t, env.DATABASE_URL as string);
+  await by.run('delete from ledger_head');
+  const { code, stdout, stderr } = await here(t, env, ['verify']);
+  t.equal(code, 1);
+  // Only on SQLite, the high-water mark is compared first.
+  t.match(stdout + stderr, /a row that every database has is missing|^ledger_head 1: position/m);
+});
+
 onSqlite('a reference to a missing row is reported by table and row', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
@@ -115,7 +124,7 @@ test('an open run with an impossible body is reported', async (t, { env }) => {
     const change = { table: 'payroll_runs', row, column: 'body', to: body.replace(from, to) };
     t.ok(await by.alter(change), `${to} instead of ${from}`);
     const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
-    t.strictSame(differences.by_field, { 'payroll_runs.body': 1 });
+    t.strictSame(differences.by_field, { 'payroll_runs.body': 2 }, 'and it has another hash');
     await by.undo(change);
   }
   t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'after it is restored');
@@ -136,6 +145,10 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
   ],
   [`update payroll_runs set finalized_at = ${AT} where state = 'finalized'`, 'payroll_runs.finalized_at'],
   ["delete from audit_records where action = 'run.finalize'", 'payroll_runs.state'],
+  [
+    `update payroll_runs set body = replace(body, '"employee_ids":null', '"employee_ids":["many-0000"]') where state = 'open'`,
+    'payroll_runs.body',
+  ],
   ["update audit_records set resource_id = 'none' where action = 'run.void'", 'audit_records.resource_id'],
   [
     `update inbox set dismissed_at = ${AT}, dismissed_reason = 'by hand' where state = 'quarantined'`,
@@ -148,6 +161,9 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
   ["delete from audit_records where action = 'change.report'", 'outbox.request_id'],
   ["delete from run_overrides where run_id = '2026-07-17'", 'run_overrides.record_id'],
   ["delete from audit_records where action = 'run.taken'", 'taken_reports.recorded_at'],
+  ...['payroll_head', 'circuit_breaker', 'retention'].map(
+    (table) => [`delete from ${table}`, `${table}.id`] as const,
+  ),
 ];
 
 test('a state that no audit record states is reported', async (t, { env }) => {
