@@ -105,6 +105,8 @@ const CASES: Refused = {
     {},
     'open/overrides/emp-1/nothing',
   ),
+  'an override for an id that is written otherwise → 422 employee_id: must be an employee in the run. The census has emp-1$':
+    override({}, 'open/overrides/EMP-1/ded-1'),
   'an override of a finalized run → 409 (no longer open)': override({}, 'final/overrides/emp-1/ded-1'),
   'removing an override that is not set → 404 (no override of this deduction)': {
     ...{ ...override({}), method: 'DELETE', body: undefined },

@@ -4,6 +4,7 @@ import { component, nullable, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
+import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { type Acting, Actor } from '../../security/audit.ts';
 import { amountField } from '../calculation/line.ts';
@@ -124,7 +125,8 @@ async function regularAmounts(
     if (regular === null) return { member: null, employer: null };
     return { member: amountOf(regular.member_amount), employer: amountOf(regular.employer_amount) };
   }
-  return refused('employee_id', 'must be an employee in the run');
+  const near = await nearIds(db, [employeeId], [stored.employer_id]);
+  return refused('employee_id', `must be an employee in the run${censusHas(near.get(employeeId))}`);
 }
 
 /** Removes an override from an open run, which then takes the regular amounts. */
