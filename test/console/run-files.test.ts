@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
-import { hireMany } from '../support/payroll.ts';
+import { deduct, hireMany } from '../support/payroll.ts';
 import { cells, click, open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';
 import { assertGood, follow, HOSTILE } from './stage.ts';
@@ -145,4 +145,23 @@ t.test('the page for amounts taken shows each report and the lines that later on
   const reader = await opened('/runs/r/taken', { token: await tokenWith('runs:read') });
   t.equal((await cells(reader, 'Reported lines')).length, 3);
   t.equal(await reader.getByRole('button', { name: 'Save' }).count(), 0);
+});
+
+t.test('nothing taken from a paycheck is one box for all of its lines', async (t) => {
+  const { db, opened, finalized, call } = await openPayroll(t);
+  await deduct(db, 'evt-vision', { id: 'ded-3', line_of_coverage: 'vision' });
+  await finalized('r', '2026-07-17');
+  const page = await opened('/runs/r/taken?employee_id=emp-1', { refusals: true });
+  await page.getByLabel('Nothing was taken from this paycheck').check();
+  await page.getByLabel('medical, pre-tax').fill('10.00');
+  await click(page, 'Save the amounts');
+  await page.locator('#rejected').waitFor();
+  await page.getByLabel('medical, pre-tax').fill('');
+  await click(page, 'Save the amounts');
+  await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();
+  const { json } = await call({ url: '/v1/employees/emp-1' });
+  t.strictSame(
+    json.open_items.map((item: { outstanding_member_amount: string }) => item.outstanding_member_amount),
+    ['69.23', '69.23'],
+  );
 });

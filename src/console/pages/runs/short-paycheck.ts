@@ -40,6 +40,7 @@ export async function paycheckForm({ id }: Run, visit: Visit): Promise<Html> {
       <p>${'Enter what payroll took, and leave a field empty if the line was taken in full. '}<a href=${path}>Choose another employee</a></p>
       <input type="hidden" name="employee_id" value=${employee_id} />
       <div class="fields">${lines.map(amountField)}</div>
+      <p><input type="checkbox" id="nothing" name="nothing" value="yes" /> <label for="nothing">Nothing was taken from this paycheck</label></p>
       <p><input type="checkbox" id="over" name="over" value="yes" /> <label for="over">An amount larger than its line, or of the other sign, is right</label></p>
       <button type="submit" class="while-unchanged">Save the amounts</button>
     </form>
@@ -63,15 +64,15 @@ function amountField(line: Line, index: number): Html {
 
 /** Returns the lines of a report with the amounts of the form. */
 export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
-  const { employee_id = '', over, ...fields } = act.form;
+  const { employee_id = '', over, nothing, ...fields } = act.form;
   const lines = await linesOf(act, employee_id);
-  return {
-    lines: lines.flatMap((line, index) => {
-      // People write $1,205.27.
-      const amount = fields[AMOUNT + index]?.trim().replace(/^\$|,/g, '') ?? '';
-      return amount === '' ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
-    }),
-  };
+  const reported = lines.flatMap((line, index) => {
+    // People write $1,205.27.
+    const amount = fields[AMOUNT + index]?.trim().replace(/^\$|,/g, '') ?? '';
+    return amount === '' ? [] : [{ employee_id, amount, over: over !== undefined, ...namesOf(line) }];
+  });
+  // With an amount too, the API refuses the line that both name.
+  return { lines: nothing === undefined ? reported : [{ employee_id, amount: '0.00' }, ...reported] };
 }
 
 /** Returns the fields that distinguish a line from other lines of its employee. */
