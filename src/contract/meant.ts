@@ -46,7 +46,9 @@ export function meantDate(written: string): string | null {
   const text = plain(written)
     .replace(MIDNIGHT, '')
     .replace(WEEKDAY, '')
-    .replace(/ *([/.-]) */g, '$1');
+    .split(/([/.-])/)
+    .map((part) => part.trim())
+    .join('');
   if (isDay(text)) return text;
   const numeric = NUMERIC.exec(text);
   if (numeric !== null) {
