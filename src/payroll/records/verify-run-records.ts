@@ -1,6 +1,6 @@
 /** Verifies runs against the audit records of the actions that created, finalized and voided them. */
 import { sql } from 'kysely';
-import { pagesByKey } from '../../database/bulk.ts';
+import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, RunState } from '../../database/tables.ts';
 import { ERASED } from '../../security/reasons.ts';
@@ -37,9 +37,19 @@ export async function verifyRunRecords(db: Db, on: Verifying): Promise<void> {
   const selected = sql.join(COMPARED.map((column) => sql.ref(column)));
   for await (const runs of pagesByKey<ComparedRun>(db, 'payroll_runs', ['run_id'], selected, ROWS_AT_ONCE)) {
     on.signal.throwIfAborted();
-    const ids = runs.map(({ run_id }) => run_id);
-    const records = await recordsOfResources(db, OF_RUN, ids);
-    for (const run of runs) verifyRun(run, records.get(run.run_id) ?? [], on);
+    const wrong = await wrongRuns(db, runs);
+    if (wrong.size === 0) continue;
+    // A run that changes between the reads of runs and records is wrong only once.
+    const ids = [...wrong.keys()];
+    const read = db
+      .selectFrom('payroll_runs')
+      .select(COMPARED)
+      .where(isOneOf(db, 'run_id', ids));
+    const again = await wrongRuns(db, await read.execute());
+    for (const [id, rules] of wrong)
+      for (const [field, rule] of rules)
+        if (again.get(id)?.some((other) => other[0] === field && other[1] === rule))
+          on.report('payroll_runs', id, field, rule);
   }
   for (const action of LED_TO.voided) {
     const orphans = await recordsWithoutResource(
@@ -53,8 +63,24 @@ export async function verifyRunRecords(db: Db, on: Verifying): Promise<void> {
   }
 }
 
-function verifyRun(run: ComparedRun, records: readonly RecordOfAction[], { report }: Verifying): void {
-  const wrong = (field: string, rule: string) => report('payroll_runs', run.run_id, field, rule);
+/** Returns the runs that are not as their audit records state, with the fields and the rules that these break. */
+async function wrongRuns(db: Db, runs: readonly ComparedRun[]): Promise<Map<string, [string, string][]>> {
+  const ids = runs.map(({ run_id }) => run_id);
+  const records = await recordsOfResources(db, OF_RUN, ids);
+  const wrong = new Map<string, [string, string][]>();
+  for (const run of runs) {
+    const broken: [string, string][] = [];
+    verifyRun(run, records.get(run.run_id) ?? [], (field, rule) => broken.push([field, rule]));
+    if (broken.length > 0) wrong.set(run.run_id, broken);
+  }
+  return wrong;
+}
+
+function verifyRun(
+  run: ComparedRun,
+  records: readonly RecordOfAction[],
+  wrong: (field: string, rule: string) => void,
+): void {
   // An id is used again after its run was deleted.
   const deleted = records.findLastIndex(({ action }) => action === 'run.delete');
   const made = new Map<OfRun, RecordOfAction>();
