@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
-import type { Clock } from '../clock.ts';
-import { dayIn } from '../clock.ts';
+import { type Clock, dayIn } from '../clock.ts';
 import { readDatabaseUrl, readEnvironment, readTimeZone } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';

@@ -2,10 +2,12 @@
 import { PAY_FREQUENCIES, type PayFrequency } from '../contract/employee.ts';
 import { transact } from '../database/transaction.ts';
 import {
+  LAG_DAYS_MAX,
   PROPOSED_TAKES,
   type ProposedDate,
   type ProposedTakes,
   proposePayDates,
+  STEP_DAYS,
 } from '../formats/pay-date-proposal.ts';
 import { putScheduleYear } from '../payroll/lifecycle/schedules.ts';
 import {
@@ -72,7 +74,7 @@ export function addScheduleCommands(program: Command): void {
         takes = PROPOSED_TAKES[0],
       } = options;
       if (frequency === undefined) throw wrongUsage('--frequency is required');
-      const every = frequency === 'weekly' ? 7 : frequency === 'biweekly' ? 14 : null;
+      const every = STEP_DAYS.get(frequency) ?? null;
       if (every !== null && from === undefined) throw wrongUsage(`--from is required for ${frequency} pay`);
       if (every === null && days.length !== (frequency === 'monthly' ? 1 : 2))
         throw wrongUsage(
@@ -92,7 +94,6 @@ export function addScheduleCommands(program: Command): void {
 }
 
 const LAST_DAY = 31;
-const LAG_DAYS_MAX = 31;
 
 type ProposeOptions = {
   year: string;

@@ -18,17 +18,28 @@ export type ProposedDate = {
 };
 
 /**
- * The first dates of a month that take a monthly deduction: 24 of 26, 48 of 52. Of dates on days of the month all do: a third one
- * is that of another month, moved by a weekend.
+ * How many dates of a month take a monthly deduction: 24 of 26 in a year, 48 of 52. Dates on days of the month all take it: a
+ * weekend may have moved a third one into the month.
  */
 const FIRST_OF_MONTH: ReadonlyMap<string, number> = new Map([
   ['biweekly', 2],
   ['weekly', 4],
 ]);
 
+/** The days between pay dates that do not depend on the month. */
+export const STEP_DAYS: ReadonlyMap<string, number> = new Map([
+  ['weekly', 7],
+  ['biweekly', 14],
+]);
+/** The most days from the end of a period to its pay date. */
+export const LAG_DAYS_MAX = 31;
+
 const FRIDAY = 5;
 /** A leap year, and the weekend after it. */
 const DAYS_COVERED = 368;
+
+type Dates = Omit<ProposedDate, 'takes'>;
+
 /**
  * Returns the pay dates of a year. A date on a weekend moves to the Friday before it, possibly into the year before. A
  * period ends `lagDays` days before its unmoved pay date, and starts after the end of the previous period.
@@ -62,8 +73,6 @@ function monthlyDates(year: number, daysOfMonth: readonly number[]): Temporal.Pl
     days.map((day) => month.toPlainDate({ day })),
   );
 }
-
-type Dates = Omit<ProposedDate, 'takes'>;
 
 /** Returns the pay dates of a year with what each takes. */
 export function proposePayDates(

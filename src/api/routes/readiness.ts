@@ -4,12 +4,14 @@ import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
-import { CHECK_TEXTS, isBlocking, readinessOf } from '../../readiness/run-report.ts';
+import { CHECK_TEXTS, readinessOf } from '../../readiness/run-report.ts';
 import { Actor } from '../../security/audit.ts';
 import { assertOwnEmployer, employersOf, viewerOf } from '../employers.ts';
 import { invalid } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
+
+export { isBlocking } from '../../readiness/run-report.ts';
 
 const Check = field.component('ReadinessCheck', {
   id: field.text('The name of the check; never changes.'),
@@ -53,11 +55,6 @@ export const Readiness = field.component(
 /** Returns the title of a check, or the id of a check that an earlier release had. */
 export function titleOfCheck(id: string): string {
   return CHECK_TEXTS.get(id)?.title ?? id;
-}
-
-/** Returns whether nobody can accept the failures of a check. */
-export function mustBeFixed(id: string): boolean {
-  return isBlocking(id);
 }
 
 /** Returns what every report of readiness is computed for. */

@@ -1,5 +1,5 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
-import { mustBeFixed, titleOfCheck } from '../../api/routes/readiness.ts';
+import { isBlocking, titleOfCheck } from '../../api/routes/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
@@ -293,12 +293,12 @@ function hintOf(
 
 /** Returns the failed check that nobody can accept, or null. */
 export function blockingOf({ checks }: Readiness): string | null {
-  return checks.find(({ id, result }) => result === 'fail' && mustBeFixed(id))?.id ?? null;
+  return checks.find(({ id, result }) => result === 'fail' && isBlocking(id))?.id ?? null;
 }
 
 /** Reports whether a user may select a check. Of the warnings, only those with a finding that can be remembered. */
 export function isChoice({ id, result }: Check, accepting: Accepting | undefined): boolean {
-  if (accepting?.results.includes(result) !== true || mustBeFixed(id)) return false;
+  if (accepting?.results.includes(result) !== true || isBlocking(id)) return false;
   return result !== 'warn' || accepting.findings.has(id);
 }
 

@@ -22,7 +22,8 @@ export const TAKES = ['all', 'own_period', 'none'] as const;
 export type Takes = (typeof TAKES)[number];
 
 /** Deductions whose period is the run's frequency, and all others. Their dates and shares are counted apart. */
-export type PeriodClass = 'own' | 'other';
+export const PERIOD_CLASSES = ['own', 'other'] as const;
+export type PeriodClass = (typeof PERIOD_CLASSES)[number];
 
 export function classOf(period: PayFrequency, frequency: PayFrequency): PeriodClass {
   return period === frequency ? 'own' : 'other';
@@ -197,19 +198,19 @@ export function amountOn({ share, terms }: DateShare, year: Decimal, frequency: 
 }
 
 /**
- * Returns what the dates of a list leave of a year because each that takes has a finalized run; null if nothing is left, or
- * if each takes an even part.
+ * Returns the shares of the dates that take, if each has a finalized run and they leave a part of the year; null if a date can
+ * take the rest, and if each takes an even part.
  */
-export function untakenOf(
+export function sharesLeavingRest(
   list: YearList,
   frequency: PayFrequency,
   ran: readonly RanDate[],
   periods: PeriodClass,
-): Fraction | null {
+): DateShare[] | null {
   if (isEvenYear(list, frequency, ran, periods)) return null;
   const shares = sharesOf(list, frequency, ran, periods);
   const isFinal = (date: string) => ran.some(({ pay_date }) => pay_date === date);
   if (![...shares.keys()].every(isFinal)) return null;
-  const rest = restAfter([...shares.values()]);
-  return rest.part === 0n ? null : rest;
+  const taken = [...shares.values()];
+  return restAfter(taken).part === 0n ? null : taken;
 }

@@ -35,7 +35,7 @@ const DAYS_BEFORE_MAX = 62;
 const DAYS_AFTER_MAX = 45;
 
 // Written out: a run is verified by its explanations, which must not change with the runtime's locale data.
-export const MONTH_NAMES = [
+const MONTH_NAMES = [
   'January',
   'February',
   'March',

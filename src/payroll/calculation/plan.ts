@@ -73,7 +73,7 @@ function listed({ kind, pay_date, applies_on }: PlannedRun, calendar: Calendar, 
   const N = taking.length;
   if (kind === 'off_cycle') {
     // An off-cycle check is one of N, never the last one.
-    const share = shares.find(isEven) !== undefined && shares.every(isEven) ? shares[0] : undefined;
+    const share = shares.every(isEven) ? shares[0] : undefined;
     return { N, k: null, share: N === 0 ? null : (share ?? { share: `1/${N}` }), others: [], days };
   }
   const index = taking.findIndex((date) => date.pay_date === pay_date);

@@ -267,7 +267,7 @@ function differenceLine(
     adjustment_pay_date: pay_date,
     because: cause,
     ...NOT_COMPARED,
-    flags: [...(due?.flags ?? [])],
+    flags: due?.flags ?? [],
     explanation: `Paycheck of ${dayInWords(pay_date, year)}: ${working.join('')}`,
   };
 }

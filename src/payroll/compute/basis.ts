@@ -9,7 +9,7 @@ import { overridesOf } from '../facts/overrides.ts';
 import { earlierRuns } from '../facts/owed.ts';
 import type { Basis } from '../records/basis.ts';
 import type { RequestedRun, Run } from '../records/body.ts';
-import { previousRun } from '../records/runs.ts';
+import { previousRun, regularRunsOf } from '../records/runs.ts';
 import { readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
 import { inYear, inYearOrBefore, readSchedules } from '../settings/schedules.ts';
@@ -27,13 +27,14 @@ export async function resolveBasis(
   const codes = await readCodes(db, run.employer_id);
   const position = await readPosition(db);
   const year = yearOf(run.pay_date);
-  if (run.kind === 'regular') await assertOneKindOfGroups(db, run, year);
+  const regular = await regularRunsOf(db, run.employer_id);
+  if (run.kind === 'regular') assertOneKindOfGroups(regular, run, year);
   const ofYear = inYear(schedules, year);
   return {
     run,
     time_zone: timeZoneOf(db),
     position,
-    calendar: calendarUnder(run, ofYear, await ranDates(db, run, year)),
+    calendar: calendarUnder(run, ofYear, await ranDates(db, regular, run, year)),
     schedules: inYearOrBefore(schedules, year).map(({ pay_frequency, pay_group }) => ({
       ...{ pay_frequency, pay_group },
     })),

@@ -3,10 +3,9 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { AppError, type Problem } from '../../errors.ts';
 import { type Calendar, calendarOf, type RanDate } from '../calculation/calendar.ts';
 import { nearestDates, yearOf } from '../calculation/pay-dates.ts';
-import { type Plan, planOf } from '../calculation/plan.ts';
 import { basesOf, type StoredBasis } from '../records/basis.ts';
 import type { RunBody } from '../records/body.ts';
-import { regularRunsOf } from '../records/runs.ts';
+import type { regularRunsOf } from '../records/runs.ts';
 import type { Schedule } from '../settings/schedules.ts';
 
 /** Returns the error of a run that cannot be computed as requested. Each problem names a field. */
@@ -39,15 +38,21 @@ export function isScheduled(
   );
 }
 
-type Payees = Pick<RunBody, 'employer_id' | 'pay_frequency'> & { pay_group: string | null };
+type Payees = Pick<RunBody, 'pay_frequency'> & { pay_group: string | null };
 
-/** Returns the finalized regular runs of a frequency, a group and a year, with the calendars that they froze. */
+type RegularRun = Awaited<ReturnType<typeof regularRunsOf>>[number];
+
+/**
+ * Returns those of an employer's finalized regular runs that are of a frequency, a group and a year, with the calendars that they
+ * froze.
+ */
 export async function ranDates(
   db: Db | Trx,
-  { employer_id, ...payees }: Payees,
+  regular: readonly RegularRun[],
+  payees: Payees,
   year: string,
 ): Promise<RanDate[]> {
-  const runs = (await regularRunsOf(db, employer_id)).filter(
+  const runs = regular.filter(
     ({ pay_frequency, pay_group, pay_date }) =>
       pay_frequency === payees.pay_frequency && pay_group === payees.pay_group && yearOf(pay_date) === year,
   );
@@ -62,12 +67,12 @@ export async function ranDates(
 }
 
 /** Throws RUN_GROUPS_MIXED if finalized runs of the frequency and year have pay groups and this one has none, or the reverse. */
-export async function assertOneKindOfGroups(
-  db: Db | Trx,
-  { employer_id, pay_frequency, pay_group }: Payees,
+export function assertOneKindOfGroups(
+  regular: readonly RegularRun[],
+  { pay_frequency, pay_group }: Payees,
   year: string,
-): Promise<void> {
-  const mixed = (await regularRunsOf(db, employer_id)).find(
+): void {
+  const mixed = regular.find(
     (run) =>
       run.pay_frequency === pay_frequency &&
       yearOf(run.pay_date) === year &&
@@ -97,9 +102,4 @@ export function calendarUnder(
     throw runRefused({ path: 'pay_date', rule });
   }
   return calendarOf(schedule, run.pay_frequency, ran);
-}
-
-/** Returns the plan of a run whose basis is resolved. */
-export function planOfBasis({ run, calendar }: Pick<StoredBasis, 'run' | 'calendar'>): Plan {
-  return planOf(run, calendar);
 }

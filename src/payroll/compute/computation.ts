@@ -25,9 +25,9 @@ export type EarlierRun = RunTerms & {
   freezeId: string;
   /** The ledger position at which it was computed. */
   position: number;
-  /** It was voided after it was finalized. */
   /** The number of the newest decision on open items that it knew. */
   decisions: number;
+  /** It was voided after it was finalized. */
   isVoided: boolean;
   finalizedAt: string;
   voidedAt: string | null;

@@ -118,8 +118,8 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
   const noteErased = ({ employeeId, employments, histories }: RunEmployee): void => {
     const day = dayOfRun(run);
     const employment = employmentAt(employments, run);
-    for (const { versions, timeline } of histories) {
-      if (timeline.counting.length < 2 && versions.length < 2) continue;
+    for (const { versions } of histories) {
+      if (versions.length < 2) continue;
       for (const { version, by } of erasedStarts(versions)) {
         const start = version.starts_on ?? '';
         const left = employment && spellOn(employment, start)?.termination_date;

@@ -1,5 +1,4 @@
 /** A change of pay frequency or employer within the year: "A change of pay frequency" in docs/amounts.md. Pure. */
-
 import { type Employment, isInSpell, spellOn, valueOn, valueSince } from '../../ledger/employment.ts';
 import { dayBefore } from '../../ledger/state.ts';
 import { yearOf } from '../calculation/pay-dates.ts';

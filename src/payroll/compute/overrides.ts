@@ -12,11 +12,7 @@ import { type CheckAmounts, checkAmounts, datesOfLastMonth } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
 /** Returns the override of a deduction of an employee, or undefined. Most runs have none. */
-export function overrideOf(
-  { overrides }: RunTerms,
-  employeeId: string,
-  deductionId: string,
-): Override | undefined {
+function overrideOf({ overrides }: RunTerms, employeeId: string, deductionId: string): Override | undefined {
   return overrides.get(employeeId)?.find(({ deduction_id }) => deduction_id === deductionId);
 }
 

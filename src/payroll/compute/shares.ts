@@ -104,13 +104,9 @@ function takenElsewhere(
   { starts_on }: RunVersion,
 ): Transfer | null {
   if (assignedIn(history, run) !== null) return null;
-  const found = transfers
-    .get(employeeId)
-    ?.find(
-      ({ left_on, until }) =>
-        until !== null && run.pay_date <= until && left_on <= run.period_end && (starts_on ?? '') <= left_on,
-    );
-  return found ?? null;
+  const isTaking = ({ left_on, until }: Transfer): boolean =>
+    until !== null && run.pay_date <= until && left_on <= run.period_end && (starts_on ?? '') <= left_on;
+  return transfers.get(employeeId)?.find(isTaking) ?? null;
 }
 
 /** Reports whether another run, not voided, took the share of a deduction on a pay date, or on any date. */
@@ -208,13 +204,12 @@ function finalDates(
   employments: readonly Employment[],
 ): string[] {
   const { run, runId } = terms;
-  const own = run.kind === 'regular' ? [run.pay_date] : [];
-  const taking = own.filter(
-    (date) =>
-      takesOn(terms, employee, history, date, employments) && !isShareTaken(employee, history, date, runId),
-  );
+  const takesOwnDate =
+    run.kind === 'regular' &&
+    takesOn(terms, employee, history, run.pay_date, employments) &&
+    !isShareTaken(employee, history, run.pay_date, runId);
   const rest = unsettledDates(settling, terms, employee, history, employments);
-  const dates = [...new Set([...taking, ...rest])];
+  const dates = [...new Set([...(takesOwnDate ? [run.pay_date] : []), ...rest])];
   const [first] = dates;
   if (first === undefined || !isOneShare(terms, employee, history, first, employments)) return dates.sort();
   return isShareTaken(employee, history, null, runId) ? [] : [first];

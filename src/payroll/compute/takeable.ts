@@ -33,7 +33,7 @@ export function unitsOf(computation: Computation, employee: RunEmployee, items: 
 }
 
 function whyLeftOut({ run }: Computation, item: OpenItem): LeftOut | null {
-  const { id, identity, state, payDate } = item;
+  const { id, state, payDate } = item;
   if (run.items !== null && !run.items.includes(id)) return 'not_named';
   if (isBoundToYear(item) && yearOf(payDate) !== yearOf(run.pay_date)) return 'other_tax_year';
   switch (state) {
@@ -45,8 +45,10 @@ function whyLeftOut({ run }: Computation, item: OpenItem): LeftOut | null {
     default:
       return null;
   }
-  function isBoundToYear({ outstanding: { member, employer } }: OpenItem): boolean {
-    if (!isAdjustment(identity) || identity.taxability !== 'pre_tax') return false;
-    return (member === 0n ? employer : member) > 0n;
-  }
+}
+
+/** Reports whether only a run of its own tax year takes an item: a pre-tax increase. */
+function isBoundToYear({ identity, outstanding: { member, employer } }: OpenItem): boolean {
+  if (!isAdjustment(identity) || identity.taxability !== 'pre_tax') return false;
+  return (member === 0n ? employer : member) > 0n;
 }

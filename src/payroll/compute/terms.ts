@@ -1,11 +1,10 @@
 /** The terms of a run: everything that decides its lines, apart from its employees. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
 import { type Amounts, type Contribution, calculator } from '../calculation/amounts.ts';
-import type { Plan } from '../calculation/plan.ts';
+import { type Plan, planOf } from '../calculation/plan.ts';
 import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
 import { codeFinder } from '../settings/codes.ts';
-import { planOfBasis } from './calendar.ts';
 
 export type RunTerms = {
   run: Run;
@@ -37,7 +36,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
   let calculate: ReturnType<typeof calculator> | undefined;
   const byDate = new Map<string, RunTerms>();
   const planned = (): Plan => {
-    plan ??= planOfBasis(basis);
+    plan ??= planOf(run, basis.calendar);
     return plan;
   };
   const terms: RunTerms = {

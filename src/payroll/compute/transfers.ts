@@ -6,7 +6,7 @@ import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
 import { finalizedRunOver } from '../records/runs.ts';
-import { acrossYears, readSchedules } from '../settings/schedules.ts';
+import { acrossYears, type DateList, readSchedules } from '../settings/schedules.ts';
 import { scheduleOf } from './calendar.ts';
 
 /**
@@ -22,12 +22,19 @@ export async function transfersTo(
   if (ids.length === 0) return [];
   const oldest = yearBefore(yearBefore(yearOf(pay_date)));
   const transfers: Transfer[] = [];
+  const schedules = new Map<string, DateList[]>();
+  const schedulesOf = async (employerId: string): Promise<DateList[]> => {
+    const known = schedules.get(employerId) ?? acrossYears(await readSchedules(db, employerId));
+    schedules.set(employerId, known);
+    return known;
+  };
   for (const [employee_id, reports] of await rosterOf(db, ids)) {
     for (const employment of employmentsOf(reports)) {
       if (employment.employer_id === employer_id) continue;
       for (const { termination_date: left } of employment.spells) {
         if (left === null || yearOf(left) < oldest) continue;
-        transfers.push({ employee_id, left_on: left, until: await lastPayDate(db, employment, left) });
+        const lists = await schedulesOf(employment.employer_id);
+        transfers.push({ employee_id, left_on: left, until: await lastPayDate(db, employment, left, lists) });
       }
     }
   }
@@ -39,11 +46,15 @@ function keyOf({ employee_id, left_on }: Transfer): string {
 }
 
 /** Returns the pay date of the period with the last day of an employment, by the employer's schedule, else by its run. */
-async function lastPayDate(db: Db | Trx, employment: Employment, left: string): Promise<string | null> {
+async function lastPayDate(
+  db: Db | Trx,
+  employment: Employment,
+  left: string,
+  schedules: readonly DateList[],
+): Promise<string | null> {
   const { employer_id } = employment;
   const pay_frequency = valueOn(employment, 'pay_frequency', left);
   const payees = { pay_frequency, pay_group: valueOn(employment, 'pay_group', left) };
-  const schedules = acrossYears(await readSchedules(db, employer_id));
   const schedule =
     pay_frequency === null && schedules.length === 1 ? schedules[0] : scheduleOf(payees, schedules);
   const date = schedule?.pay_dates.find(

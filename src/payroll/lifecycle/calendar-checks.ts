@@ -3,7 +3,13 @@ import { type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../../ch
 import type { Db } from '../../database/tables.ts';
 import { centsOf, printReadable } from '../../money.ts';
 import { exampleOf } from '../calculation/amounts.ts';
-import { type DateShare, evenShare, type PeriodClass, shareOn } from '../calculation/calendar.ts';
+import {
+  type DateShare,
+  evenShare,
+  PERIOD_CLASSES,
+  type PeriodClass,
+  shareOn,
+} from '../calculation/calendar.ts';
 import { PERIODS_PER_YEAR, yearOf } from '../calculation/pay-dates.ts';
 import { scheduleOf } from '../compute/calendar.ts';
 import type { Computation, EarlierRun } from '../compute/computation.ts';
@@ -107,7 +113,7 @@ export async function calendarDiffers(_: Db, { computation }: RunQuestion): Prom
   const before = earlierOfYear(computation).filter(
     (other) => other.run.kind === 'regular' && other.run.pay_date < run.pay_date,
   );
-  const found = PERIOD_CLASSES.flatMap((periods) => {
+  const differences = PERIOD_CLASSES.flatMap((periods) => {
     const now = shareOfRun(computation, periods);
     const then =
       before.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null) ?? null;
@@ -115,10 +121,8 @@ export async function calendarDiffers(_: Db, { computation }: RunQuestion): Prom
     return [{ ...fail(differenceInWords(computation, periods, then, now)), ids: [idOf(now.share)] }];
   });
   // Both kinds of deductions most often have the same share.
-  return found.filter(({ ids }, index) => index === 0 || ids[0] !== found[0]?.ids[0]);
+  return differences.filter(({ ids }, index) => index === 0 || ids[0] !== differences[0]?.ids[0]);
 }
-
-const PERIOD_CLASSES = ['own', 'other'] as const;
 
 /** Returns the share of the year that a run takes on its own date; null if it takes nothing. */
 function shareOfRun(terms: RunTerms, periods: PeriodClass): DateShare | null {

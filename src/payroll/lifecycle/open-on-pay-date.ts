@@ -23,9 +23,8 @@ export type Payroll = {
 type Opened = { outcome: 'found' | 'created'; stored: StoredRun };
 
 /**
- * Returns the finalized or open regular run of a payroll, whatever its id, or creates one. Of callers at the same time
- * one creates the run, and the others get it. Throws RUN_REFUSED, also for a date that is not in
- * the pay schedule.
+ * Returns the finalized or open regular run of a payroll, whatever its id, or creates one. Of callers at the same time one
+ * creates the run, and the others get it. Throws RUN_REFUSED, also for a date that is not in the pay schedule.
  */
 export async function openOnPayDate(db: Db, payroll: Payroll, acting: Acting): Promise<Opened> {
   const known = await runOfPayroll(db, payroll);

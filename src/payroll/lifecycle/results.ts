@@ -1,8 +1,7 @@
 /** The results of runs: computed now, or as stored. */
 import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import type { Plan } from '../calculation/plan.ts';
-import { planOfBasis } from '../compute/calendar.ts';
+import { type Plan, planOf } from '../calculation/plan.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
 import { type OnPage, type Summary, summarize } from '../compute/summary.ts';
 import { storedBasisOf } from '../records/basis.ts';
@@ -28,7 +27,7 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   const outcome = frozenOutcomeOf(stored);
   return {
     run: basis.run,
-    plan: planOfBasis(basis),
+    plan: planOf(basis.run, basis.calendar),
     position: stored.position as number,
     rulesVersion: stored.rules_version as string,
     totals: totalsOf(stored),

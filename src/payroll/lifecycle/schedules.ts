@@ -3,7 +3,7 @@ import type { Trx } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
 import type { Acting } from '../../security/audit.ts';
 import { exampleOf } from '../calculation/amounts.ts';
-import { calendarOf, untakenOf } from '../calculation/calendar.ts';
+import { PERIOD_CLASSES, sharesLeavingRest } from '../calculation/calendar.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { ranDates } from '../compute/calendar.ts';
 import { regularRunsOf } from '../records/runs.ts';
@@ -99,16 +99,17 @@ async function assertDatesKept(
 /** Throws if every date of a list that takes has a finalized run, and they leave a part of the year. */
 async function assertRestTaken(
   trx: Trx,
-  employer_id: string,
+  employerId: string,
   year: string,
   schedules: readonly Schedule[],
 ): Promise<void> {
+  const regular = await regularRunsOf(trx, employerId);
   for (const schedule of schedules) {
     const { pay_frequency, pay_group } = schedule;
-    const ran = await ranDates(trx, { employer_id, pay_frequency, pay_group }, year);
-    for (const periods of ['own', 'other'] as const) {
-      if (untakenOf(schedule, pay_frequency, ran, periods) === null) continue;
-      const shares = calendarOf(schedule, pay_frequency, ran).flatMap((date) => date[periods] ?? []);
+    const ran = await ranDates(trx, regular, schedule, year);
+    for (const periods of PERIOD_CLASSES) {
+      const shares = sharesLeavingRest(schedule, pay_frequency, ran, periods);
+      if (shares === null) continue;
       const { rest, total } = exampleOf(shares, pay_frequency);
       const of = `the ${pay_frequency} pay dates${pay_group === null ? '' : ` of ${pay_group}`}`;
       throw new AppError(

@@ -5,8 +5,7 @@ import type { Db } from '../../database/tables.ts';
 import { amountOf } from '../../money.ts';
 import { ITEM_KINDS, NOTHING, plus } from '../calculation/items.ts';
 import { amountField } from '../calculation/line.ts';
-import type { OpenItem } from '../compute/item-state.ts';
-import { ITEM_STATES } from '../compute/item-state.ts';
+import { ITEM_STATES, type OpenItem } from '../compute/item-state.ts';
 import { readDataState } from '../records/computations.ts';
 import { type ItemsOf, matchingItems } from './open-items.ts';
 

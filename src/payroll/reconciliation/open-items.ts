@@ -19,8 +19,7 @@ import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
 import { amountField, Because, FLAGS } from '../calculation/line.ts';
 import { daysBetween } from '../calculation/pay-dates.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
-import type { OpenItem } from '../compute/item-state.ts';
-import { ITEM_STATES, REOPENED } from '../compute/item-state.ts';
+import { ITEM_STATES, type OpenItem, REOPENED } from '../compute/item-state.ts';
 import { type Decision, ITEM_ACTIONS } from '../facts/decisions.ts';
 import { withVisibleCauses } from '../lifecycle/visible-causes.ts';
 
@@ -36,10 +35,8 @@ export const ItemDecision = component(
       ['item', 'employee'],
       '`employee`: a hold that covers all items of the employee, also later ones.',
     ),
-    amount: nullable(
-      amountField('The part to take, or the amount written off or paid. Null: a decision without an amount.'),
-    ),
-    until: nullableText('The date from which the hold no longer counts. Null: no end.'),
+    amount: nullable(amountField('The amount written off or paid. Null: a decision without an amount.')),
+    until: nullableText('The last day on which the hold counts. Null: no end.'),
     paid_on: nullableText('The date of the payment outside payroll.'),
     reason: text('The reason.'),
     decided_by: Actor,

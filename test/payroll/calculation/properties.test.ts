@@ -8,10 +8,10 @@ import {
   calendarOf,
   type PeriodClass,
   type RanDate,
+  sharesLeavingRest,
   TAKES,
   type Takes,
   takesClass,
-  untakenOf,
 } from '../../../src/payroll/calculation/calendar.ts';
 import { PERIODS_PER_YEAR } from '../../../src/payroll/calculation/pay-dates.ts';
 import { APPLIES_ON, planOf } from '../../../src/payroll/calculation/plan.ts';
@@ -51,7 +51,7 @@ function changed(frequency: PayFrequency, year: Year, dates: Map<string, Takes>)
   const isRefused = (periods: PeriodClass) => {
     const taking = [...dates.values()].filter((takes) => takesClass(takes, periods));
     if (taking.length === 0) return true;
-    return untakenOf(listNow(year), frequency, [...year.ran.values()], periods) !== null;
+    return sharesLeavingRest(listNow(year), frequency, [...year.ran.values()], periods) !== null;
   };
   year.dates = dates;
   if (isRefused('own') || isRefused('other')) year.dates = before;

@@ -40,7 +40,7 @@ const job = fc.record({
 const happened = fc.oneof({ arbitrary: election, weight: 3 }, { arbitrary: job, weight: 1 });
 type Happened = (typeof happened extends fc.Arbitrary<infer H> ? H : never) & { id: number };
 
-/** What happened one after the other, first before a finalized run and then after it, and the orders of its receipt. */
+/** Events and facts before a finalized run and after it, in the order of their times and in the order of their receipt. */
 const histories = fc.tuple(
   ...[0, 10].map((from) =>
     fc

@@ -25,7 +25,6 @@ type VersionRow = Version & { readonly previous: Previous };
 /** The source of an event time. */
 const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
 
-/** The decisions on a version whose start was moved before it began. */
 export function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
   return knownAt === null || recorded_at <= knownAt;
 }

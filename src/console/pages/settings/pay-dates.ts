@@ -2,20 +2,17 @@
 import { isDay } from '../../../contract/instant.ts';
 import type { Problem } from '../../../errors.ts';
 import {
+  LAG_DAYS_MAX,
   PROPOSED_TAKES,
   type ProposedDate,
   type ProposedTakes,
   proposePayDates,
+  STEP_DAYS,
 } from '../../../formats/pay-date-proposal.ts';
 import { choicesOf, filledForm, type Place, type Specs } from '../../elements/fields.ts';
 import { type Html, html } from '../../html.ts';
 
-const LAG_DAYS_MAX = 31;
 const LAST_DAY = '31';
-const STEP_DAYS: ReadonlyMap<string, number> = new Map([
-  ['weekly', 7],
-  ['biweekly', 14],
-]);
 const DAYS_OF_MONTH = choicesOf({
   ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [String(index + 1), String(index + 1)])),
   [LAST_DAY]: 'last business day',
