@@ -1,9 +1,11 @@
 /** Checks that versions, facts and assignments share positions without gaps, and that latest states match their versions. */
 import { sql } from 'kysely';
+import { dayIn } from '../clock.ts';
 import { pagesByKey, textRows } from '../database/bulk.ts';
 import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import type { Db, Tables } from '../database/tables.ts';
-import { dayAt } from '../database/time-zone.ts';
+import { timeZoneOf } from '../database/time-zone.ts';
+import { zonesBefore } from '../security/verify-recorded.ts';
 import { historyOf } from './history.ts';
 
 /** Positions counted at once: a few milliseconds. */
@@ -218,14 +220,19 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   return facts;
 }
 
-/** Checks the days of receipt, from which most facts apply, against the times. `verifyTimes` reports a time that is none. */
+/**
+ * Checks the days of receipt, from which most facts apply, against the times, in each time zone that the database has had.
+ * `verifyTimes` reports a time that is none.
+ */
 async function verifyDaysOfReceipt(db: Db, on: Verifying): Promise<void> {
+  const zones = [timeZoneOf(db), ...(await zonesBefore(db))];
   type Received = Pick<Tables['roster_facts'], 'position' | 'recorded_at' | 'received_on'>;
   const columns = sql`position, recorded_at, received_on`;
   for await (const facts of pagesByKey<Received>(db, 'roster_facts', ['position'], columns, ROSTER_AT_ONCE)) {
     on.signal.throwIfAborted();
     for (const { position, recorded_at, received_on } of facts) {
-      if (!Number.isNaN(Date.parse(recorded_at)) && dayAt(db, recorded_at) !== received_on)
+      if (Number.isNaN(Date.parse(recorded_at))) continue;
+      if (!zones.some((zone) => dayIn(zone, recorded_at) === received_on))
         on.report('roster_facts', position, 'received_on', 'is not the day of recorded_at');
     }
   }

@@ -33,7 +33,7 @@ onEitherEngine('a process with another time zone than the stored one refuses to 
 });
 
 onEitherEngine('a fact keeps its date of receipt, and later ones get days of the new zone', async (t) => {
-  const { db, cli } = await withDatabase(t);
+  const { db, env, cli } = await withDatabase(t);
   const record = (id: string, now: string) =>
     transact(db, (trx) =>
       recordFacts(
@@ -58,6 +58,8 @@ onEitherEngine('a fact keeps its date of receipt, and later ones get days of the
     ],
   );
   t.equal(dayAt(db, new Date(NIGHT)), '2026-07-10', 'today');
+  const { stdout } = await commandsWith(t, { ...env, TIME_ZONE: ZONE }).cli('verify --json');
+  t.notMatch(stdout, 'roster_facts.received_on', 'a day of the zone before is no difference');
 });
 
 onEitherEngine('a new database stores the time zone of its first start', async (t) => {
