@@ -54,7 +54,8 @@ export function checkAmounts(
   const dates = finalDates(settling, terms, employee, history, employments);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
   const amounts = ownAmounts(terms, employee, history, employments);
-  if (amounts === null || amounts.flags.includes('share_taken')) return amounts;
+  if (amounts === null || amounts.flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere'))
+    return amounts;
   const { state } = amounts;
   if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId))
     return null;
@@ -82,7 +83,7 @@ function ownAmounts(
   const state = stateInRun(history, employee.employeeId, terms, employments);
   if (state === null) return null;
   const { run, runId } = terms;
-  const elsewhere = takenElsewhere(terms, employee, history, state);
+  const elsewhere = takenElsewhere(terms, employee, history, state, run.pay_date);
   if (elsewhere !== null) {
     const explanation = `the employer that the employee left on ${elsewhere.left_on} takes it until the pay date of ${elsewhere.until}; 0.00`;
     return { state, ...NO_AMOUNTS, flags: ['taken_elsewhere'], explanation, shares: null };
@@ -96,16 +97,17 @@ function ownAmounts(
 
 const NO_AMOUNTS = { member_amount: 0n, employer_amount: 0n };
 
-/** Returns the transfer for which another employer takes a deduction on the run's pay date, or null. */
+/** Returns the transfer for which another employer takes a deduction on a pay date, or null. */
 function takenElsewhere(
   { run, transfers }: RunTerms,
   { employeeId }: RunEmployee,
   history: History,
   { starts_on }: RunVersion,
+  payDate: string,
 ): Transfer | null {
   if (assignedIn(history, run) !== null) return null;
   const isTaking = ({ left_on, until }: Transfer): boolean =>
-    until !== null && run.pay_date <= until && left_on <= run.period_end && (starts_on ?? '') <= left_on;
+    until !== null && payDate <= until && left_on <= run.period_end && (starts_on ?? '') <= left_on;
   return transfers.get(employeeId)?.find(isTaking) ?? null;
 }
 
@@ -221,10 +223,10 @@ function isOneShare(
   return ONE_SHARE.has(stateOnDate(terms, employee, history, date, employments)?.line_of_coverage ?? '');
 }
 
-/** Reports whether a pay date takes a deduction that is in effect. */
+/** Reports whether a pay date takes a deduction that is in effect, and no employer that the employee left takes it. */
 function takesOn(...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>): boolean {
   const state = stateOnDate(terms, employee, history, date, employments);
-  if (state === null) return false;
+  if (state === null || takenElsewhere(terms, employee, history, state, date) !== null) return false;
   const periods = classOf(state.period as PayFrequency, terms.run.pay_frequency);
   return (
     terms.plan().calendar?.some((listed) => listed.pay_date === date && listed[periods] !== null) === true

@@ -533,6 +533,7 @@ export function finalDates(
     const state = stateIn(world, on, employee, deduction, shared);
     const isOwn = run.kind === 'regular' && date === run.pay_date;
     if (state === null || taken.includes(date) || (isOwn && isAfter)) return [];
+    if (isElsewhere(world, check, employee, state, date)) return [];
     if (cellOf(calendar, run.pay_frequency, state.period, date) === null) return [];
     if (isOwn) return [{ date, state }];
     if (dayOf(on.run).slice(0, 7) !== end.slice(0, 7) || date < first) return [];
@@ -549,6 +550,20 @@ export function finalDates(
   if (single === undefined || !ONE_SHARE.includes(single.state.coverage))
     return dates.map(({ date }) => date);
   return taken.length > 0 ? [] : [single.date];
+}
+
+/** Reports whether the employer that the employee left takes a deduction on a pay date. */
+function isElsewhere(
+  world: World,
+  { run, transferOf }: Check,
+  employee: string,
+  state: ModelVersion,
+  date: string,
+): boolean {
+  const transfer = transferOf(employee);
+  if (transfer === null || transfer.until === null || assignedTo(world, run, state.deduction) !== undefined)
+    return false;
+  return date <= transfer.until && startOf(state) <= transfer.left;
 }
 
 /** Returns the sum of the amounts on pay dates; null if the deduction is in effect on none. */
@@ -590,23 +605,20 @@ export function takenIn(
   const isTaken = others.some((other) => sharesTaken(other, employee, deduction).includes(run.pay_date));
   const nothing = (flag: string): Taken | null =>
     state === null ? null : { election: state, ...NOTHING, flags: [flag], shares: null };
-  const transfer = check.transferOf(employee);
-  if (
-    state !== null &&
-    transfer !== null &&
-    transfer.until !== null &&
-    run.pay_date <= transfer.until &&
-    startOf(state) <= transfer.left &&
-    assignedTo(world, run, deduction) === undefined
-  )
-    return nothing('taken_elsewhere');
-  const zero = isTaken && run.kind === 'regular' ? nothing('share_taken') : null;
+  const hasElsewhere = state !== null && isElsewhere(world, check, employee, state, run.pay_date);
+  const zero = hasElsewhere
+    ? nothing('taken_elsewhere')
+    : isTaken && run.kind === 'regular'
+      ? nothing('share_taken')
+      : null;
   if (isFinal(run, employee) && check.endOf(employee) !== null && calendar !== null) {
     const dates = finalDates(world, check, others, employee, deduction, shared);
     const wasTaken = others.some((other) => sharesTaken(other, employee, deduction).length > 0);
     const isOver = state !== null && wasTaken && ONE_SHARE.includes(state.coverage);
     return (
-      sharesOn(world, check, dates, employee, deduction, shared) ?? (isOver ? nothing('share_taken') : zero)
+      sharesOn(world, check, dates, employee, deduction, shared) ??
+      zero ??
+      (isOver ? nothing('share_taken') : null)
     );
   }
   if (state === null || zero !== null) return zero;

@@ -248,6 +248,32 @@ t.test(
   },
 );
 
+t.test('a final check takes no date of the employer that the employee left before', async (t) => {
+  const biweekly = every(14, '2026-01-02', 26).map((date) => dateOf(date));
+  const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 0));
+  // The last pay date there is March 13, or March 27.
+  for (const [left, hired, taken] of [
+    ['2026-03-02', '2026-03-03', ['2026-03-20', '2026-03-27']],
+    ['2026-03-15', '2026-03-16', null],
+  ] as const) {
+    const { db } = await scratch(t);
+    await setSchedules(db, [schedule({ pay_dates: biweekly })]);
+    await setSchedules(db, [schedule({ pay_frequency: 'weekly', pay_dates: weekly })], OTHER);
+    await learn(db, employment('e', { termination_date: left }));
+    const job = { employer_id: OTHER, pay_frequency: 'weekly', hire_date: hired } as const;
+    await learn(db, employment('e', { ...job, termination_date: '2026-03-24' }));
+    await send(db, election('2025-12-01', { period: 'monthly' }));
+    const runOfWeek = (payDate: string) => {
+      const { takes: _, ...date } = dateOf(payDate, 7, 0);
+      return { employer_id: OTHER, pay_frequency: 'weekly' as const, ...date };
+    };
+    await finalized(db, 'first', runOfWeek('2026-01-02'));
+    const [line] = await lines(db, { ...runOfWeek('2026-03-27'), final_checks: ['e'] });
+    t.strictSame(line?.shares?.map(({ pay_date }) => pay_date) ?? null, taken);
+    t.equal(line?.flags.includes('taken_elsewhere'), taken === null);
+  }
+});
+
 t.test('a check that was missed because a transfer was reported late is taken by one employer', async (t) => {
   const { db } = await scratch(t);
   for (const employerId of ['acme', OTHER]) {
