@@ -129,7 +129,7 @@ export function cellOf(
   return calendar.cells[classOf(period, frequency)].get(date) ?? null;
 }
 
-/** Returns the part of an off-cycle run: that of a date of N. */
+/** Returns the part of the year that an off-cycle run takes, as if it were one of the N dates. */
 export function offCycleCell(
   calendar: ModelCalendar | null,
   frequency: PayFrequency,

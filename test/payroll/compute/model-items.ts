@@ -350,7 +350,7 @@ function outstandingOf(item: ModelItem, took: readonly Pair[], made: readonly Mo
 
 type Made = ModelItemDecision & { place: number };
 
-/** Reports whether an item is no longer the one that a decision was made for. */
+/** Reports whether a decision stands for an item no longer. */
 function hasOutgrown(
   item: ModelItem,
   outstanding: Pair,
@@ -362,7 +362,7 @@ function hasOutgrown(
   const isEmployers = [madeFor, item.amount, outstanding].every(({ member }) => member === 0n);
   const side = isEmployers ? 'employer' : 'member';
   const [was, is] = [madeFor[side], item.amount[side]];
-  // It ends when the amount or the outstanding amount is zero, and does not stand for one of another sign or a larger one.
+  // A decision ends when the amount or the outstanding amount is zero, has another sign or is larger.
   if (is === 0n && was !== 0n) return true;
   if (is !== 0n && (is > 0n !== was > 0n || sizeOf(is) > sizeOf(was))) return true;
   // It also ends when runs that knew it took what was outstanding, or more.

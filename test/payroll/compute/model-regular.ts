@@ -142,7 +142,7 @@ function lastLineFlags(
   const left = finalDates(world, check, runs, employee, deduction, shared, true).filter(
     (date) => !shares?.includes(date),
   );
-  // A later final check takes no second share of some lines of coverage: those of the date.
+  // Of some lines of coverage, a later final check takes no second share. The coverage on the date counts.
   const next = sharesOn(world, check, left.slice(0, 1), employee, deduction, shared);
   const isLeft = next !== null && !(shares !== null && ONE_SHARE.includes(next.election.coverage));
   return [...(isOpen ? ['open_after_termination'] : []), ...(isLeft ? ['coverage_beyond_last_check'] : [])];
@@ -230,7 +230,7 @@ export function dueOf(
   return missedOf(world, of, runs, due, employee, deduction);
 }
 
-/** Returns the days of a check: of a final check, also those of its pay dates in the month of the termination. */
+/** Returns the day of a check. A final check also has the days of its pay dates in the month of the termination. */
 function daysOfCheck({ run, calendar, endOf }: Check, employee: string): string[] {
   const month = isFinal(run, employee) ? endOf(employee)?.slice(0, 7) : undefined;
   const days = (calendar?.dates ?? []).map((date) => dayOf({ ...run, ...date }));

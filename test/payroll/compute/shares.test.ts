@@ -187,7 +187,7 @@ t.test('a share is taken once, even if the employee returns', async (t) => {
   t.ok((await verified(db, 'r12')).identical, 'a final run keeps what it knew');
 });
 
-t.test('a voided final check frees its dates, also those that have passed', async (t) => {
+t.test('a voided final check frees its dates, past ones too', async (t) => {
   const db = await staged(t);
   await finalized(db, 'before', body(FIRST - 1));
   await finalized(db, 'off', body(FIRST, OFF_CYCLE));
