@@ -114,9 +114,10 @@ function lineOf(world: World, check: Check, runs: readonly ModelRun[], taken: Ta
   const { election: state, member, employer, shares } = taken;
   const { run } = check;
   const flags = [...taken.flags];
-  const checks = (shares ?? [run.pay_date]).map((pay_date) =>
-    pay_date === run.pay_date ? check : { ...check, run: { ...run, kind: 'regular' as const, pay_date } },
-  );
+  const checks = shares?.map((pay_date) => ({
+    ...check,
+    run: { ...run, kind: 'regular' as const, pay_date },
+  })) ?? [check];
   if (!flags.includes('overridden') && checks.some((one) => isPartial(world, one, state)))
     flags.push('partial_cycle');
   return {
