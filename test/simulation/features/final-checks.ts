@@ -22,7 +22,7 @@ export const FINAL_CHECKS: Feature = {
         union all
         select employer_id, employee_id, deduction_id, pay_date, 0 from lines
         where state = 'finalized' and kind = 'regular' and json_type(shares) = 'null'
-          and flags not like '%share_taken%' and flags not like '%overridden%'
+          and flags not like '%share_taken%' and flags not like '%taken_elsewhere%' and flags not like '%overridden%'
           and coalesce(change, '') not in ('ended', 'moved'))
       select employer_id, employee_id, deduction_id, pay_date from taken
       group by employer_id, employee_id, deduction_id, pay_date having count(*) > 1 and sum(is_share) > 0`,
