@@ -18,7 +18,12 @@ export type Cell = { share: Fraction; amount: (text: string, period: PayFrequenc
 const CLASSES = ['own', 'other'] as const;
 type Class = (typeof CLASSES)[number];
 
-export type ModelCalendar = { dates: Schedule['pay_dates']; cells: Record<Class, ReadonlyMap<string, Cell>> };
+/** `isEven`: each date takes the contributions for the run's own frequency as they are, however many dates there are. */
+export type ModelCalendar = {
+  dates: Schedule['pay_dates'];
+  cells: Record<Class, ReadonlyMap<string, Cell>>;
+  isEven: boolean;
+};
 
 /** A finalized regular run of the year that is not voided. */
 export type Ran = { date: string; calendar: ModelCalendar | null };
@@ -81,6 +86,7 @@ export function calendarOf(
   frequency: PayFrequency,
   ran: readonly Ran[],
 ): ModelCalendar {
+  let isEven = false;
   const cellsOf = (of: Class): Map<string, Cell> => {
     const taking = dates
       .filter(({ takes }) => takes === 'all' || (takes === 'own_period' && of === 'own'))
@@ -92,9 +98,11 @@ export function calendarOf(
         return cell === undefined ? [] : [[date, cell] as const];
       }),
     );
-    const isEven = [...frozen.values()].every(({ share }) => isSameFraction(share, even.share));
-    if (of === 'own' && !year_in_fewer_checks && taking.length === dates.length && isEven)
+    const isFrozenEven = [...frozen.values()].every(({ share }) => isSameFraction(share, even.share));
+    if (of === 'own' && !year_in_fewer_checks && taking.length === dates.length && isFrozenEven) {
+      isEven = true;
       return new Map(taking.map((date) => [date, frozen.get(date) ?? even]));
+    }
     const last = ran.toSorted((one, other) => (one.date < other.date ? -1 : 1)).at(-1);
     const cells = new Map(frozen);
     for (const date of taking) {
@@ -115,7 +123,8 @@ export function calendarOf(
       others.reduce((left, cell) => left - cell.amount(text, period), yearOf(text, period));
     return cells.set(closing, { share, amount });
   };
-  return { dates, cells: { own: cellsOf('own'), other: cellsOf('other') } };
+  const cells = { own: cellsOf('own'), other: cellsOf('other') };
+  return { dates, cells, isEven };
 }
 
 /** Returns what a date takes of deductions of a period; null: nothing. */
@@ -141,7 +150,6 @@ export function offCycleCell(
   const taking = calendar.dates.filter(
     ({ takes }) => takes === 'all' || (takes === 'own_period' && of === 'own'),
   );
-  const isEven = [...calendar.cells.own.values()].every(({ share }) => isSameFraction(share, even.share));
-  if (of === 'own' && isEven) return even;
+  if (of === 'own' && calendar.isEven) return even;
   return cutCell([1n, BigInt(taking.length)]);
 }
