@@ -212,7 +212,8 @@ onPostgres('a process has at most one connection that waits for the ledger', asy
     stage(db, setClock(), censusOf([person('emp-3')])),
     transactOnLedger(db, async () => 'written'),
   ]);
-  const waiting = () => lockWaits(db);
+  // The first writers also wait for each other's row in hash_keys.
+  const waiting = () => lockWaits(db, 'ledger_head');
   await eventually('the first one waits', waiting, (count) => count > 0);
   for (let looks = 0; looks < LOOKS; looks += 1) t.equal(await waiting(), 1);
   release.resolve();

@@ -109,11 +109,13 @@ export async function liftTimeLimits(trx: Trx): Promise<void> {
   );
 }
 
-/** Returns how many sessions of this database on PostgreSQL wait for a lock. */
-export async function lockWaits(db: Db): Promise<number> {
+/** Returns how many sessions of this database on PostgreSQL wait for a lock, in a statement that names the table. */
+export async function lockWaits(db: Db, table = ''): Promise<number> {
   const { rows } = await sql`
     select 1 from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+    where datname = current_database() and wait_event_type = 'Lock' and position(${table} in query) > 0`.execute(
+    db,
+  );
   return rows.length;
 }
 
