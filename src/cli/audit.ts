@@ -149,7 +149,8 @@ function addVerify(audit: Command): void {
         },
       );
       const isContinued = result === null || result === 'continues';
-      const areContinued = signed === null || (signed.result === 'continues' && signed.unsigned === 0);
+      const areContinued =
+        signed === null || (signed.result === 'continues' && signed.unsigned + signed.damaged === 0);
       return isIntact && isContinued && areContinued ? 0 : 1;
     });
 }
@@ -180,15 +181,15 @@ function unreadable(path: string) {
 
 function printSigned(
   out: Output,
-  { heads, newest, result, unsigned, differing, named }: HeadsVerified,
+  { heads, newest, result, unsigned, differing, damaged, named }: HeadsVerified,
 ): void {
   printPairs(out, {
     'signed heads': heads,
     'newest signed head': newest,
-    ...{ 'not signed by a known key': unsigned, differing },
+    ...{ 'not signed by a known key': unsigned, differing, 'damaged lines': damaged },
     'signed result': result ?? 'no head with a valid signature',
   });
-  printFirst(out, named, unsigned + differing);
+  printFirst(out, named, unsigned + differing + damaged);
 }
 
 /** Differences that are printed. All are counted. */

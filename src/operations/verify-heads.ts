@@ -18,30 +18,51 @@ export type HeadsVerified = {
   unsigned: number;
   /** Heads with a valid signature that the chain does not continue. */
   differing: number;
+  /** Lines that should be heads, and cannot be read. */
+  damaged: number;
   named: string[];
 };
 
-/** Verifies the signed heads in lines, and ignores other lines. The chain itself must have been verified. */
+/**
+ * Verifies the signed heads in the lines of a file of heads, or of a log, whose other lines are ignored. The chain itself must have
+ * been verified.
+ */
 export async function verifyHeads(
   db: Db,
   lines: AsyncIterable<string>,
   publicKeys: readonly KeyObject[],
 ): Promise<HeadsVerified> {
   const verified: HeadsVerified = {
-    ...{ heads: 0, newest: null, result: null, unsigned: 0, differing: 0, named: [] },
+    ...{ heads: 0, newest: null, result: null, unsigned: 0, differing: 0, damaged: 0, named: [] },
   };
   let batch: Numbered[] = [];
   let number = 0;
+  let isLog = false;
+  /** Lines that are damaged unless the file is a log. */
+  const unread: number[] = [];
   for await (const line of lines) {
     number += 1;
     const signed = readSignedHead(line);
     if (signed !== null) batch.push({ ...signed, number });
+    else if (PART_OF_HEAD.test(line)) nameDamaged(number, verified);
+    else if (LINE_OF_LOG.test(line)) isLog = true;
+    else if (line.trim() !== '') unread.push(number);
     if (batch.length < LINES_AT_ONCE) continue;
     await verifyBatch(db, batch, publicKeys, verified);
     batch = [];
   }
   await verifyBatch(db, batch, publicKeys, verified);
+  if (!isLog) for (const line of unread) nameDamaged(line, verified);
   return verified;
+}
+
+const LINE_OF_LOG = /"level":/;
+const PART_OF_HEAD = /"(audit_head|signature)":/;
+
+function nameDamaged(line: number, verified: HeadsVerified): void {
+  verified.damaged += 1;
+  if (verified.named.length < NAMED)
+    verified.named.push(`line ${line}: is damaged: a signed head cannot be read from it`);
 }
 
 type Numbered = NonNullable<ReturnType<typeof readSignedHead>> & { number: number };

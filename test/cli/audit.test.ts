@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataKey, readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -56,6 +56,8 @@ onEitherEngine('signed heads are verified with DATA_KEYS or with a public key', 
     stdout: /the signature is not valid by a known key/,
   });
   t.match(await verify('--public-key', 'x'), { code: 2 });
+  appendFileSync(path, '{"audit_');
+  t.match(await verify(), { code: 1, stdout: /damaged lines +1\n[\s\S]*line 2: is damaged/ });
   const missing = await here(t, env, ['audit', 'verify', '--heads', `${path}.none`]);
   t.match(missing, { code: 1, stderr: /cannot be read \(ENOENT\)/ });
   writeFileSync(path, '');

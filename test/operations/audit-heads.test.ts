@@ -60,7 +60,32 @@ test('a changed head is written to the log or appended to the file, signed', asy
   t.match(JSON.parse(linesOf(path)[1] as string), { audit_head: headText(await readHead(db)), key_id: 'k1' });
   const log = logging.logged.map((line) => JSON.stringify({ ...line, time: 'x', msg: 'y' }));
   for (const lines of [linesOf(path), ['not JSON', ...log, '{"level":"info"}', 'null']])
-    t.match(await verified(db, lines), { heads: 2, result: 'continues', unsigned: 0, differing: 0 });
+    t.match(await verified(db, lines), {
+      heads: 2,
+      result: 'continues',
+      unsigned: 0,
+      differing: 0,
+      damaged: 0,
+    });
+});
+
+test('a damaged line of a file of heads is named, and in a log one that has a part of a head', async (t, {
+  db,
+}) => {
+  await act(db);
+  const line = JSON.stringify(signHead(await readHead(db), AT, KEY));
+  const torn = line.slice(0, 20);
+  const damaged = ['x', 'null', '{}', '\0\0', torn, `${torn}${line}`, line.replace('"audit_h', '"audit_g')];
+  const named = (lines: number[]) =>
+    lines.map((number) => `line ${number}: is damaged: a signed head cannot be read from it`);
+  t.match(await verified(db, [line, '', ...damaged]), {
+    ...{ heads: 1, result: 'continues', damaged: 7 },
+    named: named([7, 8, 9, 3, 4, 5, 6]),
+  });
+  t.match(await verified(db, [line, '{"level":"info"}', ...damaged]), {
+    damaged: 3,
+    named: named([7, 8, 9]),
+  });
 });
 
 test('a head is signed by a key of a data key only', async (t, { db }) => {
