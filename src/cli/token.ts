@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { databaseNow } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
+import { lockPayroll } from '../payroll/settings/lock.ts';
 import { ROLE_NAMES, ROLES, type Role, roleOf, SCOPES } from '../security/scopes.ts';
 import {
   createToken,
@@ -80,9 +81,11 @@ export function addTokenCommands(program: Command): void {
           'Revoke it? Programs that use it lose access, and it cannot be made valid again.',
         );
       }
-      const revoked = await transact(db, async (trx) =>
-        revokeToken(trx, idOrName, actingIn(context, await databaseNow(trx, now))),
-      );
+      const revoked = await transact(db, async (trx) => {
+        // No run may become final by the approvals of the token while they end.
+        await lockPayroll(trx);
+        return revokeToken(trx, idOrName, actingIn(context, await databaseNow(trx, now)));
+      });
       if (revoked === 0) {
         // A token pasted here by mistake must not be repeated in a log.
         const shown = idOrName.startsWith('bsc_') ? 'the argument is a token' : idOrName;

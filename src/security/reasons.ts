@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { AuditRecordTable, Tables, Trx } from '../database/tables.ts';
 import { type Acting, type Action, recordAll } from './audit.ts';
+import { lockHead } from './audit-chain.ts';
 
 /** Stands for a reason in tables that require one. The triggers of append-only tables allow this change only. */
 export const ERASED = '[erased]';
@@ -32,12 +33,15 @@ export async function eraseReason(
     .executeTakeFirst();
   if (erased === undefined) return 'unknown';
   if (erased.reason === null) return 'no-reason';
-  const records = await recordsOfAction(trx, erased);
   const { action, employee_id: employee } = erased;
   // Before the lock of the chain: others lock these rows, then the chain.
   const repeating = columns.filter(({ actions }) => actions.some((repeated) => repeated === action));
   for (const lock of new Set(repeating.flatMap((column) => column.lock ?? []))) await lock(trx);
   for (const column of repeating) await eraseIn(trx, column, erased);
+  await lockHead(trx);
+  const records = await recordsOfAction(trx, erased);
+  // Another erasure was first.
+  if (records.length === 0) return 'no-reason';
   await recordAll(
     trx,
     records.map(({ record_id, employer_id: employer }) => ({
@@ -54,14 +58,17 @@ export async function eraseReason(
   return 'erased';
 }
 
-/** Returns the record, and the records that its action left for other employers of the employee. */
-async function recordsOfAction(trx: Trx, erased: AuditRecordTable) {
-  const { resource_type, resource_id, action, recorded_at, employee_id, reason } = erased;
-  if (employee_id === null) return [erased];
+/** Returns the record, and the records that its action left for other employers of the employee, while they have the reason. */
+function recordsOfAction(trx: Trx, erased: AuditRecordTable) {
+  const { record_id, resource_type, resource_id, action, recorded_at, employee_id, reason } = erased;
+  const same =
+    employee_id === null
+      ? { record_id, reason }
+      : { resource_type, resource_id, action, recorded_at, employee_id, reason };
   return trx
     .selectFrom('audit_records')
     .select(['record_id', 'employer_id'])
-    .where((where) => where.and({ resource_type, resource_id, action, recorded_at, employee_id, reason }))
+    .where((where) => where.and(same))
     .orderBy('record_id')
     .execute();
 }

@@ -267,8 +267,9 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
 }
 
 /**
- * Revokes the token with this id, or the only valid one with this name. Returns how many it revoked. Throws
- * TOKEN_REFUSED if several have the name: during a rotation the new one must stay.
+ * Revokes the token with this id, or the only valid one with this name. Returns how many it revoked. The caller holds the
+ * payroll lock, because the token's approvals end. Throws TOKEN_REFUSED if several have the name: during a rotation the
+ * new one must stay.
  */
 export async function revokeToken(trx: Trx, idOrName: string, acting: Acting): Promise<number> {
   const tokens = await trx

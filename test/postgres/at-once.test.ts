@@ -13,10 +13,13 @@ import { REASON_COLUMNS } from '../../src/operations/reasons.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { retryManually } from '../../src/outbox/manual.ts';
 import { voidRun } from '../../src/payroll/records/runs.ts';
+import { lockPayroll } from '../../src/payroll/settings/lock.ts';
 import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
-import { SYSTEM } from '../../src/security/audit.ts';
+import { record, SYSTEM } from '../../src/security/audit.ts';
 import { lockHead } from '../../src/security/audit-chain.ts';
 import { ERASED, eraseReason } from '../../src/security/reasons.ts';
+import { createToken } from '../../src/security/tokens.ts';
+import { withDatabase } from '../cli/harness.ts';
 import { scratch } from '../database/scratch.ts';
 import { type Applying, type Body, startApplying } from '../inbox/applying.ts';
 import { deduction, syncBody } from '../inbox/bodies.ts';
@@ -268,6 +271,63 @@ t.test('an event set back to pending by another process is applied again, howeve
   t.equal(await start.find(), 5, 'immediately after lookBack');
 });
 
+/** Holds locks in a transaction of its own until they are released. */
+async function holding(t: Test, url: string, lock: (trx: Trx) => Promise<unknown>) {
+  const other = openDatabase(url);
+  t.teardown(() => other.destroy());
+  const [isHeld, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const held = transact(other, async (trx) => {
+    await liftTimeLimits(trx);
+    await lock(trx);
+    isHeld.resolve();
+    await mayEnd.promise;
+  });
+  await Promise.race([isHeld.promise, held]);
+  return {
+    waiting: (count: number) =>
+      eventually(
+        `${count} wait`,
+        () => lockWaits(other),
+        (waits) => waits >= count,
+      ),
+    release: () => {
+      mayEnd.resolve();
+      return held;
+    },
+  };
+}
+
+t.test('two erasures of a reason at once leave one record', async (t) => {
+  const { db, url } = await scratch(t);
+  const typed = { action: 'event.dismiss', resource: 'evt-1', reason: TYPED } as const;
+  const id = await transact(db, (trx) => record(trx, ACTING, typed));
+  const held = await holding(t, url, lockHead);
+  const erase = () =>
+    transact(db, async (trx) => {
+      await liftTimeLimits(trx);
+      return eraseReason(trx, id, { ...ACTING, reason: 'a test' }, REASON_COLUMNS);
+    });
+  const both = Promise.all([erase(), erase()]);
+  await Promise.race([both, held.waiting(2)]);
+  await held.release();
+  t.strictSame((await both).sort(), ['erased', 'no-reason']);
+  const erasures = db.selectFrom('audit_records').select('record_id').where('action', '=', 'reason.erase');
+  t.equal((await erasures.execute()).length, 1);
+});
+
+t.test('a token is not revoked while a run may become final by its approval', async (t) => {
+  const { env, db, cli } = await withDatabase(t);
+  await transact(db, (trx) =>
+    createToken(trx, { name: 'ann', scopes: ['runs:read'], expiresAt: null, now: START, actor: SYSTEM }),
+  );
+  const finalizing = await holding(t, env.DATABASE_URL as string, lockPayroll);
+  const revoking = cli('token revoke ann --yes');
+  const first = await Promise.race([revoking, finalizing.waiting(1)]);
+  t.equal(first, 1, 'the revocation waits');
+  await finalizing.release();
+  t.match(await revoking, { code: 0 });
+});
+
 /** What changes or repeats a reason while it is erased. */
 const AT_ONCE: Record<string, (db: Db, begin: () => void) => Promise<unknown>> = {
   'its run is voided': (db, begin) =>
@@ -296,23 +356,7 @@ for (const [what, work] of Object.entries(AT_ONCE)) {
     await putOn(db, '2026-07-31');
     const records = db.selectFrom('audit_records').select('record_id').where('reason', '=', TYPED);
     const { record_id } = await records.executeTakeFirstOrThrow();
-    const other = openDatabase(url);
-    t.teardown(() => other.destroy());
-    const waiting = (count: number) =>
-      eventually(
-        `${count} wait`,
-        () => lockWaits(other),
-        (waits) => waits >= count,
-      );
-    const mayEnd = Promise.withResolvers<void>();
-    const isHeld = Promise.withResolvers<void>();
-    const holding = transact(other, async (trx) => {
-      await liftTimeLimits(trx);
-      await lockHead(trx);
-      isHeld.resolve();
-      await mayEnd.promise;
-    });
-    await Promise.race([isHeld.promise, holding]);
+    const held = await holding(t, url, lockHead);
     let attempts = 0;
     const begin = () => {
       attempts += 1;
@@ -322,11 +366,11 @@ for (const [what, work] of Object.entries(AT_ONCE)) {
       await liftTimeLimits(trx);
       return eraseReason(trx, record_id, { ...ACTING, reason: 'a test' }, REASON_COLUMNS);
     });
-    await waiting(1);
+    await held.waiting(1);
     const working = work(db, begin);
-    const all = Promise.all([erasing, working, holding]);
-    await Promise.race([all, waiting(2)]);
-    mayEnd.resolve();
+    const all = Promise.all([erasing, working]);
+    await Promise.race([all, held.waiting(2)]);
+    await held.release();
     const [erased] = await all;
     t.equal(erased, 'erased');
     t.equal(attempts, 2, 'the server ends neither');
