@@ -93,10 +93,15 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
     if (session !== null && isByPerson) void noteUse(db, session, sharedNow).catch(() => {});
     request.session = session;
     request.caller = caller;
-    // A route without a scope stops the start. If one is reached anyway, refuse every caller.
-    if (scope === 'any' || scope === 'self') return;
-    if (scope === undefined || !allows(caller.scopes, scope)) throw forbidden(scope);
+    assertScope(caller, scope);
   };
+}
+
+/** Throws FORBIDDEN if the caller may not call a route or an operation of this scope. */
+export function assertScope(caller: Caller | null, scope: RouteScope | undefined): void {
+  if (scope === 'public' || scope === 'any' || scope === 'self') return;
+  // A route without a scope stops the start. If one is reached anyway, refuse every caller.
+  if (scope === undefined || !mayAlso(caller, scope)) throw forbidden(scope);
 }
 
 /** Sets the caller of a request to an unknown path, which the hook does not authenticate, from its console session. */
@@ -161,7 +166,7 @@ function forbidden(scope: Scope | undefined): Refusal {
 }
 
 /** Throws a 403 if the token lacks a scope that only some responses of a route require. */
-export function alsoNeeds({ caller }: FastifyRequest, scope: Scope): void {
+export function alsoNeeds({ caller }: Called, scope: Scope): void {
   if (!mayAlso(caller, scope)) throw forbidden(scope);
 }
 
@@ -169,8 +174,11 @@ export function mayAlso(caller: Caller | null, scope: Scope): boolean {
   return caller !== null && allows(caller.scopes, scope);
 }
 
+/** What requests and calls of operations say about who makes them. */
+export type Called = Pick<FastifyRequest, 'caller' | 'session'>;
+
 /** Returns the fields that name the caller in the log: a token by its name, a person by the session. */
-export function by({ caller, session }: FastifyRequest): { token?: string; session?: string } {
+export function by({ caller, session }: Called): { token?: string; session?: string } {
   if (caller === null) return {};
   if (caller.identity === null) return { token: caller.name };
   return session === null ? {} : { session: sessionId(session) };
@@ -201,9 +209,10 @@ export function actorOfCaller({ identity, tokenId, name }: Caller, actingUser: s
     : personActor(identity, name, actingUser);
 }
 
-/** Returns who acts, and when, for the audit record of a request. */
-export function actingIn(request: FastifyRequest, now: Date): Acting {
-  return { actor: actorOf(request), now: now.toISOString() };
+/** Returns who acts, and when, for the audit record of a request or a call. */
+export function actingIn(request: FastifyRequest | { actor: () => Actor }, now: Date): Acting {
+  const actor = 'actor' in request ? request.actor() : actorOf(request);
+  return { actor, now: now.toISOString() };
 }
 
 type PersonalData = {

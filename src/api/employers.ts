@@ -14,6 +14,7 @@ import type { Viewer } from '../ledger/visibility.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import type { LineSight } from '../payroll/lifecycle/line-view.ts';
 import { employersOfRuns } from '../payroll/records/runs.ts';
+import type { Caller } from '../security/tokens.ts';
 import { mayAlso } from './auth.ts';
 import { notFound, Refusal } from './problem.ts';
 
@@ -83,9 +84,13 @@ function isOneOf(employers: readonly string[], employerId: string | null): boole
 }
 
 /** Refuses limited tokens, before anything is read, on routes that show data of all employers. */
-export async function refuseLimited(request: FastifyRequest): Promise<void> {
-  if (employersOf(request) === null || request.is404) return;
-  const { employers: rule } = request.routeOptions.config;
+export async function refuseLimited({ caller, is404, routeOptions }: FastifyRequest): Promise<void> {
+  if (!is404) assertNotLimited(caller, routeOptions.config.employers);
+}
+
+/** Throws FORBIDDEN for limited tokens on an operation that shows data of all employers. */
+export function assertNotLimited(caller: Caller | null, rule: EmployerRule | undefined): void {
+  if (employersOf({ caller }) === null) return;
   // A route without a rule stops the start. If one is reached anyway, refuse limited tokens.
   if (rule === undefined || rule === 'refused') throw refusedToLimited();
 }
@@ -100,14 +105,22 @@ export function whyWrongRule(url: string, rule: EmployerRule): string | null {
 /** Returns the hook that checks ids in the path before the handlers of all routes. */
 export function createEmployerLimit(parts: Viewed) {
   return async (request: FastifyRequest): Promise<void> => {
-    const { employers: rule = 'none' } = request.routeOptions.config;
-    if (request.is404 || !isPathRule(rule)) return;
-    const { parameter, noun, isVisible }: PathRule = PATH_RULES[rule];
-    const id = (request.params as Readonly<Record<string, string>>)[parameter] as string;
-    const viewer = viewerOf(request, parts);
-    if (viewer !== null && !(await isVisible(parts.db, id, viewer))) throw notFound(noun);
-    if (rule === 'employer' && !(await isKnownEmployer(parts.db, id))) throw unknownEmployer();
+    if (!request.is404) await assertVisible(parts, request.routeOptions.config.employers, request);
   };
+}
+
+/** Throws NOT_FOUND if the caller does not see what the rule's parameter names. */
+export async function assertVisible(
+  parts: Viewed,
+  rule: EmployerRule = 'none',
+  call: { readonly caller: Caller | null; readonly params: unknown },
+): Promise<void> {
+  if (!isPathRule(rule)) return;
+  const { parameter, noun, isVisible }: PathRule = PATH_RULES[rule];
+  const id = (call.params as Readonly<Record<string, string>>)[parameter] as string;
+  const viewer = viewerOf(call, parts);
+  if (viewer !== null && !(await isVisible(parts.db, id, viewer))) throw notFound(noun);
+  if (rule === 'employer' && !(await isKnownEmployer(parts.db, id))) throw unknownEmployer();
 }
 
 export function unknownEmployer(): Refusal {
@@ -118,30 +131,31 @@ export function unknownEmployer(): Refusal {
 }
 
 /** Returns the employers to which the caller's token is limited; null if it is not limited. */
-export function employersOf({ caller }: FastifyRequest): readonly string[] | null {
+export function employersOf({ caller }: Called): readonly string[] | null {
   return caller?.employers ?? null;
 }
 
+type Called = { readonly caller: Caller | null };
 type Viewed = { readonly db: Db; readonly now: Clock };
 
 /** Returns the caller as a viewer of the ledger; null if its token is not limited. */
-export function viewerOf(request: FastifyRequest, { db, now }: Viewed): Viewer | null {
+export function viewerOf(request: Called, { db, now }: Viewed): Viewer | null {
   const employers = employersOf(request);
   return employers && { employers, today: dayAt(db, now()) };
 }
 
 /** Reports whether the caller may see an employer's data. */
-export function seesEmployer(request: FastifyRequest, employerId: string): boolean {
+export function seesEmployer(request: Called, employerId: string): boolean {
   return employersOf(request)?.includes(employerId) ?? true;
 }
 
 /** Throws 404 if the request names an employer to which the caller's token is not limited. */
-export function assertOwnEmployer(request: FastifyRequest, employerId: string): void {
+export function assertOwnEmployer(request: Called, employerId: string): void {
   if (!seesEmployer(request, employerId)) throw notFound('employer');
 }
 
 /** Returns how the caller sees lines. Limited tokens see no events. */
-export function lineSightOf(request: FastifyRequest, parts: Viewed): LineSight {
+export function lineSightOf(request: Called, parts: Viewed): LineSight {
   const viewer = viewerOf(request, parts);
   if (viewer !== null) return { viewer, unapplied: 'none' };
   return { viewer, unapplied: mayAlso(request.caller, 'ledger:read') ? 'amounts' : 'marks' };

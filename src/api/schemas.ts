@@ -1,7 +1,8 @@
 /** Schemas that several routes share. */
 import Type, { type TSchema } from 'typebox';
-import { boolean, component, identifier, nullableText, reasonField } from '../contract/fields.ts';
+import { boolean, component, identifier, nullableText, reasonField, text } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
+import { ROW_TYPES, type Rows } from '../formats/rows.ts';
 
 export const LIMIT_DEFAULT = 100;
 /** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
@@ -44,8 +45,8 @@ export const instant = (description: string) =>
   );
 
 /** Returns a checked instant as the columns store it: in UTC, cut to milliseconds. */
-export function toMilliseconds(text: string): string {
-  return `${(toInstant(text) as string).slice(0, 23)}Z`;
+export function toMilliseconds(given: string): string {
+  return `${(toInstant(given) as string).slice(0, 23)}Z`;
 }
 
 /** The body of a dismissal. */
@@ -64,3 +65,26 @@ export const pageOf = <const S extends TSchema>(row: S) =>
     },
     'A page of a list.',
   );
+
+/** Returns the schema of a list that is also offered as files. */
+export function listOf(page: TSchema, description: string, csv: string, ndjson: string) {
+  return Type.Unsafe<unknown>({
+    description,
+    content: {
+      [ROW_TYPES.json]: { schema: page },
+      [ROW_TYPES.csv]: { schema: text(csv) },
+      [ROW_TYPES.ndjson]: { schema: text(ndjson) },
+    },
+  });
+}
+
+/** Returns the schema of a body that is a file of rows: as JSON, CSV or newline-delimited JSON. */
+export function fileOf(json: TSchema) {
+  return Type.Unsafe<Rows>({
+    content: {
+      [ROW_TYPES.json]: { schema: json },
+      [ROW_TYPES.csv]: { schema: Type.String() },
+      [ROW_TYPES.ndjson]: { schema: Type.String() },
+    },
+  });
+}

@@ -16,7 +16,9 @@ import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './bodies.ts';
 import { createEmployerLimit, refuseLimited } from './employers.ts';
+import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
+import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
@@ -31,7 +33,6 @@ import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
-import { openItemRoutes, openingItemRoutes } from './routes/open-items.ts';
 import { payrollRunApprovalRoutes } from './routes/payroll-run-approvals.ts';
 import { payrollRunEmployeeRoutes } from './routes/payroll-run-employees.ts';
 import { payrollRunFindingRoutes } from './routes/payroll-run-findings.ts';
@@ -151,7 +152,7 @@ export function createApi(parts: ApiParts): Api {
     api.register(async (census) => censusRoutes(census as Api, parts));
     api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
-    api.register(async (openings) => openingItemRoutes(openings as Api, parts));
+    registerOperations(api as Api, OPEN_ITEM_OPERATIONS, parts);
     referenceRoutes(api as Api);
   });
   return app;
@@ -170,7 +171,6 @@ const ROUTES = [
   activityRoutes,
   payrollRunRoutes,
   payrollRunLineRoutes,
-  openItemRoutes,
   payrollRunOverrideRoutes,
   payrollRunEmployeeRoutes,
   payrollRunWorkRoutes,

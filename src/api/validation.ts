@@ -40,6 +40,14 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   };
 };
 
+/** Returns a part of a call as the operation gets it. Throws INVALID_REQUEST. Without a schema, a part is empty. */
+export function checked(schema: TSchema | undefined, httpPart: string, value: unknown): unknown {
+  if (schema === undefined) return undefined;
+  const result = compileValidator({ schema, httpPart, method: '', url: '' })(value);
+  if (typeof result === 'object' && 'error' in result) throw result.error;
+  return typeof result === 'object' && 'value' in result ? result.value : value;
+}
+
 /** For routes whose bodies a domain module checks, with better messages than a schema has. */
 export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>
   part.httpPart === 'body' ? () => true : compileValidator(part);

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
@@ -216,12 +215,12 @@ export function employeeRoutes(app: Api, parts: ApiParts): void {
 /** Returns the employers that have reported an employee and that the caller may see. */
 export async function seenEmployersOf(
   db: Db,
-  request: FastifyRequest,
+  caller: Parameters<typeof seesEmployer>[0],
   employeeId: string,
 ): Promise<string[]> {
   const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
   const employers = new Set(reports.map(({ employer_id }) => employer_id));
-  return [...employers].filter((employerId) => seesEmployer(request, employerId));
+  return [...employers].filter((employerId) => seesEmployer(caller, employerId));
 }
 
 /** A limited caller does not see events, only how many concern the employee. */
