@@ -111,6 +111,7 @@ export async function runCall(op: Operation, call: Call, parts: Parts): Promise<
 /** The input of an operation, unchecked. */
 export type Input = { readonly params?: object; readonly query?: object; readonly body?: unknown };
 
+export type BodyOf<O> = O extends Operation<infer _P, infer _Q, infer B> ? Static<B> : never;
 export type ResultOf<O> = O extends Operation<infer _P, infer _Q, infer _B, infer R> ? R : never;
 
 /** Checks the caller and the input, and runs the operation. Throws the refusal of either. */

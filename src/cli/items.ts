@@ -1,226 +1,138 @@
 /** The commands of open items: what payroll still owes or is owed, and decisions about it. */
 
 import { Option } from 'commander';
-import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
-import type { Db } from '../database/tables.ts';
-import { amountOf, type Cents, dollars } from '../money.ts';
-import { ITEM_KINDS, itemIdentity } from '../payroll/calculation/items.ts';
-import { ITEM_STATES } from '../payroll/compute/item-state.ts';
-import { ITEM_ACTIONS, type ItemAction } from '../payroll/facts/decisions.ts';
-import { decideItems } from '../payroll/reconciliation/decide-items.ts';
-import { type ListedDecision, listDecisions } from '../payroll/reconciliation/decisions.ts';
-import { type ItemTotals, totalItems } from '../payroll/reconciliation/item-totals.ts';
+import type { BodyOf, ResultOf } from '../api/operation.ts';
 import {
-  type ItemFilter,
-  type ItemsOf,
-  itemCursor,
-  listItems,
-  type ShownItem,
-} from '../payroll/reconciliation/open-items.ts';
-import {
-  bringOpeningItems,
-  differentOpenings,
-  OPENING_COLUMNS,
-} from '../payroll/reconciliation/opening-rows.ts';
-import { type PreviewedPaycheck, previewDecisions } from '../payroll/reconciliation/preview-decisions.ts';
-import type { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
-import { amount, day, findRowsFile, ROWS_FILE, wholeNumber } from './arguments.ts';
-import { actingIn, type Command, type Context, confirm, type PageOptions, todayIn } from './command.ts';
-import { failed, impossible, inputRefused, wrongUsage } from './failure.ts';
-import { type Column, counted, type Output, printPage, printResult, printTable } from './output.ts';
+  createOpeningItems,
+  decideOpenItems,
+  getOpenItemTotals,
+  listItemDecisions,
+  listOpenItems,
+  previewItemDecisions,
+} from '../api/operations/open-items.ts';
+import { dollars } from '../money.ts';
+import { itemIdentity } from '../payroll/calculation/items.ts';
+import { ITEM_ACTIONS } from '../payroll/facts/decisions.ts';
+import { type Command, confirm } from './command.ts';
+import { failed, wrongUsage } from './failure.ts';
+import { addOperation, type OperationContext } from './operation-command.ts';
+import { type Column, counted, type Output, printResult, printTable } from './output.ts';
+
+const OLDER = { older_than: '--older-than <days>' };
 
 export function addItemCommands(program: Command): void {
   const items = program.subcommand('items', 'Show and decide what payroll still owes or is owed.');
-  const list = items
-    .subcommand('list', 'List open items by employee: what is outstanding, and what was decided.')
-    .records('none')
-    .examples(
-      'items list --employer maple-bakery',
-      'items list --employer maple-bakery --kind arrears --older-than 90',
-      'items list --employer maple-bakery --employee maple-bakery-001 --wide',
-    );
-  withFilter(list)
-    .page()
-    .doesOnDatabase(async (context, options: FilterOptions & PageOptions) => {
-      const { db, out } = context;
-      const { cursor, limit } = options;
-      const page = { after: itemCursor.decode(cursor), limit };
-      const { items, next } = await listItems(db, itemsOf(context, options), page);
-      const none = next === null ? 'No open items.' : 'No matching items so far.';
-      printPage(out, itemCursor.page(items, next), { columns: COLUMNS, rows: items, none });
-    });
-  const totals = items
-    .subcommand('totals', 'Add up open items by kind and by state.')
-    .records('none')
-    .examples('items totals --employer maple-bakery');
-  withFilter(totals)
-    .table()
-    .doesOnDatabase(async (context, options: FilterOptions) => {
-      const { db, out } = context;
-      const sums = await totalItems(db, itemsOf(context, options));
-      printResult(out, sums, () => printTotals(out, sums));
-    });
-  items
-    .subcommand('decisions', 'List the decisions about open items, the newest first.')
-    .records('none')
-    .examples(
-      'items decisions --employer maple-bakery',
-      'items decisions --employer maple-bakery --item arrears:mb-2026-07:maple-bakery-001:ded_01J2Q7:medical:pre_tax',
-    )
-    .employer()
-    .option('--item <id>', 'Only this item, with holds of all items of its employee')
-    .option('--employee <id>', 'Only items of this employee')
-    .page()
-    .doesOnDatabase(async ({ db, out }, options: DecisionsOptions & PageOptions) => {
-      const { employer, item, employee, cursor, limit } = options;
-      const filter = { itemId: item, employeeId: employee };
-      const page = await listDecisions(db, employer, filter, { cursor, limit });
-      printPage(out, page, { columns: DECISION_COLUMNS, rows: page.data, none: 'No decisions.' });
-    });
-  items
-    .subcommand('decide', 'Decide about open items: all that are named, or none.')
-    .records('item.decide')
-    .examples(
-      'items decide --employer maple-bakery --item arrears:mb-2026-07:maple-bakery-001:ded_01J2Q7:medical:pre_tax --action take --reason "agreed with the employee"',
-      'items decide --employer maple-bakery --employee maple-bakery-001 --action hold --until 2026-10-01 --reason "leave of absence"',
-    )
-    .employer()
-    .option('--item <id...>', 'Open items, as "items list" prints their ids')
-    .option('--employee <id>', 'All items of this employee; a hold also covers later ones')
-    .addOption(ACTION)
-    .option('--amount <amount>', 'The amount paid directly', amount)
-    .option('--until <date>', 'The last day on which the hold counts', day)
-    .option('--paid-on <date>', 'The date of the payment outside payroll', day)
-    .option('--preview', 'Show the next paychecks with the decisions, and record nothing')
-    .reason('Why; stored with the decision')
-    .confirmed()
-    .json()
-    .doesOnDatabase(async (context, options: DecideOptions) => {
-      const { db, out } = context;
-      const { employer, reason, action } = options;
-      const decisions = await requestedDecisions(db, options, todayIn(context));
-      if (options.preview) {
-        const previewed = await previewDecisions(db, employer, { decisions, reason }, context.now());
-        if (!previewed.ok) throw impossible(previewed.problems);
-        const { paychecks } = previewed;
-        printResult(out, { paychecks }, () => printTable(out, PREVIEW_COLUMNS, paychecks));
-        return;
+  addOperation(items, 'list', listOpenItems, {
+    examples: [
+      '--employer maple-bakery',
+      '--employer maple-bakery --kind arrears --older-than 90',
+      '--employer maple-bakery --employee maple-bakery-001 --wide',
+    ],
+    flags: OLDER,
+    columns: COLUMNS,
+    none: ({ has_more }) => (has_more ? 'No matching items so far.' : 'No open items.'),
+  });
+  addOperation(items, 'totals', getOpenItemTotals, {
+    examples: ['--employer maple-bakery'],
+    flags: OLDER,
+    print: printTotals,
+  });
+  addOperation(items, 'decisions', listItemDecisions, {
+    examples: [
+      '--employer maple-bakery',
+      '--employer maple-bakery --item arrears:mb-2026-07:maple-bakery-001:ded_01J2Q7:medical:pre_tax',
+    ],
+    columns: DECISION_COLUMNS,
+    none: 'No decisions.',
+  });
+  addOperation(items, 'decide', decideOpenItems, {
+    description: 'Decide about open items: all that are named, or none.',
+    examples: [
+      '--employer maple-bakery --item arrears:mb-2026-07:maple-bakery-001:ded_01J2Q7:medical:pre_tax --action take --reason "agreed with the employee"',
+      '--employer maple-bakery --employee maple-bakery-001 --action hold --until 2026-10-01 --reason "leave of absence"',
+    ],
+    without: ['decisions'],
+    more: (command) =>
+      command
+        .confirmed()
+        .option('--item <id...>', 'Open items, as "items list" prints their ids')
+        .option('--employee <id>', 'All items of this employee; a hold also covers later ones')
+        .addOption(ACTION)
+        .option('--amount <amount>', 'The amount paid directly')
+        .option('--until <date>', 'The last day on which the hold counts')
+        .option('--paid-on <date>', 'The date of the payment outside payroll')
+        .option('--preview', 'Show the next paychecks with the decisions, and record nothing') as Command,
+    async input(context, { params, body }, options: DecideOptions) {
+      const decisions = await requestedDecisions(context, options);
+      const input = { params, body: { ...body, decisions } };
+      if (options.preview === true) {
+        const { paychecks } = await context.perform(previewItemDecisions, input);
+        printResult(context.out, { paychecks }, () => printTable(context.out, PREVIEW_COLUMNS, paychecks));
+        return null;
       }
-      if (action === 'write_off' || action === 'paid_directly') {
+      if (options.action === 'write_off' || options.action === 'paid_directly') {
         const effects = decisions.map(
           ({ item_id, outstanding_member_amount = '', amount: paid = outstanding_member_amount }) =>
             `${item_id}: ${dollars(paid)} of ${dollars(outstanding_member_amount)}`,
         );
-        await confirm(
-          context,
-          effects,
-          `Record ${counted(decisions.length, 'decision')}? It cannot be undone.`,
-        );
+        const question = `Record ${counted(decisions.length, 'decision')}? It cannot be undone.`;
+        await confirm(context, effects, question);
       }
-      const decided = await decideItems(db, employer, { decisions, reason }, actingIn(context));
-      if (decided.outcome === 'busy')
-        throw failed('payroll data changed while the decisions were recorded: decide again');
-      if (decided.outcome !== 'decided') throw impossible(decided.problems);
-      const decision_ids = decided.ids.map(String);
-      printResult(out, { decision_ids }, `Recorded ${counted(decision_ids.length, 'decision')}: ${action}`);
-    });
-  items
-    .subcommand(
-      'open',
-      'Bring along what was owed before the first run. The same file again changes nothing.',
-    )
-    .records('item.open')
-    .examples('items open opening.csv --employer maple-bakery')
-    .argument('<file>', `A ${ROWS_FILE} of opening items`)
-    .employer()
-    .json()
-    .doesOnDatabase(async (context, path: string, { employer }: { employer: string }) => {
-      const { db, out } = context;
-      const file = await findRowsFile(path);
-      const brought = await bringOpeningItems(db, employer, file.open(OPENING_COLUMNS), actingIn(context));
-      if (brought.outcome === 'refused') throw inputRefused('the file', brought);
-      if (brought.outcome === 'different') throw failed(differentOpenings(brought.ids));
-      const { created, known } = brought;
-      const done = `Stored ${counted(created.length, 'opening item')}; ${known} known before`;
-      printResult(out, { created, known }, done);
-    });
+      return input;
+    },
+    print: (out, { decision_ids }, { action }) =>
+      out.print(`Recorded ${counted(decision_ids.length, 'decision')}: ${action}`),
+  });
+  addOperation(items, 'open', createOpeningItems, {
+    description: 'Bring along what was owed before the first run. The same file again changes nothing.',
+    examples: ['opening.csv --employer maple-bakery'],
+    file: 'opening items',
+    print: (out, { created, known }) =>
+      out.print(`Stored ${counted(created.length, 'opening item')}; ${known} known before`),
+  });
 }
 
 const ACTION = new Option('--action <action>', 'What to do with them (required)')
   .choices(ITEM_ACTIONS)
   .makeOptionMandatory();
 
-type FilterOptions = {
-  employer: string;
-  employee?: string;
-  lineOfCoverage?: string;
-  olderThan?: number;
-} & Pick<ItemFilter, 'kind' | 'state'>;
-
-type DecisionsOptions = { employer: string; item?: string; employee?: string };
-
 type DecideOptions = {
   employer: string;
   item?: string[];
   employee?: string;
-  action: ItemAction;
-  amount?: Cents;
+  action: (typeof ITEM_ACTIONS)[number];
+  amount?: string;
   until?: string;
   paidOn?: string;
-  reason: string;
   preview?: true;
 };
 
-const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
-  ['employee', ({ employee_id }) => employee_id],
-  ['next pay date', ({ pay_date }) => pay_date ?? 'none'],
-  ['employee pays', ({ before }) => dollars(before.member_amount)],
-  ['with decisions', ({ after }) => dollars(after.member_amount)],
-  ['items taken', ({ item_lines }) => item_lines.map(({ explanation }) => explanation).join(' '), 1],
-];
-
-function withFilter(command: Command): Command {
-  return command
-    .employer()
-    .option('--employee <id>', 'Only this employee')
-    .choice('--kind <kind>', 'Only this kind', ITEM_KINDS)
-    .choice('--state <state>', 'Only this state (default: with an outstanding amount)', ITEM_STATES)
-    .choice('--line-of-coverage <line>', 'Only this line of coverage', LINES_OF_COVERAGE)
-    .option('--older-than <days>', 'Only items older than this', wholeNumber(0, 36_600)) as Command;
-}
-
-function itemsOf(context: Context, options: FilterOptions): ItemsOf {
-  const { employer, employee, kind, state, lineOfCoverage, olderThan } = options;
-  const filter = { kind, state, lineOfCoverage, employeeId: employee, olderThan };
-  return { employerId: employer, today: todayIn(context), filter };
-}
-
-/** Items of one employee that are read to decide about some of them. */
-const ITEMS_OF_EMPLOYEE = 10_000;
+/** Items of one employee that are read at once to decide about some of them. */
+const PAGE = 1_000;
 
 /** Returns the decisions that the options name, for the amounts that are outstanding now. */
 async function requestedDecisions(
-  db: Db,
-  { employer, item: ids = [], employee, action, ...options }: DecideOptions,
-  today: string,
-): Promise<RequestedDecision[]> {
+  { perform }: OperationContext,
+  { employer, item: ids = [], employee, action, amount, until, paidOn: paid_on }: DecideOptions,
+): Promise<Decision[]> {
   if ((ids.length === 0) === (employee === undefined)) throw wrongUsage('use either --item or --employee');
-  const { amount: part, until, paidOn } = options;
   const fields = {
     action,
-    ...(part !== undefined && { amount: amountOf(part) }),
+    ...(amount !== undefined && { amount }),
     ...(until !== undefined && { until }),
-    ...(paidOn !== undefined && { paid_on: paidOn }),
+    ...(paid_on !== undefined && { paid_on }),
   };
   if (employee !== undefined && action === 'hold') return [{ employee_id: employee, ...fields }];
-  const employees = new Set(
-    [employee ?? [], ids.flatMap((id) => itemIdentity(id)?.employee_id ?? [])].flat(),
-  );
+  const employees = [employee ?? [], ids.flatMap((id) => itemIdentity(id)?.employee_id ?? [])].flat();
   const items = new Map<string, ShownItem>();
-  for (const employeeId of employees) {
-    const of = { employerId: employer, today, filter: { employeeId } };
-    const page = await listItems(db, of, { limit: ITEMS_OF_EMPLOYEE });
-    for (const item of page.items) items.set(item.id, item);
+  for (const employee_id of new Set(employees)) {
+    let cursor: string | null | undefined;
+    do {
+      const query = { employee_id, limit: PAGE, ...(cursor && { cursor }) };
+      const page = await perform(listOpenItems, { params: { employer_id: employer }, query });
+      for (const item of page.data) items.set(item.id, item);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
   }
   if (employee !== undefined && items.size === 0)
     throw failed(`${employee} has no item with an outstanding amount`);
@@ -235,6 +147,20 @@ async function requestedDecisions(
     return { item_id, outstanding_member_amount, outstanding_employer_amount, ...fields };
   });
 }
+
+type Decision = BodyOf<typeof decideOpenItems>['decisions'][number];
+type ShownItem = ResultOf<typeof listOpenItems>['data'][number];
+type ListedDecision = ResultOf<typeof listItemDecisions>['data'][number];
+type ItemTotals = ResultOf<typeof getOpenItemTotals>;
+type PreviewedPaycheck = ResultOf<typeof previewItemDecisions>['paychecks'][number];
+
+const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
+  ['employee', ({ employee_id }) => employee_id],
+  ['next pay date', ({ pay_date }) => pay_date ?? 'none'],
+  ['employee pays', ({ before }) => dollars(before.member_amount)],
+  ['with decisions', ({ after }) => dollars(after.member_amount)],
+  ['items taken', ({ item_lines }) => item_lines.map(({ explanation }) => explanation).join(' '), 1],
+];
 
 const COLUMNS: readonly Column<ShownItem>[] = [
   ['employee', ({ employee_id }) => employee_id],
