@@ -1,14 +1,15 @@
 /** Registers operations with the private listener: content types, streams and status codes. */
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ROW_TYPES } from '../formats/rows.ts';
 import { actorOf } from './auth.ts';
 import { passStreams, streamedRows } from './bodies.ts';
-import { negotiated } from './headers.ts';
-import { type Call, Created, type Operation, runCall } from './operation.ts';
+import { idempotencyKeyOf, ifMatchOf, negotiated } from './headers.ts';
+import { type Answer, type Call, type Operation, runCall } from './operation.ts';
 import { limitReads } from './read-slots.ts';
 import { type Api, type ApiParts, operation as optionsOf } from './route.ts';
 import { assertNoPage, begun, interruptedOf, ndjsonOf } from './streams.ts';
-import { exceptBody } from './validation.ts';
+import { bodyMayBeLeftOut, exceptBody } from './validation.ts';
 
 /** The types of a list. The first one is the default. */
 const LIST_TYPES = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
@@ -16,19 +17,33 @@ const LIST_TYPES = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 /** Files of rows that are read at once. */
 const FILES_AT_ONCE = 3;
 
+/** Registers the operations of a noun. Its files of rows share their read slots. */
 export function registerOperations(app: Api, operations: readonly Operation[], parts: ApiParts): void {
   for (const op of operations) if (op.rows === undefined) registerOperation(app, op, parts);
   // These have their own context because their bodies are streams.
   app.register(async (files) => {
     passStreams(files as Api, Object.values(ROW_TYPES));
-    for (const op of operations) if (op.rows !== undefined) registerOperation(files as Api, op, parts);
+    const limited = limitReads(FILES_AT_ONCE, 'files', parts);
+    for (const op of operations) {
+      const { rows } = op;
+      if (rows === undefined) continue;
+      registerOperation(files as Api, op, parts, (request, call) =>
+        limited(request, (slot) => runCall(op, { ...call, body: streamedRows(request, slot, rows) }, parts)),
+      );
+    }
   });
 }
 
-function registerOperation(app: Api, op: Operation, parts: ApiParts): void {
-  const { id, group, method, path, scope, params, query, body, response, bodyLimit, rows, files } = op;
+function registerOperation(
+  app: Api,
+  op: Operation,
+  parts: ApiParts,
+  runs = (_request: FastifyRequest, call: Call) => runCall(op, call, parts),
+): void {
+  const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit, rows } = op;
   const { employers, action, summary, description, refuses } = op;
-  const limited = rows && limitReads(FILES_AT_ONCE, 'files', parts);
+  const checks =
+    rows !== undefined || op.isBodyUnchecked ? exceptBody : op.isBodyOptional && bodyMayBeLeftOut;
   app.route({
     method,
     url: path,
@@ -38,38 +53,45 @@ function registerOperation(app: Api, op: Operation, parts: ApiParts): void {
       ...(description !== undefined && { description }),
       ...(params !== undefined && { params }),
       ...(query !== undefined && { querystring: query }),
+      ...(headers !== undefined && { headers }),
       ...(body !== undefined && { body }),
       ...(refuses !== undefined && { refuses }),
       ...(bodyLimit !== undefined && { bodyLimit }),
-      ...(rows !== undefined && { validatorCompiler: exceptBody }),
+      ...(checks && { validatorCompiler: checks }),
     }),
     handler: async (request, reply) => {
-      const call = callOf(request);
-      if (files !== undefined) {
-        const type = negotiated(request.headers.accept, LIST_TYPES);
-        reply.header('vary', 'accept').type(type);
-        if (type !== ROW_TYPES.json) {
-          assertNoPage(request.query as object);
-          const all = await begun(files.all(call, parts), interruptedOf(request, parts));
-          return reply.send(type === ROW_TYPES.csv ? files.csv(all) : ndjsonOf(all));
-        }
-      }
-      const answer =
-        rows === undefined
-          ? await runCall(op, call, parts)
-          : await limited?.(request, (slot) =>
-              runCall(op, { ...call, body: streamedRows(request, slot, rows) }, parts),
-            );
-      return sendAnswer(reply, answer);
+      const call = callOf(request, op);
+      if (op.files === undefined) return send(request, reply, await runs(request, call));
+      const type = negotiated(request.headers.accept, LIST_TYPES);
+      reply.header('vary', 'accept').type(type);
+      if (type === ROW_TYPES.json) return send(request, reply, await runs(request, call));
+      assertNoPage(request.query as object);
+      const format = type === ROW_TYPES.csv ? 'csv' : 'ndjson';
+      const file = await op.files(call, parts, format);
+      const pages = await begun(file.rows, interruptedOf(request, parts));
+      return reply.headers(file.headers ?? {}).send(format === 'csv' ? file.csv(pages) : ndjsonOf(pages));
     },
   });
+
+  function send(request: FastifyRequest, reply: FastifyReply, { result, status, headers }: Answer<unknown>) {
+    const [first] = Object.keys(response);
+    reply.code(status ?? Number(first)).headers(headers);
+    if (!(result instanceof Readable)) return reply.send(result ?? null);
+    const { content = {} } = response[Number(first)] as { content?: object };
+    const [type = ROW_TYPES.json] = Object.keys(content);
+    return reply.type(type).send(result.once('error', interruptedOf(request, parts)));
+  }
 }
 
-function sendAnswer(reply: FastifyReply, answer: unknown): FastifyReply {
-  return answer instanceof Created ? reply.code(201).send(answer.result) : reply.send(answer);
-}
-
-function callOf(request: FastifyRequest): Call {
+function callOf(request: FastifyRequest, { headers }: Operation): Call {
   const { params, query, body, caller, session } = request;
-  return { params, query, body, caller, session, actor: () => actorOf(request) };
+  const read: object = (headers as { properties?: object } | undefined)?.properties ?? {};
+  const { 'if-match': etag, 'idempotency-key': key } = request.headers;
+  return {
+    ...{ params, query, body, caller, session },
+    ifMatch: 'if-match' in read ? ifMatchOf(etag) : null,
+    idempotencyKey: 'idempotency-key' in read ? idempotencyKeyOf([key].flat()[0]) : null,
+    actor: () => actorOf(request),
+    noteRefused: (status) => request.server.refusedCaller(request, status),
+  };
 }

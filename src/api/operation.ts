@@ -4,19 +4,34 @@
  */
 import type { Readable } from 'node:stream';
 import type { Static, TSchema, TUnsafe } from 'typebox';
+import type { ReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
-import type { ListPage } from '../formats/cursor.ts';
 import type { Columns } from '../formats/rows.ts';
 import type { Action, Actor } from '../security/audit.ts';
 import type { Caller } from '../security/tokens.ts';
 import { assertScope, by, type RouteScope } from './auth.ts';
 import { assertNotLimited, assertVisible, type EmployerRule } from './employers.ts';
+import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
 import type { ProblemCode } from './problem.ts';
 import type { ApiParts } from './route.ts';
 import { checked } from './validation.ts';
 
-/** What operations run with. */
-export type Parts = Pick<ApiParts, 'db' | 'now' | 'log'>;
+/** What operations run with. The command line has them too. */
+export type Parts = ReadinessLimits &
+  Pick<
+    ApiParts,
+    | 'db'
+    | 'now'
+    | 'sharedNow'
+    | 'log'
+    | 'encryptor'
+    | 'clockWarning'
+    | 'employeeSets'
+    | 'runReviews'
+    | 'wakeApply'
+    | 'wakeSend'
+    | 'keepHead'
+  >;
 
 /** Who calls an operation. */
 export type Identity = {
@@ -26,23 +41,30 @@ export type Identity = {
   readonly session: string | null;
   /** Returns who acts, for the audit record. Throws INVALID_REQUEST if `X-Acting-User` is too long. */
   readonly actor: () => Actor;
+  /** Notes that a part of a call was refused with this status, which may be a probe of other employers' ids. */
+  readonly noteRefused: (status: number) => void;
 };
 
-/** A checked request. */
+/** A checked call. */
 export type Call<P = unknown, Q = unknown, B = unknown> = Identity & {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
+  /** Null without one, and for `*`. */
+  readonly ifMatch: string | null;
+  readonly idempotencyKey: string | null;
 };
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
-/** All rows of a list whose pages are `R`, for files. */
-type Files<C, R> = {
-  all(call: C, parts: Parts): AsyncGenerator<RowOf<R>[]>;
-  csv(rows: AsyncIterable<readonly RowOf<R>[]>): Readable;
+type Headers = Readonly<Record<string, string>>;
+
+/** All rows of a list, for a file. Its JSON is newline-delimited. */
+export type Files<Row extends object = object> = {
+  readonly rows: AsyncGenerator<Row[]>;
+  csv(rows: AsyncIterable<readonly Row[]>): Readable;
+  readonly headers?: Headers;
 };
-type RowOf<R> = R extends ListPage<infer Row> ? Row : never;
 
 /** `P`, `Q` and `B` are the schemas of params, query and body, and `R` is the result. */
 export type Operation<
@@ -64,30 +86,45 @@ export type Operation<
   readonly description?: string;
   readonly params?: P;
   readonly query?: Q;
+  /** `if-match` and `idempotency-key`, if the operation reads them. */
+  readonly headers?: TSchema;
   readonly body?: B;
+  /** A missing body is `{}`. */
+  readonly isBodyOptional?: true;
+  /** A domain function checks the body, with better messages than a schema has. */
+  readonly isBodyUnchecked?: true;
   /** The columns of a body that is a file of rows. Its call has `Rows`, which the domain checks. */
   readonly rows?: Columns;
   readonly response: Readonly<Record<number, TSchema>>;
   readonly refuses?: readonly ProblemCode[];
   /** In bytes, if the body may be larger than others. */
   readonly bodyLimit?: number;
-  /** Runs a checked call of a caller who may make it. */
-  run(call: CallOf<P, Q, B>, parts: Parts): Promise<R | Created<R>>;
+  /** Runs a checked call of a caller who may make it. A stream is sent as the first content type of the response. */
+  run(call: CallOf<P, Q, B>, parts: Parts): Promise<R | Answer<R>>;
   /** Of a list that is also offered as CSV and as newline-delimited JSON. */
-  readonly files?: Files<CallOf<P, Q, B>, R>;
+  files?(call: CallOf<P, Q, B>, parts: Parts, format: 'csv' | 'ndjson'): Promise<Files>;
   /** Returns its one log line, or null if nothing changed. */
   logs?(call: CallOf<P, Q, B>, result: R): readonly [Fields, string] | null;
 };
 
 type CallOf<P extends TSchema, Q extends TSchema, B extends TSchema> = Call<Static<P>, Static<Q>, Static<B>>;
 
-/** The result of an operation that made something: a 201. */
-export class Created<R> {
+/** A result with more than the first status of the operation's responses, such as a 201 beside a 200. */
+export class Answer<R> {
   readonly result: R;
+  readonly status: number | null;
+  readonly headers: Headers;
 
-  constructor(result: R) {
+  constructor(result: R, { status, headers = {} }: { status?: number; headers?: Headers }) {
     this.result = result;
+    this.status = status ?? null;
+    this.headers = headers;
   }
+}
+
+/** Returns the result of an operation that made something. */
+export function created<R>(result: R): Answer<R> {
+  return new Answer(result, { status: 201 });
 }
 
 /** Declares an operation, typed by its schemas. */
@@ -101,15 +138,26 @@ export function operation<
 }
 
 /** Runs a checked call and writes its log line. */
-export async function runCall(op: Operation, call: Call, parts: Parts): Promise<unknown> {
-  const answer = await op.run(call, parts);
-  const line = op.logs?.(call, answer instanceof Created ? answer.result : answer) ?? null;
+export async function runCall<R>(
+  op: Operation<TSchema, TSchema, TSchema, R>,
+  call: Call,
+  parts: Parts,
+): Promise<Answer<R>> {
+  const answered = await op.run(call, parts);
+  const answer = answered instanceof Answer ? answered : new Answer(answered, {});
+  const line = op.logs?.(call, answer.result) ?? null;
   if (line !== null) parts.log.info({ ...line[0], ...by(call) }, line[1]);
   return answer;
 }
 
 /** The input of an operation, unchecked. */
-export type Input = { readonly params?: object; readonly query?: object; readonly body?: unknown };
+export type Input = {
+  readonly params?: object;
+  readonly query?: object;
+  readonly body?: unknown;
+  readonly ifMatch?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+};
 
 export type BodyOf<O> = O extends Operation<infer _P, infer _Q, infer B> ? Static<B> : never;
 export type ResultOf<O> = O extends Operation<infer _P, infer _Q, infer _B, infer R> ? R : never;
@@ -117,21 +165,24 @@ export type ResultOf<O> = O extends Operation<infer _P, infer _Q, infer _B, infe
 /** Checks the caller and the input, and runs the operation. Throws the refusal of either. */
 export async function perform<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
   op: Operation<P, Q, B, R>,
-  { params = {}, query = {}, body }: Input,
+  { params = {}, query = {}, body, ifMatch, idempotencyKey }: Input,
   identity: Identity,
   parts: Parts,
 ): Promise<R> {
   assertScope(identity.caller, op.scope);
   assertNotLimited(identity.caller, op.employers);
+  const given = body ?? (op.isBodyOptional ? {} : undefined);
+  const isChecked = op.rows === undefined && !op.isBodyUnchecked;
   const call = {
     ...identity,
     params: checked(op.params, 'params', params),
     query: checked(op.query, 'querystring', query),
-    body: op.rows === undefined ? checked(op.body, 'body', body) : body,
+    body: isChecked ? checked(op.body, 'body', given) : given,
+    ifMatch: ifMatchOf(ifMatch),
+    idempotencyKey: idempotencyKeyOf(idempotencyKey),
   };
   await assertVisible(parts, op.employers, call);
-  const answer = await runCall(op as Operation, call, parts);
-  return (answer instanceof Created ? answer.result : answer) as R;
+  return (await runCall(op as unknown as Operation<TSchema, TSchema, TSchema, R>, call, parts)).result;
 }
 
 /** Returns a function that makes something once for each database, such as what one call keeps for the next. */

@@ -1,22 +1,14 @@
 /** Commands made from operations of the API: their options, choices and rules come from the operation's schemas. */
 import { Option } from 'commander';
 import type { TSchema } from 'typebox';
-import { type Input, type Operation, perform } from '../api/operation.ts';
+import type { Input, Operation } from '../api/operation.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
-import type { Db } from '../database/tables.ts';
 import type { ListPage } from '../formats/cursor.ts';
-import { SCOPES } from '../security/scopes.ts';
-import type { Log } from '../telemetry/log.ts';
 import { findRowsFile, ROWS_FILE } from './arguments.ts';
 import type { Command, Context, DatabaseContext } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import { type Column, type Output, printPage, printResult } from './output.ts';
-
-/** Runs an operation for a command. */
-export type Perform = <P extends TSchema, Q extends TSchema, B extends TSchema, R>(
-  op: Operation<P, Q, B, R>,
-  input: Input,
-) => Promise<R>;
+import { type Perform, performIn } from './performing.ts';
 
 /** What a command has besides its options: the way to perform operations. */
 export type OperationContext = Context & { readonly perform: Perform };
@@ -157,24 +149,13 @@ function namedBy(fields: readonly Field[], options: Options): Named {
   return input;
 }
 
-/** The caller of commands: the user of the operating system. It is no person, so it never approves. */
-const OPERATOR = {
-  ...{ tokenId: null, identity: null, name: 'command line', person: null, employers: null },
-  scopes: SCOPES.filter((scope) => scope !== 'all' && scope !== 'pii:read'),
-};
-
-const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {} };
-
-function performing(context: Context & { db: Db }, fields: readonly Field[]): OperationContext {
-  const identity = { caller: OPERATOR, session: null, actor: () => context.actor };
-  const parts = { db: context.db, now: context.now, log: SILENT };
-  return {
-    ...context,
-    perform: (op, input) =>
-      perform(op, input, identity, parts).catch((error) => {
-        throw failureOf(error, fields);
-      }),
+/** Returns the context of a command, with a `perform` that names fields as the command's options. */
+function performing(context: DatabaseContext, fields: readonly Field[]): OperationContext {
+  const perform = performIn(context);
+  const named = (error: unknown) => {
+    throw failureOf(error, fields);
   };
+  return { ...context, perform: (op, input) => perform(op, input).catch(named) };
 }
 
 /** Returns the failure of a command for an operation's refusal. Its fields are options here. */

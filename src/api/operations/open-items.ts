@@ -29,7 +29,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest, ItemId } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
-import { Created, type Operation, operation, type Parts, perDatabase } from '../operation.ts';
+import { created, type Operation, operation, type Parts, perDatabase } from '../operation.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { EmployerId } from '../routes/censuses.ts';
 import { EmployeeId, seenEmployersOf } from '../routes/employees.ts';
@@ -43,7 +43,9 @@ const FILTER = {
       'Only items in this state. Default: all items with an outstanding amount.',
     ),
   ),
-  line_of_coverage: Type.Optional(field.oneOf(LINES_OF_COVERAGE)),
+  line_of_coverage: Type.Optional(
+    field.oneOfDescribed(LINES_OF_COVERAGE, 'Only items of this line of coverage.'),
+  ),
   employee_id: idFilter('Only items of this employee.'),
   older_than: Type.Optional(
     Type.Integer({
@@ -114,13 +116,9 @@ export const listOpenItems = operation({
     const { items, next } = await listItems(parts.db, of, page);
     return itemCursor.page(items, next);
   },
-  files: {
-    all: ({ params, query, caller }, parts) =>
-      allItems(parts.db, {
-        ...itemsOf(params.employer_id, query, parts),
-        viewer: viewerOf({ caller }, parts),
-      }),
-    csv: csvOfItems,
+  async files({ params, query, caller }, parts) {
+    const of = { ...itemsOf(params.employer_id, query, parts), viewer: viewerOf({ caller }, parts) };
+    return { rows: allItems(parts.db, of), csv: csvOfItems };
   },
 });
 
@@ -213,7 +211,7 @@ export const decideOpenItems = operation({
     if (decided.outcome === 'busy')
       throw conflict('Payroll data changed while the decisions were recorded. Send the request again.');
     if (decided.outcome !== 'decided') throw refusalOf(decided);
-    return new Created({ decision_ids: decided.ids.map(String) });
+    return created({ decision_ids: decided.ids.map(String) });
   },
   logs: ({ params }, { decision_ids }) => [
     { employer_id: params.employer_id, count: decision_ids.length },
@@ -280,12 +278,10 @@ export const createOpeningItems = operation({
     if (brought.outcome === 'refused') throw broken('ROWS_REFUSED', brought.problems, brought.problem_count);
     if (brought.outcome === 'different') throw conflict(differentOpenings(brought.ids));
     const { outcome: _, ...result } = brought;
-    return result.created.length === 0 ? result : new Created(result);
+    return result.created.length === 0 ? result : created(result);
   },
-  logs: ({ params }, { created }) =>
-    created.length === 0
-      ? null
-      : [{ employer_id: params.employer_id, count: created.length }, 'opening items were stored'],
+  logs: ({ params }, { created: { length } }) =>
+    length === 0 ? null : [{ employer_id: params.employer_id, count: length }, 'opening items were stored'],
 });
 
 /** In the order of the reference. */

@@ -1,12 +1,9 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 import type { CheckResult, Question, ReadinessReport } from '../../checks.ts';
-import { type DataKey, readAuditHeads, readDataKeys } from '../../config.ts';
 import { sharedClock } from '../../database/engine.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { codeOf, isAppError } from '../../errors.ts';
 import { dollars } from '../../money.ts';
-import { appendHead } from '../../operations/audit-heads.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
@@ -18,8 +15,6 @@ import { bodyOf, type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { finalizeChecked, notAcceptable, readinessOfRun } from '../../readiness/run-report.ts';
-import { readHead } from '../../security/audit-chain.ts';
-import { signHead } from '../../security/signed-heads.ts';
 import { reasonOf } from '../arguments.ts';
 import {
   actingIn,
@@ -33,6 +28,7 @@ import {
 } from '../command.ts';
 import { type CommandError, failed, unknownId, wrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable, printResult } from '../output.ts';
+import { keepHead } from '../performing.ts';
 import { printCheck, printFailed, printReadiness, questionOf, type ReadinessOptions } from '../readiness.ts';
 import { printTotals } from './print-run.ts';
 import { printStoredRun, storedRun } from './show.ts';
@@ -289,17 +285,4 @@ async function effectsOfVoiding(
   if (overrides.length > 0)
     effects.push(`${counted(overrides.length, 'override')} must be repeated in the run that replaces it.`);
   return effects;
-}
-
-/** Appends the signed head to the file of `AUDIT_HEADS`. A running sidecar writes it to its log within a minute. */
-async function keepHead({ db, env, out, now }: DatabaseContext): Promise<void> {
-  try {
-    const auditHeads = readAuditHeads(env);
-    if (auditHeads.to !== 'file') return;
-    const [key] = readDataKeys(env);
-    await appendHead(auditHeads.path, signHead(await readHead(db), now(), key as DataKey));
-  } catch (error) {
-    const why = isAppError(error, 'CONFIG') ? error.message : codeOf(error);
-    out.note(`The run is final, but its head could not be written to AUDIT_HEADS (${printable(why)}).`);
-  }
 }

@@ -1,0 +1,78 @@
+/** How the command line performs operations of the API: in its own process, on the configured database. */
+import type { TSchema } from 'typebox';
+import { type Identity, type Input, type Operation, type Parts, perform } from '../api/operation.ts';
+import { type DataKey, readAuditHeads, readDataKeys, readReadinessLimits } from '../config.ts';
+import { sharedClock } from '../database/engine.ts';
+import { codeOf, isAppError } from '../errors.ts';
+import { createEmployeeSets } from '../ledger/employee-sets.ts';
+import { appendHead } from '../operations/audit-heads.ts';
+import { readClockState } from '../operations/clock-check.ts';
+import { createRunReviews } from '../readiness/run-reviews.ts';
+import { readHead } from '../security/audit-chain.ts';
+import { createEncryptor } from '../security/encryption.ts';
+import { SCOPES } from '../security/scopes.ts';
+import { signHead } from '../security/signed-heads.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { DatabaseContext } from './command.ts';
+import { printable } from './output.ts';
+
+/** Performs an operation. Throws the operation's refusal. */
+export type Perform = <P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+  op: Operation<P, Q, B, R>,
+  input: Input,
+) => Promise<R>;
+
+/** The user of the operating system: every scope but personal data, and no person, who could approve. */
+const OPERATOR = {
+  ...{ tokenId: null, identity: null, name: 'command line', person: null, employers: null },
+  scopes: SCOPES.filter((scope) => scope !== 'all' && scope !== 'pii:read'),
+};
+
+export function performIn(context: DatabaseContext): Perform {
+  const identity: Identity = {
+    ...{ caller: OPERATOR, session: null, actor: () => context.actor },
+    noteRefused() {},
+  };
+  const parts = partsOf(context);
+  return (op, input) => perform(op, input, identity, parts);
+}
+
+/** What a command prints is its log. */
+const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {} };
+
+/** Variables are read when they are needed: most commands need no DATA_KEYS. */
+function partsOf(context: DatabaseContext): Parts {
+  const { db, env, now } = context;
+  const sharedNow = sharedClock(now);
+  return {
+    ...{ db, now, sharedNow, log: SILENT },
+    ...{ employeeSets: createEmployeeSets(db), runReviews: createRunReviews(db) },
+    get encryptor() {
+      return createEncryptor(readDataKeys(env));
+    },
+    get overdueMs() {
+      return readReadinessLimits(env).overdueMs;
+    },
+    get silentAfterMs() {
+      return readReadinessLimits(env).silentAfterMs;
+    },
+    clockWarning: () => readClockState(db, { now, sharedNow }),
+    keepHead: () => keepHead(context),
+    // A running sidecar looks for work itself.
+    wakeApply() {},
+    wakeSend() {},
+  };
+}
+
+/** Appends the signed head to the file of `AUDIT_HEADS`. A running sidecar writes it to its log within a minute. */
+export async function keepHead({ db, env, out, now }: DatabaseContext): Promise<void> {
+  try {
+    const auditHeads = readAuditHeads(env);
+    if (auditHeads.to !== 'file') return;
+    const [key] = readDataKeys(env);
+    await appendHead(auditHeads.path, signHead(await readHead(db), now(), key as DataKey));
+  } catch (error) {
+    const why = isAppError(error, 'CONFIG') ? error.message : codeOf(error);
+    out.note(`The run is final, but its head could not be written to AUDIT_HEADS (${printable(why)}).`);
+  }
+}
