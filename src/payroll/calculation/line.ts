@@ -137,7 +137,7 @@ export const LineRecord = closed(
     amount_change: nullable(
       oneOfDescribed(
         AMOUNT_CHANGES,
-        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates, `shares` the shares of a final check, `override` an override in one of the runs.',
+        'Why the amounts differ from that run: `same`: at most by the cents of the last check of a year; `calendar`: another share of the year; `shares`: the shares of a final check, or another check takes it; `override`: an override in one of the runs.',
       ),
     ),
     previous_amount: nullable(amountField('The employee’s amount in that run.')),

@@ -5,6 +5,7 @@ import { amountOf } from '../../money.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { UNCLEAR } from './population.ts';
+import { isOwnCheck } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 import { type WhyStopped, whyStopped } from './why-stopped.ts';
 
@@ -41,16 +42,20 @@ function changeOfCalendar(
   previous: RunTerms,
   before: Line,
 ): Line['amount_change'] {
-  const lines = [line, before];
-  if (lines.some(({ flags }) => flags.includes('overridden'))) return 'override';
+  if ([line, before].some(({ flags }) => flags.includes('overridden'))) return 'override';
   if (terms.run.applies_on !== previous.run.applies_on) return 'changed';
-  const isOfShares = ({ shares, flags }: Line) =>
-    (shares?.length ?? 0) > 1 || flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere');
-  if (lines.some(isOfShares)) return 'shares';
+  if (isOfShares(terms, line) || isOfShares(previous, before)) return 'shares';
   const [share, shareBefore] = [terms, previous].map(
     (run) => run.plan().cycleOf(line.period as PayFrequency).share?.share ?? null,
   );
   return share === shareBefore ? 'same' : 'calendar';
+}
+
+/** Reports whether a line takes the shares of other pay dates, or nothing because another check takes its share. */
+function isOfShares(terms: RunTerms, { shares, flags }: Line): boolean {
+  const payDates = shares?.map(({ pay_date }) => pay_date);
+  if (payDates !== undefined && !isOwnCheck(terms, payDates)) return true;
+  return flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere');
 }
 
 /**

@@ -176,7 +176,8 @@ function sumOf(checks: readonly Check[], side: 'member_amount' | 'employer_amoun
   return checks.reduce((sum, check) => sum + check[side], 0n);
 }
 
-function isOwnCheck({ run }: RunTerms, payDates: readonly string[]): boolean {
+/** Reports whether a final check takes nothing but the share of its run's own pay date. */
+export function isOwnCheck({ run }: RunTerms, payDates: readonly string[]): boolean {
   return run.kind === 'regular' && payDates.length === 1 && payDates[0] === run.pay_date;
 }
 

@@ -169,9 +169,11 @@ function withAmountChange(
 function reasonOf({ run, calendar }: Check, line: ModelLine, previous: ModelRun, old: ModelLine): string {
   if ([line, old].some(({ flags }) => flags.includes('overridden'))) return 'override';
   if (run.applies_on !== previous.run.applies_on) return 'changed';
-  const isOfShares = ({ shares, flags }: ModelLine) =>
-    (shares ?? []).length > 1 || flags.includes('share_taken') || flags.includes('taken_elsewhere');
-  if ([line, old].some(isOfShares)) return 'shares';
+  const isOfShares = ({ shares, flags }: ModelLine, of: Run) =>
+    (shares !== null && !(of.kind === 'regular' && shares.join() === of.pay_date)) ||
+    flags.includes('share_taken') ||
+    flags.includes('taken_elsewhere');
+  if (isOfShares(line, run) || isOfShares(old, previous.run)) return 'shares';
   const [now, before] = [
     run.kind === 'off_cycle'
       ? offCycleCell(calendar, run.pay_frequency, line.election.period)

@@ -141,6 +141,24 @@ t.test('a date of a run in which the employee was or belongs is no share', async
   t.strictSame(await taken(db, LAST, FINAL), [' 69.23 06-19', 'of-f 69.23 missed_check'], 'that is an item');
 });
 
+t.test('a final check that takes only the share of another date says so', async (t) => {
+  const db = await staged(t);
+  const nothing = [FIRST - 1, FIRST].map((place) => BIWEEKLY[place]?.pay_date);
+  const pay_dates = BIWEEKLY.map(({ pay_date }) => ({
+    ...dateOf(pay_date, 14, 1),
+    ...(nothing.includes(pay_date) && { takes: 'none' as const }),
+  }));
+  await setSchedules(db, [schedule({ pay_dates })]);
+  await learn(db, employment('e', { termination_date: '2026-06-03' }));
+  await finalized(db, 'before', body(FIRST - 1));
+  const [line] = await lines(db, body(FIRST, FINAL));
+  t.match(line, {
+    shares: [{ pay_date: '2026-06-19' }],
+    member_difference: '75.00',
+    amount_change: 'shares',
+  });
+});
+
 t.test('a date that a run takes itself is not due for an earlier final check', async (t) => {
   const db = await staged(t, { effective_end: '2026-06-10' });
   await finalized(db, 'before', body(FIRST - 1));
