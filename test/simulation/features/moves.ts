@@ -25,16 +25,16 @@ export const MOVES: Feature = {
       where state <> 'open' and json_array_length(lines) > 0 and not exists (
         select 1 from roster_facts where roster_facts.employee_id = run_employees.employee_id
           and roster_facts.employer_id = payroll_runs.employer_id and position <= basis ->> '$.position')`,
-    'two employers that know the same take a deduction once': `
+    'two employers that know the same take a version of a deduction once': `
       with taken as (
         select run_id, employer_id, basis ->> '$.run.pay_date' as pay_date, basis ->> '$.position' as position, employee_id,
-          line.value ->> 'deduction_id' as deduction_id
+          line.value ->> 'deduction_id' as deduction_id, line.value ->> 'version' as version
         from payroll_runs join run_employees using (freeze_id), json_each(lines) as line
         where state = 'finalized' and payroll_runs.kind = 'regular' and line.value ->> 'kind' = 'regular'
           and line.value ->> 'member_amount' <> '0.00' and json_type(line.value, '$.shares') = 'null'
           and line.value ->> 'flags' not like '%overridden%')
       select one.run_id, other.run_id as other, deduction_id from taken as one
-        join taken as other using (employee_id, deduction_id, pay_date)
+        join taken as other using (employee_id, deduction_id, version, pay_date)
       where one.employer_id < other.employer_id and not exists (${[
         'roster_facts as fact where fact.employee_id = one.employee_id',
         'deduction_versions as fact where fact.deduction_id = one.deduction_id',
