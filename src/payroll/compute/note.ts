@@ -43,7 +43,7 @@ export type Note =
   /** A deduction in effect that no run takes, because its employee has or had two employers. */
   | 'unassigned';
 
-/** `ids`: the versions or deductions that the finding rests on; while they are the same, so is the finding. */
+/** `ids`: the versions, deductions or dates that the finding rests on; while they are the same, so is the finding. */
 export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
 
 /** Without an example, the employee is it. */

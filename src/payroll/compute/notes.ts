@@ -41,19 +41,19 @@ export function createNotes(computation: Computation) {
   };
   const elections = createElectionNotes(computation, note);
 
-  const noteMembership = ({ employeeId, membership }: RunEmployee): void => {
+  const noteMembership = ({ employeeId, membership }: RunEmployee, deductionIds: readonly string[]): void => {
     if (membership.isIn) return;
     const unclear = UNCLEAR.find((reason) => reason === membership.why);
-    if (unclear !== undefined) note(unclear, employeeId);
+    if (unclear !== undefined) note(unclear, employeeId, deductionIds);
   };
 
-  const noteEmployment = (employee: RunEmployee, hasDeduction: boolean): void => {
+  const noteEmployment = (employee: RunEmployee, deductionIds: readonly string[]): void => {
     const { employeeId, employments, membership } = employee;
     const employment = employmentAt(employments, run);
     if (employment === undefined) return;
-    if (spellOn(employment, run.period_end)?.contradicted_on != null)
-      note('termination_contradicted', employeeId);
-    if (run.kind !== 'regular' || !hasDeduction || !isActive(employment, run.period_end)) return;
+    const contradictedOn = spellOn(employment, run.period_end)?.contradicted_on;
+    if (contradictedOn != null) note('termination_contradicted', employeeId, [contradictedOn]);
+    if (run.kind !== 'regular' || deductionIds.length === 0 || !isActive(employment, run.period_end)) return;
     const frequency = valueOn(employment, 'pay_frequency', run.period_end);
     const group = valueOn(employment, 'pay_group', run.period_end);
     if (isScheduled(schedules, frequency, group)) return;
@@ -64,7 +64,7 @@ export function createNotes(computation: Computation) {
       frequency !== null &&
       frequency !== run.pay_frequency &&
       schedules.some(({ pay_frequency }) => pay_frequency === frequency);
-    if (!isOfOtherRuns) note('not_scheduled', employeeId);
+    if (!isOfOtherRuns) note('not_scheduled', employeeId, deductionIds);
   };
 
   /** Notes deductions without an end that runs took for pay periods after the termination. */
@@ -118,7 +118,11 @@ export function createNotes(computation: Computation) {
       isAbsentNow(employment) &&
       terminationOf(computation, employments) === null
     )
-      note('absent_from_census', employeeId);
+      note(
+        'absent_from_census',
+        employeeId,
+        regular.map(({ deduction_id }) => deduction_id),
+      );
     elections.addLines(employee, regular);
     const added = run.kind === 'off_cycle' ? addedToYear(computation, employee, regular, taking) : [];
     if (added.length > 0) {
@@ -213,10 +217,10 @@ export function createNotes(computation: Computation) {
   };
 
   return {
-    /** `hasDeduction`: a deduction of the employee is in effect on the run's day. */
-    add({ employee, lines, taking }: EmployeeLines, hasDeduction: boolean): void {
-      noteMembership(employee);
-      noteEmployment(employee, hasDeduction);
+    /** `deductionIds`: the employee's deductions in effect on the run's day. */
+    add({ employee, lines, taking }: EmployeeLines, deductionIds: readonly string[]): void {
+      noteMembership(employee, deductionIds);
+      noteEmployment(employee, deductionIds);
       notePaidAfterTermination(employee);
       for (const { example, ids } of outdatedOverrides(employee))
         note('override_outdated', employee.employeeId, ids, example);

@@ -61,14 +61,17 @@ export function createSummary(computation: Computation) {
     /** Adds an employee, and returns the lines as JSON. */
     add(computed: EmployeeLines): string {
       const { employee, lines } = computed;
-      const hasDeduction = employee.histories.some(
+      const inEffect = employee.histories.filter(
         (history) =>
           stateFor(history, employee.employeeId, dayOfRun(run)) !== null &&
           [null, run.employer_id].includes(assignedIn(history, run)),
       );
       if (employee.membership.isIn) employees += 1;
-      if (hasDeduction) notInRun.add(employee);
-      notes.add(computed, hasDeduction);
+      if (inEffect.length > 0) notInRun.add(employee);
+      notes.add(
+        computed,
+        inEffect.map(({ deductionId }) => deductionId),
+      );
       comparing?.add(computed);
       openItems.add(computed.taking);
       const text = linesToStore(lines);

@@ -15,6 +15,7 @@ import {
   dateOf,
   deduct,
   EMPLOYER,
+  employ,
   etagOf,
   finalizedOn,
   LATELY,
@@ -138,6 +139,23 @@ test('two deductions of a line of coverage are accepted once, whatever their amo
     { result: 'fail', count: 2 },
     'a third deduction makes two new pairs, also a post-tax one',
   );
+});
+
+test('findings about employees are remembered until another deduction is concerned', async (t, db) => {
+  await employ(db, 'emp-1', { absent: 1 });
+  await employ(db, 'emp-2', { termination_date: '2026-07-01' });
+  await employ(db, 'emp-2');
+  await employ(db, 'emp-3', { pay_frequency: 'monthly' });
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-3' });
+  const checks = ['employees-not-scheduled', 'termination-contradicted', 'absent-from-census'];
+  t.match(await accepting(db, checks), { outcome: 'finalized' });
+  const results = async () => {
+    const { checks: all } = await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION);
+    return all.filter(({ id }) => checks.includes(id)).map(({ result }) => result);
+  };
+  t.strictSame(await results(), ['accepted', 'accepted', 'accepted']);
+  await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-3', line_of_coverage: 'dental' });
+  t.strictSame(await results(), ['fail', 'accepted', 'accepted']);
 });
 
 test('a share of the year that differs is accepted for its frequency, group and year', async (t, db) => {
