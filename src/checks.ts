@@ -99,6 +99,8 @@ export type ReadinessReport = {
   /** Changes with `acceptable`, so that a person accepts exactly the findings of one report. */
   etag: string;
   acceptable: AcceptableFinding[];
+  /** The failures among them in full, to compare them with approvals. Never shown. */
+  failed: AcceptableFinding[];
   /** The findings that earlier acceptances cover. */
   remembered: RememberedFinding[];
 };

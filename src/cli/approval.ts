@@ -48,7 +48,7 @@ export function addApprovalCommands(program: Command): void {
 }
 
 async function printSetting({ db, out, now }: DatabaseContext, employer: string): Promise<void> {
-  const setting = await viewApprovalSetting(db, employer, now().toISOString());
+  const setting = await viewApprovalSetting(db, employer, now().toISOString(), null);
   printResult(out, setting, () => {
     out.print(setting.required ? 'A second approval is required' : 'No second approval is required');
     const request = setting.switching_off;

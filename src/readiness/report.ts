@@ -75,7 +75,7 @@ export const LEDGER_CHECKS: readonly Check<Db, LedgerQuestion>[] = [...COMMON_CH
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */
 export function viewReadiness(
-  { acceptable: _, remembered: __, ...report }: ReadinessReport,
+  { acceptable: _, failed: __, remembered: ___, ...report }: ReadinessReport,
   seesAmounts: boolean,
 ) {
   const checks = report.checks.map(({ unapplied, ...check }) => {
@@ -103,6 +103,7 @@ export async function reportOf<Asked extends Question>(
 ): Promise<ReadinessReport> {
   const results: CheckResult[] = [];
   const acceptable: AcceptableFinding[] = [];
+  const failed: AcceptableFinding[] = [];
   const remembered: RememberedFinding[] = [];
   const hash = createHash('sha256');
   const isLimited = question.viewer != null;
@@ -127,11 +128,10 @@ export async function reportOf<Asked extends Question>(
         continue;
       }
       if (result === 'warn' && ids.length === 0) continue;
-      acceptable.push(
-        isLimited && (isGeneral || finding.isHidden === true)
-          ? hidden(identified)
-          : { ...identified, example },
-      );
+      const full = { ...identified, example };
+      const isSeen = !isLimited || (!isGeneral && finding.isHidden !== true);
+      acceptable.push(isSeen ? full : hidden(identified));
+      if (result === 'fail') failed.push(full);
       hash.update(`${JSON.stringify([identified, example])}\n`);
     }
     const message =
@@ -152,6 +152,7 @@ export async function reportOf<Asked extends Question>(
     checks: results,
     etag: hash.digest('hex'),
     acceptable,
+    failed,
     remembered,
   };
 }

@@ -9,7 +9,9 @@ import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
 import type { RunQuestion } from '../payroll/lifecycle/calendar-checks.ts';
 import { noted, PAYROLL_CHECKS } from '../payroll/lifecycle/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
+import { approvalSeenBy } from '../payroll/records/approvals.ts';
 import type { RequestedRun } from '../payroll/records/body.ts';
+import type { StoredRun } from '../payroll/records/runs.ts';
 import { COMMON_CHECKS, reportOf } from './report.ts';
 
 /** The checks of a run, in the order of the report. */
@@ -61,6 +63,17 @@ export async function readinessOf(
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${summary.etag}.${report.etag}` };
+}
+
+/** Returns the second approval of the lines and findings of a report as a person sees it. */
+export function approvalOf(
+  db: Db,
+  { run_id: runId, employer_id: employerId }: StoredRun,
+  { etag, failed, checked_at }: ReadinessReport,
+  person: string | null,
+) {
+  const run = { runId, employerId, action: 'finalize', etag: etag.split('.')[0] as string } as const;
+  return approvalSeenBy(db, run, failed, person, checked_at);
 }
 
 /** The employer of the question is ignored. */

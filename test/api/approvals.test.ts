@@ -79,6 +79,8 @@ onEitherEngine('a run is finalized by a person after another person approved its
     t.match((await call({ url: `${RUNS}/r/approvals`, token: by })).json, { approvals: [{ is_yours }] });
     const due = { data: [{ run_id: 'r', approval: is_yours ? 'yours' : 'given' }] };
     t.match((await call({ url: '/v1/payrolls-due', token: by })).json, due);
+    const seen = { approval: { state: due.data[0]?.approval, approved_by: approval.approved_by } };
+    t.match((await call({ url: `${RUNS}/r/readiness`, token: by })).json, seen);
   }
   t.match(await finalize('program'), MISSING, 'a token without a person');
   const { status, json } = await finalize('ann');
@@ -98,9 +100,10 @@ onEitherEngine('a run is finalized by a person after another person approved its
 });
 
 onEitherEngine('an approval ends when a line changes, and not before', async (t) => {
-  const { approve, finalize, change, call } = await startApproving(t);
+  const { approve, finalize, change, call, get } = await startApproving(t);
   await approve('bob');
   await change('ded-new');
+  t.match((await get('/r/readiness')).json, { approval: { state: 'missing', approved_by: null } });
   t.match(await finalize('ann'), MISSING);
   const override = { member_amount: '1.00', employer_amount: '0.00', ...REASON };
   await call({ method: 'PUT', url: `${RUNS}/r/overrides/emp-1/ded-1`, body: override });

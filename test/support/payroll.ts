@@ -266,6 +266,7 @@ export const READY: ReadinessReport = {
   checks: [],
   etag: '',
   acceptable: [],
+  failed: [],
   remembered: [],
 };
 

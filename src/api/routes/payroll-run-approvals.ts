@@ -162,7 +162,8 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       params: EmployerId,
       response: { 200: SecondApproval },
     }),
-    ({ params }) => viewApprovalSetting(db, params.employer_id, now().toISOString()),
+    ({ params, caller }) =>
+      viewApprovalSetting(db, params.employer_id, now().toISOString(), caller?.person ?? null),
   );
 
   app.put(
@@ -186,7 +187,7 @@ export function payrollRunApprovalRoutes(app: Api, parts: ApiParts): void {
       const outcome = await transact(db, (trx) => setApproval(trx, employer_id, setting, acting));
       if (outcome === 'person-missing') throw needsPerson('Switching second approval off');
       if (outcome !== 'same') log.info({ employer_id, ...by(request) }, 'second approval was set');
-      return viewApprovalSetting(db, employer_id, acting.now);
+      return viewApprovalSetting(db, employer_id, acting.now, setting.person);
     },
   );
 }

@@ -22,6 +22,7 @@ import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/
 import { type RequestedRun, RunBody, runOf } from '../../payroll/records/body.ts';
 import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
+import { approvalOf } from '../../readiness/run-report.ts';
 import { actingIn, by, mayAlso } from '../auth.ts';
 import { assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
@@ -29,7 +30,7 @@ import { type Api, type ApiParts, operation } from '../route.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
-import { Readiness, readinessOfReviewed } from './readiness.ts';
+import { RunReadiness, readinessOfReviewed } from './readiness.ts';
 
 /** A run can name all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
@@ -241,7 +242,7 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       description:
         'Computes an open run and runs every check of the ledger and of the run. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the findings.',
       params: RunId,
-      response: { 200: Readiness },
+      response: { 200: RunReadiness },
       refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'],
     }),
     async (request, reply) => {
@@ -253,7 +254,8 @@ export function payrollRunRoutes(app: Api, parts: ApiParts): void {
       }
       const report = await readinessOfReviewed(request, parts, stored);
       withEtag(reply, report.etag);
-      return viewReadiness(report, mayAlso(request.caller, 'ledger:read'));
+      const approval = await approvalOf(db, stored, report, request.caller?.person ?? null);
+      return { ...viewReadiness(report, mayAlso(request.caller, 'ledger:read')), approval };
     },
   );
 

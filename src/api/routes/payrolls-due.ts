@@ -5,7 +5,6 @@ import { isAppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import {
-  DUE_APPROVALS,
   MISSING,
   PAYROLL_STATES,
   type PayrollDue,
@@ -13,6 +12,7 @@ import {
   RECOMPUTE_AFTER_MS,
   sortKeyOf,
 } from '../../payroll/lifecycle/payrolls-due.ts';
+import { APPROVALS_SEEN } from '../../payroll/records/approvals.ts';
 import {
   ComputationResult,
   computationsOf,
@@ -64,7 +64,7 @@ const PayrollDueRow = field.component(
     ),
     approval: field.nullable(
       field.oneOfDescribed(
-        DUE_APPROVALS,
+        APPROVALS_SEEN,
         'The second approval of the open run: `missing`; `given` by another person; `yours`: you gave it, so another person must ' +
           'finalize the run. Null if none is required.',
       ),

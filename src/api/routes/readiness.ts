@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
+import { APPROVALS_SEEN } from '../../payroll/records/approvals.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { CHECK_TEXTS, readinessOf } from '../../readiness/run-report.ts';
@@ -50,6 +51,26 @@ export const Readiness = field.component(
     ),
   },
   'Whether a payroll run can trust the ledger now.',
+);
+
+export const RunReadiness = field.component(
+  'PayrollRunReadiness',
+  {
+    ...Readiness.properties,
+    approval: field.nullable(
+      field.closed(
+        {
+          state: field.oneOfDescribed(
+            APPROVALS_SEEN,
+            '`missing`: no approval covers these lines and failed checks; `given` by another person; `yours`: you gave it, so another person must finalize the run.',
+          ),
+          approved_by: field.nullable({ ...Actor, description: 'Who gave it. Null without one.' }),
+        },
+        'The second approval. Null if the employer requires none.',
+      ),
+    ),
+  },
+  'Whether a payroll run can be finalized.',
 );
 
 /** Returns the title of a check, or the id of a check that an earlier release had. */

@@ -14,7 +14,7 @@ import { type Concerned, concernedByVoid } from '../../payroll/reconciliation/co
 import { bodyOf, type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { viewReadiness } from '../../readiness/report.ts';
-import { finalizeChecked, notAcceptable, readinessOfRun } from '../../readiness/run-report.ts';
+import { approvalOf, finalizeChecked, notAcceptable, readinessOfRun } from '../../readiness/run-report.ts';
 import { reasonOf } from '../arguments.ts';
 import {
   actingIn,
@@ -49,8 +49,15 @@ export function addFinalizeCommands(run: Command): void {
         );
       }
       const report = await readinessOfRun(db, bodyOf(stored), runId, await questionOf(context));
-      printResult(out, viewReadiness(report, true), () => {
+      const approval = await approvalOf(db, stored, report, null);
+      printResult(out, { ...viewReadiness(report, true), approval }, () => {
         printReadiness(out, report, all);
+        if (approval !== null) {
+          const by = approval.approved_by;
+          out.print(
+            by === null ? 'Another person must approve this run.' : `Approved by ${printable(by.name)}.`,
+          );
+        }
         out.print(`ETag: ${report.etag}`);
       });
       return report.ready ? 0 : 1;

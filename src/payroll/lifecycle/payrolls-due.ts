@@ -8,7 +8,7 @@ import { dayAt } from '../../database/time-zone.ts';
 import { type UndeliveredChanges, undeliveredChanges } from '../../employment/changes.ts';
 import { employersInRoster } from '../../ledger/roster.ts';
 import { isSamePerson } from '../../security/tokens.ts';
-import { type ApprovedLines, approvedLines } from '../records/approvals.ts';
+import { type ApprovalSeen, type ApprovedLines, approvedLines } from '../records/approvals.ts';
 import { computationsOf, readDataState, type StoredComputation } from '../records/computations.ts';
 import { currentRegularRuns, lastPayDates, voidedRegularRuns } from '../records/regular-runs.ts';
 import {
@@ -48,10 +48,6 @@ export const PAYROLL_STATES = [
 ] as const;
 type PayrollState = (typeof PAYROLL_STATES)[number];
 
-/** `yours`: only the caller gave it, so another person must finalize the run. */
-export const DUE_APPROVALS = ['missing', 'given', 'yours'] as const;
-type DueApproval = (typeof DUE_APPROVALS)[number];
-
 export type PayrollDue = {
   employer_id: string;
   pay_frequency: PayFrequency | null;
@@ -65,7 +61,7 @@ export type PayrollDue = {
   last_pay_date: string | null;
   state: PayrollState;
   /** Null without an open run, and for an employer that requires no approval. */
-  approval: DueApproval | null;
+  approval: ApprovalSeen | null;
   run_id: string | null;
   /** The voided run that a new one would repeat. */
   voided_run_id: string | null;
@@ -251,7 +247,7 @@ function approvalBy(
   person: string | null,
   computation: StoredComputation | undefined,
   approvals: readonly ApprovedLines[] | null,
-): DueApproval | null {
+): ApprovalSeen | null {
   if (approvals === null) return null;
   const counting = countingOf(approvals, computation);
   if (counting.length === 0) return 'missing';

@@ -29,7 +29,7 @@ export const Approval = component(
     approved_by: Actor,
     approved_at: text('The time of the approval.'),
     ended_at: nullableText(
-      'Since when it no longer counts: it was withdrawn, or the token that gave it was revoked or expired. Null while it counts.',
+      'When it was withdrawn, or the token that gave it was revoked or expired. Null if neither happened; then it counts while the lines have its `etag` and no other finding fails.',
     ),
   },
   'An approval by a person. It covers these lines and findings only.',
@@ -199,30 +199,65 @@ export type ApprovalState =
   | { state: 'not-required' | 'missing' }
   | { state: 'given'; approval: StoredApproval };
 
+/** What is finalized or voided: the lines with this ETag. */
+type ApprovedRun = { runId: string; employerId: string; action: ApprovedAction; etag: string };
+
 /**
- * Returns the approval with which a run may be finalized or voided now. Another person gave it for the lines with this ETag,
- * and it covers every failed finding. The command line needs one too, from any person; a token without a person gets none.
+ * Returns the approval with which a run may be finalized or voided now. Another person gave it for these lines, and it covers
+ * every failed finding. The command line needs one too, from any person; a token without a person gets none.
  */
 export async function approvalFor(
   db: Db | Trx,
-  run: { runId: string; employerId: string; action: ApprovedAction; etag: string },
+  run: ApprovedRun,
   failed: readonly AcceptableFinding[],
   { actor, person }: Requester,
   now: string,
 ): Promise<ApprovalState> {
   if (!(await isApprovalRequired(db, run.employerId))) return { state: 'not-required' };
   if (person === null && actor.kind !== 'cli') return { state: 'missing' };
-  const hashes = failed.map(findingHash);
-  const approval = (await approvalsOf(db, run.runId, now)).find(
-    (candidate) =>
-      candidate.ended_at === null &&
-      candidate.action === run.action &&
-      candidate.etag === run.etag &&
-      (person === null || !isSamePerson(candidate.person, person)) &&
-      hashes.every((hash) => candidate.findings.has(hash)),
-  );
+  const approval = (await countingApprovals(db, run, failed, now)).find(isByAnother(person));
   return approval === undefined ? { state: 'missing' } : { state: 'given', approval };
 }
+
+/** What a person sees of the approval of a run. `yours`: only that person gave it, so another one must finalize the run. */
+export const APPROVALS_SEEN = ['missing', 'given', 'yours'] as const;
+export type ApprovalSeen = (typeof APPROVALS_SEEN)[number];
+
+/** Returns the approval of a run as a person sees it, null for none. Null if the employer requires no approval. */
+export async function approvalSeenBy(
+  db: Db,
+  run: ApprovedRun,
+  failed: readonly AcceptableFinding[],
+  person: string | null,
+  now: string,
+): Promise<{ state: ApprovalSeen; approved_by: Actor | null } | null> {
+  if (!(await isApprovalRequired(db, run.employerId))) return null;
+  const counting = await countingApprovals(db, run, failed, now);
+  const byAnother = counting.find(isByAnother(person));
+  const approved_by = (byAnother ?? counting[0])?.approved_by ?? null;
+  const state = approved_by === null ? 'missing' : byAnother === undefined ? 'yours' : 'given';
+  return { state, approved_by };
+}
+
+/** Returns the approvals that cover these lines and failed findings, newest first. */
+async function countingApprovals(
+  db: Db | Trx,
+  { runId, action, etag }: ApprovedRun,
+  failed: readonly AcceptableFinding[],
+  now: string,
+): Promise<StoredApproval[]> {
+  const hashes = failed.map(findingHash);
+  return (await approvalsOf(db, runId, now)).filter(
+    (approval) =>
+      approval.ended_at === null &&
+      approval.action === action &&
+      approval.etag === etag &&
+      hashes.every((hash) => approval.findings.has(hash)),
+  );
+}
+
+const isByAnother = (person: string | null) => (approval: StoredApproval) =>
+  person === null || !isSamePerson(approval.person, person);
 
 /** Removes the approvals of an open run that is being deleted. */
 export async function removeApprovalsOf(trx: Trx, runId: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** Whether finalizing and voiding the runs of an employer need an approval by another person. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { boolean, closed, component, nullable, reasonField, text } from '../../contract/fields.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -16,7 +16,11 @@ export const SecondApproval = component(
     set_at: Type.Union([text('The time it was set.'), Type.Null()]),
     switching_off: nullable(
       closed(
-        { requested_by: Actor, requested_at: text('The time of the request.') },
+        {
+          requested_by: Actor,
+          requested_at: text('The time of the request.'),
+          is_yours: boolean('You sent it, so another person must repeat it.'),
+        },
         'The request to switch it off, which another person must repeat. Null if there is none, or its token was revoked or expired.',
       ),
     ),
@@ -79,7 +83,13 @@ export async function setApproval(
   return isRequest ? 'requested' : 'set';
 }
 
-export async function viewApprovalSetting(db: Db, employerId: string, now: string) {
+/** `person`: who reads it, or null. */
+export async function viewApprovalSetting(
+  db: Db,
+  employerId: string,
+  now: string,
+  person: string | null,
+): Promise<Static<typeof SecondApproval>> {
   const rows = await newest(db, employerId).limit(2).execute();
   const makers = await makersOf(
     db,
@@ -91,12 +101,13 @@ export async function viewApprovalSetting(db: Db, employerId: string, now: strin
   const setter = set === undefined ? undefined : makers.get(set.record_id);
   const isWaiting = isRequest && !(await hasEndedRequest(db, last, now));
   const requester = isWaiting ? makers.get(last.record_id) : undefined;
+  const is_yours = person !== null && isSamePerson(last?.requested_by ?? '', person);
   return {
     required: last?.required === 1,
     set_by: setter?.by ?? null,
     set_at: setter?.at ?? null,
     switching_off:
-      requester === undefined ? null : { requested_by: requester.by, requested_at: requester.at },
+      requester === undefined ? null : { requested_by: requester.by, requested_at: requester.at, is_yours },
   };
 }
 

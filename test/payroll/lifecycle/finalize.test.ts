@@ -236,6 +236,7 @@ test('a run that is not ready, or fails, stays open with nothing left behind', a
     checks: [],
     etag: '',
     acceptable,
+    failed: acceptable,
     remembered: [],
   });
   t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
