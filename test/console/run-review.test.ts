@@ -115,7 +115,9 @@ t.test('what a manager approved, with a failed check, is finalized without runs:
     signedIn({ token: await personWith(name, ...ROLES[role]) });
   const specialist = await signedInAs('ann@example.com', 'payroll-specialist');
   await open(specialist, '/runs/r/finalize');
-  await specialist.getByText('Another person must approve this run before it is finalized.').waitFor();
+  await specialist
+    .getByText('One person must approve this run, and then another one can finalize it.')
+    .waitFor();
   const manager = await signedInAs('bob@example.com', 'payroll-manager');
   await open(manager, '/runs/r/approve');
   await manager.getByLabel('Two deductions for one line of coverage', { exact: true }).check();

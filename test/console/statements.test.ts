@@ -17,12 +17,12 @@ async function reading(t: Parameters<typeof openPayroll>[0]) {
   const text = async (path: string, requested?: Record<string, string>) =>
     (await (await opened(path, requested)).text()).replaceAll(/\s+/g, ' ');
   /** Sends a form as the page does. Returns the page that the browser opens next. */
-  const acted = async (path: string, form: Record<string, string> = {}) => {
-    const sent = { ...headers, ...(await csrfOf(stage.base, headers.cookie)), 'hx-request': 'true' };
+  const acted = async (path: string, form: Record<string, string> = {}, user = headers) => {
+    const sent = { ...user, ...(await csrfOf(stage.base, user.cookie)), 'hx-request': 'true' };
     const body = new URLSearchParams(form);
     const response = await fetch(stage.base + path, { method: 'POST', headers: sent, body });
     const next = response.headers.get('hx-redirect');
-    return next === null ? await response.text() : text(next);
+    return next === null ? (await response.text()).replaceAll(/\s+/g, ' ') : text(next, user);
   };
   /** Accepts the findings of checks as it finalizes a run. */
   const accept = async (run: string, checks: string[], reason: string) => {
@@ -158,6 +158,65 @@ t.test('the next step is one that the user can take', async (t) => {
     t.match(await text('/', users[name]), /waiting.*Waiting for another person/, name);
   }
   t.match(await text('/runs/globex-biweekly-2026-07-17/bar', users['a specialist']), 'Finalize …');
+});
+
+t.test('two persons read who must approve, finalize and void a run, and what no longer counts', async (t) => {
+  const { db, call, put, text, acted, cookie, personWith, tokenWith } = await reading(t);
+  await put('r', '2026-07-17');
+  const person = async (name: string, role: keyof typeof ROLES) => ({
+    cookie: await cookie(await personWith(`${name}@example.com`, ...ROLES[role])),
+  });
+  const users = {
+    ann: await person('ann', 'payroll-specialist'),
+    bob: await person('bob', 'payroll-manager'),
+    cyd: await person('cyd', 'payroll-manager'),
+    program: { cookie: await cookie(await tokenWith(...ROLES['payroll-manager'])) },
+  };
+  type User = keyof typeof users;
+  const reads = async (user: User, path: string, what: RegExp, not?: RegExp) => {
+    const page = await text(`/runs/r${path}`, users[user]);
+    t.match(page, what, `${user} ${path}`);
+    if (not !== undefined) t.notMatch(page, not, `${user} ${path}`);
+  };
+  const etagOf = async () =>
+    String((await call({ url: '/v1/payroll-runs/r/readiness' })).headers.etag).replaceAll('"', '');
+  const approve = (user: User, form: Record<string, string>) =>
+    acted('/runs/r/approve', { reason: 'a test', ...form }, users[user]);
+  await reads('bob', '/approval', /requires no second approval/, /name="reason"/);
+  const required = { required: true, reason: 'two people' };
+  await call({ method: 'PUT', url: '/v1/employers/acme/second-approval', body: required });
+  await reads('ann', '/readiness', /Waiting for approval.*One person must approve this run, and then/);
+  await reads('program', '/approval', /your token names none/, /name="reason"/);
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
+  await reads('bob', '/readiness', /approve the run and accept their findings/);
+  t.match(await approve('bob', { action: 'finalize', etag: 'an.old' }), 'Nothing was approved.');
+  const finalize = async () => ({ action: 'finalize', etag: await etagOf(), 'accept-overlap': 'yes' });
+  await approve('bob', await finalize());
+  await reads('bob', '/bar?approved=finalize', /Another person can now finalize/, /Finalize …/);
+  await reads('bob', '/approval', /You approved this run.*Withdraw your approval/, /Approve finalizing/);
+  await reads('cyd', '/approval', /approved this run\..*Finalize …/, /Withdraw|Approve finalizing|Waiting/);
+  await reads('program', '/readiness', /A person must finalize this run: your token names none/);
+  await deduct(db, 'evt-third', { id: 'ded-8', employee_id: 'emp-2' });
+  await reads('bob', '/bar?approved=finalize', /waiting for approval.*Approve …/, /Another person can now/);
+  await reads('ann', '/review', /A line changed.*One person must approve/, /name="reason"/);
+  await approve('bob', await finalize());
+  await acted('/runs/r/finalize', { etag: await etagOf() }, users.ann);
+  await reads('bob', '?approved=finalize', /Approve voiding …/, /Another person can now|>Void …/);
+  await reads('bob', '/findings', /medical/, /Override one of them/);
+  await reads('cyd', '/void', /One person must approve voiding this run/, /name="reason"/);
+  t.match(await acted('/runs/r/void', { reason: 'a test' }, users.cyd), 'must approve voiding');
+  t.match(await approve('bob', { action: 'void' }), 'Another person can now void this run.');
+  await reads('bob', '', /You approved voiding this run, so another person must void it/, />Void …/);
+  await reads('bob', '/approve', /Withdraw your approval/, /Approve voiding</);
+  await reads('cyd', '', /approved voiding this run\..*/, /Approve voiding …/);
+  await acted('/runs/r/void', { reason: 'a test' }, users.cyd);
+  await reads('bob', '?approved=void', /It no longer counts/, /Another person can now/);
+  await reads('cyd', '/void', /already voided/, /name="reason"/);
+  const stop = { employer_id: 'acme', required: 'false', reason: 'a test' };
+  const asked = await acted('/settings/second-approval', stop, users.bob);
+  t.match(asked, /You requested to stop requiring it.*Keep requiring it|Keep requiring it.*You requested/);
+  t.notMatch(asked, '>Stop requiring it');
+  t.match(await text('/settings?employer_id=acme', users.cyd), '>Stop requiring it');
 });
 
 t.test('each action says what it did, with a way back', async (t) => {

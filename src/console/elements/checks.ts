@@ -11,7 +11,7 @@ import { unappliedNotice } from './unapplied.ts';
 
 type Readiness = Schemas['Readiness'];
 type Check = Readiness['checks'][number];
-type Run = { readonly id: string; readonly employer_id: string };
+export type Run = { readonly id: string; readonly employer_id: string };
 
 /** The quarantined events that need a decision. */
 export const QUARANTINED = links.address('/events', { state: 'quarantined', dismissed: 'false' });
@@ -232,69 +232,6 @@ export type Accepting = {
   /** The checks that are selected. */
   readonly selected: readonly string[];
 };
-
-/**
- * `approvedBy`: the person whose approval accepts the failed checks. `waitsFor`: what another person must do before the run
- * is final.
- */
-type ReadinessOptions = {
-  readonly approvedBy?: string | null;
-  readonly waitsFor?: 'approval' | 'finalizing' | null;
-  readonly accepting?: Accepting;
-};
-
-const WAITS_FOR = {
-  approval: 'Waiting for approval',
-  finalizing: 'Waiting for another person to finalize',
-} as const;
-
-export function readinessOf(
-  readiness: Readiness,
-  run: Run,
-  visit: Visit,
-  { approvedBy = null, waitsFor = null, accepting }: ReadinessOptions = {},
-): Html {
-  const { ready, checks } = readiness;
-  const isPassed = ready || approvedBy !== null;
-  const tone = !isPassed ? 'bad' : waitsFor === null ? 'good' : '';
-  const passed = ready ? 'Ready to finalize' : `Approved by ${approvedBy}`;
-  const title = isPassed ? (waitsFor === null ? passed : WAITS_FOR[waitsFor]) : 'Not ready';
-  const isAcceptable = checks.some((check) => isChoice(check, accepting));
-  const hint =
-    blockingOf(readiness) === null
-      ? hintOf(ready, approvedBy, isAcceptable, visit)
-      : 'Fix the failed checks: one of them cannot be accepted.';
-  return html`
-    <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
-      <h2 id="readiness-title">${title}</h2>
-      ${hint !== null && html`<p id="readiness-hint">${hint}</p>`}
-      ${checkList(readiness, visit, runFixes(run, visit.may), (id) => links.runEmployeeLink(run.id, id), accepting)}
-    </section>
-  `;
-}
-
-function hintOf(
-  isReady: boolean,
-  approvedBy: string | null,
-  isAcceptable: boolean,
-  { may }: Visit,
-): string | null {
-  if (isReady)
-    return isAcceptable
-      ? 'You can select warnings to accept. Later runs show them as accepted until their data changes.'
-      : null;
-  if (approvedBy !== null) return 'The approval accepts the failed checks.';
-  if (isAcceptable)
-    return 'Fix the failed checks, or select each one that the reason below covers. Each failed check must be selected.';
-  return may('runs:approve')
-    ? 'Fix the failed checks, or accept their findings with a reason.'
-    : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
-}
-
-/** Returns the failed check that nobody can accept, or null. */
-export function blockingOf({ checks }: Readiness): string | null {
-  return checks.find(({ id, result }) => result === 'fail' && isBlocking(id))?.id ?? null;
-}
 
 /** Reports whether a user may select a check. Of the warnings, only those with a finding that can be remembered. */
 export function isChoice({ id, result }: Check, accepting: Accepting | undefined): boolean {

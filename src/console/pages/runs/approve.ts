@@ -1,36 +1,36 @@
 /** Approves finalizing or voiding a run, for an employer that requires a second person. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { attempt } from '../../api-client.ts';
-import { acceptedIn, readinessOf } from '../../elements/checks.ts';
+import { acceptedIn } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
-import { filledForm, hiddenFields } from '../../elements/fields.ts';
+import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
+import { actorName } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
+import { obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
-import type { Act, Console, Visit } from '../../page.ts';
-import { approvalTable, blockedBy, placeOf, totals } from './finalize.ts';
+import { type Act, type Console, mayApprove, type Visit } from '../../page.ts';
+import { approvalsOf, blockedBy, changedNotice, placeOf, totals } from './finalize.ts';
 import { openFindings } from './findings.ts';
-import { nameOf } from './labels.ts';
+import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
-import { stateOf } from './state.ts';
+import { stateOf, voidApprovalOf } from './state.ts';
 
 export function approvalPages({ page, part, action }: Console): void {
   const scope = 'runs:approve';
 
   page('/runs/:run_id/approve', scope, async (visit) => {
     const run = await outlineOf(visit);
-    const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
+    const { id, state } = run;
     const body = html`
-      ${await stateOf(visit, run, { shown: run.state })}
-      ${approvals.length > 0 && approvalTable(approvals)}
-      ${approvals.some(({ is_yours, ended_at }) => ended_at === null && is_yours) && withdrawForm(run.id)}
-      ${run.state === 'open' && later(runPath(run.id, '/approval'), 'Computing the run …')}
-      ${run.state === 'finalized' && approvalForm(run.id, { action: 'void' })}
-      ${run.state === 'voided' && html`<p>This run is voided.</p>`}
+      ${await stateOf(visit, run, { shown: state })}
+      ${state === 'open' && later(runPath(id, '/approval'), 'Computing the run …')}
+      ${state === 'finalized' && (await voiding(visit, run))}
+      ${state === 'voided' && html`<p>${'This run is voided. '}<a href=${runPath(id)}>Back to the run</a></p>`}
     `;
-    return { title: `Approve ${nameOf(run)}`, body };
+    return { title: `Approve ${state === 'finalized' ? 'voiding ' : ''}${nameOf(run)}`, body };
   });
 
-  part('/runs/:run_id/approval', scope, (visit) => openForm(visit, {}));
+  part('/runs/:run_id/approval', scope, (visit) => finalizing(visit, {}));
 
   action('/runs/:run_id/approve', scope, async (act) => {
     const { api, form, params } = act;
@@ -42,7 +42,7 @@ export function approvalPages({ page, part, action }: Console): void {
     const { problem } = await attempt(call, 400, 409, 412);
     const runId = params.run_id ?? '';
     if (problem === undefined) return { go: address(runPath(runId), { approved }) };
-    return approved === 'void' ? approvalForm(runId, form, { problem }) : openForm(act, form, problem);
+    return approved === 'void' ? approvalForm(runId, form, { problem }) : finalizing(act, form, problem);
   });
 
   action('/runs/:run_id/approval/withdraw', scope, async ({ api, params: { run_id = '' } }) => {
@@ -51,28 +51,75 @@ export function approvalPages({ page, part, action }: Console): void {
   });
 }
 
+/** Returns why the user cannot approve finalizing or voiding a run, and what else the user can do; null if they can. */
+function whyNot(
+  runId: string,
+  approval: RunApproval,
+  visit: Visit,
+  action: 'finalize' | 'void',
+): Html | null {
+  const back = html`<a href=${runPath(runId)}>Back to the run</a>`;
+  if (approval === null)
+    return html`<p class="notice">${`This employer requires no second approval: one person can ${action} the run. `}${back}</p>`;
+  if (!mayApprove(visit))
+    return html`<p class="notice">${'To approve this run, sign in as a person: your token names none. '}${back}</p>`;
+  if (approval.state === 'missing') return null;
+  const obstacle = obstacleOf(approval, visit, action);
+  const text =
+    obstacle ??
+    `${actorName(approval.approved_by)} approved ${action === 'void' ? 'voiding ' : ''}this run. `;
+  const next =
+    visit.may(action === 'void' ? 'runs:approve' : 'runs:write') &&
+    html`<a class="button" href=${runPath(runId, `/${action}`)}>${action === 'void' ? 'Void …' : 'Finalize …'}</a>`;
+  return html`
+    <p class="notice">${text} ${back}</p>
+    ${obstacle === null ? next : withdrawForm(runId)}
+  `;
+}
+
 /** Withdraws the approvals that the user gave. */
 function withdrawForm(id: string): Html {
   return html`<form hx-post=${runPath(id, '/approval/withdraw')}><button class="quiet">Withdraw your approval</button></form>`;
 }
 
+async function voiding(visit: Visit, run: Run): Promise<Html> {
+  const obstacle = whyNot(run.id, await voidApprovalOf(visit, run), visit, 'void');
+  return html`${await approvalsOf(visit, null)}${obstacle ?? approvalForm(run.id, { action: 'void' })}`;
+}
+
 /** Shows what is approved: the totals and findings as they are now. */
-async function openForm(visit: Visit | Act, typed: Visit['query'], problem?: ProblemDetails): Promise<Html> {
+async function finalizing(
+  visit: Visit | Act,
+  typed: Visit['query'],
+  problem?: ProblemDetails,
+): Promise<Html> {
   const { api, params } = visit;
-  const run = await api.get('/v1/payroll-runs/{run_id}');
+  const { run_id: runId = '' } = params;
+  const { data: run, problem: uncomputable } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
+  if (run?.state !== 'open') {
+    const shown = uncomputable ?? problem;
+    return html`<div id="approval">${shown !== undefined && problemSummary(shown)}<p><a href=${runPath(runId)}>Back to the run</a></p></div>`;
+  }
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
   const blocked = blockedBy(readiness);
+  const obstacle =
+    blocked === null
+      ? whyNot(runId, readiness.approval, visit, 'finalize')
+      : html`<p class="notice">${blocked}</p>`;
   const fields = { ...typed, action: 'finalize', etag: readiness.etag };
   const accepting = {
     findings: await openFindings(visit, run),
-    results: blocked === null ? (['fail'] as const) : [],
+    results: obstacle === null ? (['fail'] as const) : [],
     selected: acceptedIn(typed),
   };
-  const checks = readinessOf(readiness, run, visit, { waitsFor: 'approval', accepting });
+  const checks = readinessOf(readiness, run, visit, accepting);
+  const hasChanged = problem?.status === 412;
   return html`
     <div id="approval">
+      ${hasChanged && changedNotice(runPath(runId), 'The run changed since it was reviewed. Nothing was approved.', 'approve')}
+      ${await approvalsOf(visit, readiness)}
       ${totals(run, {}, visit)}
-      ${blocked === null ? approvalForm(params.run_id ?? '', fields, { checks, problem }) : html`${checks}<p class="notice">${blocked}</p>`}
+      ${obstacle === null ? approvalForm(runId, fields, { checks, problem: hasChanged ? undefined : problem }) : html`${checks}${obstacle}`}
     </div>
   `;
 }

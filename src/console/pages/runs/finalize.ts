@@ -1,31 +1,26 @@
-/** Finalizes, voids and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
+/** Finalizes and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
-import {
-  acceptanceId,
-  acceptedIn,
-  blockingOf,
-  checkNames,
-  isChoice,
-  readinessOf,
-} from '../../elements/checks.ts';
-import { facts, later } from '../../elements/facts.ts';
+import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
+import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
-import { actorName, dayOf, instant, lacksScope, money, term } from '../../elements/format.ts';
+import { actorName, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
-import { type Html, html } from '../../html.ts';
+import { blockingOf, isApproved, obstacleOf, readinessOf } from '../../elements/run-readiness.ts';
+import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { openFindings } from './findings.ts';
 import { nameOf, periodOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
-import { type Approval, approvalOf, approverOf, type RunApproval, stateOf, waitsForOf } from './state.ts';
+import { stateOf, toApprovals } from './state.ts';
 import { breakdown } from './totals.ts';
 
 type Run = Schemas['PayrollRun'];
+type Approval = Schemas['PayrollRunApprovals']['approvals'][number];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
 
@@ -61,34 +56,6 @@ export function finalizePages({ page, part, action }: Console): void {
     await api.send('delete', '/v1/payroll-runs/{run_id}');
     return { go: address('/runs', { deleted: run_id }) };
   });
-
-  page('/runs/:run_id/void', 'runs:approve', async (visit) => {
-    const run = await outlineOf(visit);
-    const body = html`
-      ${await stateOf(visit, run, { shown: run.state })}
-      <section class="card" aria-label="Run">
-        ${facts([
-          ['Employer', run.employer_id],
-          ['Pay date', dayOf(run.pay_date)],
-          ['Pay period', periodOf(run)],
-          ['Employee amount', run.totals && money(run.totals.member_amount)],
-          ['Employer amount', run.totals && money(run.totals.employer_amount)],
-        ])}
-      </section>
-      ${voidForm(run.id, {})}
-    `;
-    return { title: `Void ${nameOf(run)}`, body };
-  });
-
-  action('/runs/:run_id/void', 'runs:approve', async ({ api, params: { run_id = '' }, form }) => {
-    const call = api.send('post', '/v1/payroll-runs/{run_id}/void', {}, { reason: form.reason ?? '' });
-    const { data, problem } = await attempt(call, 400);
-    if (problem !== undefined) return voidForm(run_id, form, problem);
-    const taken = data.taken_reports.map(({ id }) => id).join(', ');
-    return {
-      go: address(runPath(run_id), { voided: 'true', settled_by: data.settled_by.join(', '), taken }),
-    };
-  });
 }
 
 /** Shows the run as it is now. `reviewed`: what the user saw before, and the reason they typed. */
@@ -101,27 +68,19 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
     return html`<div id="review">${shown !== undefined && problemSummary(shown)}<p><a href=${path}>Back to the run</a></p></div>`;
   }
   const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
-  const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
-  const approval = await approvalOf(visit, run, approvals);
   const wasRejected = problem?.status === 412;
   const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
   const whatHappened = wasRejected
     ? 'The run changed since it was reviewed. Nothing was finalized.'
     : 'The run changed since you opened it.';
-  const changedNotice = html`
-    <div class="problem" role="alert" tabindex="-1" autofocus>
-      <strong>${whatHappened}</strong>
-      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#lines`}>Review the current lines</a>${', then finalize.'}</p>
-    </div>
-  `;
   return html`
     <div id="review">
-      ${hasChanged && changedNotice}
+      ${hasChanged && changedNotice(path, whatHappened, 'finalize')}
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {}, visit)}
       ${await overridesOf(visit, run)}
-      ${approvals.length > 0 && approvalTable(approvals)}
-      ${await confirmation(visit, { run, readiness, approval }, await withReason(visit, readiness, reviewed), problem)}
+      ${await approvalsOf(visit, readiness)}
+      ${await confirmation(visit, { run, readiness }, await withReason(visit, readiness, reviewed), problem)}
     </div>
   `;
 }
@@ -142,16 +101,40 @@ async function withReason(
     : reviewed;
 }
 
-/** Lists who approved the run, the newest approval first. */
-export function approvalTable(approvals: readonly Approval[]): Html {
+/** Reports that the totals are not those that the user saw. */
+export function changedNotice(path: string, whatHappened: string, next: string): Html {
+  return html`
+    <div class="problem" role="alert" tabindex="-1" autofocus>
+      <strong>${whatHappened}</strong>
+      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${path}#lines`}>Review the current lines</a>${`, then ${next}.`}</p>
+    </div>
+  `;
+}
+
+/** Lists who approved the run, the newest approval first; null without any. `readiness`: of an open run. */
+export async function approvalsOf(
+  { api }: Visit,
+  readiness: Schemas['PayrollRunReadiness'] | null,
+): Promise<Html | null> {
+  const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
+  if (approvals.length === 0) return null;
   return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
     ['Action', ({ action }) => term(action), 'name'],
     ['Time', ({ approved_at }) => instant(approved_at), 'date'],
-    ['Ended', ({ ended_at }) => (ended_at === null ? '–' : instant(ended_at)), 'date'],
+    ['Ended', (approval) => endOf(approval, readiness)],
     ['By', ({ approved_by }) => actorName(approved_by)],
     ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
     ['Reason', ({ reason }) => reason, 'wide'],
   ]);
+}
+
+/** Shows since when, or why, an approval does not count. */
+function endOf({ ended_at, etag }: Approval, readiness: Schemas['PayrollRunReadiness'] | null): Content {
+  if (ended_at !== null) return instant(ended_at);
+  if (readiness === null) return '–';
+  // The ETag of a readiness report begins with the ETag of the lines.
+  if (readiness.etag.split('.')[0] !== etag) return 'A line changed';
+  return readiness.approval?.state === 'missing' ? 'Another finding fails' : '–';
 }
 
 export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
@@ -178,26 +161,24 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
 /** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
 async function confirmation(
   visit: Visit | Act,
-  { run, readiness, approval }: { run: Run; readiness: Schemas['Readiness']; approval: RunApproval },
+  { run, readiness }: { run: Run; readiness: Schemas['PayrollRunReadiness'] },
   reviewed: Visit['query'],
   problem?: ProblemDetails,
 ): Promise<Html> {
-  const { ready: isReady, checks, etag } = readiness;
+  const { ready: isReady, checks, etag, approval } = readiness;
   const path = runPath(run.id);
-  const approvedBy = approverOf(approval, readiness);
   // Only the approval accepts findings of a run that needs one.
   const isAccepting = approval === null && blockingOf(readiness) === null && visit.may('runs:approve');
-  const obstacle = obstacleOf(visit, approval, readiness);
-  const isAccepted = isReady || approvedBy !== null;
+  const obstacle = whyNot(visit, readiness);
+  const isAccepted = isReady || isApproved(readiness);
   const accepting = {
     findings: await openFindings(visit, run),
     results: !isAccepting ? [] : isReady ? (['warn'] as const) : (['fail'] as const),
     selected: acceptedIn(reviewed),
   };
-  const waitsFor = waitsForOf(approval, visit);
-  const shown = readinessOf(readiness, run, visit, { approvedBy, waitsFor, accepting });
+  const shown = readinessOf(readiness, run, visit, accepting);
   if (obstacle !== null)
-    return html`${shown}<p class="notice">${obstacle} <a href=${path}>Back to the run</a></p>`;
+    return html`${shown}<p class="notice">${obstacle} ${toApprovals(run.id, approval, visit)}<a href=${path}>Back to the run</a></p>`;
   const label = isReady ? 'Reason to accept warnings' : 'Reason';
   const stored =
     'Stored with the run and with each finding. A finding stays accepted until its data changes. At most 500 characters.';
@@ -225,23 +206,15 @@ async function confirmation(
 }
 
 /** Returns why the user may not finalize the run; null if they may. */
-function obstacleOf(visit: Visit, approval: RunApproval, readiness: Schemas['Readiness']): string | null {
-  const blocking = blockedBy(readiness);
-  if (blocking !== null) return blocking;
-  if (approval === null)
-    return readiness.ready || visit.may('runs:approve')
-      ? null
-      : lacksScope('To accept the findings', 'runs:approve');
-  if (approval === 'missing') return 'Another person must approve this run before it is finalized.';
-  const { approved_by, is_yours } = approval;
-  if (is_yours) return 'You approved this run, so another person must finalize it.';
-  if (visit.caller?.person == null) return 'A person must finalize this run: your token names none.';
-  if (approverOf(approval, readiness) !== null) return null;
-  return `Another check fails since ${actorName(approved_by)} approved this run, so it must be approved again.`;
+function whyNot(visit: Visit, readiness: Schemas['PayrollRunReadiness']): string | null {
+  const { ready, approval } = readiness;
+  const obstacle = blockedBy(readiness) ?? obstacleOf(approval, visit);
+  if (obstacle !== null || approval !== null || ready || visit.may('runs:approve')) return obstacle;
+  return lacksScope('To accept the findings', 'runs:approve');
 }
 
 /** Returns why nobody can finalize the run; null if somebody can. */
-export function blockedBy(readiness: Schemas['Readiness']): string | null {
+export function blockedBy(readiness: Schemas['PayrollRunReadiness']): string | null {
   const id = blockingOf(readiness);
   return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;
 }
@@ -251,21 +224,4 @@ export function placeOf(name: string): Place {
   return name === 'reason'
     ? { id: name, label: 'Reason' }
     : { id: acceptanceId(name), label: titleOfCheck(name) };
-}
-
-function voidForm(runId: string, typed: Visit['query'], problem?: ProblemDetails): Html {
-  const hint = 'Stored with the run. At most 500 characters.';
-  const specs = { reason: { rows: 3, label: 'Reason', hint, required: true } };
-  const { summary, fieldOf } = filledForm(specs, typed, problem);
-  return html`
-    <form id="void" class="card" novalidate hx-post=${runPath(runId, '/void')} hx-target="#void" hx-swap="outerHTML">
-      ${summary}
-      <p>Voiding cannot be undone. The run stays readable but no longer counts, and its pay date is free for a new run. If payroll has loaded its file, remove the amounts there. Adjustments and arrears that it included become due again. If a later run has corrected this one, void the later run first.</p>
-      ${fieldOf('reason')}
-      <div class="actions">
-        <button type="submit" class="danger while-unchanged">Void the run</button>
-        <a class="button quiet" href=${runPath(runId)}>Back to the run</a>
-      </div>
-    </form>
-  `;
 }

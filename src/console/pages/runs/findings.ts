@@ -38,7 +38,8 @@ export async function openFindings(visit: Visit, run: FindingRun): Promise<Map<s
 }
 
 function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Run, visit: Visit): Html {
-  const fixes = runFixes(run, visit.may);
+  // Nothing of a final run can be overridden.
+  const fixes = runFixes(run);
   return html`
     <section aria-labelledby="findings">
       <h2 id="findings">Accepted findings</h2>

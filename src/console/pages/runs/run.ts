@@ -3,13 +3,13 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
-import { readinessOf } from '../../elements/checks.ts';
 import { facts, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, difference, money } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { withNote } from '../../elements/list.ts';
+import { obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
@@ -20,14 +20,12 @@ import { isOfLines, linesOfRun } from './lines.ts';
 import { overridesOf } from './overrides.ts';
 import {
   approvalOf,
-  approverOf,
   optionsOf,
   otherActions,
-  type RunApproval,
   runSummary,
   stateOf,
   statePart,
-  waitsForOf,
+  voidApprovalOf,
 } from './state.ts';
 import { breakdown } from './totals.ts';
 
@@ -39,14 +37,15 @@ export function runPages({ page, part }: Console): void {
     const { query } = visit;
     const { settled_by, taken, finalized, approved, withdrawn, voided, after } = query;
     const isOpen = run.state === 'open';
+    const voiding = await voidApprovalOf(visit, run);
     const body = html`
-      ${later(address(runPath(run.id, '/bar'), { finalized, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
+      ${later(address(runPath(run.id, '/bar'), { finalized, approved, after }), isOpen ? 'Computing the run …' : 'Loading the totals …')}
       ${!isOfLines(query) && savedNotice(query, '/runs', 'All payroll runs')}
       ${run.state === 'voided' && savedNotice({ saved: voided }, '/', 'All payrolls', 'The run was voided.')}
       ${savedNotice({ saved: withdrawn }, '/', 'All payrolls', 'Your approval was withdrawn.')}
       ${settled_by !== undefined && html`<p role="status">${`Finalized runs with adjustments or arrears for this run: ${settled_by}`}</p>`}
       ${taken !== undefined && html`<p role="status">${`Report these deductions taken again for the run that replaces this one: ${taken}`}</p>`}
-      ${approved !== undefined && html`<p class="while-unchanged" role="status"><strong>Approved.</strong>${` Another person can now ${approved === 'void' ? 'void' : 'finalize'} this run. `}<a href="/">All payrolls</a></p>`}
+      ${approved !== undefined && approvedNotice(voiding, 'void')}
       ${finalized !== undefined && run.state === 'finalized' && (await nextSteps(visit, run))}
       ${run.state === 'voided' && repetition(visit, run)}
       ${await stateOf(visit, run, { shown: run.state }, runSummary)}
@@ -55,7 +54,7 @@ export function runPages({ page, part }: Console): void {
       ${later(runPath(run.id, '/changes'), 'Comparing with the previous run …')}
       ${await overridesOf(visit, run)}
       ${isOfLines(query) ? await linesOfRun(visit, run) : employeesOf(visit, run)}
-      ${await otherActions(run, visit)}
+      ${otherActions(run, visit, voiding)}
       ${!isOpen && verification(run.id)}
       ${optionsOf(run)}
       ${await historyOf(visit, { resource_type: 'run', resource_id: run.id })}
@@ -98,12 +97,7 @@ export function runPages({ page, part }: Console): void {
   part('/runs/:run_id/readiness', 'runs:read', async (visit) => {
     const { data } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/readiness'), 422);
     if (data === undefined) return html`<div></div>`;
-    const run = await outlineOf(visit);
-    const approval = await approvalOf(visit, { ...run, etag: linesEtag(data) });
-    return readinessOf(data, run, visit, {
-      approvedBy: approverOf(approval, data),
-      waitsFor: waitsForOf(approval, visit),
-    });
+    return readinessOf(data, await outlineOf(visit), visit);
   });
 
   part('/runs/:run_id/verification', 'runs:read', async ({ api }) =>
@@ -120,20 +114,17 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
       ? money(amount)
       : withNote(money(amount), `${difference(change)} since the last run`);
   const approval = await approvalOf(visit, run);
-  const waitsFor = waitsForOf(approval, visit);
   const finalize =
     run.state === 'open' &&
     may('runs:write') &&
-    waitsFor === null &&
+    obstacleOf(approval, visit) === null &&
     html`<a class="button while-unchanged while-current" href=${address(runPath(id, '/finalize'), { ...reviewedOf(run), after: query.after })}>Finalize …</a>`;
   const approve =
-    waitsFor === 'approval' &&
+    approval?.state === 'missing' &&
     mayApprove(visit) &&
     html`<a class="button while-unchanged" href=${runPath(id, '/approve')}>Approve …</a>`;
   const withdraw =
-    approval !== null &&
-    approval !== 'missing' &&
-    approval.is_yours &&
+    approval?.state === 'yours' &&
     html`<a class="button quiet while-unchanged" href=${runPath(id, '/approve')}>Withdraw your approval …</a>`;
   const report =
     run.state === 'finalized' &&
@@ -160,14 +151,23 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
         <div><dt>Employees</dt><dd>${count(employees)}</dd></div>
         <div><dt>Lines</dt><dd>${count(totals.lines)}</dd></div>
       </dl>
+      ${query.approved !== undefined && approvedNotice(approval, 'finalize')}
       ${query.finalized === undefined && actions}
     </section>
   `;
 }
 
 function stateWith({ state: now }: Schemas['PayrollRun'], approval: RunApproval): Html {
-  if (approval === 'missing') return state('waiting for approval', 'warn');
-  return approval === null ? state(now) : state(`approved by ${actorName(approval.approved_by)}`, 'plain');
+  if (approval === null) return state(now);
+  return approval.state === 'missing'
+    ? state('waiting for approval', 'warn')
+    : state(`approved by ${actorName(approval.approved_by)}`, 'plain');
+}
+
+/** Confirms what the user approved, while that counts. */
+function approvedNotice(approval: RunApproval, action: 'finalize' | 'void'): Html | null {
+  if (approval?.state !== 'yours') return null;
+  return html`<p class="while-unchanged" role="status"><strong>Approved.</strong>${` Another person can now ${action} this run. `}<a href="/">All payrolls</a></p>`;
 }
 
 /** Explains why an open run has no totals: its pay schedule or roster changed. */
@@ -248,11 +248,6 @@ export const REVIEWED = {
   lines: 'Lines',
 } as const;
 export type Reviewed = Readonly<Record<keyof typeof REVIEWED | 'etag', string>>;
-
-/** The ETag of a readiness report begins with the ETag of the lines. */
-function linesEtag({ etag }: Schemas['Readiness']): string {
-  return etag?.split('.')[0] ?? '';
-}
 
 export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;

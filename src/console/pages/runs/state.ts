@@ -1,10 +1,10 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
-import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, counted, instant } from '../../elements/format.ts';
 import { address, idLink, runPath } from '../../elements/links.ts';
+import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 import * as labels from './labels.ts';
@@ -52,7 +52,7 @@ export async function stateOf(
 const outdatedNotice = html`
   <div class="notice run-outdated" role="status">
     <strong>Data of this employer changed after you opened this page.</strong>
-    <p>${'The page still shows the amounts as they were then. '}<a href="">Reload</a></p>
+    <p>${'The page still shows the run as it was then. '}<a href="">Reload</a></p>
   </div>
 `;
 
@@ -134,53 +134,40 @@ function listed(ids: readonly string[] | null): string | null {
   return ids.slice(0, LISTED).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
-export type Approval = Schemas['PayrollRunApprovals']['approvals'][number];
-/** The approval of finalizing a run. Null if none is required. */
-export type RunApproval = Approval | 'missing' | null;
-
-/**
- * Returns the approval of a run's present lines, by another person if there is one. `known`: the approvals of the run, if
- * they have been read.
- */
-export async function approvalOf(
-  visit: Visit,
-  run: Pick<Schemas['PayrollRun'], 'state' | 'employer_id' | 'etag'>,
-  known?: readonly Approval[],
-): Promise<RunApproval> {
+/** Returns the approval of finalizing an open run. It needs the checks, so it takes as long as computing the run. */
+export async function approvalOf(visit: Visit, run: RunKey): Promise<RunApproval> {
   if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
-  const approvals = known ?? (await visit.api.get('/v1/payroll-runs/{run_id}/approvals')).approvals;
-  const counting = approvals.filter(
-    ({ action, etag, ended_at }) => action === 'finalize' && etag === run.etag && ended_at === null,
-  );
-  return counting.find(({ is_yours }) => !is_yours) ?? counting[0] ?? 'missing';
+  const { data } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/readiness'), 409, 422);
+  return data?.approval ?? null;
 }
 
-/** Returns who approved a run, if the approval accepts every check that fails. */
-export function approverOf(approval: RunApproval, { checks }: Schemas['Readiness']): string | null {
-  if (approval === null || approval === 'missing') return null;
-  const failed = checks.filter(({ result }) => result === 'fail');
-  return failed.every(({ id }) => approval.accepted_checks.includes(id))
-    ? actorName(approval.approved_by)
-    : null;
+/** Returns the approval of voiding a final run. */
+export async function voidApprovalOf(visit: Visit, run: RunKey): Promise<RunApproval> {
+  if (run.state !== 'finalized' || !(await requiresApproval(visit, run))) return null;
+  const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
+  const counting = approvals.filter(({ action, ended_at }) => action === 'void' && ended_at === null);
+  const byAnother = counting.find(({ is_yours }) => !is_yours);
+  const approved_by = (byAnother ?? counting[0])?.approved_by ?? null;
+  const state = approved_by === null ? 'missing' : byAnother === undefined ? 'yours' : 'given';
+  return { state, approved_by };
 }
 
-/** Returns what another person must do before the run is final; null if the user can finalize it. */
-export function waitsForOf(
-  approval: RunApproval,
-  { caller }: Pick<Visit, 'caller'>,
-): 'approval' | 'finalizing' | null {
-  if (approval === null) return null;
-  if (approval === 'missing') return 'approval';
-  return approval.is_yours || caller?.person == null ? 'finalizing' : null;
+/** Links the page where a person approves or withdraws an approval. */
+export function toApprovals(runId: string, approval: RunApproval, visit: Visit): Html | null {
+  if (approval === null || !mayApprove(visit)) return null;
+  return html`<a href=${runPath(runId, '/approve')}>Approvals of this run</a>${' '}`;
 }
+
+type RunKey = Pick<Run, 'state' | 'employer_id'>;
 
 async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
   return (await api.get('/v1/employers/{employer_id}/second-approval', { employer_id })).required;
 }
 
-/** Renders the buttons that the state of a run allows. The bar has the next action. */
-export async function otherActions(run: Run, visit: Visit): Promise<Html> {
+/** Renders the buttons that the state of a run allows. The bar has the next action. `voiding`: the approval of it. */
+export function otherActions(run: Run, visit: Visit, voiding: RunApproval): Html {
   const { may } = visit;
+  const isVoidApprover = voiding !== null && mayApprove(visit);
   const { id: run_id, state: now, employer_id } = run;
   const [isOpen, isFinalized] = [now === 'open', now === 'finalized'];
   const mayWrite = may('runs:write');
@@ -192,9 +179,11 @@ export async function otherActions(run: Run, visit: Visit): Promise<Html> {
       ${mayWrite && isOpen && link(overridePath(run_id, {}), 'Override an amount …')}
       ${mayWrite && link(address('/runs/new', { like: run_id }), 'Copy to a new run')}
       ${link(address('/settings', { employer_id }), 'Payroll settings')}
-      ${isFinalized && mayApprove(visit) && (await requiresApproval(visit, run)) && link(runPath(run_id, '/approve'), 'Approve voiding …')}
-      ${may('runs:approve') && isFinalized && link(runPath(run_id, '/void'), 'Void …', 'danger')}
+      ${isVoidApprover && voiding.state === 'missing' && link(runPath(run_id, '/approve'), 'Approve voiding …')}
+      ${isVoidApprover && voiding.state === 'yours' && link(runPath(run_id, '/approve'), 'Withdraw your approval …')}
+      ${may('runs:approve') && isFinalized && (!isVoidApprover || voiding.state === 'given') && link(runPath(run_id, '/void'), 'Void …', 'danger')}
       ${mayWrite && isOpen && html`<button type="button" class="danger" hx-post=${runPath(run_id, '/delete')} hx-confirm=${`Delete the run ${run_id}? This cannot be undone.`}>Delete</button>`}
     </div>
+    ${voiding?.approved_by != null && html`<p class="hint while-unchanged">${obstacleOf(voiding, visit, 'void') ?? `${actorName(voiding.approved_by)} approved voiding this run.`}</p>`}
   `;
 }

@@ -7,7 +7,7 @@ import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 
-type SecondApproval = Schemas['SecondApproval'];
+type Change = Pick<Schemas['SecondApproval'], 'required' | 'switching_off'>;
 
 const PATH = '/settings/second-approval';
 const REQUIRE = { required: 'true', label: 'Require a second approval' };
@@ -41,22 +41,29 @@ export async function secondApprovalOf(visit: Visit, employer_id: string): Promi
   `;
 }
 
-function changeForm(employer_id: string, { required, switching_off }: SecondApproval, visit: Visit): Html {
-  if (required && !mayApprove(visit))
-    return html`<p class="hint">To stop requiring it, sign in as a person: your token names none.</p>`;
+function changeForm(employer_id: string, { required, switching_off }: Change, visit: Visit): Html {
   const buttons = switching_off !== null ? [STOP, KEEP] : [required ? REQUEST : REQUIRE];
-  const hint =
-    switching_off !== null
-      ? 'It stops once a person other than the one who requested it confirms.'
-      : required
-        ? 'It stays required until another person confirms the request here.'
-        : 'It takes effect at once, also for open runs. To stop requiring it later, two persons are needed.';
+  const isAllowed = (button: typeof STOP) =>
+    button.required === 'true' || (mayApprove(visit) && switching_off?.is_yours !== true);
+  const hint = hintOf({ required, switching_off }, visit);
+  const allowed = buttons.filter(isAllowed);
+  if (allowed.length === 0) return html`<p class="hint">${hint}</p>`;
   return html`
     <form class="decision" hx-post=${PATH}>
       ${hiddenFields({ employer_id })}
       ${reasonField('Reason')}
-      ${buttons.map((button) => html`<button type="submit" class="quiet" name="required" value=${button.required}>${button.label}</button>`)}
+      ${allowed.map((button) => html`<button type="submit" class="quiet" name="required" value=${button.required}>${button.label}</button>`)}
       <p class="hint">${hint}</p>
     </form>
   `;
+}
+
+function hintOf({ required, switching_off }: Change, visit: Visit): string {
+  if (!required)
+    return 'It takes effect at once, also for open runs. To stop requiring it later, two persons are needed.';
+  if (!mayApprove(visit)) return 'To stop requiring it, sign in as a person: your token names none.';
+  if (switching_off === null) return 'It stays required until another person confirms the request here.';
+  return switching_off.is_yours
+    ? 'You requested to stop requiring it, so another person must confirm it here.'
+    : 'It stops once you confirm the request.';
 }

@@ -1,0 +1,81 @@
+/** Whether a run can be finalized or voided, and what it waits for. */
+import { isBlocking } from '../../api/routes/readiness.ts';
+import type { Schemas } from '../../client.ts';
+import { type Html, html } from '../html.ts';
+import { mayApprove, type Visit } from '../page.ts';
+import { type Accepting, checkList, isChoice, type Run, runFixes } from './checks.ts';
+import { actorName } from './format.ts';
+import { runEmployeeLink } from './links.ts';
+
+type RunReadiness = Schemas['PayrollRunReadiness'];
+/** The second approval of a run. Null if none is required. */
+export type RunApproval = RunReadiness['approval'];
+
+const APPROVED = { finalize: 'this run', void: 'voiding this run' } as const;
+
+/** Returns what another person must do before the user can finalize or void a run; null if the user can do it. */
+export function obstacleOf(
+  approval: RunApproval,
+  { caller }: Pick<Visit, 'caller'>,
+  action: keyof typeof APPROVED = 'finalize',
+): string | null {
+  if (approval === null) return null;
+  const what = APPROVED[action];
+  if (approval.state === 'missing')
+    return `One person must approve ${what}, and then another one can ${action} it.`;
+  if (approval.state === 'yours') return `You approved ${what}, so another person must ${action} it.`;
+  return caller?.person == null ? `A person must ${action} this run: your token names none.` : null;
+}
+
+export function readinessOf(readiness: RunReadiness, run: Run, visit: Visit, accepting?: Accepting): Html {
+  const { checks } = readiness;
+  const isPassed = readiness.ready || isApproved(readiness);
+  const obstacle = obstacleOf(readiness.approval, visit);
+  const tone = !isPassed ? 'bad' : obstacle !== null ? '' : 'good';
+  const title = isPassed ? passedTitle(readiness, obstacle !== null) : 'Not ready';
+  const isAcceptable = checks.some((check) => isChoice(check, accepting));
+  const hint =
+    blockingOf(readiness) === null
+      ? hintOf(readiness, visit, isAcceptable)
+      : 'Fix the failed checks: one of them cannot be accepted.';
+  return html`
+    <section id="readiness" role=${isAcceptable ? 'group' : undefined} class=${`card readiness ${tone}`} aria-labelledby="readiness-title" aria-describedby=${isAcceptable ? 'readiness-hint' : undefined}>
+      <h2 id="readiness-title">${title}</h2>
+      ${hint !== null && html`<p id="readiness-hint">${hint}</p>`}
+      ${accepting === undefined && isPassed && obstacle !== null && html`<p>${obstacle}</p>`}
+      ${checkList(readiness, visit, runFixes(run, visit.may), (id) => runEmployeeLink(run.id, id), accepting)}
+    </section>
+  `;
+}
+
+/** Reports whether an approval covers the lines of a run and every check that fails. */
+export function isApproved({ approval }: RunReadiness): boolean {
+  return approval !== null && approval.state !== 'missing';
+}
+
+function passedTitle({ ready, approval }: RunReadiness, isWaiting: boolean): string {
+  if (!isWaiting)
+    return ready ? 'Ready to finalize' : `Approved by ${actorName(approval?.approved_by ?? null)}`;
+  return approval?.state === 'missing' ? 'Waiting for approval' : 'Waiting for another person to finalize';
+}
+
+function hintOf(readiness: RunReadiness, visit: Visit, isAcceptable: boolean): string | null {
+  const { ready, approval } = readiness;
+  if (ready)
+    return isAcceptable
+      ? 'You can select warnings to accept. Later runs show them as accepted until their data changes.'
+      : null;
+  if (isApproved(readiness)) return 'The approval accepts the failed checks.';
+  if (isAcceptable)
+    return 'Fix the failed checks, or select each one that the reason below covers. Each failed check must be selected.';
+  if (approval !== null && mayApprove(visit))
+    return 'Fix the failed checks, or approve the run and accept their findings.';
+  return approval === null && visit.may('runs:approve')
+    ? 'Fix the failed checks, or accept their findings with a reason.'
+    : 'Fix the failed checks, or ask a payroll manager to accept their findings.';
+}
+
+/** Returns the failed check that nobody can accept, or null. */
+export function blockingOf({ checks }: RunReadiness): string | null {
+  return checks.find(({ id, result }) => result === 'fail' && isBlocking(id))?.id ?? null;
+}
