@@ -160,6 +160,7 @@ const PREVIEW_COLUMNS: readonly Column<PreviewedPaycheck>[] = [
   ['employee pays', ({ before }) => dollars(before.member_amount)],
   ['with decisions', ({ after }) => dollars(after.member_amount)],
   ['items taken', ({ item_lines }) => item_lines.map(({ explanation }) => explanation).join(' '), 1],
+  ['left out', ({ left_out }) => left_out.map(({ explanation }) => explanation).join(' '), 1],
 ];
 
 const COLUMNS: readonly Column<ShownItem>[] = [

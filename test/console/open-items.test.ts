@@ -62,8 +62,8 @@ t.test('selected items are decided together, and a changed item is not', async (
   await click(page, 'Preview the next paychecks');
   await page.getByRole('table', { name: 'Next paychecks with these decisions' }).waitFor();
   t.match(await cells(page, 'Next paychecks with these decisions'), [
-    ['emp-1', 'Jul 17, 2026', '$69.23', '$99.23', /^Paycheck of July 3: .*\$30\.00 more/],
-    ['emp-2', 'Jul 17, 2026', '$69.23', '$81.73', /^Brought along .*\$12\.50 more/],
+    ['emp-1', 'Jul 17, 2026', '$69.23', '$99.23', /^Paycheck of July 3: .*\$30\.00 more/, ''],
+    ['emp-2', 'Jul 17, 2026', '$69.23', '$81.73', /^Brought along .*\$12\.50 more/, ''],
   ]);
   await click(page, 'Record the decisions');
   await page.locator('.state').filter({ hasText: 'To be taken' }).first().waitFor();

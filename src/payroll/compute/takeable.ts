@@ -15,6 +15,16 @@ export type LeftOut =
   | 'needs_decision'
   | 'refund_waits';
 
+/** What is to be said of an item that a run leaves out. */
+export const LEFT_OUT_IN_WORDS: Readonly<Record<LeftOut, string>> = {
+  not_named: 'must be named by the run, with all items of its group',
+  other_tax_year: 'is pre-tax and belongs to another tax year',
+  held: 'is on hold',
+  undecided: 'needs the decision take',
+  needs_decision: 'needs the decision take',
+  refund_waits: 'is a refund that is more than the paycheck takes: it needs the decision take',
+};
+
 /** An item, or a group of items, which are taken together or not. */
 export type Unit = Group & {
   /** Null: the run may take it. */

@@ -12,7 +12,7 @@ import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
 import { terminationOf } from '../compute/shares.ts';
 import type { OnPage } from '../compute/summary.ts';
-import type { LeftOut } from '../compute/takeable.ts';
+import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import type { RequestedRun } from '../records/body.ts';
 import { findRun, isSameRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
@@ -128,15 +128,6 @@ async function finalCheckProblems(db: Db, run: RequestedRun): Promise<Problem[]>
   return [{ path: 'final_checks', rule }];
 }
 
-const WHY_LEFT_OUT: Readonly<Record<LeftOut, string>> = {
-  not_named: 'is taken together with another item of its run and deduction, which must be named too',
-  other_tax_year: 'is pre-tax and belongs to another tax year',
-  held: 'is on hold',
-  undecided: 'needs the decision take',
-  needs_decision: 'needs the decision take',
-  refund_waits: 'is a refund that is more than the paycheck takes: it needs the decision take',
-};
-
 /** Collects a problem for each named item that the run may not take. */
 function createItemCheck(ids: readonly string[]) {
   const left = new Map<string, string>(ids.map((id) => [id, 'is no open item of an employee in the run']));
@@ -145,7 +136,7 @@ function createItemCheck(ids: readonly string[]) {
       for (const { items, leftOut } of page.flatMap(({ taking }) => taking.units)) {
         for (const { id } of items) {
           if (leftOut === null) left.delete(id);
-          else if (left.has(id)) left.set(id, WHY_LEFT_OUT[leftOut]);
+          else if (left.has(id)) left.set(id, LEFT_OUT_IN_WORDS[leftOut]);
         }
       }
     },

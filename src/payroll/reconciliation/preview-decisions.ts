@@ -11,12 +11,16 @@ import { amountField, LINE_KINDS, type Line } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
+import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
+import type { EmployeeLines } from '../compute/taking.ts';
 import { type Decision, lastDecision, type NewDecision } from '../facts/decisions.ts';
 import { type Payroll, scheduledRun } from '../lifecycle/open-on-pay-date.ts';
 import { bodyOf, regularRunOn } from '../records/runs.ts';
 import { acrossYears, type DateList, readSchedules } from '../settings/schedules.ts';
 import { type CheckedDecisions, checkDecisions } from './decide-items.ts';
 import type { DecisionsRequest } from './requested-decisions.ts';
+
+const NOTHING_UNDER_CAP = 'is more than the policy lets a paycheck recover';
 
 const AMOUNTS = {
   member_amount: amountField('The sum of the employee amounts.'),
@@ -41,6 +45,14 @@ const PreviewedPaycheck = component(
         explanation: text('How the amount was computed.'),
       }),
       { description: 'The lines for open items with the decisions.' },
+    ),
+    left_out: Type.Array(
+      closed({
+        item_id: text('The item.'),
+        line_of_coverage: text('The line of coverage.'),
+        explanation: text('What the item is, and why the paycheck leaves it out.'),
+      }),
+      { description: 'The outstanding items of which the paycheck takes nothing, with the decisions.' },
     ),
   },
   'What decisions would do to the next paycheck of an employee.',
@@ -73,17 +85,18 @@ export async function previewDecisions(
   for (const [schedule, employees] of groups) {
     const computation = await nextRunOf(db, employerId, schedule, employees, today);
     if (computation === null) continue;
-    const before = await linesByEmployee(db, computation);
-    const after = await linesByEmployee(db, { ...computation, proposed });
+    const before = await computedByEmployee(db, computation);
+    const after = await computedByEmployee(db, { ...computation, proposed });
     for (const employeeId of employees) {
-      const lines = after.get(employeeId);
-      if (lines === undefined) continue;
+      const computed = after.get(employeeId);
+      if (computed === undefined) continue;
       paychecks.set(employeeId, {
         employee_id: employeeId,
         pay_date: computation.run.pay_date,
-        before: amountsOf(before.get(employeeId) ?? []),
-        after: amountsOf(lines),
-        item_lines: lines.filter(({ kind }) => kind !== 'regular').map(viewLine),
+        before: amountsOf(before.get(employeeId)?.lines ?? []),
+        after: amountsOf(computed.lines),
+        item_lines: computed.lines.filter(({ kind }) => kind !== 'regular').map(viewLine),
+        left_out: leftOutOf(computed),
       });
     }
   }
@@ -150,17 +163,38 @@ async function nextRunOf(
   return null;
 }
 
-/** Returns the lines of the employees who are in the run. */
-async function linesByEmployee(db: Db, computation: Computation): Promise<Map<string, Line[]>> {
-  const lines = new Map<string, Line[]>();
+/** Returns what was computed of the employees who are in the run. */
+async function computedByEmployee(db: Db, computation: Computation): Promise<Map<string, EmployeeLines>> {
+  const byEmployee = new Map<string, EmployeeLines>();
   for await (const page of computeRun(db, computation))
     for (const computed of page)
-      if (computed.employee.membership.isIn) lines.set(computed.employee.employeeId, computed.lines);
-  return lines;
+      if (computed.employee.membership.isIn) byEmployee.set(computed.employee.employeeId, computed);
+  return byEmployee;
+}
+
+function leftOutOf({ lines, taking }: EmployeeLines): PreviewedPaycheck['left_out'] {
+  const taken = new Set(lines.map(({ item_id }) => item_id));
+  return taking.units.flatMap(({ items, leftOut }) => {
+    const why = leftOut === null ? NOTHING_UNDER_CAP : LEFT_OUT_IN_WORDS[leftOut];
+    return items
+      .filter(({ id }) => !taken.has(id))
+      .map(({ id, line }) => ({
+        item_id: id,
+        line_of_coverage: line.line_of_coverage,
+        explanation: `${line.explanation} Left out: it ${why}.`,
+      }));
+  });
 }
 
 function withoutPaycheck(employee_id: string): PreviewedPaycheck {
-  return { employee_id, pay_date: null, before: amountsOf([]), after: amountsOf([]), item_lines: [] };
+  return {
+    employee_id,
+    pay_date: null,
+    before: amountsOf([]),
+    after: amountsOf([]),
+    item_lines: [],
+    left_out: [],
+  };
 }
 
 function amountsOf(lines: readonly Line[]) {

@@ -100,9 +100,18 @@ onEitherEngine('a preview shows the next paycheck with decisions, and records no
         item_lines: [
           { kind: 'arrears', member_amount: '130.00', explanation: /at most 1 × 130\.00 a paycheck/ },
         ],
+        left_out: [{ explanation: /Left out: it is more than the policy lets a paycheck recover\.$/ }],
       },
     ],
   });
+  const [first, second] = request.decisions as [RequestedDecision, RequestedDecision];
+  const held = { ...request, decisions: [{ ...first, action: 'hold' as const }] };
+  const previewedHold = await previewDecisions(db, EMPLOYER, held, new Date(LATELY));
+  const left_out = [
+    { item_id: first.item_id, explanation: /Left out: it is on hold\.$/ },
+    { item_id: second.item_id, explanation: /Left out: it needs the decision take\.$/ },
+  ];
+  t.match(previewedHold, { paychecks: [{ item_lines: [], left_out }] });
   t.match(await items(db), [{ state: 'open' }, { state: 'open' }]);
   await setSchedules(db, []);
   const without = await previewDecisions(db, EMPLOYER, request, new Date(LATELY));

@@ -79,6 +79,11 @@ function previewOf(paychecks: Schemas['ItemDecisionsPreview']['paychecks']): Htm
           ({ item_lines }) => item_lines.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
           'wide',
         ],
+        [
+          'Items left out',
+          ({ left_out }) => left_out.map(({ explanation }) => html`<p>${sentence(explanation)}</p>`),
+          'wide',
+        ],
       ])}
     </div>
   `;
