@@ -4,10 +4,10 @@ import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import type { ListPage } from '../formats/cursor.ts';
-import { findRowsFile, ROWS_FILE } from './arguments.ts';
+import { findRowsFile, instant, ROWS_FILE } from './arguments.ts';
 import type { Command, Context, DatabaseContext } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
-import { type Column, type Output, printPage, printResult } from './output.ts';
+import { type Column, type Output, printList, printPage, printResult } from './output.ts';
 import { type Perform, performIn } from './performing.ts';
 
 /** What a command has besides its options: the way to perform operations. */
@@ -16,11 +16,13 @@ export type OperationContext = Context & { readonly perform: Perform };
 type Options = Readonly<Record<string, unknown>>;
 type RowOf<R> = R extends ListPage<infer Row> ? Row : never;
 
-/** What a command adds to its operation. `O` are its options, `R` is the operation's result. */
-export type Words<R, O = Options> = {
+/** What a command adds to its operation. `O` are its options and arguments, `R` is the operation's result. */
+export type Words<R, O = Options, Row = RowOf<R>> = {
   /** By default the operation's summary. */
   readonly description?: string;
   readonly examples: readonly string[];
+  /** The params that are arguments instead of options. */
+  readonly arguments?: readonly string[];
   /** The flags of fields whose own name is not the best one, such as `older_than: '--older-than <days>'`. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The help of fields that the reference describes for programs. */
@@ -29,56 +31,78 @@ export type Words<R, O = Options> = {
   readonly without?: readonly string[];
   /** What the rows of the command's file are, if the operation's body is one. */
   readonly file?: string;
-  /** Adds options that the operation does not have. */
+  /** Adds options and arguments that the operation does not have. */
   more?(command: Command): Command;
   /** Returns the input, by default what the options name. Null: the command is done. */
   input?(context: OperationContext, named: Named, options: O): Promise<Input | null>;
-  /** The columns of a list, and the note that is printed without rows. */
-  readonly columns?: readonly Column<RowOf<R>>[];
+  /** The columns of a list, the rows of a list without pages, and the note that is printed without rows. */
+  readonly columns?: readonly Column<Row>[];
+  rows?(result: R): readonly Row[];
   readonly none?: string | ((page: R) => string);
   /** Prints a result that is no list. */
   print?(out: Output, result: R, options: O): void;
+  /** Returns the exit code of a result, by default 0. */
+  exitCode?(result: R): number;
 };
 
 /** Adds the command `name` of an operation to a group. */
-export function addOperation<P extends TSchema, Q extends TSchema, B extends TSchema, R, O = Options>(
-  group: Command,
-  name: string,
-  op: Operation<P, Q, B, R>,
-  words: Words<R, O>,
-): void {
-  const { description = `${op.summary}.`, examples, without = [], flags = {}, help = {} } = words;
+export function addOperation<
+  P extends TSchema,
+  Q extends TSchema,
+  B extends TSchema,
+  R,
+  O = Options,
+  Row = RowOf<R>,
+>(group: Command, name: string, op: Operation<P, Q, B, R>, words: Words<R, O, Row>): void {
+  const { description = `${op.summary}.`, examples, without = [], help = {} } = words;
+  const path = group.parent === null ? name : `${group.name()} ${name}`;
   const command = group
     .subcommand(name, description)
     .records(op.action ?? 'none')
-    .examples(...examples.map((line) => `${group.name()} ${name} ${line}`.trim()));
-  const fields = fieldsOf(op as Operation, flags).filter((field) => !without.includes(field.name));
+    .examples(...examples.map((line) => `${path} ${line}`.trim()));
+  const fields = fieldsOf(op as Operation, words).filter((field) => !without.includes(field.name));
+  for (const field of fields) {
+    const text = help[field.name] ?? String(field.schema.description);
+    if (field.flags.startsWith('<')) command.argument(field.flags, text);
+    else command.addOption(optionOf(field, text));
+  }
   const { rows } = op;
   if (rows !== undefined) command.argument('<file>', `A ${ROWS_FILE} of ${words.file}`);
-  for (const field of fields) command.addOption(optionOf(field, help[field.name]));
   words.more?.(command);
   if (words.columns !== undefined) command.table();
   else command.json();
   command.doesOnDatabase(async (context: DatabaseContext, ...parameters: unknown[]) => {
-    const options = parameters.at(-2) as O & Options;
-    const calls = performing(context, fields);
+    const given = command.registeredArguments.map((argument, place) => [
+      attributeOf(argument.name()),
+      parameters[place],
+    ]);
+    const options = { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
+    const hasList = given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
+    const calls = performing(context, fields, hasList ? `${group.name()} list` : null);
     const named = namedBy(fields, options);
-    if (rows !== undefined) named.body = (await findRowsFile(String(parameters[0]))).open(rows);
+    if (rows !== undefined) named.body = (await findRowsFile(String(options.file))).open(rows);
     const input = words.input ? await words.input(calls, named, options) : named;
-    if (input === null) return;
+    if (input === null) return 0;
     const result = await calls.perform(op, input);
     print(context.out, words, result, options);
+    return words.exitCode?.(result) ?? 0;
   });
 }
 
-function print<R, O>(out: Output, words: Words<R, O>, result: R, options: O): void {
+function print<R, O, Row>(out: Output, words: Words<R, O, Row>, result: R, options: O): void {
   const { columns, none = '' } = words;
   if (columns === undefined) {
     printResult(out, result, () => words.print?.(out, result, options));
     return;
   }
-  const page = result as ListPage<RowOf<R>>;
-  printPage(out, page, { columns, rows: page.data, none: typeof none === 'string' ? none : none(result) });
+  const list = { columns, none: typeof none === 'string' ? none : none(result) };
+  if (words.rows !== undefined) {
+    const rows = words.rows(result);
+    printResult(out, result, () => printList(out, { ...list, rows }));
+    return;
+  }
+  const page = result as ListPage<Row>;
+  printPage(out, page, { ...list, rows: page.data });
 }
 
 type Field = {
@@ -86,30 +110,42 @@ type Field = {
   readonly part: 'params' | 'query' | 'body';
   readonly schema: Readonly<Record<string, unknown>>;
   readonly isRequired: boolean;
-  /** `--employer <id>`. */
+  /** `--employer <id>`, or `<event-id>` of an argument. */
   readonly flags: string;
-  /** `employer`, as Commander names the option's value. */
+  /** `employer`, as Commander names the option's value, or `eventId`. */
   readonly attribute: string;
 };
 
 /** Returns the fields of an operation that have one value each, in the order of its schemas. */
-function fieldsOf(op: Operation, flags: Readonly<Record<string, string>>): Field[] {
+function fieldsOf(op: Operation, words: Pick<Words<unknown>, 'arguments' | 'flags'>): Field[] {
   return (['params', 'query', 'body'] as const).flatMap((part) => {
     const { properties = {}, required = [] } = (op[part] ?? {}) as {
       properties?: Record<string, Field['schema']>;
       required?: string[];
     };
     return Object.entries(properties).map(([name, schema]) => {
-      const flag = flags[name] ?? flagsOf(name, schema);
-      const attribute = new Option(flag).attributeName();
-      return { name, part, schema, isRequired: required.includes(name), flags: flag, attribute };
+      const isArgument = words.arguments?.includes(name) === true;
+      const flag = words.flags?.[name] ?? flagsOf(name, schema, part);
+      const flags = isArgument ? `<${name.replaceAll('_', '-')}>` : flag;
+      const attribute = attributeOf(isArgument ? name.replaceAll('_', '-') : flag.slice(2));
+      return { name, part, schema, isRequired: required.includes(name), flags, attribute };
     });
   });
 }
 
-function flagsOf(name: string, { type, enum: choices, format }: Field['schema']): string {
+/** Returns the name of an argument or an option as Commander names its value. */
+function attributeOf(name: string): string {
+  return new Option(`--${name}`).attributeName();
+}
+
+/** A filter of a query has three states: true, false and without it. */
+function flagsOf(
+  name: string,
+  { type, enum: choices, format }: Field['schema'],
+  part: Field['part'],
+): string {
   const flag = `--${name.replace(/_id$/, '').replaceAll('_', '-')}`;
-  if (type === 'boolean') return flag;
+  if (type === 'boolean') return part === 'query' ? `${flag} <true|false>` : flag;
   const value = /_id$/.test(name)
     ? 'id'
     : choices !== undefined
@@ -125,11 +161,12 @@ function flagsOf(name: string, { type, enum: choices, format }: Field['schema'])
 }
 
 /** The help of an option is the description of its field, without the end of a sentence. */
-function optionOf({ flags, schema, isRequired }: Field, help = String(schema.description)): Option {
+function optionOf({ flags, schema, isRequired }: Field, help: string): Option {
   const text = help.replace(/\.$/, '');
   const option = new Option(flags, isRequired ? `${text} (required)` : text);
   if (isRequired) option.makeOptionMandatory();
   if (Array.isArray(schema.enum)) option.choices(schema.enum as string[]);
+  if (schema.format === 'instant') option.argParser(instant);
   if (schema.default !== undefined) option.default(schema.default);
   return option;
 }
@@ -149,23 +186,34 @@ function namedBy(fields: readonly Field[], options: Options): Named {
   return input;
 }
 
-/** Returns the context of a command, with a `perform` that names fields as the command's options. */
-function performing(context: DatabaseContext, fields: readonly Field[]): OperationContext {
+/** Returns the context of a command, with a `perform` that names fields as the command's options. `list` lists its ids. */
+function performing(
+  context: DatabaseContext,
+  fields: readonly Field[],
+  list: string | null,
+): OperationContext {
   const perform = performIn(context);
-  const named = (error: unknown) => {
-    throw failureOf(error, fields);
+  return {
+    ...context,
+    perform: (op, input) =>
+      perform(op, input).catch((error: unknown) => {
+        throw failureOf(error, fields, Object.values(input.params ?? {}).join(' '), list);
+      }),
   };
-  return { ...context, perform: (op, input) => perform(op, input).catch(named) };
 }
 
-/** Returns the failure of a command for an operation's refusal. Its fields are options here. */
-function failureOf(error: unknown, fields: readonly Field[]): unknown {
+/** Returns the failure of a command for an operation's refusal. Its fields are options here, and it names unknown `ids`. */
+function failureOf(error: unknown, fields: readonly Field[], ids: string, list: string | null): unknown {
   if (!(error instanceof Refusal)) return error;
   const { code, message, problems, problemCount } = error;
   const named = problems.map((problem) => {
     const field = fields.find(({ name }) => name === problem.path);
     return field === undefined ? problem : { ...problem, path: field.flags.split(' ')[0] as string };
   });
+  if (code === 'NOT_FOUND' && ids !== '') {
+    const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
+    return failed(`${ids}: ${message}${find}`);
+  }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   return problems.length === 0
     ? failed(message)
