@@ -209,8 +209,11 @@ export function actorOfCaller({ identity, tokenId, name }: Caller, actingUser: s
     : personActor(identity, name, actingUser);
 }
 
+/** A request, or a call of an operation. */
+type Acted = FastifyRequest | { actor: () => Actor };
+
 /** Returns who acts, and when, for the audit record of a request or a call. */
-export function actingIn(request: FastifyRequest | { actor: () => Actor }, now: Date): Acting {
+export function actingIn(request: Acted, now: Date): Acting {
   const actor = 'actor' in request ? request.actor() : actorOf(request);
   return { actor, now: now.toISOString() };
 }
@@ -226,7 +229,7 @@ type PersonalData = {
 /** Records that the caller is about to see personal data. If this throws, nothing may be shown. */
 export async function writeReadDown(
   { db, now }: { db: Db; now: Clock },
-  request: FastifyRequest,
+  request: Acted,
   ...reads: readonly PersonalData[]
 ): Promise<void> {
   const acting = actingIn(request, now());

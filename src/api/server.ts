@@ -18,13 +18,13 @@ import { readJsonBodies } from './bodies.ts';
 import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
+import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
 import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
 import { auditRoutes } from './routes/audit.ts';
-import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
 import { deductionDecisionRoutes } from './routes/deduction-decisions.ts';
@@ -152,6 +152,7 @@ export function createApi(parts: ApiParts): Api {
     api.register(async (census) => censusRoutes(census as Api, parts));
     api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
+    registerOperations(api as Api, CENSUS_SYNC_OPERATIONS, parts);
     registerOperations(api as Api, OPEN_ITEM_OPERATIONS, parts);
     referenceRoutes(api as Api);
   });
@@ -162,7 +163,6 @@ const ROUTES = [
   deductionRoutes,
   deductionDecisionRoutes,
   stagedCensusRoutes,
-  censusSyncRoutes,
   changeReportRoutes,
   employeeChangeRoutes,
   employeeRoutes,

@@ -1,7 +1,8 @@
 /** How the command line performs operations of the API: in its own process, on the configured database. */
 import type { TSchema } from 'typebox';
 import { type Identity, type Input, type Operation, type Parts, perform } from '../api/operation.ts';
-import { type DataKey, readAuditHeads, readDataKeys, readReadinessLimits } from '../config.ts';
+import { mayFetch } from '../census/source-dir.ts';
+import { type DataKey, readAuditHeads, readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { codeOf, isAppError } from '../errors.ts';
 import { createEmployeeSets } from '../ledger/employee-sets.ts';
@@ -56,6 +57,13 @@ function partsOf(context: DatabaseContext): Parts {
     get silentAfterMs() {
       return readReadinessLimits(env).silentAfterMs;
     },
+    get censusFrom() {
+      return readCensus(env).source.kind;
+    },
+    get censusMaxAgeMs() {
+      return readCensus(env).maxAgeMs;
+    },
+    mayFetch: (employerId) => mayFetch(readCensus(env).source, employerId),
     clockWarning: () => readClockState(db, { now, sharedNow }),
     keepHead: () => keepHead(context),
     // A running sidecar looks for work itself.
