@@ -1,6 +1,6 @@
 /** Compares payroll's own file with a run: docs/reconciliation.md. */
 import Type, { type Static } from 'typebox';
-import { boolean, closed, component, integer, nullableText, text } from '../../contract/fields.ts';
+import { closed, component, integer, nullableText, text } from '../../contract/fields.ts';
 import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
@@ -28,7 +28,9 @@ const AUDIT_TOTALS = {
   member_amount: text('The employee total of the run.'),
   employer_amount: text('The employer total of the run.'),
   payroll_member_amount: text('The employee total of the payroll file.'),
-  payroll_employer_amount: text('The employer total of the payroll file.'),
+  payroll_employer_amount: nullableText(
+    'The employer total of the payroll file. Null: the file has no employer amounts, and they are not compared.',
+  ),
 };
 const AuditTotals = closed(AUDIT_TOTALS);
 export type AuditTotals = Static<typeof AuditTotals>;
@@ -66,9 +68,6 @@ export const Audit = component(
     compared_by: Type.Array(Type.Enum([...NAMING]), {
       description: 'The field that identifies the payroll rows. Its sums are compared.',
     }),
-    employer_compared: boolean(
-      'Whether the payroll file has an employer amount in at least one row. If not, ignore its employer totals.',
-    ),
     matched: closed(AUDIT_TOTALS, 'Rows with equal amounts, or no amounts, on both sides.'),
     only_here: Category('Rows only in the run.'),
     only_in_payroll: Category('Rows only in the payroll file.'),
@@ -128,8 +127,9 @@ export async function auditRun(
   if (!problems.isEmpty) return problems.refused();
   const { amounts, givesEmployer } = file;
   const names = file.names ?? [];
-  const [matched, onlyHere, differs] = [createCategory(names), createCategory(names), createCategory(names)];
-  const [onlyInPayroll, unknown] = [createCategory(names), createCategory(names)];
+  const newCategory = () => createCategory(names, givesEmployer);
+  const [matched, onlyHere, differs] = [newCategory(), newCategory(), newCategory()];
+  const [onlyInPayroll, unknown] = [newCategory(), newCategory()];
   // An employer's side that is null is not compared.
   const absent: SidesOfName = { member: 0n, employer: givesEmployer ? 0n : null };
   for await (const page of run.pages) {
@@ -161,7 +161,6 @@ export async function auditRun(
     ok: true,
     audit: {
       compared_by: [...names],
-      employer_compared: givesEmployer,
       matched: matched.totals(),
       only_here: onlyHere.category(),
       only_in_payroll: onlyInPayroll.category(),
@@ -241,7 +240,7 @@ function byKey([key]: [string, SidesOfName], [other]: [string, SidesOfName]): nu
   return key < other ? -1 : 1;
 }
 
-function createCategory(names: readonly Naming[]) {
+function createCategory(names: readonly Naming[], givesEmployer: boolean) {
   const rows: AuditRow[] = [];
   let count = 0;
   const sums = { here: { member: 0n, employer: 0n }, payroll: { member: 0n, employer: 0n } };
@@ -250,7 +249,7 @@ function createCategory(names: readonly Naming[]) {
     member_amount: amountOf(sums.here.member),
     employer_amount: amountOf(sums.here.employer),
     payroll_member_amount: amountOf(sums.payroll.member),
-    payroll_employer_amount: amountOf(sums.payroll.employer),
+    payroll_employer_amount: givesEmployer ? amountOf(sums.payroll.employer) : null,
   });
   return {
     add(key: string, here: SidesOfName | null, payroll: SidesOfName | null): void {

@@ -67,6 +67,8 @@ test('a coarser file is compared with sums of lines, and a finer one is summed u
     { employee_id: 'emp-1', line_of_coverage: 'dental', member_amount: '7' },
   );
   t.strictSame(counts(byCoverage), [2, 0, 0, 0, 0]);
+  t.equal(byCode.matched.payroll_employer_amount, '5.50');
+  t.equal(byCoverage.matched.payroll_employer_amount, null, 'the file has no employer amounts');
   const byDeduction = await audited(db, lines, {
     employee_id: 'emp-1',
     deduction_id: 'a',
@@ -237,7 +239,7 @@ test('each employee and deduction is in exactly the category that a direct compa
       ];
       const adds = (name: 'member_amount' | 'employer_amount') => {
         deepStrictEqual(sum(categories.map((each) => each[name])), sum(lines.map((line) => line[name])));
-        const inFile = sum(categories.map((each) => each[`payroll_${name}`]));
+        const inFile = sum(categories.map((each) => each[`payroll_${name}`] ?? undefined));
         deepStrictEqual(inFile, sum(rows.map((row) => row[name])));
       };
       adds('member_amount');

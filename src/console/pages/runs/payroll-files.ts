@@ -211,11 +211,9 @@ const AMOUNT_COLUMNS: readonly Column<Omit<Audit['only_here']['rows'][number], '
 ];
 
 /** The categories add up to the run and to the file. */
-function sums({ matched, employer_compared, ...audit }: Audit): Html {
+function sums({ matched, ...audit }: Audit): Html {
   const categories = CATEGORIES.map(([category, title]) => ({ title, ...audit[category] }));
-  const rows = [...categories, { title: 'Identical', ...matched }].map((row) => {
-    return employer_compared ? row : { ...row, payroll_employer_amount: null };
-  });
+  const rows = [...categories, { title: 'Identical', ...matched }];
   return table(rows, { caption: 'Summary', stacked: true }, [
     ['Category', ({ title }) => title, 'name'],
     ['Lines', (row) => count(row.count), 'number'],
