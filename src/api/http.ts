@@ -1,11 +1,12 @@
 /** Registers operations with the private listener: content types, streams and status codes. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ROW_TYPES } from '../formats/rows.ts';
+import { formatOf, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.ts';
 import { actorOf } from './auth.ts';
-import { passStreams, streamedRows } from './bodies.ts';
+import { passStreams, ROWS_BODY_BYTES_MAX, streamedBody } from './bodies.ts';
 import { idempotencyKeyOf, ifMatchOf, negotiated } from './headers.ts';
-import { type Answer, type Call, type Operation, runCall } from './operation.ts';
+import { type Answer, type BodyStream, type Call, type Operation, runCall } from './operation.ts';
 import { limitReads } from './read-slots.ts';
 import { type Api, type ApiParts, operation as optionsOf } from './route.ts';
 import { assertNoPage, begun, interruptedOf, ndjsonOf } from './streams.ts';
@@ -14,24 +15,42 @@ import { bodyMayBeLeftOut, exceptBody } from './validation.ts';
 /** The types of a list. The first one is the default. */
 const LIST_TYPES = [ROW_TYPES.json, ROW_TYPES.csv, ROW_TYPES.ndjson];
 
-/** Files of rows that are read at once. */
-const FILES_AT_ONCE = 3;
+const FILES = {
+  ...{ what: 'files', atOnce: 3, types: Object.values(ROW_TYPES) },
+  ...{ bytesMax: ROWS_BODY_BYTES_MAX, tooLarge: 'The file is larger than 64 MiB.' },
+};
 
-/** Registers the operations of a noun. Its files of rows share their read slots. */
+/** Returns how the body of an operation is read while it arrives; null if it is read first. */
+function streamOf({ stream, rows }: Operation): BodyStream<unknown> | null {
+  if (rows === undefined) return stream ?? null;
+  // Bodies of other types are refused before this.
+  const format = (headers: IncomingHttpHeaders) => formatOf(headers['content-type'] ?? '') as RowFormat;
+  return { ...FILES, open: (content, headers) => readRows(content, format(headers), rows) };
+}
+
+/** Registers the operations of a noun. Its bodies of one kind that are streams share their read slots. */
 export function registerOperations(app: Api, operations: readonly Operation[], parts: ApiParts): void {
-  for (const op of operations) if (op.rows === undefined) registerOperation(app, op, parts);
-  // These have their own context because their bodies are streams.
-  app.register(async (files) => {
-    passStreams(files as Api, Object.values(ROW_TYPES));
-    const limited = limitReads(FILES_AT_ONCE, 'files', parts);
-    for (const op of operations) {
-      const { rows } = op;
-      if (rows === undefined) continue;
-      registerOperation(files as Api, op, parts, (request, call) =>
-        limited(request, (slot) => runCall(op, { ...call, body: streamedRows(request, slot, rows) }, parts)),
-      );
-    }
+  const streamed = operations.flatMap((op) => {
+    const stream = streamOf(op);
+    if (stream === null) registerOperation(app, op, parts);
+    return stream === null ? [] : [{ op, stream }];
   });
+  for (const [what, ofKind] of Map.groupBy(streamed, ({ stream }) => stream.what)) {
+    const [{ stream: kind }] = ofKind as [(typeof ofKind)[number]];
+    // Each kind has its own context, because its bodies have their own types.
+    app.register(async (context) => {
+      passStreams(context, kind.types);
+      const limited = limitReads(kind.atOnce, what, parts);
+      for (const { op, stream } of ofKind) {
+        registerOperation(context as Api, op, parts, (request, call) =>
+          limited(request, (slot) => {
+            const content = streamedBody(request, slot, stream.bytesMax, stream.tooLarge);
+            return runCall(op, { ...call, body: stream.open(content, request.headers) }, parts);
+          }),
+        );
+      }
+    });
+  }
 }
 
 function registerOperation(
@@ -40,10 +59,10 @@ function registerOperation(
   parts: ApiParts,
   runs = (_request: FastifyRequest, call: Call) => runCall(op, call, parts),
 ): void {
-  const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit, rows } = op;
+  const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit } = op;
   const { employers, action, summary, description, refuses } = op;
   const checks =
-    rows !== undefined || op.isBodyUnchecked ? exceptBody : op.isBodyOptional && bodyMayBeLeftOut;
+    streamOf(op) !== null || op.isBodyUnchecked ? exceptBody : op.isBodyOptional && bodyMayBeLeftOut;
   app.route({
     method,
     url: path,

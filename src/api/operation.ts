@@ -2,6 +2,7 @@
  * An operation of the API as a value, and the one way to run it without HTTP. `http.ts` registers operations with the private
  * listener, and the command line performs them on its own database.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Static, TSchema, TUnsafe } from 'typebox';
 import type { ReadinessLimits } from '../config.ts';
@@ -89,7 +90,7 @@ export type Operation<
   readonly description?: string;
   readonly params?: P;
   readonly query?: Q;
-  /** `if-match` and `idempotency-key`, if the operation reads them. */
+  /** The headers that the operation reads, such as `if-match` and `idempotency-key`. */
   readonly headers?: TSchema;
   readonly body?: B;
   /** A missing body is `{}`. */
@@ -98,6 +99,8 @@ export type Operation<
   readonly isBodyUnchecked?: true;
   /** The columns of a body that is a file of rows. Its call has `Rows`, which the domain checks. */
   readonly rows?: Columns;
+  /** How a body is read that is too large to be held. The domain checks it. */
+  readonly stream?: BodyStream<Static<B>>;
   readonly response: Readonly<Record<number, TSchema>>;
   readonly refuses?: readonly ProblemCode[];
   /** In bytes, if the body may be larger than others. */
@@ -108,6 +111,18 @@ export type Operation<
   files?(call: CallOf<P, Q, B>, parts: Parts, format: 'csv' | 'ndjson'): Promise<Files>;
   /** Returns its one log line, or null if nothing changed. */
   logs?(call: CallOf<P, Q, B>, result: R): readonly [Fields, string] | null;
+};
+
+/** How the bodies of some operations are read over HTTP while they arrive. */
+export type BodyStream<B> = {
+  /** Their name, in the plural. At most `atOnce` are read at once. */
+  readonly what: string;
+  readonly atOnce: number;
+  readonly types: readonly string[];
+  readonly bytesMax: number;
+  readonly tooLarge: string;
+  /** Returns the body of a call. */
+  open(content: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): B;
 };
 
 type CallOf<P extends TSchema, Q extends TSchema, B extends TSchema> = Call<Static<P>, Static<Q>, Static<B>>;
@@ -175,7 +190,7 @@ export async function perform<P extends TSchema, Q extends TSchema, B extends TS
   assertScope(identity.caller, op.scope);
   assertNotLimited(identity.caller, op.employers);
   const given = body ?? (op.isBodyOptional ? {} : undefined);
-  const isChecked = op.rows === undefined && !op.isBodyUnchecked;
+  const isChecked = op.rows === undefined && op.stream === undefined && !op.isBodyUnchecked;
   const call = {
     ...identity,
     params: checked(op.params, 'params', params),

@@ -1,6 +1,14 @@
 /** Schemas that several routes share. */
 import Type, { type TSchema } from 'typebox';
-import { boolean, component, identifier, nullableText, reasonField, text } from '../contract/fields.ts';
+import {
+  boolean,
+  closed,
+  component,
+  identifier,
+  nullableText,
+  reasonField,
+  text,
+} from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 import { ROW_TYPES, type Rows } from '../formats/rows.ts';
 
@@ -33,6 +41,11 @@ export const idFilter = (description: string) => Type.Optional({ ...identifier, 
 
 /** The id of a resource that the sidecar names itself. */
 export const ownId = Type.String({ minLength: 1, maxLength: 255 });
+
+/** The parameter of paths with an employer. */
+export const EmployerId = closed({
+  employer_id: { ...identifier, description: 'The employer ID that payroll and the benefits service share.' },
+});
 
 /** Returns the schema of an optional instant in a request. The handler gets it as the columns store it. */
 export const instant = (description: string) =>

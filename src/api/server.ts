@@ -19,13 +19,13 @@ import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
+import { CENSUS_OPERATIONS } from './operations/censuses.ts';
 import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
 import { auditRoutes } from './routes/audit.ts';
-import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
 import { deductionDecisionRoutes } from './routes/deduction-decisions.ts';
 import { deductionRoutes } from './routes/deductions.ts';
@@ -149,9 +149,9 @@ export function createApi(parts: ApiParts): Api {
   app.register(async (api) => {
     for (const declare of ROUTES) declare(api as Api, parts);
     // These have their own contexts because their bodies are streams.
-    api.register(async (census) => censusRoutes(census as Api, parts));
     api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
+    registerOperations(api as Api, CENSUS_OPERATIONS, parts);
     registerOperations(api as Api, CENSUS_SYNC_OPERATIONS, parts);
     registerOperations(api as Api, OPEN_ITEM_OPERATIONS, parts);
     referenceRoutes(api as Api);
@@ -162,7 +162,6 @@ export function createApi(parts: ApiParts): Api {
 const ROUTES = [
   deductionRoutes,
   deductionDecisionRoutes,
-  stagedCensusRoutes,
   changeReportRoutes,
   employeeChangeRoutes,
   employeeRoutes,

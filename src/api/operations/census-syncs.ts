@@ -13,8 +13,17 @@ import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
 import { type Operation, operation, type Parts } from '../operation.ts';
 import { conflict, notFound, Refusal } from '../problem.ts';
-import { EmployerId } from '../routes/censuses.ts';
-import { cursor, Dismissal, flag, idFilter, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import {
+  cursor,
+  Dismissal,
+  EmployerId,
+  flag,
+  idFilter,
+  LIMIT_DEFAULT,
+  limit,
+  ownId,
+  pageOf,
+} from '../schemas.ts';
 
 /** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;

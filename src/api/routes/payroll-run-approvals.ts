@@ -18,7 +18,7 @@ import { ifMatchOf } from '../headers.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
-import { EmployerId } from './censuses.ts';
+import { EmployerId } from '../schemas.ts';
 import {
   acceptField,
   acceptProblems,

@@ -21,9 +21,8 @@ import type { Action } from '../../security/audit.ts';
 import { actingIn, by } from '../auth.ts';
 import { broken } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
-import { instant } from '../schemas.ts';
+import { EmployerId, instant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
-import { EmployerId } from './censuses.ts';
 
 export { CODES_MAX } from '../../payroll/settings/codes.ts';
 export { DATES_MAX } from '../../payroll/settings/schedules.ts';

@@ -1,0 +1,333 @@
+/** Censuses: staged, compared, listed, and read as they would be uploaded. */
+import { Readable } from 'node:stream';
+import Type, { type Static } from 'typebox';
+import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
+import type { Persons } from '../../census/persons.ts';
+import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
+import { CENSUS_FROM } from '../../census/source.ts';
+import { currentCensus, listStagedCensuses, uploadBody } from '../../census/staged.ts';
+import { stageCensus } from '../../census/staging.ts';
+import { Census } from '../../contract/census.ts';
+import { PROBLEMS_MAX } from '../../contract/check.ts';
+import * as field from '../../contract/fields.ts';
+import { dayAt } from '../../database/time-zone.ts';
+import { cursorOf } from '../../formats/cursor.ts';
+import { by, mayAlso, writeReadDown } from '../auth.ts';
+import { employersOf } from '../employers.ts';
+import { type BodyStream, type Operation, operation } from '../operation.ts';
+import { invalid, notFound, Refusal } from '../problem.ts';
+import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+
+const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
+/** Carries the organization of a CSV census. */
+const ORGANIZATION_HEADER = 'census-organization';
+/** Censuses read at once. Each holds the ids of all its rows, at most 100 MB, and their checks share one thread. */
+const CENSUSES_AT_ONCE = 3;
+
+const Staged = field.component(
+  'CensusReceipt',
+  {
+    id: field.text('The ID of the census.'),
+    employees: field.integer('The number of employees in the census.'),
+  },
+  'The census is valid and staged for upload.',
+);
+
+const LastUpload = field.component(
+  'CensusUpload',
+  {
+    census_id: Type.String(),
+    uploaded_at: field.text('The time the benefits service accepted it.'),
+    employees: Type.Integer(),
+  },
+  'The last census that the benefits service accepted.',
+);
+
+const Ids = (description: string) =>
+  field.closed({ count: Type.Integer(), employee_ids: Type.Array(Type.String()) }, description);
+
+const Changed = field.component(
+  'CensusChanges',
+  {
+    added: Ids('Employees that the last upload does not contain.'),
+    absent: Ids(
+      'Employees that only the last upload contains. The benefits service may treat them as terminated.',
+    ),
+    needs_scope: field.nullable(
+      field.oneOfDescribed(
+        ['pii:read'],
+        'The scope that `changed`, `unchanged` and `organization` require: without it they are null, because a caller ' +
+          'could guess values and compare them. Null if the token has it.',
+      ),
+    ),
+    changed: field.nullable(
+      field.closed({
+        count: Type.Integer(),
+        employees: Type.Array(
+          field.closed(
+            { employee_id: Type.String(), fields: Type.Array(Type.String()) },
+            'Names of the changed fields, without values.',
+          ),
+        ),
+      }),
+    ),
+    unchanged: Type.Union([Type.Integer(), Type.Null()]),
+    organization: field.nullable(
+      Type.Array(Type.String(), { description: 'The changed fields of the organization.' }),
+    ),
+  },
+  `The differences from the last upload. Lists the first ${LISTED_MAX} of each kind and counts all of them.`,
+);
+
+const Report = field.component(
+  'CensusReport',
+  {
+    valid: Type.Boolean(),
+    employees: field.integer('The number of rows read, valid and invalid.'),
+    problem_count: Type.Integer(),
+    problems: Type.Array(field.FieldProblem, {
+      description: `The first ${PROBLEMS_MAX} problems, in row order.`,
+    }),
+    warning_count: Type.Integer(),
+    warnings: Type.Array(field.FieldProblem, {
+      description: `The first ${PROBLEMS_MAX} values that the contract allows and that are probably mistakes, such as an hourly pay rate above 1,000. They block nothing.`,
+    }),
+    last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null if there was no upload.' }),
+    changes: Type.Union([Changed, Type.Null()], {
+      description:
+        'Null if the census is invalid, if there was no upload, or if the hash key of the last upload no longer exists.',
+    }),
+  },
+  'The problems of a census, the warnings about it, and the changes it would make.',
+);
+
+const CENSUS = field.named('Census', {
+  ...Census,
+  description: 'An organization and all of its active employees.',
+});
+
+const SamePerson = field.closed({
+  same_person: Type.Optional(
+    Type.Array(field.identifier, {
+      description:
+        'Employees who are one person with the employee of this ID in the census of another employer, although the birth date or SSN differs. Repeat it for each. Needs a token that sees both employers, and a `reason`.',
+    }),
+  ),
+  reason: Type.Optional(field.reasonField('Why they are one person. It is stored in the audit record.')),
+});
+
+function personsIn({ same_person: samePerson = [], reason }: Static<typeof SamePerson>): Persons {
+  if (samePerson.length > 0 && reason === undefined)
+    throw invalid([{ path: 'reason', rule: 'is required with same_person' }]);
+  return { samePerson, reason: reason ?? null };
+}
+
+const BODY_IN_WORDS =
+  'Send JSON (the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are never sent to the service) or ' +
+  'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), one ' +
+  'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
+  '`Census-Organization`. At most 256 MiB.';
+
+/** Reads a census in a request. Throws a `Refusal` if there is none or it is too large. */
+const CENSUS_STREAM: BodyStream<CensusContent> = {
+  what: 'censuses',
+  atOnce: CENSUSES_AT_ONCE,
+  types: Object.values(CENSUS_TYPES),
+  bytesMax: CENSUS_BYTES_MAX,
+  tooLarge: `The census is larger than ${CENSUS_BYTES_MAX / 1024 / 1024} MiB.`,
+  open(content, headers) {
+    if (!/^text\/csv\b/i.test(headers['content-type'] ?? '')) return { format: 'json', content };
+    const organization = headers[ORGANIZATION_HEADER];
+    // Node decodes headers as Latin-1: this restores the bytes that were sent.
+    const bytes = typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;
+    return {
+      format: 'csv',
+      content,
+      organization: bytes,
+      organizationFrom: 'the header Census-Organization',
+    };
+  },
+};
+
+const CensusBody = Type.Unsafe<CensusContent>({
+  content: { [CENSUS_TYPES.json]: { schema: CENSUS }, [CENSUS_TYPES.csv]: { schema: Type.String() } },
+});
+
+const CensusHeaders = Type.Object({
+  [ORGANIZATION_HEADER]: Type.Optional(field.text('The organization as JSON. Required with CSV.')),
+});
+
+export const getCensus = operation({
+  id: 'getCensus',
+  group: 'Census',
+  method: 'GET',
+  path: '/v1/employers/:employer_id/census',
+  scope: 'pii:read',
+  employers: 'employer',
+  summary: "Get an employer's census",
+  description:
+    'Returns the staged census as it would be uploaded, for embedding it in a request for quotes. It contains personal data: ' +
+    'each read is recorded.',
+  params: EmployerId,
+  response: { 200: Type.Unsafe<Readable>(CENSUS) },
+  refuses: ['NOT_FOUND'],
+  async run(call, parts) {
+    const { db, encryptor } = parts;
+    const { employer_id } = call.params;
+    const census = await currentCensus(db, employer_id);
+    if (census === null) throw notFound('staged census of an employer');
+    const { census_id } = census;
+    const read = { action: 'census.read', resource: census_id, employer: employer_id } as const;
+    await writeReadDown(parts, call, read);
+    parts.log.info({ employer_id, census_id, ...by(call) }, 'a census was read');
+    const body = whole(uploadBody(db, encryptor, census_id), census.body_bytes);
+    return Readable.from(body, { objectMode: false });
+  },
+});
+
+export const putCensus = operation({
+  id: 'putCensus',
+  group: 'Census',
+  method: 'PUT',
+  path: '/v1/employers/:employer_id/census',
+  scope: 'census:write',
+  employers: 'new-employer',
+  action: 'census.stage',
+  summary: "Stage an employer's census",
+  description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
+  params: EmployerId,
+  query: SamePerson,
+  headers: CensusHeaders,
+  body: CensusBody,
+  stream: CENSUS_STREAM,
+  response: { 200: Staged },
+  refuses: ['TOO_SLOW', 'CENSUS_REFUSED', 'EMPLOYEE_ELSEWHERE'],
+  async run(call, { db, encryptor, sharedNow, wakeSend }) {
+    const staged = await stageCensus({ db, encryptor, sharedNow }, call.params.employer_id, call.body, {
+      ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
+    });
+    if (!staged.ok) {
+      const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
+      const detail = `The census breaks the contract in ${places}, so nothing was stored. Fix them and send it again.`;
+      throw new Refusal('CENSUS_REFUSED', detail, staged);
+    }
+    wakeSend();
+    return { id: staged.censusId, employees: staged.employees };
+  },
+  logs: ({ params: { employer_id } }, { id: census_id, employees: count }) => [
+    { employer_id, census_id, count },
+    'a census was staged',
+  ],
+});
+
+export const validateCensus = operation({
+  id: 'validateCensus',
+  group: 'Census',
+  method: 'POST',
+  path: '/v1/employers/:employer_id/census/validate',
+  scope: 'census:write',
+  employers: 'new-employer',
+  action: 'none',
+  summary: 'Validate a census',
+  description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
+  params: EmployerId,
+  query: SamePerson,
+  headers: CensusHeaders,
+  body: CensusBody,
+  stream: CENSUS_STREAM,
+  response: { 200: Report },
+  refuses: ['TOO_SLOW', 'EMPLOYEE_ELSEWHERE'],
+  async run(call, parts): Promise<Static<typeof Report>> {
+    const { db, encryptor, sharedNow } = parts;
+    const { employer_id } = call.params;
+    const today = dayAt(db, await sharedNow(db));
+    const persons = { limit: employersOf(call), ...personsIn(call.query) };
+    const { changes, ...report } = await compareCensus(
+      { db, encryptor },
+      employer_id,
+      call.body,
+      today,
+      persons,
+    );
+    if (changes === null || report.last_upload === null) return { ...report, changes: null };
+    const { added, absent } = changes;
+    if (!mayAlso(call.caller, 'pii:read')) {
+      const hidden = { changed: null, unchanged: null, organization: null };
+      return { ...report, changes: { added, absent, needs_scope: 'pii:read', ...hidden } };
+    }
+    const { census_id: resource } = report.last_upload;
+    await writeReadDown(parts, call, { action: 'census.read', resource, employer: employer_id });
+    return { ...report, changes: { ...changes, needs_scope: null } };
+  },
+});
+
+const StagedCensus = field.component(
+  'StagedCensus',
+  {
+    id: field.text('The ID of the census.'),
+    employer_id: field.text('The employer.'),
+    employees: field.integer('The number of employees in the census.'),
+    staged_at: field.text('The time the census was staged.'),
+    last_upload: field.nullable(
+      field.closed(
+        {
+          census_id: field.text('The same ID as above if the benefits service has the staged census.'),
+          employees: Type.Integer(),
+          uploaded_at: field.text('The time the benefits service accepted it.'),
+        },
+        'The last census that the benefits service accepted. Null if there was none.',
+      ),
+    ),
+  },
+  'The staged census of an employer, without its contents.',
+);
+
+const StagedCensusList = field.component(
+  'StagedCensusList',
+  {
+    ...pageOf(StagedCensus).properties,
+    source: Type.Enum([...CENSUS_FROM], {
+      description:
+        'The census source. push: the staged census is uploaded. dir, http and ' +
+        'function (of the embedding program): each sync fetches the census, which replaces the staged one.',
+    }),
+  },
+  'A page of staged censuses and the census source.',
+);
+
+const position = cursorOf('censuses', Type.String());
+
+export const listCensuses = operation({
+  id: 'listCensuses',
+  group: 'Census',
+  method: 'GET',
+  path: '/v1/censuses',
+  scope: 'census:read',
+  employers: 'list',
+  summary: 'List staged censuses',
+  description:
+    'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
+    'the last upload. Contents are not included.',
+  query: field.closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
+  response: { 200: StagedCensusList },
+  async run({ query, caller }, { db, censusFrom }) {
+    const filter = { employerId: query.employer_id, employers: employersOf({ caller }) };
+    const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+    const { censuses, next } = await listStagedCensuses(db, filter, page);
+    return { ...position.page(censuses, next), source: censusFrom };
+  },
+});
+
+/** In the order of the reference. */
+export const CENSUS_OPERATIONS: readonly Operation[] = [getCensus, putCensus, validateCensus, listCensuses];
+
+/** Yields the body. Throws if bytes are missing, which cuts the connection: half a census must not look complete. */
+async function* whole(chunks: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (bytes !== length)
+    throw new Error('The census was replaced while it was being read. Send the request again.');
+}
