@@ -60,7 +60,7 @@ function registerOperation(
   runs = (_request: FastifyRequest, call: Call) => runCall(op, call, parts),
 ): void {
   const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit } = op;
-  const { employers, action, summary, description, refuses } = op;
+  const { employers, action, summary, description, refuses, runWork } = op;
   const checks =
     streamOf(op) !== null || op.isBodyUnchecked ? exceptBody : op.isBodyOptional && bodyMayBeLeftOut;
   app.route({
@@ -76,6 +76,7 @@ function registerOperation(
       ...(body !== undefined && { body }),
       ...(refuses !== undefined && { refuses }),
       ...(bodyLimit !== undefined && { bodyLimit }),
+      ...(runWork !== undefined && { runWork }),
       ...(checks && { validatorCompiler: checks }),
     }),
     handler: async (request, reply) => {

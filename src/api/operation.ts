@@ -10,6 +10,7 @@ import type { Db } from '../database/tables.ts';
 import type { Columns } from '../formats/rows.ts';
 import type { Action, Actor } from '../security/audit.ts';
 import type { Caller } from '../security/tokens.ts';
+import type { RunWork } from '../telemetry/counts.ts';
 import { assertScope, by, type RouteScope } from './auth.ts';
 import { assertNotLimited, assertVisible, type EmployerRule } from './employers.ts';
 import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
@@ -105,11 +106,13 @@ export type Operation<
   readonly refuses?: readonly ProblemCode[];
   /** In bytes, if the body may be larger than others. */
   readonly bodyLimit?: number;
+  /** The name of its metric, if it computes or compares the lines of a payroll run. */
+  readonly runWork?: RunWork;
   /** Runs a checked call of a caller who may make it. A stream is sent as the first content type of the response. */
   run(call: CallOf<P, Q, B>, parts: Parts): Promise<R | Answer<R>>;
   /** Of a list that is also offered as CSV and as newline-delimited JSON. */
   files?(call: CallOf<P, Q, B>, parts: Parts, format: 'csv' | 'ndjson'): Promise<Files>;
-  /** Returns its one log line, or null if nothing changed. */
+  /** Returns its one log line, or null if nothing changed. Not called for an answer that is unchanged. */
   logs?(call: CallOf<P, Q, B>, result: R): readonly [Fields, string] | null;
 };
 
@@ -127,16 +130,24 @@ export type BodyStream<B> = {
 
 type CallOf<P extends TSchema, Q extends TSchema, B extends TSchema> = Call<Static<P>, Static<Q>, Static<B>>;
 
+type Details = { status?: number; headers?: Headers; isUnchanged?: boolean; logged?: Fields };
+
 /** A result with more than the first status of the operation's responses, such as a 201 beside a 200. */
 export class Answer<R> {
   readonly result: R;
   readonly status: number | null;
   readonly headers: Headers;
+  /** The call changed nothing, such as a repeat. */
+  readonly isUnchanged: boolean;
+  /** Fields of the log line that the result lacks. */
+  readonly logged: Fields;
 
-  constructor(result: R, { status, headers = {} }: { status?: number; headers?: Headers }) {
+  constructor(result: R, { status, headers = {}, isUnchanged = false, logged = {} }: Details) {
     this.result = result;
     this.status = status ?? null;
     this.headers = headers;
+    this.isUnchanged = isUnchanged;
+    this.logged = logged;
   }
 }
 
@@ -163,8 +174,8 @@ export async function runCall<R>(
 ): Promise<Answer<R>> {
   const answered = await op.run(call, parts);
   const answer = answered instanceof Answer ? answered : new Answer(answered, {});
-  const line = op.logs?.(call, answer.result) ?? null;
-  if (line !== null) parts.log.info({ ...line[0], ...by(call) }, line[1]);
+  const line = answer.isUnchanged ? null : (op.logs?.(call, answer.result) ?? null);
+  if (line !== null) parts.log.info({ ...line[0], ...answer.logged, ...by(call) }, line[1]);
   return answer;
 }
 

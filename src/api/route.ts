@@ -12,7 +12,7 @@ import type { RunReviews } from '../readiness/run-reviews.ts';
 import type { Action } from '../security/audit.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { SignInConfig } from '../sign-in-config.ts';
-import type { PrivateCounts, Receiving, ThreadCounts } from '../telemetry/counts.ts';
+import type { PrivateCounts, Receiving, RunWork, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { RouteScope } from './auth.ts';
 import { type EmployerRule, whyWrongRule } from './employers.ts';
@@ -26,6 +26,8 @@ declare module 'fastify' {
     refuses?: readonly ProblemCode[];
     /** The action that the route records. Required on routes that are not a GET. */
     action?: RouteAction;
+    /** Measures the route as this work on payroll runs. */
+    runWork?: RunWork;
   }
   interface FastifySchema {
     /** For the reference: every refusal that the route may return. */
@@ -84,7 +86,7 @@ export type ApiParts = ReadinessLimits & {
 };
 
 type Operation = FastifySchema &
-  Pick<FastifyContextConfig, 'refuses' | 'neverShed' | 'action' | 'employers'> &
+  Pick<FastifyContextConfig, 'refuses' | 'neverShed' | 'action' | 'employers' | 'runWork'> &
   Pick<RouteOptions, 'bodyLimit' | 'validatorCompiler'>;
 
 /** Returns the options of a route from its tag in the reference, its scope, and what the reference shows. */
@@ -94,6 +96,7 @@ export function operation<const S extends Operation>(tag: string, scope: RouteSc
     neverShed = false,
     action,
     employers,
+    runWork,
     bodyLimit,
     validatorCompiler,
     ...schema
@@ -105,6 +108,7 @@ export function operation<const S extends Operation>(tag: string, scope: RouteSc
       neverShed,
       ...(action !== undefined && { action }),
       ...(employers !== undefined && { employers }),
+      ...(runWork !== undefined && { runWork }),
     },
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(validatorCompiler !== undefined && { validatorCompiler }),

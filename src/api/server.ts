@@ -10,7 +10,7 @@ import {
   protectResponses,
   refuseProtocol,
 } from '../security/listener.ts';
-import { noteRequest, type RunWork } from '../telemetry/counts.ts';
+import { noteRequest } from '../telemetry/counts.ts';
 import { note } from '../telemetry/metric.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
@@ -21,6 +21,14 @@ import { collectRoutes, referenceRoutes } from './openapi.ts';
 import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
 import { CENSUS_OPERATIONS } from './operations/censuses.ts';
 import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
+import { PAYROLL_RUN_APPROVAL_OPERATIONS } from './operations/payroll-run-approvals.ts';
+import { PAYROLL_RUN_EMPLOYEE_OPERATIONS } from './operations/payroll-run-employees.ts';
+import { PAYROLL_RUN_FINDING_OPERATIONS } from './operations/payroll-run-findings.ts';
+import { PAYROLL_RUN_LINE_OPERATIONS } from './operations/payroll-run-lines.ts';
+import { PAYROLL_RUN_OVERRIDE_OPERATIONS } from './operations/payroll-run-overrides.ts';
+import { PAYROLL_RUN_WORK_OPERATIONS } from './operations/payroll-run-work.ts';
+import { PAYROLL_RUN_OPERATIONS } from './operations/payroll-runs.ts';
+import { PAYROLL_DUE_OPERATIONS } from './operations/payrolls-due.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
@@ -33,15 +41,7 @@ import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { eventRoutes } from './routes/events.ts';
 import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
-import { payrollRunApprovalRoutes } from './routes/payroll-run-approvals.ts';
-import { payrollRunEmployeeRoutes } from './routes/payroll-run-employees.ts';
-import { payrollRunFindingRoutes } from './routes/payroll-run-findings.ts';
-import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
-import { payrollRunOverrideRoutes } from './routes/payroll-run-overrides.ts';
-import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
-import { payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
-import { payrollsDueRoutes } from './routes/payrolls-due.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
@@ -132,8 +132,8 @@ export function createApi(parts: ApiParts): Api {
     const route = routeOptions.url === undefined ? 'none' : `${method} ${routeOptions.url}`;
     const seconds = reply.elapsedTime / 1_000;
     noteRequest(counts, route, reply.statusCode, seconds);
-    const work = RUN_ROUTES[route];
-    if (work !== undefined && reply.statusCode < 400) note(counts.runs[work], seconds);
+    const { runWork } = routeOptions.config;
+    if (runWork !== undefined && reply.statusCode < 400) note(counts.runs[runWork], seconds);
   });
   readJsonBodies(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
@@ -150,10 +150,7 @@ export function createApi(parts: ApiParts): Api {
     for (const declare of ROUTES) declare(api as Api, parts);
     // These have their own contexts because their bodies are streams.
     api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
-    api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
-    registerOperations(api as Api, CENSUS_OPERATIONS, parts);
-    registerOperations(api as Api, CENSUS_SYNC_OPERATIONS, parts);
-    registerOperations(api as Api, OPEN_ITEM_OPERATIONS, parts);
+    for (const operations of OPERATIONS) registerOperations(api as Api, operations, parts);
     referenceRoutes(api as Api);
   });
   return app;
@@ -168,18 +165,25 @@ const ROUTES = [
   eventRoutes,
   readinessRoutes,
   activityRoutes,
-  payrollRunRoutes,
-  payrollRunLineRoutes,
-  payrollRunOverrideRoutes,
-  payrollRunEmployeeRoutes,
-  payrollRunWorkRoutes,
-  payrollRunApprovalRoutes,
-  payrollRunFindingRoutes,
-  payrollsDueRoutes,
   payrollSettingRoutes,
   auditRoutes,
   sessionRoutes,
   healthRoutes,
+] as const;
+
+/** The operations of each noun. */
+const OPERATIONS = [
+  CENSUS_OPERATIONS,
+  CENSUS_SYNC_OPERATIONS,
+  OPEN_ITEM_OPERATIONS,
+  PAYROLL_DUE_OPERATIONS,
+  PAYROLL_RUN_OPERATIONS,
+  PAYROLL_RUN_LINE_OPERATIONS,
+  PAYROLL_RUN_OVERRIDE_OPERATIONS,
+  PAYROLL_RUN_EMPLOYEE_OPERATIONS,
+  PAYROLL_RUN_WORK_OPERATIONS,
+  PAYROLL_RUN_APPROVAL_OPERATIONS,
+  PAYROLL_RUN_FINDING_OPERATIONS,
 ] as const;
 
 /** Handlers build responses field by field and tests compare each with its schema, so serialization does not filter. */
@@ -197,14 +201,3 @@ function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
     headers: { allow },
   });
 }
-
-/** The routes that compute or compare the lines of a payroll run. */
-export const RUN_ROUTES: Readonly<Record<string, RunWork>> = {
-  'PUT /v1/payroll-runs/:run_id': 'put',
-  'POST /v1/payroll-runs/preview': 'preview',
-  'GET /v1/payroll-runs/:run_id': 'show',
-  'GET /v1/payroll-runs/:run_id/lines': 'lines',
-  'POST /v1/payroll-runs/:run_id/finalize': 'finalize',
-  'GET /v1/payroll-runs/:run_id/verify': 'verify',
-  'POST /v1/payroll-runs/:run_id/audit': 'audit',
-};

@@ -1,5 +1,4 @@
 import t from 'tap';
-import { RUN_ROUTES } from '../../src/api/server.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { AppError } from '../../src/errors.ts';
@@ -101,10 +100,7 @@ test('requests are counted by declared route, never by id', async (t, running) =
   t.notMatch(metrics.text, /d1|secret-of-someone/);
 });
 
-test('work on runs is counted by kind, and each kind is a declared route', async (t, running) => {
-  const { routes: all } = running.app.routeTable;
-  const routes = all.flatMap(({ methods, url }) => methods.map((one) => `${one} ${url}`));
-  for (const route of Object.keys(RUN_ROUTES)) t.ok(routes.includes(route), route);
+test('work on runs is counted by kind', async (t, running) => {
   const period = { period_start: '2026-01-01', period_end: '2026-01-07' };
   const body = { employer_id: 'e1', pay_frequency: 'weekly', ...period };
   await employ(running.db, 'emp-1', { employer_id: 'e1' });

@@ -11,12 +11,12 @@ import { AUDIT_ORDERS, AuditRecord, allRecords, findRecord, listRecords } from '
 import { mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf, viewerOf } from '../employers.ts';
 import { negotiated } from '../headers.ts';
+import { storedRun } from '../operations/payroll-runs.ts';
 import { conflict, notFound } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 import { assertNoPage, interruptedOf, ndjsonOf } from '../streams.ts';
-import { storedRun } from './payroll-runs.ts';
 
 const Query = field.closed({
   action: Type.Optional({ ...field.oneOf(ACTIONS), description: 'Only this action.' }),

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
@@ -8,6 +7,7 @@ import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { CHECK_TEXTS, readinessOf } from '../../readiness/run-report.ts';
 import { Actor } from '../../security/audit.ts';
 import { assertOwnEmployer, employersOf, viewerOf } from '../employers.ts';
+import type { Call, Parts } from '../operation.ts';
 import { invalid } from '../problem.ts';
 import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
@@ -79,15 +79,15 @@ export function titleOfCheck(id: string): string {
 }
 
 /** Returns what every report of readiness is computed for. */
-export async function questionOf({ db, sharedNow, clockWarning, ...parts }: ApiParts) {
+export async function questionOf({ db, sharedNow, clockWarning, ...parts }: Parts) {
   const { overdueMs, silentAfterMs, employeeSets } = parts;
   const at = { now: await sharedNow(db), clockWarning: await clockWarning() };
   return { ...at, overdueMs, silentAfterMs, employeeSets };
 }
 
 /** Returns the readiness of an open run as the caller sees it, from the run's kept review. Throws RUN_REFUSED. */
-export async function readinessOfReviewed(request: FastifyRequest, parts: ApiParts, stored: StoredRun) {
-  const question = { ...(await questionOf(parts)), viewer: viewerOf(request, parts) };
+export async function readinessOfReviewed(call: Pick<Call, 'caller'>, parts: Parts, stored: StoredRun) {
+  const question = { ...(await questionOf(parts)), viewer: viewerOf(call, parts) };
   const { computation, summary } = await parts.runReviews.review(stored);
   return readinessOf(parts.db, computation, summary, question);
 }

@@ -25,11 +25,11 @@ import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
-import { type Api, type ApiParts, operation } from '../route.ts';
+import { type Operation, operation, type Parts, perDatabase } from '../operation.ts';
+import { questionOf } from '../routes/readiness.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { notOpen, storedRun } from './payroll-runs.ts';
-import { questionOf } from './readiness.ts';
 
 const RunComputation = field.component(
   'RunComputation',
@@ -111,76 +111,74 @@ const PayrollDueRow = field.component(
 
 const dueCursor = cursorOf('payrolls-due', Type.String());
 
-/** Lists the payrolls that are due, and computes the runs that the list shows. */
-export function payrollsDueRoutes(app: Api, parts: ApiParts): void {
-  const { db, now } = parts;
-  app.get(
-    '/v1/payrolls-due',
-    operation('Payroll runs', 'runs:read', {
-      operationId: 'listPayrollsDue',
-      summary: 'List the payrolls that are due',
-      description:
-        'Lists one payroll for each employer, pay frequency and pay group by pay date, with its run and the last computation ' +
-        'of it. Employers that need a setup come last.',
-      querystring: field.closed({ employer_id: idFilter('Only payrolls of this employer.'), cursor, limit }),
-      response: { 200: pageOf(PayrollDueRow) },
-      employers: 'list',
-    }),
-    async (request) => {
-      const { query } = request;
-      const { employer_id } = query;
-      const after = dueCursor.decode(query.cursor) ?? '';
-      const employers =
-        employer_id === undefined
-          ? employersOf(request)
-          : [employer_id].filter((id) => seesEmployer(request, id));
-      const all = await payrollsDue(db, employers, now(), request.caller?.person ?? null);
-      const due = all.filter((row) => sortKeyOf(row) > after);
-      const size = query.limit ?? LIMIT_DEFAULT;
-      const page = due.slice(0, size);
-      const last = page.at(-1);
-      const next = due.length > size && last !== undefined ? sortKeyOf(last) : null;
-      const finalizedRuns = page.flatMap(({ state, run_id }) =>
-        state === 'finalized' && run_id !== null ? [run_id] : [],
-      );
-      const figures = await finalFigures(db, finalizedRuns);
-      const downloads = await lastTimesOf(db, 'run.download', finalizedRuns);
-      return dueCursor.page(
-        page.map((row) => {
-          const ofRun = figures.get(row.run_id ?? '');
-          const downloaded_at = downloads.get(row.run_id) ?? null;
-          return viewDue(row, ofRun === undefined ? null : { ...ofRun, downloaded_at });
-        }),
-        next,
-      );
-    },
-  );
+export const listPayrollsDue = operation({
+  id: 'listPayrollsDue',
+  group: 'Payroll runs',
+  method: 'GET',
+  path: '/v1/payrolls-due',
+  scope: 'runs:read',
+  employers: 'list',
+  summary: 'List the payrolls that are due',
+  description:
+    'Lists one payroll for each employer, pay frequency and pay group by pay date, with its run and the last computation ' +
+    'of it. Employers that need a setup come last.',
+  query: field.closed({ employer_id: idFilter('Only payrolls of this employer.'), cursor, limit }),
+  response: { 200: pageOf(PayrollDueRow) },
+  async run(call, { db, now }) {
+    const { query } = call;
+    const { employer_id } = query;
+    const after = dueCursor.decode(query.cursor) ?? '';
+    const employers =
+      employer_id === undefined ? employersOf(call) : [employer_id].filter((id) => seesEmployer(call, id));
+    const all = await payrollsDue(db, employers, now(), call.caller?.person ?? null);
+    const due = all.filter((row) => sortKeyOf(row) > after);
+    const size = query.limit ?? LIMIT_DEFAULT;
+    const page = due.slice(0, size);
+    const last = page.at(-1);
+    const next = due.length > size && last !== undefined ? sortKeyOf(last) : null;
+    const finalizedRuns = page.flatMap(({ state, run_id }) =>
+      state === 'finalized' && run_id !== null ? [run_id] : [],
+    );
+    const figures = await finalFigures(db, finalizedRuns);
+    const downloads = await lastTimesOf(db, 'run.download', finalizedRuns);
+    return dueCursor.page(
+      page.map((row) => {
+        const ofRun = figures.get(row.run_id ?? '');
+        const downloaded_at = downloads.get(row.run_id) ?? null;
+        return viewDue(row, ofRun === undefined ? null : { ...ofRun, downloaded_at });
+      }),
+      next,
+    );
+  },
+});
 
-  const alone = oneAtATime();
-  app.post(
-    '/v1/payroll-runs/:run_id/computation',
-    operation('Payroll runs', 'runs:read', {
-      operationId: 'computePayrollRun',
-      summary: 'Compute an open payroll run for the list of payrolls',
-      description:
-        'Computes an open run with its readiness and keeps the result for `GET /v1/payrolls-due`. Runs are computed one at a ' +
-        'time, and each at most once a minute: a younger result is returned as it is. Finalizing computes the run again.',
-      params: RunId,
-      response: { 200: RunComputation },
-      refuses: ['NOT_FOUND', 'CONFLICT'],
-      employers: 'run',
-      action: 'none',
-    }),
-    async ({ params }) => {
-      const stored = await storedRun(db, params.run_id);
-      if (stored.state !== 'open') throw notOpen();
-      return viewComputation(await alone(() => computed(parts, stored)));
-    },
-  );
-}
+/** Runs are computed one at a time. */
+const alone = perDatabase(oneAtATime);
+
+export const computePayrollRun = operation({
+  id: 'computePayrollRun',
+  group: 'Payroll runs',
+  method: 'POST',
+  path: '/v1/payroll-runs/:run_id/computation',
+  scope: 'runs:read',
+  employers: 'run',
+  action: 'none',
+  summary: 'Compute an open payroll run for the list of payrolls',
+  description:
+    'Computes an open run with its readiness and keeps the result for `GET /v1/payrolls-due`. Runs are computed one at a ' +
+    'time, and each at most once a minute: a younger result is returned as it is. Finalizing computes the run again.',
+  params: RunId,
+  response: { 200: RunComputation },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run({ params }, parts) {
+    const stored = await storedRun(parts.db, params.run_id);
+    if (stored.state !== 'open') throw notOpen();
+    return viewComputation(await alone(parts.db)(() => computed(parts, stored)));
+  },
+});
 
 /** Returns the computation of a run, or the stored one if it is young. */
-async function computed(parts: ApiParts, stored: StoredRun): Promise<StoredComputation> {
+async function computed(parts: Parts, stored: StoredRun): Promise<StoredComputation> {
   const { db, now } = parts;
   const { run_id } = stored;
   const known = (await computationsOf(db, [run_id])).get(run_id);
@@ -193,7 +191,7 @@ async function computed(parts: ApiParts, stored: StoredRun): Promise<StoredCompu
   return computation;
 }
 
-async function resultOf(parts: ApiParts, stored: StoredRun): Promise<ComputationResult> {
+async function resultOf(parts: Parts, stored: StoredRun): Promise<ComputationResult> {
   const { db, runReviews } = parts;
   try {
     const { computation, summary } = await runReviews.review(stored);
@@ -256,3 +254,6 @@ function viewDue({ computation, ...row }: PayrollDue, final: Row['final']): Row 
     final,
   };
 }
+
+/** In the order of the reference. */
+export const PAYROLL_DUE_OPERATIONS: readonly Operation[] = [listPayrollsDue, computePayrollRun];

@@ -8,7 +8,7 @@ import { amountField } from '../../payroll/calculation/line.ts';
 import { DIFFERENCE_REASONS, differenceOf, type EmployeeRow } from '../../payroll/compute/employee-rows.ts';
 import { readHead } from '../../security/audit-chain.ts';
 import { isChangeRecordedAfter } from '../../security/audit-list.ts';
-import { type Api, type ApiParts, operation } from '../route.ts';
+import { type Operation, operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, flag, LIMIT_DEFAULT, limit } from '../schemas.ts';
 import { storedRun } from './payroll-runs.ts';
@@ -77,100 +77,96 @@ const freshness = cursorOf(
 
 const place = cursorOf('payroll-run-employees', Type.Integer({ minimum: 0 }));
 
-/** Lists the employees of a run with their differences to the previous run. */
-export function payrollRunEmployeeRoutes(app: Api, parts: ApiParts): void {
-  const { db, runReviews } = parts;
-  app.get(
-    '/v1/payroll-runs/:run_id/employees',
-    operation('Payroll runs', 'runs:read', {
-      operationId: 'listPayrollRunEmployees',
-      summary: 'List the employees of a payroll run',
-      description:
-        'Lists employees with the amounts of this run and the previous one, and why they differ, the largest difference first. ' +
-        'Rows of an open run are computed from the current ledger.',
-      params: RunId,
-      querystring: field.closed({
-        search: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 255, description: 'A part of the employee ID.' }),
-        ),
-        different: flag('Only employees whose amount differs, or does not.'),
-        reason: Type.Optional(field.oneOfDescribed(DIFFERENCE_REASONS, 'Only employees with this reason.')),
-        sort: Type.Optional(
-          field.oneOfDescribed(SORTS, 'The order: amounts and differences from the largest.'),
-        ),
-        page: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: 1_000_000,
-            rule: 'must be a page number',
-            description: 'The number of the page, instead of a cursor.',
-          }),
-        ),
-        cursor,
-        limit,
+export const listPayrollRunEmployees = operation({
+  id: 'listPayrollRunEmployees',
+  group: 'Payroll runs',
+  method: 'GET',
+  path: '/v1/payroll-runs/:run_id/employees',
+  scope: 'runs:read',
+  employers: 'run',
+  summary: 'List the employees of a payroll run',
+  description:
+    'Lists employees with the amounts of this run and the previous one, and why they differ, the largest difference first. ' +
+    'Rows of an open run are computed from the current ledger.',
+  params: RunId,
+  query: field.closed({
+    search: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, description: 'A part of the employee ID.' }),
+    ),
+    different: flag('Only employees whose amount differs, or does not.'),
+    reason: Type.Optional(field.oneOfDescribed(DIFFERENCE_REASONS, 'Only employees with this reason.')),
+    sort: Type.Optional(field.oneOfDescribed(SORTS, 'The order: amounts and differences from the largest.')),
+    page: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        rule: 'must be a page number',
+        description: 'The number of the page, instead of a cursor.',
       }),
-      response: { 200: Page },
-      refuses: ['NOT_FOUND', 'RUN_REFUSED'],
-      employers: 'run',
-    }),
-    async ({ params, query }) => {
-      const stored = await storedRun(db, params.run_id);
-      const rows = await runReviews.employeesOf(stored);
-      const { search, different, reason, sort = 'difference' } = query;
-      const needle = search?.toLowerCase();
-      const matching = rows.filter(
-        (row) =>
-          (needle === undefined || row.employeeId.toLowerCase().includes(needle)) &&
-          (different === undefined || isDifferent(row) === different) &&
-          (reason === undefined || row.reasons.some((each) => each.reason === reason)),
-      );
-      const sorted = sort === 'employee_id' ? matching : matching.toSorted(ORDERS[sort]);
-      const size = query.limit ?? LIMIT_DEFAULT;
-      const from = place.decode(query.cursor) ?? ((query.page ?? 1) - 1) * size;
-      const until = from + size;
-      return {
-        ...place.page(sorted.slice(from, until).map(viewRow), until < sorted.length ? until : null),
-        total: sorted.length,
-        employees: rows.length,
-        different: rows.filter(isDifferent).length,
-        reasons: DIFFERENCE_REASONS.map((name) => ({
-          reason: name,
-          employees: rows.filter((row) => row.reasons.some((each) => each.reason === name)).length,
-        })).filter(({ employees }) => employees > 0),
-      };
-    },
-  );
+    ),
+    cursor,
+    limit,
+  }),
+  response: { 200: Page },
+  refuses: ['NOT_FOUND', 'RUN_REFUSED'],
+  async run({ params, query }, { db, runReviews }) {
+    const stored = await storedRun(db, params.run_id);
+    const rows = await runReviews.employeesOf(stored);
+    const { search, different, reason, sort = 'difference' } = query;
+    const needle = search?.toLowerCase();
+    const matching = rows.filter(
+      (row) =>
+        (needle === undefined || row.employeeId.toLowerCase().includes(needle)) &&
+        (different === undefined || isDifferent(row) === different) &&
+        (reason === undefined || row.reasons.some((each) => each.reason === reason)),
+    );
+    const sorted = sort === 'employee_id' ? matching : matching.toSorted(ORDERS[sort]);
+    const size = query.limit ?? LIMIT_DEFAULT;
+    const from = place.decode(query.cursor) ?? ((query.page ?? 1) - 1) * size;
+    const until = from + size;
+    return {
+      ...place.page(sorted.slice(from, until).map(viewRow), until < sorted.length ? until : null),
+      total: sorted.length,
+      employees: rows.length,
+      different: rows.filter(isDifferent).length,
+      reasons: DIFFERENCE_REASONS.map((name) => ({
+        reason: name,
+        employees: rows.filter((row) => row.reasons.some((each) => each.reason === name)).length,
+      })).filter(({ employees }) => employees > 0),
+    };
+  },
+});
 
-  app.get(
-    '/v1/payroll-runs/:run_id/freshness',
-    operation('Payroll runs', 'runs:read', {
-      operationId: 'getPayrollRunFreshness',
-      summary: 'Check whether a payroll run may have changed',
-      description:
-        'Reports without computing the run whether a fact, a setting or a run of its employer changed since an earlier response. ' +
-        'Changes of other employers do not count.',
-      params: RunId,
-      querystring: field.closed({
-        since: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 4_096, description: 'The `state` of an earlier response.' }),
-        ),
-      }),
-      response: { 200: Freshness },
-      refuses: ['NOT_FOUND'],
-      employers: 'run',
-    }),
-    async ({ params, query }) => {
-      const { employer_id } = await storedRun(db, params.run_id);
-      const since = freshness.decode(query.since);
-      const state = { position: await readPosition(db), record: (await readHead(db)).record_id };
-      const changed =
-        since !== undefined &&
-        ((await hasFactsAfter(db, employer_id, since.position)) ||
-          (await isChangeRecordedAfter(db, employer_id, since.record)));
-      return { changed, state: freshness.page([], state).next_cursor as string };
-    },
-  );
-}
+export const getPayrollRunFreshness = operation({
+  id: 'getPayrollRunFreshness',
+  group: 'Payroll runs',
+  method: 'GET',
+  path: '/v1/payroll-runs/:run_id/freshness',
+  scope: 'runs:read',
+  employers: 'run',
+  summary: 'Check whether a payroll run may have changed',
+  description:
+    'Reports without computing the run whether a fact, a setting or a run of its employer changed since an earlier response. ' +
+    'Changes of other employers do not count.',
+  params: RunId,
+  query: field.closed({
+    since: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4_096, description: 'The `state` of an earlier response.' }),
+    ),
+  }),
+  response: { 200: Freshness },
+  refuses: ['NOT_FOUND'],
+  async run({ params, query }, { db }) {
+    const { employer_id } = await storedRun(db, params.run_id);
+    const since = freshness.decode(query.since);
+    const state = { position: await readPosition(db), record: (await readHead(db)).record_id };
+    const changed =
+      since !== undefined &&
+      ((await hasFactsAfter(db, employer_id, since.position)) ||
+        (await isChangeRecordedAfter(db, employer_id, since.record)));
+    return { changed, state: freshness.page([], state).next_cursor as string };
+  },
+});
 
 function isDifferent(row: EmployeeRow): boolean {
   return row.now.member !== row.before.member || row.now.employer !== row.before.employer;
@@ -203,3 +199,9 @@ function viewRow(row: EmployeeRow): Static<typeof Row> {
     })),
   };
 }
+
+/** In the order of the reference. */
+export const PAYROLL_RUN_EMPLOYEE_OPERATIONS: readonly Operation[] = [
+  listPayrollRunEmployees,
+  getPayrollRunFreshness,
+];

@@ -1,0 +1,237 @@
+import Type, { type Static } from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { transact } from '../../database/transaction.ts';
+import type { Problem } from '../../errors.ts';
+import { type Approved, approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
+import { APPROVED_ACTIONS, Approval, approvalsOf, viewApproval } from '../../payroll/records/approvals.ts';
+import { bodyOf } from '../../payroll/records/runs.ts';
+import {
+  SecondApproval,
+  SecondApprovalRequest,
+  setApproval,
+  viewApprovalSetting,
+} from '../../payroll/settings/approval.ts';
+import { readinessOfRun } from '../../readiness/run-report.ts';
+import { isSamePerson } from '../../security/tokens.ts';
+import { actingIn } from '../auth.ts';
+import { Answer, type Operation, operation } from '../operation.ts';
+import { conflict, invalid, Refusal } from '../problem.ts';
+import { questionOf } from '../routes/readiness.ts';
+import { RunId } from '../run-schemas.ts';
+import { EmployerId } from '../schemas.ts';
+import {
+  acceptField,
+  acceptProblems,
+  etagRequired,
+  notFinalized,
+  notReady,
+  reviewAgain,
+} from './payroll-run-work.ts';
+import { noRun, notOpen, storedRun } from './payroll-runs.ts';
+
+const Approving = field.component(
+  'ApprovalRequest',
+  {
+    action: { ...field.oneOf(APPROVED_ACTIONS), description: 'What another person may do with the run.' },
+    accept: acceptField,
+    reason: field.reasonField('The reason. With accepted findings, it is kept with each of them.'),
+  },
+  'An approval of finalizing or voiding a run.',
+);
+
+const ListedApproval = field.closed({
+  ...Approval.properties,
+  is_yours: field.boolean('You gave it, so another person must finalize or void the run.'),
+});
+
+const Approvals = field.component(
+  'PayrollRunApprovals',
+  { approvals: Type.Array(ListedApproval, { description: 'The newest first.' }) },
+  'The approvals of a payroll run.',
+);
+
+export const listPayrollRunApprovals = operation({
+  id: 'listPayrollRunApprovals',
+  group: 'Payroll runs',
+  method: 'GET',
+  path: '/v1/payroll-runs/:run_id/approvals',
+  scope: 'runs:read',
+  employers: 'run',
+  summary: 'List the approvals of a payroll run',
+  description:
+    'Lists them newest first. An approval ends when a line changes or another finding fails, when its giver withdraws it, and with the token that gave it.',
+  params: RunId,
+  response: { 200: Approvals },
+  refuses: ['NOT_FOUND'],
+  async run({ params, caller }, { db, now }) {
+    const { run_id } = await storedRun(db, params.run_id);
+    const person = caller?.person ?? null;
+    const approvals = (await approvalsOf(db, run_id, now().toISOString())).map((approval) => {
+      const is_yours = person !== null && isSamePerson(approval.person, person);
+      return { ...viewApproval(approval), is_yours };
+    });
+    return { approvals };
+  },
+});
+
+export const approvePayrollRun = operation({
+  id: 'approvePayrollRun',
+  group: 'Payroll runs',
+  method: 'POST',
+  path: '/v1/payroll-runs/:run_id/approval',
+  scope: 'runs:approve',
+  employers: 'run',
+  action: 'run.approve',
+  summary: 'Approve finalizing or voiding a payroll run',
+  description:
+    'Needed if the employer requires a second approval. Another person then finalizes or voids the run. To approve finalizing, send the ' +
+    'ETag of the readiness report that was reviewed as `If-Match`, and name each failed check in `accept`. The approval covers the lines ' +
+    'and the findings of this report. The token must belong to a person.',
+  params: RunId,
+  headers: Type.Object({
+    'if-match': Type.Optional(field.text('The ETag of the readiness report that was reviewed.')),
+  }),
+  body: Approving,
+  response: { 201: Approval },
+  refuses: [
+    'NOT_FOUND',
+    'CONFLICT',
+    'READINESS_FAILED',
+    'PRECONDITION_FAILED',
+    'PRECONDITION_REQUIRED',
+    'RUN_REFUSED',
+  ],
+  async run(call, parts) {
+    const { db, now } = parts;
+    const { caller, params, ifMatch, body } = call;
+    const person = caller?.person ?? null;
+    if (person === null) throw needsPerson('An approval');
+    const { action, reason } = body;
+    const problems = approvingProblems(body);
+    if (problems.length > 0) throw invalid(problems);
+    if (action === 'finalize' && ifMatch === null) throw etagRequired('readiness report');
+    const approving = { action, reason, person, ifMatch, accept: body.accept ?? [] };
+    const acting = actingIn(call, now());
+    const approved = await approveRun(db, params.run_id, approving, acting, async (stored) =>
+      readinessOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts)),
+    );
+    if (approved.outcome !== 'approved') throw refusalOf(approved, action);
+    const { employer_id } = approved.stored;
+    return new Answer(viewApproval(approved.approval), { logged: { employer_id } });
+  },
+  logs: ({ params }) => [params, 'a payroll run was approved'],
+});
+
+export const withdrawPayrollRunApproval = operation({
+  id: 'withdrawPayrollRunApproval',
+  group: 'Payroll runs',
+  method: 'DELETE',
+  path: '/v1/payroll-runs/:run_id/approval',
+  scope: 'runs:approve',
+  employers: 'run',
+  action: 'run.approval-withdraw',
+  summary: 'Withdraw your approval of a payroll run',
+  description:
+    'Ends every approval of the run that the person of the token gave. A run that was finalized or voided with it stays so.',
+  params: RunId,
+  response: { 204: Type.Null({ description: 'The approval no longer counts.' }) },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(call, { db, now }) {
+    const { run_id } = call.params;
+    await storedRun(db, run_id);
+    const person = call.caller?.person ?? null;
+    if (person === null) throw needsPerson('An approval');
+    const withdrawn = await withdrawApproval(db, run_id, person, actingIn(call, now()));
+    if (withdrawn.outcome === 'unknown') throw noRun();
+    if (withdrawn.outcome === 'none') throw conflict('You have given no approval of this run that counts.');
+    return new Answer(null, { logged: { employer_id: withdrawn.stored.employer_id } });
+  },
+  logs: ({ params }) => [params, 'an approval of a payroll run was withdrawn'],
+});
+
+export const getSecondApproval = operation({
+  id: 'getSecondApproval',
+  group: 'Payroll settings',
+  method: 'GET',
+  path: '/v1/employers/:employer_id/second-approval',
+  scope: 'runs:read',
+  employers: 'employer',
+  summary: 'Get whether the runs of an employer need a second approval',
+  description: 'Without the setting, they do not.',
+  params: EmployerId,
+  response: { 200: SecondApproval },
+  run: ({ params, caller }, { db, now }) =>
+    viewApprovalSetting(db, params.employer_id, now().toISOString(), caller?.person ?? null),
+});
+
+export const putSecondApproval = operation({
+  id: 'putSecondApproval',
+  group: 'Payroll settings',
+  method: 'PUT',
+  path: '/v1/employers/:employer_id/second-approval',
+  scope: 'runs:approve',
+  employers: 'employer',
+  action: 'approval-setting.put',
+  summary: 'Require a second approval, or stop requiring it',
+  description:
+    'Requiring it takes effect at once, for open and finalized runs. To stop requiring it, two persons send `required: false`: the first ' +
+    'request waits in `switching_off`, and `required: true` withdraws it.',
+  params: EmployerId,
+  body: SecondApprovalRequest,
+  response: { 200: SecondApproval },
+  async run(call, { db, now }) {
+    const { employer_id } = call.params;
+    const setting = { ...call.body, person: call.caller?.person ?? null };
+    const acting = actingIn(call, now());
+    const outcome = await transact(db, (trx) => setApproval(trx, employer_id, setting, acting));
+    if (outcome === 'person-missing') throw needsPerson('Switching second approval off');
+    const shown = await viewApprovalSetting(db, employer_id, acting.now, setting.person);
+    return new Answer(shown, { isUnchanged: outcome === 'same' });
+  },
+  logs: ({ params }) => [params, 'second approval was set'],
+});
+
+/** Returns the problems of a request that no run can resolve. */
+function approvingProblems({ action, accept }: Static<typeof Approving>): Problem[] {
+  if (action === 'finalize') return acceptProblems(accept ?? []);
+  const rule = 'must be omitted: voiding accepts no findings';
+  return accept === undefined ? [] : [{ path: 'accept', rule }];
+}
+
+function refusalOf(
+  refused: Exclude<Approved, { outcome: 'approved' }>,
+  action: Static<typeof Approving>['action'],
+): Refusal {
+  switch (refused.outcome) {
+    case 'unknown':
+      return noRun();
+    case 'wrong-state':
+      return action === 'void' ? notFinalized(refused) : notOpen();
+    case 'not-ready':
+      return notReady(refused.report);
+    case 'changed': {
+      const { etag } = refused;
+      const detail =
+        action === 'void'
+          ? 'This is not the ETag of the final lines. Review the run again.'
+          : `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${etag}".`;
+      return reviewAgain(etag, detail);
+    }
+  }
+}
+
+function needsPerson(what: string): Refusal {
+  return new Refusal(
+    'FORBIDDEN',
+    `${what} needs a token of a person. Create one with "benefits-sidecar token create --person", or sign in with OpenID Connect.`,
+  );
+}
+
+/** In the order of the reference. */
+export const PAYROLL_RUN_APPROVAL_OPERATIONS: readonly Operation[] = [
+  approvePayrollRun,
+  withdrawPayrollRunApproval,
+  listPayrollRunApprovals,
+  getSecondApproval,
+  putSecondApproval,
+];
