@@ -344,7 +344,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     title: 'The rest of the last month is not taken',
     ask: noted('coverage_beyond_last_check', 'warn'),
     advice:
-      'Pay dates in the month of the termination remain that no paycheck took. Name these employees in `final_checks` to take the rest of the month.',
+      'Pay dates in the month of the termination remain that no paycheck took. Name these employees in `final_checks` to take the rest of the month, unless another employer takes it after a transfer.',
     passed: 'No share of the last month of a terminated employee is left.',
   },
   {
