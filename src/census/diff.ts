@@ -108,7 +108,7 @@ async function compare(db: Db, encryptor: Encryptor, employerId: string, upload:
   const lookUp = async (): Promise<void> => {
     const rows = waiting;
     waiting = new Map();
-    const before = await storedOf(db, census_id, [...rows.keys()]);
+    const before = await storedFingerprints(db, census_id, [...rows.keys()]);
     for (const [employeeId, now] of rows) note(employeeId, before.get(employeeId), now);
   };
 
@@ -126,7 +126,7 @@ async function compare(db: Db, encryptor: Encryptor, employerId: string, upload:
           if (!present.has(employeeId)) list(changes.absent, employeeId);
         }
       }
-      const before = (await storedOf(db, census_id, [ORGANIZATION_ROW])).get(ORGANIZATION_ROW);
+      const before = (await storedFingerprints(db, census_id, [ORGANIZATION_ROW])).get(ORGANIZATION_ROW);
       const now = fingerprintOrganization(hasher, employerId, organization);
       changes.organization = changedFields(before ?? Buffer.alloc(0), now, ORGANIZATION_FIELDS);
       return changes;
@@ -139,7 +139,8 @@ function list(some: EmployeeList, employeeId: string): void {
   if (some.employee_ids.length < LISTED_MAX) some.employee_ids.push(employeeId);
 }
 
-async function storedOf(db: Db, censusId: string, employeeIds: readonly string[]) {
+/** Returns the stored fingerprints of these employees in a census. */
+export async function storedFingerprints(db: Db, censusId: string, employeeIds: readonly string[]) {
   const rows = await db
     .selectFrom('census_fingerprints')
     .select(['employee_id', 'field_hashes'])

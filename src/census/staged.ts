@@ -35,6 +35,11 @@ export function packOrganization(organization: Organization): Buffer {
   return Buffer.from(`{"organization":${JSON.stringify(organization)},"employees":[`);
 }
 
+/** Returns the organization of a decrypted chunk 0. */
+export function organizationOf(plain: Buffer): Organization {
+  return JSON.parse(`${plain.toString('utf8')}${END}`).organization;
+}
+
 /** An employee's pay group, or the pay group and the effective date. */
 type PayrollData = string | null | [payGroup: string | null, effectiveOn: string];
 

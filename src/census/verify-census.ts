@@ -1,75 +1,126 @@
 /** Checks that censuses are complete, and that syncs match their events and uploads. */
-import { sql } from 'kysely';
+import { type Selectable, type SqlBool, sql } from 'kysely';
+import { CENSUS_SYNC_COMPLETE } from '../contract/events.ts';
+import { pagesByKey } from '../database/bulk.ts';
 import { pagesOf, type Verifying } from '../database/difference.ts';
-import type { Db } from '../database/tables.ts';
+import type { Db, InboxTable, Tables } from '../database/tables.ts';
 import { isAppError } from '../errors.ts';
-import { censusFacts } from '../ledger/roster.ts';
 import { fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import type { StateOfAction } from '../security/verify-recorded.ts';
-import { ORGANIZATION_ROW } from './fingerprints.ts';
-import { uploadBody } from './staged.ts';
+import { findHasher, type Hasher } from '../security/hashing.ts';
+import {
+  lastResourcesWithoutRow,
+  recordsOfResources,
+  type StateOfAction,
+} from '../security/verify-recorded.ts';
+import { storedFingerprints } from './diff.ts';
+import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
+import { openChunks, organizationOf, rowsOf, uploadBody } from './staged.ts';
 
-/** Checks all current censuses; their bytes only with an encryptor. */
+/** Checks all staged censuses; the contents of the current ones only with an encryptor. */
 export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
-  await verifyEmployers(db, on);
+  await verifyStagings(db, on);
   await verifyCounts(db, on);
   if (encryptor === null) return;
-  const censuses = await currentOnes(db);
-  for (const census of censuses) {
+  for (const census of await currentOnes(db)) {
     on.signal.throwIfAborted();
-    const bytes = await bytesOf(db, encryptor, census.census_id);
-    if (bytes === null || bytes === census.body_bytes) continue;
+    const wrong = await wrongContents(db, encryptor, census);
+    if (wrong.size === 0) continue;
     // A census replaced during the check may have lost its chunks already.
     if ((await currentOnes(db, census.census_id)).length === 0) continue;
-    const rule = 'do not match its chunks: stage this census again';
-    on.report('staged_censuses', census.census_id, 'body_bytes', rule);
+    for (const [table, [field, rule]] of wrong) on.report(table, census.census_id, field, rule);
   }
 }
 
-/** Checks employers by the roster facts of censuses. One that changed nothing there is not covered. */
-async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
-  const rows = await censusFacts(db)
-    .innerJoin('staged_censuses', 'staged_censuses.census_id', 'roster_facts.source_id')
-    .select('staged_censuses.census_id')
-    .distinct()
-    .whereRef('roster_facts.employer_id', '<>', 'staged_censuses.employer_id')
-    .execute();
-  for (const { census_id } of rows) {
-    const rule = 'is not the employer that the roster learned it for';
-    on.report('staged_censuses', census_id, 'employer_id', rule);
+/** Checks censuses against the audit records of their staging: the last one that an employer staged is its current census. */
+async function verifyStagings(db: Db, on: Verifying): Promise<void> {
+  const columns = sql`census_id, employer_id, state, employee_count`;
+  const key = ['census_id'];
+  for await (const rows of pagesByKey<StagedRow>(db, 'staged_censuses', key, columns, ROWS_AT_ONCE)) {
+    const ids = rows.map(({ census_id }) => census_id);
+    const records = await recordsOfResources(db, ['census.stage'], ids);
+    for (const { census_id, employer_id, state, employee_count } of rows) {
+      const wrong = (field: string, rule: string) => on.report('staged_censuses', census_id, field, rule);
+      const stagings = records.get(census_id) ?? [];
+      if (stagings.length === 0) wrong('census_id', 'has no audit record of census.stage');
+      else if (stagings.some(({ employer }) => employer !== employer_id)) wrong('employer_id', NOT_AS_STATED);
+      else if (state === 'current' && stagings.every(({ details }) => details.employees !== employee_count))
+        wrong('employee_count', NOT_AS_STATED);
+    }
   }
+  const isCurrent = sql<SqlBool>`exists (
+    select 1 from staged_censuses where census_id = last.resource_id and state = 'current')`;
+  for (const id of await lastResourcesWithoutRow(db, 'census.stage', 'employees', isCurrent))
+    on.report('staged_censuses', id, 'state', 'is not current, although its audit record is the last');
 }
 
-/** Checks the number of employees of the current censuses and the last uploads, which have a fingerprint each. */
+type StagedRow = Pick<Tables['staged_censuses'], 'census_id' | 'employer_id' | 'state' | 'employee_count'>;
+const NOT_AS_STATED = 'is not as its audit record of census.stage states';
+
+/** Checks that the current censuses and the last uploads have a fingerprint for each employee and the organization. */
 async function verifyCounts(db: Db, on: Verifying): Promise<void> {
   const { rows } = await sql<{ census_id: string }>`
     select census_id from staged_censuses
-    where (state = 'current' or uploaded_at is not null) and employee_count <> (
-      select count(*) from census_fingerprints
-      where census_fingerprints.census_id = staged_censuses.census_id and employee_id <> ${ORGANIZATION_ROW})
+    where (state = 'current' or uploaded_at is not null) and employee_count + 1 <> (
+      select count(*) from census_fingerprints where census_fingerprints.census_id = staged_censuses.census_id)
     order by census_id`.execute(db);
   for (const { census_id } of rows) {
-    on.report('staged_censuses', census_id, 'employee_count', 'is not the number of its fingerprints');
+    const rule = 'is not the number of its fingerprints without the organization';
+    on.report('staged_censuses', census_id, 'employee_count', rule);
   }
 }
 
 function currentOnes(db: Db, censusId?: string) {
-  const censuses = db.selectFrom('staged_censuses').select(['census_id', 'body_bytes']).orderBy('census_id');
+  const censuses = db
+    .selectFrom('staged_censuses')
+    .select(['census_id', 'employer_id', 'body_bytes', 'fingerprint_key'])
+    .orderBy('census_id');
   const current = censuses.where(sql<boolean>`state = 'current'`);
   return (censusId === undefined ? current : current.where('census_id', '=', censusId)).execute();
 }
 
-/** Returns the size of the upload body, or null if a chunk cannot be decrypted (reported elsewhere). */
-async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<number | null> {
-  let bytes = 0;
+type CurrentCensus = Awaited<ReturnType<typeof currentOnes>>[number];
+type Wrong = Map<'staged_censuses' | 'census_fingerprints', readonly [field: string, rule: string]>;
+
+/** Compares the size and the fingerprints with the chunks. Chunks that cannot be decrypted are reported elsewhere. */
+async function wrongContents(db: Db, encryptor: Encryptor, census: CurrentCensus): Promise<Wrong> {
+  const wrong: Wrong = new Map();
   try {
-    for await (const part of uploadBody(db, encryptor, censusId)) bytes += part.length;
+    let bytes = 0;
+    for await (const part of uploadBody(db, encryptor, census.census_id)) bytes += part.length;
+    if (bytes !== census.body_bytes)
+      wrong.set('staged_censuses', ['body_bytes', 'do not match its chunks: stage this census again']);
+    const hasher = await findHasher(db, encryptor);
+    if (
+      hasher?.keyId === census.fingerprint_key &&
+      !(await areItsFingerprints(db, encryptor, hasher, census))
+    )
+      wrong.set('census_fingerprints', ['field_hashes', 'do not match its chunks: stage this census again']);
   } catch (error) {
-    if (isAppError(error, 'DATA_KEY_MISSING') || isAppError(error, 'DECRYPTION_FAILED')) return null;
-    throw error;
+    if (!isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED')) throw error;
   }
-  return bytes;
+  return wrong;
+}
+
+async function areItsFingerprints(
+  db: Db,
+  encryptor: Encryptor,
+  hasher: Hasher,
+  { census_id, employer_id }: CurrentCensus,
+): Promise<boolean> {
+  for await (const { chunk, plain } of openChunks(db, encryptor, census_id)) {
+    const expected =
+      chunk === 0
+        ? [[ORGANIZATION_ROW, fingerprintOrganization(hasher, employer_id, organizationOf(plain))] as const]
+        : rowsOf(plain).map(
+            ({ employee }) =>
+              [employee.employee_id, fingerprintEmployee(hasher, employer_id, employee)] as const,
+          );
+    const ids = expected.map(([id]) => id);
+    const stored = await storedFingerprints(db, census_id, ids);
+    if (!expected.every(([id, hashes]) => stored.get(id)?.equals(hashes))) return false;
+  }
+  return true;
 }
 
 const ROWS_AT_ONCE = 2_000;
@@ -77,7 +128,9 @@ const ROWS_AT_ONCE = 2_000;
 /** Returns the events with these ids. The inbox provides it, because this module must not import it. */
 type EventsById = (
   ids: readonly string[],
-) => Promise<ReadonlyMap<string, { finished_at: string | null; reprocessed: number }>>;
+) => Promise<
+  ReadonlyMap<string, Pick<Selectable<InboxTable>, 'event_type' | 'state' | 'finished_at' | 'reprocessed'>>
+>;
 
 /** Checks all syncs. Their events and requests are read after them, and are never removed. */
 export async function verifySyncs(db: Db, eventsById: EventsById, on: Verifying): Promise<void> {
@@ -111,6 +164,27 @@ function pageOf(db: Db, after: string) {
     .orderBy('sync_id')
     .limit(ROWS_AT_ONCE)
     .execute();
+}
+
+/** Checks that an applied event reported each completion. */
+export async function verifyCompletions(db: Db, eventsById: EventsById, on: Verifying): Promise<void> {
+  const [key, columns] = [['event_id'], sql`event_id`];
+  for await (const rows of pagesByKey<{ event_id: string }>(
+    db,
+    'census_completions',
+    key,
+    columns,
+    ROWS_AT_ONCE,
+  )) {
+    on.signal.throwIfAborted();
+    const events = await eventsById(rows.map(({ event_id }) => event_id));
+    for (const { event_id } of rows) {
+      const event = events.get(event_id);
+      const wasApplied = event?.state === 'applied' || (event?.reprocessed ?? 0) > 0;
+      if (event?.event_type !== CENSUS_SYNC_COMPLETE || !wasApplied)
+        on.report('census_completions', event_id, 'event_id', 'no applied event reported this completion');
+    }
+  }
 }
 
 export const SYNC_STATES: readonly StateOfAction[] = [

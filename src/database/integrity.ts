@@ -23,6 +23,8 @@ const ENTRY = new URL(`./integrity-entry${extname(import.meta.url)}`, import.met
 
 /** The number of findings reported per check. */
 const SHOWN = 5;
+/** Missing rows that are reported for each foreign key on PostgreSQL. */
+const REFERENCES_NAMED = 1_000;
 
 /** PostgreSQL's codes. */
 const NOT_ALLOWED = '42501';
@@ -31,11 +33,13 @@ const INDEX_CORRUPTED = 'XX002';
 /**
  * Runs the engine's own checks and compares the schema. SQLite checks each table with its indexes and references, one at
  * a time, so that no check keeps the log from starting over for long. PostgreSQL reports failed checksums of pages, and
- * with the extension `amcheck` it checks every index.
+ * with the extension `amcheck` it checks every index. Its references are checked too, because a superuser can switch them off.
  */
 export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
   const isSqlite = engineOf(db) === 'sqlite';
-  const checks = isSqlite ? [await checkSqlite(db, on)] : [await checksums(db), await amcheck(db, on)];
+  const checks = isSqlite
+    ? [await checkSqlite(db, on)]
+    : [await checksums(db), await checkReferences(db, on), await amcheck(db, on)];
   return [...checks, await checkSchemaObjects(db, on)];
 }
 
@@ -100,6 +104,36 @@ async function checksums(db: Db): Promise<EngineCheck> {
   }
   const failures = Number(row.failures ?? 0);
   return checked(name, failures > 0 ? [`${failures} pages failed`] : [], 'no page failed');
+}
+
+/** Checks that every row that another row refers to exists. */
+async function checkReferences(db: Db, { report, signal }: Verifying): Promise<EngineCheck> {
+  const findings: string[] = [];
+  const keys = await sql<{ table: string; parent: string; columns: string[]; parent_columns: string[] }>`
+    select conrelid::regclass::text as table, confrelid::regclass::text as parent,
+      array(select attname::text from unnest(conkey) with ordinality as key (number, place)
+        join pg_attribute on attrelid = conrelid and attnum = number order by place) as columns,
+      array(select attname::text from unnest(confkey) with ordinality as key (number, place)
+        join pg_attribute on attrelid = confrelid and attnum = number order by place) as parent_columns
+    from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace
+    order by 1, conname`.execute(db);
+  for (const { table, parent, columns, parent_columns } of keys.rows) {
+    signal.throwIfAborted();
+    const refer = columns.map(
+      (column, index) => sql`${sql.ref(`child.${column}`)} = ${sql.ref(`parent.${parent_columns[index]}`)}`,
+    );
+    const values = sql.join(columns.map((column) => sql.ref(`child.${column}`)));
+    const dangling = sql<{ id: string }>`
+      select distinct concat_ws('/', ${values}) as id from ${sql.table(table)} child
+      where num_nulls(${values}) = 0
+        and not exists (select 1 from ${sql.table(parent)} parent where ${sql.join(refer, sql` and `)})
+      order by 1 limit ${sql.lit(REFERENCES_NAMED)}`;
+    const { rows } = await transact(db, (trx) => dangling.execute(trx), { isTimeLimited: false });
+    const rule = `refers to a row of ${parent} that does not exist`;
+    for (const { id } of rows) report(table as keyof Tables, id, columns.join(', '), rule);
+    if (rows.length > 0) findings.push(`${table}: ${columns.join(', ')} ${rule}`);
+  }
+  return checked('foreign_keys', findings, 'every row that another row refers to exists');
 }
 
 /** Checks every index of this schema, if the extension is installed and this user may use it. */

@@ -154,9 +154,9 @@ function columnsOf({ effectiveOn: effective_on, payGroup: pay_group }: Change) {
   return { effective_on, pay_group };
 }
 
-function reportOf({ change, changeId }: Prepared): NewRecord {
+function reportOf({ change, changeId, keyHash }: Prepared): NewRecord {
   const { kind, body } = change;
-  const details = { kind, ...columnsOf(change) };
+  const details = { kind, ...columnsOf(change), ...(keyHash !== null && { key_hash: keyHash }) };
   return { action: 'change.report', resource: changeId, employee: body.employee_id, details };
 }
 

@@ -147,7 +147,7 @@ async function otherBodies(trx: Trx, arrivals: readonly Arrival[]) {
 export async function eventsById(db: Db, ids: readonly string[]) {
   const rows = await db
     .selectFrom('inbox')
-    .select(['event_id', 'finished_at', 'reprocessed'])
+    .select(['event_id', 'event_type', 'state', 'finished_at', 'reprocessed'])
     .where(isOneOf(db, 'event_id', ids))
     .execute();
   return new Map(rows.map((row) => [row.event_id, row]));

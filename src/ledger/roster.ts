@@ -319,10 +319,6 @@ export async function currentEmployers(db: Db, employeeIds: readonly string[], d
   );
 }
 
-export function censusFacts(db: Db) {
-  return db.selectFrom('roster_facts').where('roster_facts.source', '=', 'census');
-}
-
 export function factSources(db: Db, after: number, until: number, limit: number) {
   return db
     .selectFrom('roster_facts')

@@ -1,12 +1,13 @@
 /** Verifies every part of a database. */
 import { ENCRYPTED_CHUNKS } from '../census/staged.ts';
-import { SYNC_STATES, verifyCensuses, verifySyncs } from '../census/verify-census.ts';
+import { SYNC_STATES, verifyCensuses, verifyCompletions, verifySyncs } from '../census/verify-census.ts';
 import { countRows } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { isFatal } from '../database/errors.ts';
 import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/facts.ts';
+import { verifyKeys } from '../employment/verify-keys.ts';
 import { codeOf } from '../errors.ts';
 import { eventsById, newestSeq } from '../inbox/inbox.ts';
 import {
@@ -39,7 +40,7 @@ import { POLICY_CONTENT } from '../payroll/settings/policy.ts';
 import { SCHEDULES_CONTENT } from '../payroll/settings/schedules.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { HASH_KEY } from '../security/hashing.ts';
+import { HASH_KEY, verifyHashKey } from '../security/hashing.ts';
 import { verifyTokens } from '../security/tokens.ts';
 import { verifyAudit } from '../security/verify-audit.ts';
 import { verifyContents } from '../security/verify-contents.ts';
@@ -116,9 +117,13 @@ export async function verifyRows(
   await part(undefined, () => verifyListed(db, on));
   const roster_facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
-  await part(undefined, () => verifySyncs(db, (ids) => eventsById(db, ids), on));
+  const eventsOf = (ids: readonly string[]) => eventsById(db, ids);
+  await part(undefined, () => verifySyncs(db, eventsOf, on));
+  await part(undefined, () => verifyCompletions(db, eventsOf, on));
   await part(undefined, () => verifyCensuses(db, encryptor, on));
   const requests = await part(0, () => verifyOutbox(db, on));
+  await part(undefined, () => verifyKeys(db, on));
+  await part(undefined, () => verifyHashKey(db, HASHED_COLUMNS, on));
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
@@ -157,6 +162,11 @@ const CONTENTS = [
 
 /** States that only an action with an audit record brings about. */
 const STATES = [...EVENT_STATES, ...SYNC_STATES, ...CHANGE_STATES, ...TAKEN_STATES];
+
+const HASHED_COLUMNS = [
+  { table: 'outbox', column: 'body_hash', has: 'hash' },
+  { table: 'staged_censuses', column: 'fingerprint_key', has: 'key-id' },
+] as const;
 
 /** All encrypted columns, the hash key first. */
 export const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS] as const;

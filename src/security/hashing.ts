@@ -4,7 +4,9 @@
  * is `format (1 byte) | length of the key id (1 byte) | key id | HMAC (32 bytes)`.
  */
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Db } from '../database/tables.ts';
+import { sql } from 'kysely';
+import type { Verifying } from '../database/difference.ts';
+import type { Db, Tables } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { AppError, isAppError } from '../errors.ts';
 import type { EncryptedColumn } from './encrypted-columns.ts';
@@ -35,8 +37,41 @@ const HASH_BYTES = 32;
  */
 export async function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
   const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
-  const key = encryptor.decrypt(row.ciphertext, hashKeyPlace(row.key_id));
-  return createHasher(row.key_id, createSecretKey(key));
+  return hasherOf(row, encryptor);
+}
+
+/** Returns the hasher of a database, or null if it has no key. Throws as `openHasher` does. */
+export async function findHasher(db: Db, encryptor: Encryptor): Promise<Hasher | null> {
+  const row = await read(db).executeTakeFirst();
+  return row === undefined ? null : hasherOf(row, encryptor);
+}
+
+function hasherOf({ key_id, ciphertext }: StoredKey, encryptor: Encryptor): Hasher {
+  return createHasher(key_id, createSecretKey(encryptor.decrypt(ciphertext, hashKeyPlace(key_id))));
+}
+
+/** A column with what identifies the key of its hashes. */
+type HashedColumn = {
+  readonly table: keyof Tables & string;
+  readonly column: string;
+  readonly has: 'hash' | 'key-id';
+};
+
+/** Checks that the hash key of the database made the hashes in these columns. */
+export async function verifyHashKey(db: Db, columns: readonly HashedColumn[], { report }: Verifying) {
+  const keyId = (await read(db).executeTakeFirst())?.key_id;
+  const header = headerOf(keyId ?? '', FORMAT);
+  for (const { table, column, has } of columns) {
+    const value = sql.ref(column);
+    const isOther =
+      has === 'hash'
+        ? sql`substr(${value}, 1, ${header.length}) <> ${header}`
+        : sql`${value} <> ${keyId ?? ''}`;
+    const others = sql`select 1 from ${sql.table(table)} where ${isOther} limit 1`;
+    if ((await others.execute(db)).rows.length === 0) continue;
+    const rule = `${keyId === undefined ? 'is missing' : 'was replaced'}: ${table} has hashes of another key`;
+    report('hash_keys', 1, 'key_id', rule);
+  }
 }
 
 export function hashKeyPlace(keyId: string): Place {
@@ -61,7 +96,9 @@ function read(db: Db) {
   return db.selectFrom('hash_keys').select(['key_id', 'ciphertext']);
 }
 
-async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; ciphertext: Buffer }> {
+type StoredKey = Pick<Tables['hash_keys'], 'key_id' | 'ciphertext'>;
+
+async function make(db: Db, encryptor: Encryptor): Promise<StoredKey> {
   const key_id = randomBytes(KEY_ID_BYTES).toString('hex');
   const ciphertext = encryptor.encrypt(randomBytes(KEY_BYTES), hashKeyPlace(key_id));
   // If another process was first, its key is the database's.

@@ -120,6 +120,26 @@ export async function recordsWithoutResource(
   return rows.map(({ record_id }) => record_id);
 }
 
+/**
+ * Returns the resources of each employer's last record of an action, of those with a field in their details, that do not have their
+ * row. `hasRow` refers to the record as `last`.
+ */
+export async function lastResourcesWithoutRow(
+  db: Db,
+  action: Action,
+  field: string,
+  hasRow: RawBuilder<SqlBool>,
+): Promise<string[]> {
+  const { rows } = await sql<{ resource_id: string }>`
+    select resource_id from audit_records last
+    where not ${hasRow} and record_id in (
+      select max(record_id) from audit_records
+      where resource_type = ${resourceTypeOf(action)} and action = ${action} and details like ${`%"${field}":%`}
+      group by employer_id)
+    order by record_id limit ${sql.lit(NAMED)}`.execute(db);
+  return rows.map(({ resource_id }) => resource_id);
+}
+
 /** A record of an action, to compare with the row that the action changed. */
 export type RecordOfAction = Recorded & {
   action: Action;

@@ -36,7 +36,16 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['tokens', "name = 'revoked'"],
   ...[
     ...['event_conflicts', 'conflicted_events', 'ledger_head', 'census_syncs', 'census_completions'],
-    ...['hash_keys', 'audit_head', 'audit_records', 'payroll_head', 'accepted_findings', 'run_approvals'],
+    ...[
+      'census_fingerprints',
+      'change_keys',
+      'hash_keys',
+      'audit_head',
+      'audit_records',
+      'payroll_head',
+      'accepted_findings',
+      'run_approvals',
+    ],
     ...['run_overrides', 'taken_reports', 'taken_lines', 'pay_schedules', 'payroll_codes'],
     ...['payroll_policies', 'deduction_assignments'],
   ].map((table) => [table, 'true'] as const),
@@ -55,7 +64,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     outbox:
       'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason refusals',
     census_syncs: 'sync_id reason problem_count problems held_census_id held_for',
-    staged_censuses: 'fingerprint_key limited_to elsewhere',
+    staged_censuses: 'limited_to elsewhere',
     run_computations: 'position revision computed_at result',
     payroll_runs: 'finalize_key_hash rules_version',
     taken_reports: 'key_hash',

@@ -1,5 +1,5 @@
 import { transact } from '../../src/database/transaction.ts';
-import { engineOf, onEitherEngine, onSqlite } from '../support/engine.ts';
+import { engineOf, onEachEngine, onEitherEngine } from '../support/engine.ts';
 import { altering } from './alter.ts';
 import { here, jsonOf, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
@@ -71,7 +71,10 @@ test('removed, truncated and moved rows are reported', async (t, { env }) => {
   );
   t.strictSame(await findings(), { 'staged_censuses.body_bytes': 1 }, 'a census without its employees');
   await by.run("update staged_censuses set employer_id = 'another' where state = 'current'");
-  t.strictSame(await findings(), { 'staged_censuses.body_bytes': 1, 'staged_censuses.employer_id': 1 });
+  t.strictSame(await findings(), {
+    ...{ 'staged_censuses.body_bytes': 1, 'staged_censuses.employer_id': 1 },
+    ...{ 'census_fingerprints.field_hashes': 1 },
+  });
   const { seq } = await by.row('inbox', "state = 'quarantined'");
   await by.run(`delete from inbox where seq = ${seq}`);
   // PostgreSQL leaves gaps in sequences.
@@ -100,16 +103,28 @@ test('a database without its position is reported as altered', async (t, { env }
   t.match(stdout + stderr, /a row that every database has is missing|^ledger_head 1: position/m);
 });
 
-onSqlite('a reference to a missing row is reported by table and row', async (t) => {
+onEachEngine('a reference to a missing row is reported by table and row', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   await by.run(
     "update census_syncs set request_id = 'gone' where sync_id = (select min(sync_id) from census_syncs)",
   );
+  await by.run('update taken_lines set report = 9');
   const ran = await here(t, env, ['verify']);
   t.match(ran, { code: 1 });
-  t.match(ran.stdout, /^census_syncs row \d+: request_id: refers to a row of outbox that does not exist$/m);
-  t.match(ran.stdout, /^integrity_check +fail: census_syncs: request_id refers to a\s+row\s+of\s+outbox/m);
+  const isSqlite = engineOf(t) === 'sqlite';
+  const [sync, taken] = isSqlite ? ['row \\d+', 'row \\d+'] : ['gone', '[\\d-]+/9'];
+  for (const row of [
+    `census_syncs ${sync}: request_id: refers to a row of outbox`,
+    `taken_lines ${taken}: run_id, report: refers to a row of taken_reports`,
+  ])
+    t.match(ran.stdout, new RegExp(`^${row} that does not exist$`, 'm'));
+  const check = isSqlite ? 'integrity_check' : 'foreign_keys';
+  const failed = new RegExp(
+    `^${check} +fail: census_syncs: request_id refers to a\\s+row\\s+of\\s+outbox`,
+    'm',
+  );
+  t.match(ran.stdout, failed);
 });
 
 test('an open run with an impossible body is reported', async (t, { env }) => {

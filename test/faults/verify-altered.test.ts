@@ -1,6 +1,6 @@
 /** Every changed value in a row is found, or listed here with the reason why not. */
 import { Client } from 'pg';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -83,14 +83,50 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
 ];
 
 onEachEngine('a missing or excess row is reported', async (t) => {
-  for (const [statement, expected] of MISSING) {
-    const { env, db } = await staged(t);
-    const by = await altering(t, env.DATABASE_URL as string);
-    await by.run(statement);
-    const found = await look(db, createEncryptor(readDataKeys(env)));
-    t.ok(found.counts.has(expected), `${statement}: ${[...found.counts.keys()]}`);
-  }
+  for (const entry of MISSING) await everyOneIsReported(t, [entry]);
 });
+
+/** The same for censuses, acceptances and keys, one after the other in one database. */
+const IN_ORDER: typeof MISSING = [
+  [
+    "update census_fingerprints set employee_id = 'e-forged' where employee_id = (select max(employee_id) from census_fingerprints)",
+    'census_fingerprints.field_hashes',
+  ],
+  ["delete from census_fingerprints where employee_id = ''", 'staged_censuses.employee_count'],
+  [
+    `insert into staged_censuses (census_id, employer_id, state, staged_at, employee_count, body_bytes, fingerprint_key)
+      select 'x', 'acme', 'current', staged_at, 0, 2, fingerprint_key from staged_censuses`,
+    'staged_censuses.census_id',
+  ],
+  ["update staged_censuses set state = 'abandoned'", 'staged_censuses.state'],
+  ["update accepted_findings set run_id = '2026-07-17'", 'accepted_findings.run_id'],
+  [
+    "insert into census_completions (event_id, employer_id) values ('d-1.1', 'acme')",
+    'census_completions.event_id',
+  ],
+  [
+    "insert into change_keys (key_hash, request_id) select 'x', request_id from outbox where kind = 'census'",
+    'change_keys.key_hash',
+  ],
+  ['delete from change_keys', 'change_keys.key_hash'],
+  ['delete from hash_keys', 'hash_keys.key_id'],
+];
+
+onEachEngine('a missing or excess row of censuses, acceptances and keys is reported', (t) =>
+  everyOneIsReported(t, IN_ORDER),
+);
+
+async function everyOneIsReported(t: Test, statements: typeof MISSING): Promise<void> {
+  const { env, db } = await staged(t);
+  const by = await altering(t, env.DATABASE_URL as string);
+  let before: Differences['counts'] = new Map();
+  for (const [statement, expected] of statements) {
+    await by.run(statement);
+    const { counts } = await look(db, createEncryptor(readDataKeys(env)));
+    t.ok((counts.get(expected) ?? 0) > (before.get(expected) ?? 0), `${statement}: ${[...counts.keys()]}`);
+    before = counts;
+  }
+}
 
 onPostgres('every index is checked if the extension is installed', async (t) => {
   const { env } = await withFixtures(t);

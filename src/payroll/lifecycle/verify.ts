@@ -207,6 +207,10 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
     if (stored.accept_reason !== null) wrong('accept_reason', 'is given, but the run is open');
     // The frozen basis of a final run is compared with its body below.
     if (!isRequestable(body)) wrong('body', 'is none that can be asked for');
+    const { rows } = await acceptancesOf(db, stored.run_id);
+    // Read again, because the run may have become final with them.
+    if (rows.length > 0 && (await findRun(db, stored.run_id))?.state === 'open')
+      on.report('accepted_findings', stored.run_id, 'run_id', 'is the id of an open run');
     return;
   }
   if (stored.outcome_hash !== hashOf(stored.outcome ?? '')) wrong('outcome', 'does not have its stored hash');
