@@ -5,6 +5,7 @@ import { type Employee, employee as employeeChecker } from '../contract/employee
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { slices, unreadable } from '../formats/bytes.ts';
+import { withLines } from '../formats/rows.ts';
 import { type ForPayroll, splitPayrollFields } from '../ledger/payroll-fields.ts';
 import {
   CENSUS_BYTES_MAX,
@@ -47,10 +48,11 @@ export async function checkCensus(
   census: CensusContent,
   onRow: (row: CensusRow) => Promise<void> | void = () => {},
   signal: AbortSignal | null = null,
-  onEmployee: ((row: number, employee: Employee) => void) | null = null,
+  onEmployee: ((row: number, employee: Employee, line?: number) => void) | null = null,
 ): Promise<CensusReport> {
   const report: CensusReport = { employees: 0, problemCount: 0, problems: [], organization: null };
   const rowOfId = new Map<string, number>();
+  const lines: number[] = [];
   let organizationSeen = false;
 
   const add = (problems: readonly Problem[]): void => {
@@ -67,11 +69,12 @@ export async function checkCensus(
     else addWithin('organization', organizationChecker.problems(value, PROBLEMS_MAX, 'hints'));
   };
 
-  const takeEmployee = ({ parsed, broken }: EmployeePiece): CensusRow | null => {
+  const takeEmployee = ({ parsed, broken, line }: EmployeePiece): CensusRow | null => {
     if (report.employees === EMPLOYEES_MAX) {
       throw unreadable('employees', `must have at most ${EMPLOYEES_MAX} elements`);
     }
     const path = employeePath(report.employees);
+    if (line !== undefined) lines[report.employees] = line;
     report.employees += 1;
     if (broken !== undefined) {
       add([broken]);
@@ -89,7 +92,7 @@ export async function checkCensus(
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
-    onEmployee?.(report.employees - 1, rest);
+    onEmployee?.(report.employees - 1, rest, line);
     const isNew = noteId(rest.employee_id, path);
     return isNew && problems.length === 0 ? { employee: rest, ...forPayroll } : null;
   };
@@ -134,5 +137,5 @@ export async function checkCensus(
     if (!isAppError(error, 'UNREADABLE')) throw error;
     add(error.problems);
   }
-  return report;
+  return { ...report, problems: report.problems.map((problem) => withLines(problem, lines)) };
 }

@@ -24,9 +24,12 @@ export type CensusContent = {
 };
 
 export type EmployeePiece =
-  | { readonly kind: 'employee'; readonly parsed: ParsedJson; readonly broken?: undefined }
-  /** A row whose cells have no meaning. */
-  | { readonly kind: 'employee'; readonly parsed?: undefined; readonly broken: Problem };
+  /** `line`: where the row begins in a CSV. */
+  { readonly kind: 'employee'; readonly line?: number } & (
+    | { readonly parsed: ParsedJson; readonly broken?: undefined }
+    /** A row whose cells have no meaning. */
+    | { readonly parsed?: undefined; readonly broken: Problem }
+  );
 
 type Piece =
   | { readonly kind: 'organization'; readonly value: unknown }
@@ -54,7 +57,7 @@ export async function* csvPieces(
   let employees = 0;
   const here = (): string => (header === null ? '' : employeePath(employees));
   const { names } = columnsOf(CENSUS_ROWS);
-  for await (const { cells, broken, spacedIds } of csvRecords(content, here, names)) {
+  for await (const { cells, line, broken, spacedIds } of csvRecords(content, here, names)) {
     if (header === null) {
       header = readHeader(cells, CENSUS_ROWS);
       if (!header.isReadable) throw unreadableFor(header.problems);
@@ -64,8 +67,8 @@ export async function* csvPieces(
     const path = employeePath(employees);
     const problems = spacedIds.map((problem): Piece => ({ kind: 'problem', problem: within(path, problem) }));
     employees += 1;
-    if (broken !== null) yield [{ kind: 'employee', broken: within(path, broken) }];
-    else yield [...problems, { kind: 'employee', parsed: { ok: true, value: header.rowOf(cells) } }];
+    if (broken !== null) yield [{ kind: 'employee', line, broken: within(path, broken) }];
+    else yield [...problems, { kind: 'employee', line, parsed: { ok: true, value: header.rowOf(cells) } }];
   }
 }
 

@@ -4,6 +4,7 @@ import type { Employee, PayRate } from '../contract/employee.ts';
 import { meantZip } from '../contract/meant.ts';
 import { isZipOf } from '../contract/zip-prefixes.ts';
 import type { Problem } from '../errors.ts';
+import { withLines } from '../formats/rows.ts';
 import { nearKey } from '../ledger/near-ids.ts';
 import { parseAmount } from '../money.ts';
 import { employeePath } from './reading.ts';
@@ -29,10 +30,12 @@ export function createWarnings(today: string) {
   const rowOfSsn: Rows = new Map();
   const rowOfId: Rows = new Map();
   const warnings: Problem[] = [];
+  const lines: number[] = [];
   let warning_count = 0;
 
   return {
-    note(row: number, employee: Employee): void {
+    note(row: number, employee: Employee, line?: number): void {
+      if (line !== undefined) lines[row] = line;
       const warn: Warn = (path, rule) => {
         warning_count += 1;
         if (warnings.length < PROBLEMS_MAX) warnings.push({ path: `${employeePath(row)}.${path}`, rule });
@@ -52,7 +55,7 @@ export function createWarnings(today: string) {
       warnOfAddress(employee.address, warn);
     },
     /** Returns the first `PROBLEMS_MAX`, and how many there are. */
-    view: () => ({ warning_count, warnings }),
+    view: () => ({ warning_count, warnings: warnings.map((warning) => withLines(warning, lines)) }),
   };
 }
 

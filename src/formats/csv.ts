@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type CsvError, parse } from 'csv-parse';
+import { type CsvError, type Options, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
 import { didYouMean } from '../contract/check.ts';
@@ -12,7 +12,7 @@ import { columnFinder, headerProblems, type NamedColumns } from './csv-header.ts
 const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
 
 /**
- * One row that has data: its cells, and the line of the file on which it ends, counting from 1. `broken` is a problem of the
+ * One row that has data: its cells, and the line of the file on which it begins, counting from 1. `broken` is a problem of the
  * whole row, which then has no use. Their paths are '' or a column.
  */
 export type CsvRecord = {
@@ -36,12 +36,12 @@ export async function* csvRecords(
   let header = null as readonly string[] | null;
   let ids: readonly number[] = [];
   let before: Parsed[] = [];
-  const begin = ({ record, info }: Parsed): CsvRecord => {
+  const begin = ({ record, line }: Parsed): CsvRecord => {
     if (record.some((name) => name.includes('\0')))
       throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
     header = record.map(bareOf);
     ids = header.flatMap((name, index) => (ID_COLUMN.test(name) ? [index] : []));
-    return { cells: [...header], line: info.lines, broken: null, spacedIds: [] };
+    return { cells: [...header], line, broken: null, spacedIds: [] };
   };
   const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as string[], ids));
   for await (const row of parsedRows(content, here)) {
@@ -54,7 +54,7 @@ export async function* csvRecords(
     const columns = row.record.filter(isColumn).length;
     if (columns < 2) refuseSeparators(row.record.join(), isColumn);
     if (before.length > 1 && columns > 1) {
-      throw unreadable('', `has its header at line ${row.info.lines}: delete the rows above it`);
+      throw unreadable('', `has its header at line ${row.line}: delete the rows above it`);
     }
     // A title may be one of the names: no file has a single column.
     if (columns < 2 && before.length < ROWS_ABOVE_HEADER) continue;
@@ -75,22 +75,30 @@ const ROWS_ABOVE_HEADER = 20;
 /** Columns whose cells are ids, which are compared by byte. */
 const ID_COLUMN = /(?:^|_)id$/;
 
-type Parsed = { record: string[]; info: { lines: number } };
+type Parsed = { record: string[]; line: number };
 
 async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => string): AsyncGenerator<Parsed> {
-  const parser = parse({
+  /** The lines at the end of the last record, as the parser counts them: CRLF in a quoted cell is two. */
+  let counted = 0;
+  let excess = 0;
+  const options: Options<Parsed, string[]> = {
     relax_column_count: true,
     skip_empty_lines: true,
     // By default cells keep a part of line endings that differ from the header's.
     record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: ELEMENT_BYTES_MAX,
-    info: true,
-    on_record: (row) => {
+    on_record: (record, { lines }) => {
+      const inside = lines > counted + 1 ? record.join(',').match(/\r\n|\r|\n/g) : null;
+      const pairs = inside?.filter((ending: string) => ending === '\r\n').length ?? 0;
+      counted = lines;
+      excess += pairs;
       // The parser compares each row with the first one, and builds a slow error if their lengths differ. So each row counts as the first.
       (parser.info as { records: number }).records = 0;
-      return row;
+      return { record, line: counted - excess - (inside?.length ?? 0) };
     },
-  });
+  };
+  // The types of the package know other records only with `columns`.
+  const parser = parse(options as unknown as Options);
   // Its errors reach the loop below as errors of the parser.
   const bytes = validUtf8(withinColumns(byCommas(content)), `: ${SAVE_AS}`);
   pipeline(Readable.from(bytes, { highWaterMark: 1 }), parser, () => {});
@@ -99,22 +107,21 @@ async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => strin
   } catch (error) {
     // The parser's messages quote cells, so only its code and the line are kept.
     const { code, lines } = error as Partial<CsvError> & { lines?: number };
-    if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), `${TOO_LARGE}: ${UNCLOSED}`);
+    // The rest of the file is one value after such a quote, so the end of the row tells nothing.
+    const unclosed = `find the quote after line ${counted - excess} that has no second one`;
+    if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), `${TOO_LARGE}: ${unclosed}`);
     if (typeof code !== 'string' || lines === undefined) throw error;
     const advice = /INVALID_/.test(code)
       ? `: ${QUOTES}`
       : code === 'CSV_QUOTE_NOT_CLOSED'
-        ? `: ${UNCLOSED}`
+        ? `: ${unclosed}`
         : '';
-    throw unreadable(here(), `is not valid CSV at line ${lines} (${code})${advice}`);
+    throw unreadable(here(), `is not valid CSV at line ${lines - excess} (${code})${advice}`);
   }
 }
 
 /** What to do about a quote in the middle of a value, as in `="00123"`. */
 const QUOTES = 'a value with a quote must be in quotes, with its own quotes doubled';
-
-/** The rest of the file is one value after such a quote. */
-const UNCLOSED = 'find the quote in this row that has no second one';
 
 /** Blanks at the ends of a cell. `trim` leaves the blanks without width, and the mark with which DOS ends a file. */
 const BLANK = '[\\s\\x1a\\u200b-\\u200d\\u2060\\u00ad]';
@@ -140,19 +147,19 @@ function withoutBlanks(cells: string[], columns: number): boolean {
 }
 
 function recordOf(
-  { record: cells, info }: Parsed,
+  { record: cells, line }: Parsed,
   header: readonly string[],
   ids: readonly number[],
 ): CsvRecord {
-  const line = info.lines;
-  return { cells, line, broken: brokenRow(cells, header, line), spacedIds: spacedIds(cells, header, ids) };
+  return { cells, line, broken: brokenRow(cells, header), spacedIds: spacedIds(cells, header, ids) };
 }
 
-function brokenRow(cells: readonly string[], header: readonly string[], line: number): Problem | null {
+function brokenRow(cells: readonly string[], header: readonly string[]): Problem | null {
   const at = cells.findIndex((cell) => cell.includes('\0'));
-  if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character, at line ${line}: ${SAVE_AS}` };
+  if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character: ${SAVE_AS}` };
+  if (isTotal(cells)) return { path: '', rule: 'looks like a total: delete the row' };
   if (cells.length !== header.length) {
-    const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}, at line ${line}`;
+    const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}`;
     const advice =
       cells.length > header.length
         ? '. A value with a comma must be in quotes'
@@ -160,6 +167,17 @@ function brokenRow(cells: readonly string[], header: readonly string[], line: nu
     return { path: '', rule: rule + advice };
   }
   return null;
+}
+
+/** The text of a last row that adds up the others. A hyphen or digit follows it in an id. */
+const TOTAL =
+  /^(?:(?:grand|overall|report|company) )?(?:(?:sub-?)?totals?|count|end of (?:file|report))\b(?![-_\d])/i;
+
+/** Reports whether one cell names a total, others are empty, and the rest are numbers. */
+function isTotal(cells: readonly string[]): boolean {
+  const filled = cells.filter((cell) => cell !== '');
+  const texts = filled.filter((cell) => /\p{L}/u.test(cell));
+  return texts.length === 1 && filled.length < cells.length && TOTAL.test(bareOf(texts[0] as string));
 }
 
 const NONE: readonly Problem[] = [];

@@ -29,9 +29,16 @@ export type Columns = {
   readonly flags?: readonly string[];
 };
 
-/** A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. */
-export type GivenRow = { readonly path: string; readonly fields: Readonly<Record<string, string>> };
-export type RowResult = GivenRow | { readonly problem: Problem };
+/**
+ * A row and its path for later problems: `lines[0]` is the first. `fields` are by column; empty ones are absent. `line`: where
+ * the row begins in a CSV.
+ */
+export type GivenRow = {
+  readonly path: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly line?: number;
+};
+export type RowResult = GivenRow | { readonly problem: Problem; readonly line?: number };
 export type Rows = AsyncIterable<RowResult> | Iterable<RowResult>;
 
 export function formatOf(contentType: string): RowFormat | null {
@@ -57,7 +64,7 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
   let header: readonly string[] | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(columns, rows));
-  for await (const { cells, broken, spacedIds } of csvRecords(bytes, here, named.names)) {
+  for await (const { cells, line, broken, spacedIds } of csvRecords(bytes, here, named.names)) {
     if (header === null) {
       header = cells;
       const problems = headerProblems(header, named);
@@ -67,8 +74,8 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
     const path = pathOf(columns, rows);
     rows += 1;
     const problem = broken ?? spacedIds[0];
-    if (problem !== undefined) yield { problem: within(path, problem) };
-    else yield { path, fields: fieldsOf(cells, header) };
+    if (problem !== undefined) yield { problem: within(path, problem), line };
+    else yield { path, fields: fieldsOf(cells, header), line };
   }
 }
 
@@ -150,8 +157,13 @@ export type Problems = ReturnType<typeof createProblems>;
 
 export function createProblems() {
   const named: Problem[] = [];
+  const lines: number[] = [];
   let count = 0;
   return {
+    /** Notes the line of the file on which a row begins. The problems of the row name it. */
+    noteLine(row: number, line: number | undefined): void {
+      if (line !== undefined) lines[row] = line;
+    },
     add(...problems: readonly Problem[]): void {
       count += problems.length;
       named.push(...problems.slice(0, PROBLEMS_MAX - named.length));
@@ -168,7 +180,9 @@ export function createProblems() {
       return count === 0;
     },
     refused(): RowsRefused {
-      const problems = named.toSorted((one, other) => rowOf(one) - rowOf(other));
+      const problems = named
+        .toSorted((one, other) => rowOf(one) - rowOf(other))
+        .map((problem) => withLines(problem, lines));
       return { ok: false, problems, problem_count: count };
     },
   };
@@ -177,6 +191,18 @@ export function createProblems() {
 /** Problems are found in a different order than the rows; sort them by row. */
 function rowOf({ path }: Problem): number {
   return Number(/\[(\d+)\]/.exec(path)?.[1] ?? Number.MAX_SAFE_INTEGER);
+}
+
+/** Names the line on which the row of a problem begins, and the lines of rows that its rule names. `lines`: by row. */
+export function withLines({ path, rule, ...hint }: Problem, lines: readonly (number | undefined)[]): Problem {
+  const [, list = '', row = ''] = /^(\w+)\[(\d+)\]/.exec(path) ?? [];
+  const line = row === '' ? undefined : lines[Number(row)];
+  if (line === undefined) return { path, rule, ...hint };
+  const named = rule.replaceAll(/\b(\w+)\[(\d+)\](?:\.\w+)*/g, (place, name, index) => {
+    const other = name === list ? lines[Number(index)] : undefined;
+    return other === undefined ? place : `${place} at line ${other}`;
+  });
+  return { path, rule: `${named} (line ${line})`, ...hint };
 }
 
 /** Rows per tick of the event loop: a few milliseconds. */
@@ -193,6 +219,7 @@ export async function* readableRows(
   let some: GivenRow[] = [];
   try {
     for await (const row of rows) {
+      problems.noteLine(rowsRead, row.line);
       rowsRead += 1;
       if ('problem' in row) problems.add(row.problem);
       else some.push(row);

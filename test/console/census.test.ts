@@ -229,12 +229,12 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   await click(page, 'Check');
   await page.getByRole('heading', { name: /^No problems in 1 employee/ }).waitFor();
   t.strictSame(await cells(page, 'Problems by row and field'), [
-    ['1', 'hours_worked', 'is above the 168 hours of a week'],
+    ['1', 'hours_worked', 'is above the 168 hours of a week (line 2)'],
   ]);
   const wrong = csv.replace(employee.dob, '4/5/1971');
   await choose(page, { name: 'census.csv', mimeType: 'text/csv', buffer: Buffer.from(wrong) });
   await click(page, 'Check');
-  await page.getByText('must be a real date, YYYY-MM-DD; did you mean 1971-04-05?').waitFor();
+  await page.getByText('must be a real date, YYYY-MM-DD (line 2); did you mean 1971-04-05?').waitFor();
   await choose(page, { name: 'census.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');
   await page.getByRole('heading', { name: /^No problems in 1 employee/ }).waitFor();

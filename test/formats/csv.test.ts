@@ -43,7 +43,11 @@ t.test('an id with a blank at an end is refused, and the caller is shown the id'
     t.match(one.problems, [{ path: 'lines[0].employee_id', hint: 'did you mean e-1?' }], JSON.stringify(id));
   }
   t.strictSame(problems, [
-    { path: 'lines[0].employee_id', rule: 'must not begin or end with a blank', hint: 'did you mean e-1?' },
+    {
+      path: 'lines[0].employee_id',
+      rule: 'must not begin or end with a blank (line 2)',
+      hint: 'did you mean e-1?',
+    },
   ]);
 });
 
@@ -91,7 +95,7 @@ t.test('a file that is no CSV in UTF-8 with commas is refused with what to do', 
     ['bars', csv.replaceAll(',', '|'), 'has vertical bars between its columns: separate them with commas'],
     ['a title that is a name', `Note,,\n${csv}`, 'has its header at line 2: delete the rows above it'],
     ['NUL in the header', csv.replace('note', 'note\0'), `the header: has a NUL character: ${SAVE_AS}`],
-    ['NUL after the rows', `${csv}\0\0`, `lines[1].employee_id: has a NUL character, at line 3: ${SAVE_AS}`],
+    ['NUL after the rows', `${csv}\0\0`, `lines[1].employee_id: has a NUL character: ${SAVE_AS} (line 3)`],
     [
       'a formula that keeps zeros',
       `${csv}="00123",5,\n`,
@@ -181,20 +185,36 @@ const SAVED: Record<
     (csv) => csv.replaceAll(/^([^,]*),/gm, '$1,$1,'),
     { problem: 'employee_id: is a duplicate column' },
   ],
+  // The header, a row and a blank row of which the quoted cells are two and three lines.
+  'cells with line breaks': [
+    (csv) =>
+      csv
+        .replaceAll('\n', '\r\n')
+        .replace(/,first\b/, ',"a\r\nb"')
+        .replace('\r\ne-last', '\r\n"\r\n\r\n"\r\n\r\n"e-last "'),
+    { problem: 'ROW.employee_id: must not begin or end with a blank (line 8); did you mean e-last?' },
+  ],
+  'a total': [
+    (csv) => {
+      const cells = csv.slice(0, csv.indexOf('\n')).split(',').length;
+      return csv.replace(/[^\n]*\n$/, `Grand total:,12.00${','.repeat(cells - 2)}\n`);
+    },
+    { problem: 'ROW: looks like a total: delete the row (line 3)' },
+  ],
   'a blank at the end of an id': [
     (csv) => csv.replace('e-last', 'e-last '),
-    { problem: 'ROW.employee_id: must not begin or end with a blank; did you mean e-last?' },
+    { problem: 'ROW.employee_id: must not begin or end with a blank (line 3); did you mean e-last?' },
   ],
   'a quote that is not closed': [
     (csv) => `${csv.replace('NOTE', '"NOTE')}${'more\n'.repeat(3)}`,
     {
       problem:
-        'ROW: is not valid CSV at line 6 (CSV_QUOTE_NOT_CLOSED): find the quote in this row that has no second one',
+        'ROW: is not valid CSV at line 6 (CSV_QUOTE_NOT_CLOSED): find the quote after line 2 that has no second one',
     },
   ],
   'a quote that is not closed, far from the end': [
     (csv) => `${csv.replace('NOTE', '"NOTE')}${'more\n'.repeat(250_000)}`,
-    { problem: 'ROW: must be at most 1 MiB: find the quote in this row that has no second one' },
+    { problem: 'ROW: must be at most 1 MiB: find the quote after line 2 that has no second one' },
   ],
 };
 

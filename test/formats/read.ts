@@ -2,7 +2,13 @@
 
 import { describe } from '../../src/contract/check.ts';
 import { isAppError, type Problem } from '../../src/errors.ts';
-import { type Columns, type GivenRow, type RowFormat, readRows } from '../../src/formats/rows.ts';
+import {
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type RowFormat,
+  readRows,
+} from '../../src/formats/rows.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
 
@@ -24,17 +30,20 @@ export async function readAll(
 ): Promise<{ rows: GivenRow['fields'][]; problems: Problem[] }> {
   const given = typeof content === 'string' || content instanceof Uint8Array ? parts(content) : content;
   const rows: GivenRow['fields'][] = [];
-  const problems: Problem[] = [];
+  const problems = createProblems();
+  let rowsRead = 0;
   try {
     for await (const row of readRows(given, format, COLUMNS)) {
-      if ('problem' in row) problems.push(row.problem);
+      problems.noteLine(rowsRead, row.line);
+      rowsRead += 1;
+      if ('problem' in row) problems.add(row.problem);
       else rows.push(row.fields);
     }
   } catch (error) {
     if (!isAppError(error, 'UNREADABLE')) throw error;
-    problems.push(...error.problems);
+    problems.add(...error.problems);
   }
-  return { rows, problems };
+  return { rows, problems: problems.refused().problems };
 }
 
 /** The problems as printed. */

@@ -135,9 +135,9 @@ t.test('a row with too many or too few cells is named by its line, and later row
   const { rows, problems } = await readAll(text, 'csv');
   t.equal(rows.map((row) => row.employee_id).join(), 'e-0,e-4');
   t.strictSame(described(problems), [
-    'lines[1]: must have as many cells as the header, 3: it has 2, at line 5. Delete the row if it is a total or a note',
-    'lines[2]: must have as many cells as the header, 3: it has 4, at line 6. A value with a comma must be in quotes',
-    `lines[3].note: has a NUL character, at line 7: ${SAVE_AS}`,
+    'lines[1]: must have as many cells as the header, 3: it has 2. Delete the row if it is a total or a note (line 5)',
+    'lines[2]: must have as many cells as the header, 3: it has 4. A value with a comma must be in quotes (line 6)',
+    `lines[3].note: has a NUL character: ${SAVE_AS} (line 7)`,
   ]);
 });
 
@@ -156,7 +156,7 @@ const broken: [string, RowFormat, string | Uint8Array, string][] = [
     'a quote that does not close',
     'csv',
     `${CSV}"x`,
-    'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED): find the quote in this row that has no second one',
+    'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED): find the quote after line 3 that has no second one',
   ],
   [
     'Latin-1 in a CSV',

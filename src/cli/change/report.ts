@@ -96,8 +96,11 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
       add(part.length);
     });
     for await (const checked of checkedChanges(content, file.format, kind)) {
+      if ('problems' in checked) {
+        problems.noteLine(rows, checked.line);
+        problems.add(...checked.problems);
+      }
       rows += 1;
-      if ('problems' in checked) problems.add(...checked.problems);
     }
     if (rows === 0) problems.add({ path: '', rule: 'has no change' });
   }).catch((error: unknown) => {
@@ -159,17 +162,17 @@ function summarize({ out }: Context, results: readonly ReportedChange[], rows: n
 /** Yields each row with its path for problems: `changes[0]`, or '' for the only one of a file. */
 async function* checkedChanges(content: AsyncIterable<Uint8Array>, format: RowFormat, kind: ChangeKind) {
   for await (const row of changeRows(content, format, kind)) {
-    if ('problem' in row) yield { problems: [row.problem] };
+    if ('problem' in row) yield { problems: [row.problem], line: row.line };
     else {
-      const { path, value } = row;
+      const { path, value, line } = row;
       const checked = checkChange(kind, value);
       if (checked.ok) yield { path, change: checked.change };
-      else yield { problems: checked.problems.map((problem) => within(path, problem)) };
+      else yield { problems: checked.problems.map((problem) => within(path, problem)), line };
     }
   }
 }
 
-type GivenChange = { path: string; value: unknown } | { problem: Problem };
+type GivenChange = { path: string; value: unknown; line?: number } | { problem: Problem; line?: number };
 
 const pathOf = (row: number): string => `changes[${row}]`;
 
@@ -190,7 +193,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
   let header: Header | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(rows));
-  for await (const { cells, broken, spacedIds } of csvRecords(bytes, here, columnsOf(rowKind).names)) {
+  for await (const { cells, line, broken, spacedIds } of csvRecords(bytes, here, columnsOf(rowKind).names)) {
     if (header === null) {
       header = readHeader(cells, rowKind);
       if (header.problems.length > 0) throw unreadableFor(header.problems);
@@ -199,8 +202,8 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
     const path = pathOf(rows);
     rows += 1;
     const problem = broken ?? spacedIds[0];
-    if (problem !== undefined) yield { problem: within(path, problem) };
-    else yield { path, value: header.rowOf(cells) };
+    if (problem !== undefined) yield { problem: within(path, problem), line };
+    else yield { path, value: header.rowOf(cells), line };
   }
 }
 
