@@ -30,6 +30,7 @@ export type Parts = ReadinessLimits &
     | 'clockWarning'
     | 'employeeSets'
     | 'runReviews'
+    | 'receiving'
     | 'censusFrom'
     | 'censusMaxAgeMs'
     | 'mayFetch'

@@ -18,8 +18,12 @@ import { readJsonBodies } from './bodies.ts';
 import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
+import { getActivity } from './operations/activity.ts';
 import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
 import { CENSUS_OPERATIONS } from './operations/censuses.ts';
+import { DEDUCTION_OPERATIONS } from './operations/deductions.ts';
+import { EMPLOYEE_OPERATIONS } from './operations/employees.ts';
+import { EVENT_OPERATIONS } from './operations/events.ts';
 import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
 import { PAYROLL_RUN_APPROVAL_OPERATIONS } from './operations/payroll-run-approvals.ts';
 import { PAYROLL_RUN_EMPLOYEE_OPERATIONS } from './operations/payroll-run-employees.ts';
@@ -29,20 +33,16 @@ import { PAYROLL_RUN_OVERRIDE_OPERATIONS } from './operations/payroll-run-overri
 import { PAYROLL_RUN_WORK_OPERATIONS } from './operations/payroll-run-work.ts';
 import { PAYROLL_RUN_OPERATIONS } from './operations/payroll-runs.ts';
 import { PAYROLL_DUE_OPERATIONS } from './operations/payrolls-due.ts';
+import { getReadiness } from './operations/readiness.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
-import { deductionDecisionRoutes } from './routes/deduction-decisions.ts';
-import { deductionRoutes } from './routes/deductions.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
-import { employeeRoutes } from './routes/employees.ts';
-import { eventRoutes } from './routes/events.ts';
-import { activityRoutes, healthRoutes } from './routes/monitoring.ts';
+import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
-import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
 
@@ -157,14 +157,9 @@ export function createApi(parts: ApiParts): Api {
 }
 
 const ROUTES = [
-  deductionRoutes,
-  deductionDecisionRoutes,
   changeReportRoutes,
   employeeChangeRoutes,
-  employeeRoutes,
-  eventRoutes,
-  readinessRoutes,
-  activityRoutes,
+  metricsRoutes,
   payrollSettingRoutes,
   auditRoutes,
   sessionRoutes,
@@ -175,6 +170,10 @@ const ROUTES = [
 const OPERATIONS = [
   CENSUS_OPERATIONS,
   CENSUS_SYNC_OPERATIONS,
+  DEDUCTION_OPERATIONS,
+  EMPLOYEE_OPERATIONS,
+  EVENT_OPERATIONS,
+  [getReadiness, getActivity],
   OPEN_ITEM_OPERATIONS,
   PAYROLL_DUE_OPERATIONS,
   PAYROLL_RUN_OPERATIONS,

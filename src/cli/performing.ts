@@ -15,6 +15,7 @@ import { SCOPES } from '../security/scopes.ts';
 import { signHead } from '../security/signed-heads.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { DatabaseContext } from './command.ts';
+import { failed } from './failure.ts';
 import { printable } from './output.ts';
 
 /** Performs an operation. Throws the operation's refusal. */
@@ -66,6 +67,9 @@ function partsOf(context: DatabaseContext): Parts {
     mayFetch: (employerId) => mayFetch(readCensus(env).source, employerId),
     clockWarning: () => readClockState(db, { now, sharedNow }),
     keepHead: () => keepHead(context),
+    receiving: async () => {
+      throw failed('deliveries are counted by the sidecar that receives them, not by commands');
+    },
     // A running sidecar looks for work itself.
     wakeApply() {},
     wakeSend() {},

@@ -31,8 +31,8 @@ import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { created, type Operation, operation, type Parts, perDatabase } from '../operation.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
-import { EmployeeId, seenEmployersOf } from '../routes/employees.ts';
 import { cursor, EmployerId, fileOf, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
+import { EmployeeId, seenEmployersOf } from './employees.ts';
 
 const FILTER = {
   kind: Type.Optional(field.oneOfDescribed(ITEM_KINDS, 'Only items of this kind.')),

@@ -16,7 +16,6 @@ import { isSamePerson } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
 import { Answer, type Operation, operation } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
-import { questionOf } from '../routes/readiness.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
 import {
@@ -28,6 +27,7 @@ import {
   reviewAgain,
 } from './payroll-run-work.ts';
 import { noRun, notOpen, storedRun } from './payroll-runs.ts';
+import { questionOf } from './readiness.ts';
 
 const Approving = field.component(
   'ApprovalRequest',

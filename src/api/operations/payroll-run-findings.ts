@@ -5,9 +5,9 @@ import { limitedAcceptances } from '../../readiness/report.ts';
 import { Actor, makerOf } from '../../security/audit.ts';
 import { employersOf } from '../employers.ts';
 import { type Operation, operation } from '../operation.ts';
-import { readinessOfReviewed } from '../routes/readiness.ts';
 import { RunId } from '../run-schemas.ts';
 import { storedRun } from './payroll-runs.ts';
+import { readinessOfReviewed } from './readiness.ts';
 
 /** The most findings in a response: more than a person reads before accepting them. */
 const FINDINGS_MAX = 1_000;

@@ -14,9 +14,9 @@ import { finalizeChecked, isBlocking, notAcceptable } from '../../readiness/run-
 import { actingIn, alsoNeeds } from '../auth.ts';
 import { Answer, type Operation, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
-import { questionOf } from '../routes/readiness.ts';
 import { RunId } from '../run-schemas.ts';
 import { noRun, runHeaders, storedRun } from './payroll-runs.ts';
+import { questionOf } from './readiness.ts';
 
 export const acceptField = Type.Optional(
   // No check has a longer id, and an error quotes it.

@@ -26,10 +26,10 @@ import { actingIn, mayAlso } from '../auth.ts';
 import { assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
 import { Answer, type Operation, operation, type Parts } from '../operation.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
-import { RunReadiness, readinessOfReviewed } from '../routes/readiness.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { compileValidator } from '../validation.ts';
+import { RunReadiness, readinessOfReviewed } from './readiness.ts';
 
 /** A run can name all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;

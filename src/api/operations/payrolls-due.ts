@@ -26,10 +26,10 @@ import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
 import { type Operation, operation, type Parts, perDatabase } from '../operation.ts';
-import { questionOf } from '../routes/readiness.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { notOpen, storedRun } from './payroll-runs.ts';
+import { questionOf } from './readiness.ts';
 
 const RunComputation = field.component(
   'RunComputation',

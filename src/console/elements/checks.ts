@@ -1,5 +1,5 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
-import { isBlocking, titleOfCheck } from '../../api/routes/readiness.ts';
+import { isBlocking, titleOfCheck } from '../../api/operations/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';

@@ -1,5 +1,5 @@
 /** Whether a run can be finalized or voided, and what it waits for. */
-import { isBlocking } from '../../api/routes/readiness.ts';
+import { isBlocking } from '../../api/operations/readiness.ts';
 import type { Schemas } from '../../client.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';

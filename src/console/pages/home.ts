@@ -1,6 +1,6 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
 import { Temporal } from 'temporal-polyfill';
-import { titleOfCheck } from '../../api/routes/readiness.ts';
+import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { BACKGROUND, empty, live, savedNotice, state, type Tone } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
 import { age, count, counted, dayOf, dayText, difference, lacksScope, money } from '../elements/format.ts';

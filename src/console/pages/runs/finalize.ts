@@ -1,6 +1,7 @@
 /** Finalizes and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
+
+import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt, dataOrNull } from '../../api-client.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';

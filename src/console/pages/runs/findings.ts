@@ -1,5 +1,5 @@
 /** The readiness findings that finalizing a run accepts, or accepted, each with its employee and event. */
-import { titleOfCheck } from '../../../api/routes/readiness.ts';
+import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import type { Scope } from '../../../security/scopes.ts';
 import { attempt } from '../../api-client.ts';

@@ -1,6 +1,7 @@
 /** One payroll run with its options, totals, readiness and lines. Slow parts load separately. */
+
+import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { titleOfCheck } from '../../../api/routes/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import { attempt } from '../../api-client.ts';
 import { facts, later, savedNotice, state } from '../../elements/facts.ts';

@@ -7,9 +7,8 @@ import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import { CHECK_TEXTS, readinessOf } from '../../readiness/run-report.ts';
 import { Actor } from '../../security/audit.ts';
 import { assertOwnEmployer, employersOf, viewerOf } from '../employers.ts';
-import type { Call, Parts } from '../operation.ts';
+import { type Call, operation, type Parts } from '../operation.ts';
 import { invalid } from '../problem.ts';
-import { type Api, type ApiParts, operation } from '../route.ts';
 import { idFilter } from '../schemas.ts';
 
 export { isBlocking } from '../../readiness/run-report.ts';
@@ -92,29 +91,27 @@ export async function readinessOfReviewed(call: Pick<Call, 'caller'>, parts: Par
   return readinessOf(parts.db, computation, summary, question);
 }
 
-export function readinessRoutes(app: Api, parts: ApiParts): void {
-  app.get(
-    '/v1/readiness',
-    operation('Readiness', 'ledger:read', {
-      operationId: 'getReadiness',
-      employers: 'request',
-      summary: 'Check whether payroll can trust the ledger',
-      description:
-        'Runs every check and reports its findings and what to do. Call it before running payroll.',
-      querystring: field.closed({
-        employer_id: idFilter(
-          'Runs the checks of single employers for this employer only. Required for a token limited to employers.',
-        ),
-      }),
-      response: { 200: Readiness },
-    }),
-    async (request) => {
-      const { employer_id: employerId } = request.query;
-      if (employerId !== undefined) assertOwnEmployer(request, employerId);
-      else if (employersOf(request) !== null)
-        throw invalid([{ path: 'employer_id', rule: 'is required for a token limited to employers' }]);
-      const question = { ...(await questionOf(parts)), employerId, viewer: viewerOf(request, parts) };
-      return viewReadiness(await readReadiness(parts.db, question), true);
-    },
-  );
-}
+export const getReadiness = operation({
+  id: 'getReadiness',
+  group: 'Readiness',
+  method: 'GET',
+  path: '/v1/readiness',
+  scope: 'ledger:read',
+  employers: 'request',
+  summary: 'Check whether payroll can trust the ledger',
+  description: 'Runs every check and reports its findings and what to do. Call it before running payroll.',
+  query: field.closed({
+    employer_id: idFilter(
+      'Runs the checks of single employers for this employer only. Required for a token limited to employers.',
+    ),
+  }),
+  response: { 200: Readiness },
+  async run(call, parts) {
+    const { employer_id: employerId } = call.query;
+    if (employerId !== undefined) assertOwnEmployer(call, employerId);
+    else if (employersOf(call) !== null)
+      throw invalid([{ path: 'employer_id', rule: 'is required for a token limited to employers' }]);
+    const question = { ...(await questionOf(parts)), employerId, viewer: viewerOf(call, parts) };
+    return viewReadiness(await readReadiness(parts.db, question), true);
+  },
+});

@@ -1,3 +1,4 @@
+/** An employee: the roster, deductions and paychecks. */
 import Type, { type TSchema } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
@@ -13,11 +14,11 @@ import { listPaychecks, Paycheck } from '../../payroll/lifecycle/paychecks.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
 import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
+import { type Operation, operation } from '../operation.ts';
 import { notFound } from '../problem.ts';
-import { type Api, type ApiParts, operation } from '../route.ts';
+import { ChangeSummary } from '../routes/employee-changes.ts';
 import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
-import { ChangeSummary } from './employee-changes.ts';
 
 /** Maximum deductions, and maximum changes, of one response. A cursor leads to further ones. An employee has a handful. */
 const SHOWN = 100;
@@ -126,91 +127,90 @@ export const EmployeeId = field.closed({
   employee_id: { ...field.identifier, description: 'The employee ID of payroll, percent-encoded.' },
 });
 
-export function employeeRoutes(app: Api, parts: ApiParts): void {
-  const { db, now } = parts;
-  app.get(
-    '/v1/employees/:employee_id',
-    operation('Employment', 'ledger:read', {
-      operationId: 'getEmployee',
-      employers: 'employee',
-      summary: 'Get an employee',
-      description:
-        'Returns the roster with its history and the first ' +
-        `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
-        'and one with `runs:read` the open items.',
-      params: EmployeeId,
-      response: { 200: Employee },
-      refuses: ['NOT_FOUND'],
-    }),
-    async (request) => {
-      const { employee_id: employeeId } = request.params;
-      const today = dayAt(db, now());
-      const viewer = viewerOf(request, parts);
-      const isSeen = ({ employer_id }: { employer_id: string }) => seesEmployer(request, employer_id);
-      const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
-      const facts = reports.filter(isSeen).slice(-FACTS_SHOWN);
-      const employments = employmentsOf(reports).filter(isSeen);
-      const employer = employerOf(employmentsOf(reports), today);
-      const deductions = await listDeductions(db, { employeeId, viewer }, { limit: SHOWN }, today);
-      const changes = mayAlso(request.caller, 'changes:read')
-        ? await listChanges(db, { employeeId, employers: employersOf(request) }, { limit: SHOWN })
-        : null;
-      const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
-      if (!isKnown) throw notFound('employee');
-      const employers = employments.map(({ employer_id }) => employer_id);
-      const of = `?employee_id=${encodeURIComponent(employeeId)}`;
-      return {
-        id: employeeId,
-        employer_id: employer !== null && isSeen({ employer_id: employer }) ? employer : null,
-        employments: employments.map((employment) => ({
-          employer_id: employment.employer_id,
-          spells: [...employment.spells],
-          employment_status: valueOn(employment, 'employment_status', today),
-          pay_frequency: valueOn(employment, 'pay_frequency', today),
-          pay_group: valueOn(employment, 'pay_group', today),
-          absent: valueOn(employment, 'absent', today) === 1,
-        })),
-        roster: facts.map(({ employee_id: _, absent, ...fact }) => ({
-          ...fact,
-          absent: absent === null ? null : absent === 1,
-        })),
-        deductions: {
-          ...deductionCursor.page(deductions.deductions.map(viewDeduction), deductions.next),
-          url: DEDUCTIONS + of,
-        },
-        ...(await unappliedOf(db, employeeId, viewer)),
-        ...(changes !== null && {
-          changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
-        }),
-        ...(mayAlso(request.caller, 'runs:read') && {
-          open_items: await itemsOfEmployee(db, employeeId, employers, { today, viewer, limit: SHOWN }),
-        }),
-        left_out: MORE.filter(({ scope }) => !mayAlso(request.caller, scope)),
-      };
-    },
-  );
+export const getEmployee = operation({
+  id: 'getEmployee',
+  group: 'Employment',
+  method: 'GET',
+  path: '/v1/employees/:employee_id',
+  scope: 'ledger:read',
+  employers: 'employee',
+  summary: 'Get an employee',
+  description:
+    'Returns the roster with its history and the first ' +
+    `${SHOWN} deductions. A token with the scope \`changes:read\` also gets the newest ${SHOWN} employment changes, ` +
+    'and one with `runs:read` the open items.',
+  params: EmployeeId,
+  response: { 200: Employee },
+  refuses: ['NOT_FOUND'],
+  async run(call, parts) {
+    const { db, now } = parts;
+    const { employee_id: employeeId } = call.params;
+    const today = dayAt(db, now());
+    const viewer = viewerOf(call, parts);
+    const isSeen = ({ employer_id }: { employer_id: string }) => seesEmployer(call, employer_id);
+    const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+    const facts = reports.filter(isSeen).slice(-FACTS_SHOWN);
+    const employments = employmentsOf(reports).filter(isSeen);
+    const employer = employerOf(employmentsOf(reports), today);
+    const deductions = await listDeductions(db, { employeeId, viewer }, { limit: SHOWN }, today);
+    const changes = mayAlso(call.caller, 'changes:read')
+      ? await listChanges(db, { employeeId, employers: employersOf(call) }, { limit: SHOWN })
+      : null;
+    const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
+    if (!isKnown) throw notFound('employee');
+    const employers = employments.map(({ employer_id }) => employer_id);
+    const of = `?employee_id=${encodeURIComponent(employeeId)}`;
+    return {
+      id: employeeId,
+      employer_id: employer !== null && isSeen({ employer_id: employer }) ? employer : null,
+      employments: employments.map((employment) => ({
+        employer_id: employment.employer_id,
+        spells: [...employment.spells],
+        employment_status: valueOn(employment, 'employment_status', today),
+        pay_frequency: valueOn(employment, 'pay_frequency', today),
+        pay_group: valueOn(employment, 'pay_group', today),
+        absent: valueOn(employment, 'absent', today) === 1,
+      })),
+      roster: facts.map(({ employee_id: _, absent, ...fact }) => ({
+        ...fact,
+        absent: absent === null ? null : absent === 1,
+      })),
+      deductions: {
+        ...deductionCursor.page(deductions.deductions.map(viewDeduction), deductions.next),
+        url: DEDUCTIONS + of,
+      },
+      ...(await unappliedOf(db, employeeId, viewer)),
+      ...(changes !== null && {
+        changes: { ...changeCursor.page(changes.changes, changes.next), url: CHANGES + of },
+      }),
+      ...(mayAlso(call.caller, 'runs:read') && {
+        open_items: await itemsOfEmployee(db, employeeId, employers, { today, viewer, limit: SHOWN }),
+      }),
+      left_out: MORE.filter(({ scope }) => !mayAlso(call.caller, scope)),
+    };
+  },
+});
 
-  app.get(
-    '/v1/employees/:employee_id/paychecks',
-    operation('Employment', 'runs:read', {
-      operationId: 'listPaychecksOfEmployee',
-      employers: 'employee',
-      summary: 'List the paychecks of an employee',
-      description:
-        'Lists what finalized runs take from the paychecks of an employee, the latest pay date first, with the reason of each amount. Empty for an employee in no run.',
-      params: EmployeeId,
-      querystring: field.closed({ cursor, limit }),
-      response: { 200: pageOf(Paycheck) },
-    }),
-    async (request) => {
-      const { employee_id: employeeId } = request.params;
-      const { limit: rows = LIMIT_DEFAULT, ...query } = request.query;
-      const employers = await seenEmployersOf(db, request, employeeId);
-      const sight = { employers, viewer: viewerOf(request, parts) };
-      return listPaychecks(db, employeeId, sight, { ...query, limit: rows });
-    },
-  );
-}
+export const listPaychecksOfEmployee = operation({
+  id: 'listPaychecksOfEmployee',
+  group: 'Employment',
+  method: 'GET',
+  path: '/v1/employees/:employee_id/paychecks',
+  scope: 'runs:read',
+  employers: 'employee',
+  summary: 'List the paychecks of an employee',
+  description:
+    'Lists what finalized runs take from the paychecks of an employee, the latest pay date first, with the reason of each amount. Empty for an employee in no run.',
+  params: EmployeeId,
+  query: field.closed({ cursor, limit }),
+  response: { 200: pageOf(Paycheck) },
+  async run(call, parts) {
+    const { employee_id: employeeId } = call.params;
+    const employers = await seenEmployersOf(parts.db, call, employeeId);
+    const page = { ...call.query, limit: call.query.limit ?? LIMIT_DEFAULT };
+    return listPaychecks(parts.db, employeeId, { employers, viewer: viewerOf(call, parts) }, page);
+  },
+});
 
 /** Returns the employers that have reported an employee and that the caller may see. */
 export async function seenEmployersOf(
@@ -236,3 +236,6 @@ async function unappliedOf(db: Db, employeeId: string, viewer: Viewer | null) {
     unapplied_notice: count === 0 ? null : `${events} could not be applied; ask an operator`,
   };
 }
+
+/** In the order of the reference. */
+export const EMPLOYEE_OPERATIONS: readonly Operation[] = [getEmployee, listPaychecksOfEmployee];

@@ -1,0 +1,343 @@
+/** Webhook events: to list and show them, and to reprocess or dismiss them by hand. An event never takes effect twice. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import Type from 'typebox';
+import * as field from '../../contract/fields.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
+import { EFFECTS, EVENT_FLAGS, EventSubject } from '../../inbox/event-effects.ts';
+import {
+  conflictCursor,
+  type EventView,
+  viewConflict,
+  viewEvents,
+  viewWholeEvent,
+} from '../../inbox/event-views.ts';
+import * as inbox from '../../inbox/events.ts';
+import { NEXT_STEPS } from '../../inbox/next-step.ts';
+import { UnappliedChange } from '../../inbox/unapplied.ts';
+import { DaysInEffect } from '../../ledger/timeline.ts';
+import { actingIn, mayAlso } from '../auth.ts';
+import { type Call, type Operation, operation } from '../operation.ts';
+import { conflict, notFound } from '../problem.ts';
+import { cursor, Dismissal, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+
+const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
+
+const DISMISSAL = {
+  dismissed_at: field.nullableText('The time of the dismissal.'),
+  dismissed_reason: field.nullableText('The reason for the dismissal.'),
+};
+const SUMMARY = {
+  id: field.text('The unique delivery ID of the event.'),
+  envelope_id: field.nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
+  event_type: field.nullableText(
+    'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
+  ),
+  state: Type.Enum([...STATES]),
+  effect: field.oneOfDescribed(
+    EFFECTS,
+    '`pending`: not applied yet. `applied`: the deduction has its contents. `replaced`: a newer event replaced its contents. ' +
+      '`late`: an older event that arrived after a newer one and is in effect on no date. `no_effect`: it ends before it starts, or before 2000. ' +
+      '`sync_requested`, `sync_completed`: a census sync was requested or completed. `not_applied`: quarantined. `ignored`: the type is not handled.',
+  ),
+  in_effect: field.nullable({
+    ...DaysInEffect,
+    description:
+      'The dates on which the contents are in effect. Null if they never are, or for another kind of event.',
+  }),
+  flags: Type.Array(Type.Enum([...EVENT_FLAGS]), {
+    description:
+      '`time-ignored`: `created_at` is before 2000 and was never set, so the time of receipt decides the order.',
+  }),
+  subject: field.nullable({
+    ...EventSubject,
+    description: 'What the event names. Null without the scope `ledger:read`.',
+  }),
+  reason: field.nullableText('The reason the event was ignored or quarantined.'),
+  source: Type.Enum(['webhook', 'import']),
+  received_at: field.text('The time of receipt.'),
+  finished_at: field.nullableText('The time the event was applied, ignored or quarantined.'),
+  ...DISMISSAL,
+};
+const EventSummary = field.component('EventSummary', SUMMARY, 'An event without its body.');
+
+const AppliedVersion = field.component(
+  'AppliedVersion',
+  {
+    id: field.text('The ID of the version.'),
+    deduction_id: field.text('The deduction.'),
+    version: field.integer('The number of the version.'),
+    position: field.integer('The position of the version in the ledger.'),
+    late: field.boolean('A newer state was already known when the event arrived.'),
+    tie_changed: field.boolean('Another event with the same time has different content.'),
+    future_dated: field.boolean('The event time is later than the time of receipt.'),
+  },
+  'The deduction version that the event recorded.',
+);
+const TriggeredSync = field.closed(
+  { id: field.text('The ID of the sync.'), employer_id: field.text('The employer.') },
+  'The census sync that the event started or completed.',
+);
+
+const BODY = {
+  body: field.nullableText('The body exactly as received. Null after retention deletes it.'),
+  body_absent: field.nullableText('Why the body was deleted, and its SHA-256 hash.'),
+};
+const WholeEvent = field.component(
+  'Event',
+  {
+    ...SUMMARY,
+    next_step: field.oneOfDescribed(
+      NEXT_STEPS,
+      'What helps. `none`: nothing to do. `wait`: it is applied soon. `reprocess`: its body can be applied now. `dismiss`: a newer event of its deduction was applied. ' +
+        '`compare`: contents contradict each other. `correct`: the benefits service must send a corrected event.',
+    ),
+    unapplied: field.nullable({
+      ...UnappliedChange,
+      description: 'The change of an amount in a quarantined event. Null for other events.',
+    }),
+    ...BODY,
+    conflicts: field.closed(
+      {
+        open: field.boolean('Whether another body was received since the last dismissal.'),
+        stored: field.integer('The number of other bodies that are stored, at most 20.'),
+        not_stored: field.integer('The number of deliveries whose further bodies were not stored.'),
+        last_not_stored_at: field.nullableText('The time of the last delivery that was only counted.'),
+        ...DISMISSAL,
+      },
+      'Other bodies received with the same event ID. Only the first body counts.',
+    ),
+    effects: field.closed(
+      { deduction_version: field.nullable(AppliedVersion), census_sync: field.nullable(TriggeredSync) },
+      'What the event did. Both fields are null if it changed nothing.',
+    ),
+  },
+  'An event with its body and result.',
+);
+
+const EventConflict = field.component(
+  'EventConflict',
+  {
+    id: field.text('The ID of the conflict.'),
+    received_at: field.text('The time of receipt.'),
+    ...BODY,
+    ...DISMISSAL,
+  },
+  'Another body received with the ID of an event.',
+);
+
+const EVENT_FILTER = {
+  event_type: Type.Optional({ ...ownId, description: 'Only events of this type.' }),
+  from: instant('Only events received at or after this time.'),
+  until: instant('Only events received before this time.'),
+};
+
+const Reprocessing = field.named(
+  'ReprocessRequest',
+  Type.Object(
+    {
+      state: Type.Optional(
+        field.oneOfDescribed(['applied', 'ignored', 'quarantined'], 'Only events in this state.'),
+      ),
+      ...EVENT_FILTER,
+    },
+    {
+      additionalProperties: false,
+      minProperties: 1,
+      rule: 'must name at least one of state, event_type, from, until',
+    },
+  ),
+);
+
+const EventId = field.closed({ event_id: { ...ownId, description: 'The ID of the event.' } });
+
+export const listEvents = operation({
+  id: 'listEvents',
+  group: 'Events',
+  method: 'GET',
+  path: '/v1/events',
+  scope: 'events:read',
+  employers: 'refused',
+  summary: 'List events',
+  description: 'Lists events without their bodies, newest first.',
+  query: field.closed({
+    state: Type.Optional(field.oneOfDescribed(STATES, 'Only events in this state.')),
+    ...EVENT_FILTER,
+    dismissed: flag('`true`: only dismissed events. `false`: only events that are not dismissed.'),
+    conflict: flag('Only events with an open conflict: another body with the same event ID.'),
+    cursor,
+    limit,
+  }),
+  response: { 200: pageOf(EventSummary) },
+  async run({ query, caller }, { db }) {
+    const page = { before: inbox.eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+    const { events, next } = await inbox.listEvents(db, { ...query, eventType: query.event_type }, page);
+    return inbox.eventCursor.page(await viewEvents(db, events, mayAlso(caller, 'ledger:read')), next);
+  },
+});
+
+export const getEvent = operation({
+  id: 'getEvent',
+  group: 'Events',
+  method: 'GET',
+  path: '/v1/events/:event_id',
+  scope: 'events:read',
+  employers: 'refused',
+  summary: 'Get an event',
+  description: 'Returns the event with its body, its result and the number of conflicting bodies.',
+  params: EventId,
+  response: { 200: WholeEvent },
+  refuses: ['NOT_FOUND'],
+  run: async ({ params, caller }, { db }) =>
+    viewWholeEvent(db, await storedEvent(db, params.event_id), mayAlso(caller, 'ledger:read')),
+});
+
+export const listEventConflicts = operation({
+  id: 'listEventConflicts',
+  group: 'Events',
+  method: 'GET',
+  path: '/v1/events/:event_id/conflicts',
+  scope: 'events:read',
+  employers: 'refused',
+  summary: 'List conflicting bodies',
+  description:
+    'Lists the stored bodies that were received with the ID of the event and differ from its own, oldest first.',
+  params: EventId,
+  query: field.closed({
+    cursor,
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: CONFLICTS_STORED,
+        default: CONFLICTS_LIMIT,
+        rule: `must be a whole number from 1 to ${CONFLICTS_STORED}`,
+        description: 'The maximum number of rows on a page.',
+      }),
+    ),
+  }),
+  response: { 200: pageOf(EventConflict) },
+  refuses: ['NOT_FOUND'],
+  async run({ params: { event_id }, query }, { db }) {
+    const page = { after: conflictCursor.decode(query.cursor), limit: query.limit ?? CONFLICTS_LIMIT };
+    await storedEvent(db, event_id);
+    const { conflicts, next } = await listConflicts(db, event_id, page);
+    return conflictCursor.page(conflicts.map(viewConflict), next);
+  },
+});
+
+export const reprocessEvent = operation({
+  id: 'reprocessEvent',
+  group: 'Events',
+  method: 'POST',
+  path: '/v1/events/:event_id/reprocess',
+  scope: 'events:write',
+  employers: 'refused',
+  action: 'event.reprocess',
+  summary: 'Reprocess an event',
+  description:
+    'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
+  params: EventId,
+  response: { 202: EventSummary },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(call, { db, now, wakeApply }) {
+    const { event_id } = call.params;
+    const acting = actingIn(call, now());
+    const event = await transact(db, async (trx) => {
+      const outcome = await inbox.reprocessEvent(trx, event_id, acting);
+      if (outcome === 'unknown') throw notFound('event');
+      if (outcome === 'body dropped') throw conflict(inbox.BODY_DROPPED);
+      return shown(trx, call, event_id);
+    });
+    wakeApply();
+    return event;
+  },
+  logs: ({ params }) => [params, 'an event was queued for reprocessing'],
+});
+
+export const dismissEvent = operation({
+  id: 'dismissEvent',
+  group: 'Events',
+  method: 'POST',
+  path: '/v1/events/:event_id/dismiss',
+  scope: 'events:write',
+  employers: 'refused',
+  action: 'event.dismiss',
+  summary: 'Dismiss an event',
+  description:
+    'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
+  params: EventId,
+  body: Dismissal,
+  response: { 200: EventSummary },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  run(call, { db, now }) {
+    const { event_id } = call.params;
+    const acting = actingIn(call, now());
+    return transact(db, async (trx) => {
+      const outcome = await inbox.dismissEvent(trx, event_id, call.body.reason, acting);
+      if (outcome === 'unknown') throw notFound('event');
+      if (outcome === 'nothing to dismiss') {
+        throw conflict('The event is not quarantined and has no conflict or tie.');
+      }
+      return shown(trx, call, event_id);
+    });
+  },
+  logs: ({ params }) => [params, 'an event was dismissed'],
+});
+
+export const reprocessEvents = operation({
+  id: 'reprocessEvents',
+  group: 'Events',
+  method: 'POST',
+  path: '/v1/events/reprocess',
+  scope: 'events:write',
+  employers: 'refused',
+  action: 'event.reprocess',
+  summary: 'Reprocess events',
+  description:
+    'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
+  body: Reprocessing,
+  response: {
+    200: field.component(
+      'ReprocessResult',
+      {
+        reprocessed: field.integer('The number of events set to pending.'),
+        without_body: field.integer(
+          'The number of matching events skipped because their bodies were deleted.',
+        ),
+      },
+      'The result of reprocessing.',
+    ),
+  },
+  async run(call, { db, sharedNow, wakeApply }) {
+    const filter = { ...call.body, eventType: call.body.event_type };
+    const acting = actingIn(call, await sharedNow(db));
+    const { reprocessed, withoutBody } = await inbox.reprocessAll(db, filter, acting, async (step) => {
+      if (step > 0) wakeApply();
+      await nextTurn();
+    });
+    return { reprocessed, without_body: withoutBody };
+  },
+  logs: (_call, { reprocessed }) => [{ count: reprocessed }, 'events were queued for reprocessing'],
+});
+
+async function storedEvent(db: Db | Trx, eventId: string): Promise<inbox.WholeEvent> {
+  const stored = await inbox.getEvent(db, eventId);
+  if (stored === null) throw notFound('event');
+  return stored;
+}
+
+async function shown(trx: Trx, { caller }: Call, eventId: string): Promise<EventView> {
+  const { event } = await storedEvent(trx, eventId);
+  return (await viewEvents(trx, [event], mayAlso(caller, 'ledger:read')))[0] as EventView;
+}
+
+/** In the order of the reference. */
+export const EVENT_OPERATIONS: readonly Operation[] = [
+  listEvents,
+  getEvent,
+  listEventConflicts,
+  reprocessEvent,
+  dismissEvent,
+  reprocessEvents,
+];
