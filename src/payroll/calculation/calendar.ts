@@ -52,7 +52,7 @@ const CalendarDate = closed({
   own: nullable(DateShare),
   other: nullable(DateShare),
 });
-export type CalendarDate = Static<typeof CalendarDate>;
+type CalendarDate = Static<typeof CalendarDate>;
 
 /** The pay dates of a year, in order. */
 export const Calendar = Type.Array(CalendarDate);

@@ -59,7 +59,7 @@ export const requestedAmount = (description: string) =>
 const oneOfText = (values: readonly string[], description: string) =>
   Type.Unsafe<string>(oneOfDescribed(values, description));
 
-export const BECAUSE = ['event', 'roster', 'decision', 'void', 'taken'] as const;
+const BECAUSE = ['event', 'roster', 'decision', 'void', 'taken'] as const;
 
 /** The record since which the amount due for an earlier run is what it is. */
 export const Because = closed(

@@ -28,8 +28,10 @@ export const NOT_COMPARED = {
   employer_difference: null,
 };
 
-/** The amounts that a run should have taken for a deduction by what is known today. */
-/** `offCycle`: what off-cycle runs of the pay period took of it. */
+/**
+ * The amounts that a run should have taken for a deduction by what is known today. `offCycle`: what off-cycle runs of the pay
+ * period took of it.
+ */
 type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides; isPartlyCovered: boolean };
 
 /**

@@ -38,7 +38,7 @@ export type EarlierRun = RunTerms & {
 };
 
 /** A share that a final check took. */
-export type TakenShare = {
+type TakenShare = {
   runId: string;
   isVoided: boolean;
   voidedAt: string | null;
@@ -60,7 +60,7 @@ export type TakenItem = Sides & {
 };
 
 /** A regular run, not voided, that an employee was in, or belongs in by today's facts. */
-export type PaidDate = { runId: string | null; payDate: string };
+type PaidDate = { runId: string | null; payDate: string };
 
 export type Computation = RunTerms & {
   /** Null for a run that is not stored. */

@@ -21,7 +21,7 @@ export const DIFFERENCE_REASONS = [
   'arrears',
   'settled_before',
 ] as const;
-export type DifferenceReason = (typeof DIFFERENCE_REASONS)[number];
+type DifferenceReason = (typeof DIFFERENCE_REASONS)[number];
 
 type Reason = { reason: DifferenceReason; lineOfCoverage: string | null; difference: Cents };
 

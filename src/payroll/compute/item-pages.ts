@@ -17,7 +17,7 @@ import { attendedRuns } from './items-in-run.ts';
 import { openItems } from './open-items.ts';
 import { transfersTo } from './transfers.ts';
 
-export type ItemsOfEmployee = {
+type ItemsOfEmployee = {
   employeeId: string;
   items: OpenItem[];
   /** Returns the outstanding items, each with those that runs take or leave together with it. */

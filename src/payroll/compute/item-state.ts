@@ -6,7 +6,7 @@ import type { Decision } from '../facts/decisions.ts';
 import type { TakenItem } from './computation.ts';
 
 export const ITEM_STATES = ['open', 'take', 'hold', 'settled', 'written_off', 'paid_directly'] as const;
-export type ItemState = (typeof ITEM_STATES)[number];
+type ItemState = (typeof ITEM_STATES)[number];
 
 /** Why an item with a decision is open again. */
 export const REOPENED = ['amount_changed', 'hold_ended', 'part_written_off', 'part_paid'] as const;

@@ -7,13 +7,7 @@ import type { OpenItem } from './item-state.ts';
 import { isAdjustment } from './open-items.ts';
 
 /** Why a run leaves out an item that is outstanding. `refund_waits`: its refund is more than the paycheck takes. */
-export type LeftOut =
-  | 'not_named'
-  | 'other_tax_year'
-  | 'held'
-  | 'undecided'
-  | 'needs_decision'
-  | 'refund_waits';
+type LeftOut = 'not_named' | 'other_tax_year' | 'held' | 'undecided' | 'needs_decision' | 'refund_waits';
 
 /** What is to be said of an item that a run leaves out. */
 export const LEFT_OUT_IN_WORDS: Readonly<Record<LeftOut, string>> = {

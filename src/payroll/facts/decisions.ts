@@ -9,7 +9,7 @@ import type { Sides } from '../calculation/items.ts';
 import { lastNumber } from './last-number.ts';
 
 export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
-export type ItemAction = (typeof ITEM_ACTIONS)[number];
+type ItemAction = (typeof ITEM_ACTIONS)[number];
 
 export type Decision = {
   /** Its number among the decisions of the employer. */

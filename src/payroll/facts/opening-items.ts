@@ -19,7 +19,7 @@ export type OpeningItem = {
   payDate: string;
 };
 
-export type OpeningsPut =
+type OpeningsPut =
   | { outcome: 'created'; created: readonly string[] }
   /** Every item is already stored with this content. */
   | { outcome: 'same' }

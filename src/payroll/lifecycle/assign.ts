@@ -27,7 +27,7 @@ import { runsThatTook } from '../records/frozen-lines.ts';
 import { lockPayroll } from '../settings/lock.ts';
 
 /** `effectiveOn`: the first day that counts; null: the date of receipt. `limit`: the employers of a limited caller. */
-export type Assigning = {
+type Assigning = {
   deductionId: string;
   employerId: string;
   effectiveOn: string | null;

@@ -54,7 +54,7 @@ export async function shownOverrides(db: Db, runId: string): Promise<PayrollRunO
 }
 
 /** A deduction of an employee in a run. */
-export type OverriddenDeduction = { runId: string; employeeId: string; deductionId: string };
+type OverriddenDeduction = { runId: string; employeeId: string; deductionId: string };
 
 export type Overriding = { member: Cents; employer: Cents; reason: string };
 

@@ -192,7 +192,7 @@ export function viewApproval({
 }
 
 /** The actor that finalizes or voids. `person` is null for a program and for the command line. */
-export type Requester = { actor: Actor; person: string | null };
+type Requester = { actor: Actor; person: string | null };
 
 /** `not-required`: the employer needs none. */
 export type ApprovalState =

@@ -40,10 +40,10 @@ export const SecondApprovalRequest = component(
 type Stored = { version: number; required: 0 | 1; requested_by: string | null; record_id: number };
 
 /** `person`: the person who sets it; null if unknown. */
-export type NewSetting = { required: boolean; reason: string; person: string | null };
+type NewSetting = { required: boolean; reason: string; person: string | null };
 
 /** `requested`: another person must switch it off, too. `same`: nothing changed. */
-export type SetApproval = 'set' | 'requested' | 'same' | 'person-missing';
+type SetApproval = 'set' | 'requested' | 'same' | 'person-missing';
 
 export async function isApprovalRequired(db: Db | Trx, employerId: string): Promise<boolean> {
   return (await latest(db, employerId))?.required === 1;

@@ -44,7 +44,7 @@ export type PayrollCode = Static<typeof PayrollCode>;
 
 const readStored = jsonColumn('payroll_codes', 'codes', Type.Array(PayrollCode));
 
-export type CodesOfLine = Pick<Line, 'payroll_code' | 'employer_payroll_code' | 'employer_treatment'>;
+type CodesOfLine = Pick<Line, 'payroll_code' | 'employer_payroll_code' | 'employer_treatment'>;
 
 type Coded = { line_of_coverage: string; taxability: string | null; coverage_type: string | null };
 

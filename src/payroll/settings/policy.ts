@@ -39,7 +39,7 @@ const Recoup = Type.Union(
       '`amount`: this amount. Default: once the regular amount.',
   },
 );
-export type Recoup = Static<typeof Recoup>;
+type Recoup = Static<typeof Recoup>;
 
 /** The options of an employer's runs. */
 export const Options = closed({
