@@ -59,9 +59,18 @@ export function stateInRun(
   const employer = assignedIn(history, run);
   if (employer === null ? hasSeveralEmployers(employments, run) : employer !== run.employer_id) return null;
   const state = stateFor(history, employeeId, dayOfRun(run));
-  // What starts after a transfer is the new employer's.
-  const left = employer === null && state?.starts_on != null ? leftForAnotherOn(employments, run) : null;
-  return left !== null && (state?.starts_on ?? '') > left ? null : state;
+  return employer === null && startsAfterLeaving(state, employments, run) ? null : state;
+}
+
+/** Reports whether a state starts after the employee left for another employer in a run's period: the new one takes it. */
+export function startsAfterLeaving(
+  state: RunVersion | null,
+  employments: readonly Employment[],
+  run: Run,
+): boolean {
+  if (state === null || state.starts_on === null) return false;
+  const left = leftForAnotherOn(employments, run);
+  return left !== null && state.starts_on > left;
 }
 
 /** Returns the history of a deduction that has one. */

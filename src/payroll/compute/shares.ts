@@ -10,7 +10,7 @@ import { datesInWords } from '../calculation/pay-dates.ts';
 import { dayOfCheck } from '../calculation/plan.ts';
 import type { Transfer } from '../records/basis.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { assignedIn, type History, stateInRun } from './history.ts';
+import { assignedIn, type History, startsAfterLeaving, stateInRun } from './history.ts';
 import { employmentAt, hasSeveralEmployers } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -166,8 +166,10 @@ function stateOnDate(
   employments: readonly Employment[],
 ): RunVersion | null {
   const check = terms.onDate(payDate);
-  if (assignedIn(history, check.run) === null && hasSeveralEmployers(employments, terms.run)) return null;
-  return stateInRun(history, employeeId, check, []);
+  const state = stateInRun(history, employeeId, check, []);
+  if (assignedIn(history, check.run) !== null) return state;
+  if (hasSeveralEmployers(employments, terms.run)) return null;
+  return startsAfterLeaving(state, employments, terms.run) ? null : state;
 }
 
 type Check = { payDate: string; member_amount: Cents; employer_amount: Cents };

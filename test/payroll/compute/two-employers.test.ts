@@ -232,7 +232,8 @@ t.test(
         db,
         election('2025-12-01', { effective_start: '2026-01-25', line_of_coverage: 'dental' }, 'b'),
       );
-      t.strictSame(await inRun(db, body(2)), ['a 10.00 regular new'], 'what started by the termination');
+      for (const finals of [{}, { final_checks: ['e'] }])
+        t.strictSame(await inRun(db, body(2, finals)), ['a 10.00 regular new'], 'what started by then');
       const there = await lines(db, body(2, { employer_id: OTHER }));
       t.strictSame(
         there.map(({ deduction_id, member_amount, flags }) =>
