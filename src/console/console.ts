@@ -8,7 +8,8 @@ import { auditPages } from './pages/audit.ts';
 import { auditRecordPages } from './pages/audit-record.ts';
 import { censusPages } from './pages/census.ts';
 import { censusUploads } from './pages/census-upload.ts';
-import { changePages } from './pages/changes.ts';
+import { changePages } from './pages/changes/change.ts';
+import { changeListPages } from './pages/changes/list.ts';
 import { eventPages } from './pages/events/event.ts';
 import { eventListPages } from './pages/events/list.ts';
 import { helpPages } from './pages/help.ts';
@@ -75,6 +76,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     secondApprovalActions(pages);
     censusPages(pages);
     censusUploads(pages);
+    changeListPages(pages);
     changePages(pages);
     auditPages(pages);
     auditRecordPages(pages);

@@ -15,7 +15,7 @@ import {
 import { unappliedNotice } from '../../elements/unapplied.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/labels.ts';
 import { itemsPath } from '../items/labels.ts';
 import { itemColumns } from '../items/list.ts';
 import { notFound } from './list.ts';

@@ -1,77 +1,19 @@
-/** Employment changes that payroll reported: the list, and one with its attempts, content and actions. */
-import type { Schemas } from '../../client.ts';
-import { attempt, dataOrNull } from '../api-client.ts';
-import { pausedNotice } from '../elements/checks.ts';
-import {
-  empty,
-  facts,
-  live,
-  recordedRead,
-  responseOfService,
-  savedNotice,
-  state,
-} from '../elements/facts.ts';
-import { choicesOf, decision } from '../elements/fields.ts';
-import { count, dayOf, instant, lacksScope, resultText, since } from '../elements/format.ts';
-import { address, changePath, employeeOf } from '../elements/links.ts';
-import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
-import { type Content, type Html, html } from '../html.ts';
-import type { Console, Visit } from '../page.ts';
-
-type Change = Schemas['EmployeeChange'];
-type Summary = Schemas['EmployeeChangeSummary'];
+/** One employment change with its attempts, content and actions. */
+import { attempt, dataOrNull } from '../../api-client.ts';
+import { pausedNotice } from '../../elements/checks.ts';
+import { facts, live, recordedRead, responseOfService, savedNotice, state } from '../../elements/facts.ts';
+import { decision } from '../../elements/fields.ts';
+import { count, dayOf, instant, lacksScope, resultText, since } from '../../elements/format.ts';
+import { address, changePath, employeeOf } from '../../elements/links.ts';
+import { table } from '../../elements/list.ts';
+import { type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN, type Change, KINDS, STATES } from './labels.ts';
 
 /** Waiting changes of one employee that are read. */
 const WAITING_READ = 50;
-const KINDS: Readonly<Record<Change['kind'], string>> = {
-  'new-hire': 'New hire',
-  termination: 'Termination',
-  demographic: 'Address change',
-  'compensation-change': 'Pay or status change',
-};
-const STATES: Readonly<Record<Change['state'], string>> = {
-  pending: 'It is sent automatically, and retried until the service responds.',
-  sending: 'It is being sent now.',
-  rejected: 'The service rejected it.',
-  delivered: 'The service accepted it. Its contents have been deleted here.',
-  canceled: 'It will not be sent, and its contents have been deleted.',
-};
-const FILTERS = [
-  { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
-  { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
-  { name: 'employee_id', label: 'Employee ID' },
-  { name: 'employer_id', label: 'Employer ID' },
-  { name: 'from', label: 'Accepted from', type: 'datetime-local' },
-  { name: 'until', label: 'Accepted before', type: 'datetime-local' },
-] as const;
-
-export const CHANGE_COLUMN: Column<Summary> = [
-  'Change',
-  ({ id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
-  'name',
-];
-export const ACCEPTED_COLUMN: Column<Summary> = ['Accepted', ({ created_at }) => instant(created_at), 'date'];
 
 export function changePages({ page, action }: Console): void {
-  page('/changes', 'changes:read', async (visit) => {
-    const { api, query } = visit;
-    const { cursor } = query;
-    const filter = filtersIn(query, FILTERS);
-    const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = await api.get('/v1/employee-changes', list);
-    const isWhole = Object.keys(filter).length === 0 && cursor === undefined;
-    const shown = html`
-      ${await pausedNotice(visit)}
-      ${data.length === 0 ? nothing(isWhole) : changeTable(data, visit)}
-      ${pager('/changes', query, next_cursor)}
-    `;
-    const body = html`
-      ${filterForm('/changes', query, FILTERS)}
-      ${live({ id: 'changes', path: address('/changes', query) }, shown)}
-    `;
-    return { title: 'Employment changes', body };
-  });
-
   page('/changes/:change_id', 'changes:read', async (visit) => {
     const { api, query, may } = visit;
     // Each read of personal data is recorded, so this runs only when the user requested it.
@@ -119,35 +61,6 @@ export function changePages({ page, action }: Console): void {
     await api.send('post', '/v1/employee-changes/{change_id}/release');
     return { go: address(changePath(change_id), { saved: 'true' }) };
   });
-}
-
-function changeTable(changes: readonly Summary[], visit: Visit): Html {
-  const caption = 'Employment changes, newest first';
-  const blocking = [' ', state('blocks others', 'warn')];
-  return table(changes, { caption, stacked: true, captionHidden: true }, [
-    CHANGE_COLUMN,
-    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
-    ['State', (change) => html`<span>${state(change.state)}${change.blocking && blocking}</span>`],
-    ['Result', resultOf],
-    ['Attempts', ({ attempts }) => count(attempts), 'number'],
-    ACCEPTED_COLUMN,
-  ]);
-}
-
-function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary): Content {
-  return html`
-    <span>
-      ${earlier_change_id !== null && html`<a href=${changePath(earlier_change_id)}>waiting for another change</a>`}
-      ${earlier_change_id !== null && reason !== null && ' · '}${reason !== null && resultText(reason)}
-      ${may_have_been_applied && html`<span class="soft">${reason === null ? '' : ' · '}the service may have received it</span>`}
-    </span>
-  `;
-}
-
-function nothing(isWhole: boolean): Html {
-  if (!isWhole) return empty('No matching changes', html`<p><a href="/changes">Show all changes</a></p>`);
-  const advice = html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`;
-  return empty('No employment changes yet', advice);
 }
 
 /** Reports whether payroll runs count a change: it is not only of contact data, and its employee is in the roster. */

@@ -1,0 +1,69 @@
+/** The employment changes that payroll reported. */
+import { pausedNotice } from '../../elements/checks.ts';
+import { empty, live, state } from '../../elements/facts.ts';
+import { choicesOf } from '../../elements/fields.ts';
+import { count, resultText } from '../../elements/format.ts';
+import { address, changePath, employeeOf } from '../../elements/links.ts';
+import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Console, Visit } from '../../page.ts';
+import { ACCEPTED_COLUMN, CHANGE_COLUMN, KINDS, STATES, type Summary } from './labels.ts';
+
+const FILTERS = [
+  { name: 'state', label: 'State', choices: choicesOf(Object.keys(STATES)) },
+  { name: 'kind', label: 'Change', choices: choicesOf(KINDS) },
+  { name: 'employee_id', label: 'Employee ID' },
+  { name: 'employer_id', label: 'Employer ID' },
+  { name: 'from', label: 'Accepted from', type: 'datetime-local' },
+  { name: 'until', label: 'Accepted before', type: 'datetime-local' },
+] as const;
+
+export function changeListPages({ page }: Console): void {
+  page('/changes', 'changes:read', async (visit) => {
+    const { api, query } = visit;
+    const { cursor } = query;
+    const filter = filtersIn(query, FILTERS);
+    const list = { limit: PAGE_ROWS, cursor, ...filter };
+    const { data, next_cursor } = await api.get('/v1/employee-changes', list);
+    const isWhole = Object.keys(filter).length === 0 && cursor === undefined;
+    const shown = html`
+      ${await pausedNotice(visit)}
+      ${data.length === 0 ? nothing(isWhole) : changeTable(data, visit)}
+      ${pager('/changes', query, next_cursor)}
+    `;
+    const body = html`
+      ${filterForm('/changes', query, FILTERS)}
+      ${live({ id: 'changes', path: address('/changes', query) }, shown)}
+    `;
+    return { title: 'Employment changes', body };
+  });
+}
+
+function changeTable(changes: readonly Summary[], visit: Visit): Html {
+  const caption = 'Employment changes, newest first';
+  const blocking = [' ', state('blocks others', 'warn')];
+  return table(changes, { caption, stacked: true, captionHidden: true }, [
+    CHANGE_COLUMN,
+    ['Employee', ({ employee_id }) => employeeOf(employee_id, visit)],
+    ['State', (change) => html`<span>${state(change.state)}${change.blocking && blocking}</span>`],
+    ['Result', resultOf],
+    ['Attempts', ({ attempts }) => count(attempts), 'number'],
+    ACCEPTED_COLUMN,
+  ]);
+}
+
+function resultOf({ reason, earlier_change_id, may_have_been_applied }: Summary): Content {
+  return html`
+    <span>
+      ${earlier_change_id !== null && html`<a href=${changePath(earlier_change_id)}>waiting for another change</a>`}
+      ${earlier_change_id !== null && reason !== null && ' · '}${reason !== null && resultText(reason)}
+      ${may_have_been_applied && html`<span class="soft">${reason === null ? '' : ' · '}the service may have received it</span>`}
+    </span>
+  `;
+}
+
+function nothing(isWhole: boolean): Html {
+  if (!isWhole) return empty('No matching changes', html`<p><a href="/changes">Show all changes</a></p>`);
+  const advice = html`<p>${'Payroll reports hires, terminations, address changes and pay changes through the API: '}<code>POST /v1/employee-changes/…</code>, with a token that has the scope changes:write.</p>`;
+  return empty('No employment changes yet', advice);
+}
