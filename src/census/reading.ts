@@ -67,7 +67,8 @@ export async function* csvPieces(
     const path = employeePath(employees);
     const problems = spacedIds.map((problem): Piece => ({ kind: 'problem', problem: within(path, problem) }));
     employees += 1;
-    if (broken !== null) yield [{ kind: 'employee', line, broken: within(path, broken) }];
+    const unusable = broken ?? header.emptinessOf(cells);
+    if (unusable !== null) yield [{ kind: 'employee', line, broken: within(path, unusable) }];
     else yield [...problems, { kind: 'employee', line, parsed: { ok: true, value: header.rowOf(cells) } }];
   }
 }

@@ -335,7 +335,15 @@ export function readHeader(columns: readonly string[], kind: RowKind) {
     for (const [index, path] of paths.entries()) if (cells[index]) put(row, path, cells[index]);
     return row;
   };
-  return { problems, isReadable: known.required.every((name) => columns.includes(name)), rowOf };
+  /** Returns the problem of a row that lacks most of what every row has, instead of one for each field; else null. */
+  const emptinessOf = (cells: readonly string[]): Problem | null => {
+    const filled = cells.filter((cell) => cell !== '').length;
+    if (filled * 2 >= known.required.length) return null;
+    const rule = `has ${filled} of the ${known.required.length} values that each row needs: delete the row if it is a total or a note`;
+    return { path: '', rule };
+  };
+  const isReadable = known.required.every((name) => columns.includes(name));
+  return { problems, isReadable, rowOf, emptinessOf };
 }
 
 /** Elements of an array before the first filled one are created empty. */

@@ -232,6 +232,22 @@ t.test('every reader of a CSV reads it right or refuses it with the row and what
   }
 });
 
+t.test('a footer of a census is one problem, whatever it says', async (t) => {
+  const columns = Object.keys(PERSON);
+  const padded = (cells: string) => cells + ','.repeat(columns.length - cells.split(',').length);
+  const footers = ['Employee count,1', 'Page 1 of 1', '-----,-----', 'Total,,,,,,,,,40,25.50'].map(padded);
+  const csv = [columns.join(), ...footers].join('\n');
+  const { problems } = (await READERS['a census']?.read(csv)) ?? { problems: [] };
+  const needs = (values: number) =>
+    `has ${values} of the 15 values that each row needs: delete the row if it is a total or a note`;
+  t.strictSame(problems, [
+    `employees[0]: ${needs(2)} (line 2)`,
+    `employees[1]: ${needs(1)} (line 3)`,
+    `employees[2]: ${needs(2)} (line 4)`,
+    'employees[3]: looks like a total: delete the row (line 5)',
+  ]);
+});
+
 t.test(
   'unknown, duplicate and missing columns are named, with the nearest column that is missing',
   async (t) => {

@@ -201,7 +201,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
     }
     const path = pathOf(rows);
     rows += 1;
-    const problem = broken ?? spacedIds[0];
+    const problem = broken ?? header.emptinessOf(cells) ?? spacedIds[0];
     if (problem !== undefined) yield { problem: within(path, problem), line };
     else yield { path, value: header.rowOf(cells), line };
   }
