@@ -4,7 +4,6 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
-import { type Columns, formatOf, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { invalid, Refusal } from './problem.ts';
 import type { ReadSlot } from './read-slots.ts';
 
@@ -80,11 +79,3 @@ async function* bounded(
 
 /** About 400,000 rows; an employer with 100,000 employees has 300,000. */
 export const ROWS_BODY_BYTES_MAX = 64 * 1024 * 1024;
-
-/** Returns the rows of one of payroll's files. Throws an `Refusal` if there are none or too many. */
-export function streamedRows(request: FastifyRequest, slot: ReadSlot, columns: Columns): Rows {
-  const content = streamedBody(request, slot, ROWS_BODY_BYTES_MAX, 'The file is larger than 64 MiB.');
-  // Bodies of other types are refused before this.
-  const format = formatOf(request.headers['content-type'] ?? '') as RowFormat;
-  return readRows(content, format, columns);
-}
