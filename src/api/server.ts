@@ -32,6 +32,7 @@ import { PAYROLL_RUN_LINE_OPERATIONS } from './operations/payroll-run-lines.ts';
 import { PAYROLL_RUN_OVERRIDE_OPERATIONS } from './operations/payroll-run-overrides.ts';
 import { PAYROLL_RUN_WORK_OPERATIONS } from './operations/payroll-run-work.ts';
 import { PAYROLL_RUN_OPERATIONS } from './operations/payroll-runs.ts';
+import { PAYROLL_SETTING_OPERATIONS } from './operations/payroll-settings.ts';
 import { PAYROLL_DUE_OPERATIONS } from './operations/payrolls-due.ts';
 import { getReadiness } from './operations/readiness.ts';
 import { shedLoad } from './pressure.ts';
@@ -42,7 +43,6 @@ import { auditRoutes } from './routes/audit.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
-import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
 
@@ -160,7 +160,6 @@ const ROUTES = [
   changeReportRoutes,
   employeeChangeRoutes,
   metricsRoutes,
-  payrollSettingRoutes,
   auditRoutes,
   sessionRoutes,
   healthRoutes,
@@ -173,6 +172,7 @@ const OPERATIONS = [
   DEDUCTION_OPERATIONS,
   EMPLOYEE_OPERATIONS,
   EVENT_OPERATIONS,
+  PAYROLL_SETTING_OPERATIONS,
   [getReadiness, getActivity],
   OPEN_ITEM_OPERATIONS,
   PAYROLL_DUE_OPERATIONS,

@@ -1,6 +1,6 @@
 /** Malformed forms, forms sent twice, and concurrent edits. */
 import t, { type Test } from 'tap';
-import { CODES_MAX, DATES_MAX } from '../../src/api/routes/payroll-settings.ts';
+import { CODES_MAX, DATES_MAX } from '../../src/api/operations/payroll-settings.ts';
 import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../src/contract/deduction.ts';
 import { transact } from '../../src/database/transaction.ts';

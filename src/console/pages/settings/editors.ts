@@ -1,7 +1,7 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
 import { Temporal } from 'temporal-polyfill';
+import { CODES_MAX, DATES_MAX } from '../../../api/operations/payroll-settings.ts';
 import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
-import { CODES_MAX, DATES_MAX } from '../../../api/routes/payroll-settings.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { type Api, attempt } from '../../api-client.ts';
 import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
