@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import type { ListPage } from '../formats/cursor.ts';
-import { findRowsFile, instant, ROWS_FILE } from './arguments.ts';
+import { findRowsFile, instant, ROWS_FILE, readJsonFile } from './arguments.ts';
 import type { Command, Context, DatabaseContext } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import { type Column, type Output, printList, printPage, printResult } from './output.ts';
@@ -31,6 +31,10 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly without?: readonly string[];
   /** What the rows of the command's file are, if the operation's body is one. */
   readonly file?: string;
+  /** The command's file has the body, in JSON. */
+  readonly isBodyInFile?: true;
+  /** The help of `--personal-data`, with which the command has the scope `pii:read`. */
+  readonly personalData?: string;
   /** Adds options and arguments that the operation does not have. */
   more?(command: Command): Command;
   /** Returns the input, by default what the options name. Null: the command is done. */
@@ -54,13 +58,15 @@ export function addOperation<
   O = Options,
   Row = RowOf<R>,
 >(group: Command, name: string, op: Operation<P, Q, B, R>, words: Words<R, O, Row>): void {
-  const { description = `${op.summary}.`, examples, without = [], help = {} } = words;
+  const { description = `${op.summary}.`, examples, without = [], help = {}, isBodyInFile = false } = words;
   const path = group.parent === null ? name : `${group.name()} ${name}`;
   const command = group
     .subcommand(name, description)
     .records(op.action ?? 'none')
     .examples(...examples.map((line) => `${path} ${line}`.trim()));
-  const fields = fieldsOf(op as Operation, words).filter((field) => !without.includes(field.name));
+  const fields = fieldsOf(op as Operation, words).filter(
+    ({ name, part }) => !without.includes(name) && !(isBodyInFile && part === 'body'),
+  );
   for (const field of fields) {
     const text = help[field.name] ?? String(field.schema.description);
     if (field.flags.startsWith('<')) command.argument(field.flags, text);
@@ -68,6 +74,8 @@ export function addOperation<
   }
   const { rows } = op;
   if (rows !== undefined) command.argument('<file>', `A ${ROWS_FILE} of ${words.file}`);
+  if (isBodyInFile) command.argument('<file>', 'A .json file with the request body of the API');
+  if (words.personalData !== undefined) command.option('--personal-data', words.personalData);
   words.more?.(command);
   if (words.columns !== undefined) command.table();
   else command.json();
@@ -77,10 +85,13 @@ export function addOperation<
       parameters[place],
     ]);
     const options = { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
-    const hasList = given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
-    const calls = performing(context, fields, hasList ? `${group.name()} list` : null);
+    const hasList =
+      name !== 'list' && given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
+    const perform = performIn(context, options.personalData === true);
+    const calls = performing(context, perform, fields, hasList ? `${group.name()} list` : null);
     const named = namedBy(fields, options);
     if (rows !== undefined) named.body = (await findRowsFile(String(options.file))).open(rows);
+    if (isBodyInFile) named.body = (await readJsonFile(String(options.file))) as object;
     const input = words.input ? await words.input(calls, named, options) : named;
     if (input === null) return 0;
     const result = await calls.perform(op, input);
@@ -189,10 +200,10 @@ function namedBy(fields: readonly Field[], options: Options): Named {
 /** Returns the context of a command, with a `perform` that names fields as the command's options. `list` lists its ids. */
 function performing(
   context: DatabaseContext,
+  perform: Perform,
   fields: readonly Field[],
   list: string | null,
 ): OperationContext {
-  const perform = performIn(context);
   return {
     ...context,
     perform: (op, input) =>

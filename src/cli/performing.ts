@@ -30,9 +30,10 @@ const OPERATOR = {
   scopes: SCOPES.filter((scope) => scope !== 'all' && scope !== 'pii:read'),
 };
 
-export function performIn(context: DatabaseContext): Perform {
+export function performIn(context: DatabaseContext, withPersonalData = false): Perform {
+  const scopes = withPersonalData ? [...OPERATOR.scopes, 'pii:read' as const] : OPERATOR.scopes;
   const identity: Identity = {
-    ...{ caller: OPERATOR, session: null, actor: () => context.actor },
+    ...{ caller: { ...OPERATOR, scopes }, session: null, actor: () => context.actor },
     noteRefused() {},
   };
   const parts = partsOf(context);

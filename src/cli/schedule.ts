@@ -1,6 +1,8 @@
 /** The pay schedules of an employer, which are set year by year. */
+
+import type { ResultOf } from '../api/operation.ts';
+import { listPaySchedules, putPayScheduleOfYear } from '../api/operations/payroll-settings.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../contract/employee.ts';
-import { transact } from '../database/transaction.ts';
 import {
   LAG_DAYS_MAX,
   PROPOSED_TAKES,
@@ -9,37 +11,21 @@ import {
   proposePayDates,
   STEP_DAYS,
 } from '../formats/pay-date-proposal.ts';
-import { putScheduleYear } from '../payroll/lifecycle/schedules.ts';
-import {
-  byYear,
-  checkSchedules,
-  type PayDate,
-  readSchedules,
-  type Schedule,
-} from '../payroll/settings/schedules.ts';
-import { day, readJsonFile, several, wholeNumber, year } from './arguments.ts';
-import { actingIn, type Command, type Context, type DatabaseContext } from './command.ts';
-import { inputRefused, wrongUsage } from './failure.ts';
-import { type Column, printList, printResult, printTable } from './output.ts';
-import { addShowCommand, type Options } from './settings.ts';
+import { day, several, wholeNumber, year } from './arguments.ts';
+import type { Command, Context } from './command.ts';
+import { wrongUsage } from './failure.ts';
+import { addOperation } from './operation-command.ts';
+import { type Column, printResult, printTable } from './output.ts';
 
 export function addScheduleCommands(program: Command): void {
   const schedule = program.subcommand('schedule', "Manage an employer's pay dates.");
-  schedule
-    .subcommand('put', "Replace an employer's pay dates of one year.")
-    .records('schedule.put')
-    .examples('schedule put pay-dates.json --employer maple-bakery --year 2026')
-    .argument('<file>', 'A .json file with the request body of the API')
-    .employer()
-    .requiredOption('--year <year>', 'The calendar year of the pay dates (required)', year)
-    .table()
-    .doesOnDatabase(async (context, path: string, { employer, year }: Options & { year: string }) => {
-      const { db } = context;
-      const checked = checkSchedules(await readJsonFile(path), year);
-      if (!checked.ok) throw inputRefused('the pay schedule', checked);
-      await transact(db, (trx) => putScheduleYear(trx, employer, year, checked.value, actingIn(context)));
-      await print(context, { employer });
-    });
+  addOperation(schedule, 'put', putPayScheduleOfYear, {
+    description: "Replace an employer's pay dates of one year.",
+    examples: ['pay-dates.json --employer maple-bakery --year 2026'],
+    isBodyInFile: true,
+    rows: datesOf,
+    ...TABLE,
+  });
   schedule
     .subcommand('propose', 'Propose the pay dates of a year, as a file to check and put.')
     .records('none')
@@ -90,7 +76,12 @@ export function addScheduleCommands(program: Command): void {
       printResult(out, { schedules: [proposed] }, () => printTable(out, DATE_COLUMNS, pay_dates));
       out.note('Dates on weekends moved to Friday. Check holidays before you put the schedule.');
     });
-  addShowCommand(schedule, 'schedule', "Show an employer's pay dates of all years.", print);
+  addOperation(schedule, 'show', listPaySchedules, {
+    description: "Show an employer's pay dates of all years.",
+    examples: ['--employer maple-bakery'],
+    rows: ({ years }) => years.flatMap(datesOf),
+    ...TABLE,
+  });
 }
 
 const LAST_DAY = 31;
@@ -105,6 +96,9 @@ type ProposeOptions = {
   takes?: ProposedTakes;
 };
 
+type Schedules = ResultOf<typeof putPayScheduleOfYear>;
+type Schedule = Schedules['schedules'][number];
+type PayDate = Schedule['pay_dates'][number];
 type PayDateRow = Omit<Schedule, 'pay_dates'> & PayDate;
 
 const DATE_COLUMNS: readonly Column<ProposedDate | PayDate>[] = [
@@ -121,11 +115,10 @@ const COLUMNS: readonly Column<PayDateRow>[] = [
   ['fewer checks', (row) => (row.year_in_fewer_checks ? 'takes the whole year' : undefined), 1],
 ];
 
-async function print({ db, out }: DatabaseContext, { employer, knownAt }: Options): Promise<void> {
-  const view = byYear(await readSchedules(db, employer, knownAt));
-  const rows = view.years.flatMap(({ schedules }) =>
-    schedules.flatMap(({ pay_dates, ...schedule }) => pay_dates.map((date) => ({ ...schedule, ...date }))),
+const TABLE = { columns: COLUMNS, none: 'This employer has no pay schedule.' };
+
+function datesOf({ schedules }: Schedules): PayDateRow[] {
+  return schedules.flatMap(({ pay_dates, ...schedule }) =>
+    pay_dates.map((date) => ({ ...schedule, ...date })),
   );
-  const none = 'This employer has no pay schedule.';
-  printResult(out, view, () => printList(out, { columns: COLUMNS, rows, none }));
 }

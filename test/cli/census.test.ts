@@ -107,7 +107,11 @@ onEitherEngine('a command that reads, filters by or protects an employer names a
     ...['readiness', 'audit list', 'approval show', 'approval require --reason audit'],
   ]) {
     const ran = await here(t, env, [...command.split(' '), '--employer', 'typo', '--json']);
-    t.match(ran, { code: 1, stdout: '', stderr: /nothing is known of the employer typo/ }, command);
+    t.match(
+      ran,
+      { code: 1, stdout: '', stderr: /nothing is known of (the employer typo|this employer)/i },
+      command,
+    );
   }
   const validated = await here(t, env, ['census', 'validate', JSON_FILE, '--employer', 'typo']);
   t.match(validated, { code: 0, stderr: /Nothing is known of the employer typo/ });

@@ -41,7 +41,7 @@ onSqlite('retention waits while the sidecar on the file notices a wrong clock', 
 onEitherEngine('an invalid setting is rejected in one line and nothing is saved', async (t) => {
   const { cli, file } = await payrollStage(t);
   const ran = await cli(`codes put ${file('c.json', '{"codes":[],"colour":1}')} --employer ${EMPLOYER}`);
-  t.match(ran, { code: 1, stdout: '', stderr: /payroll codes is refused.*colour/ });
+  t.match(ran, { code: 1, stdout: '', stderr: /The settings are invalid: colour/ });
   t.equal(ran.stderr.trimEnd().split('\n').length, 1);
   t.match(await cli(`codes show --employer ${EMPLOYER}`), { stdout: '' });
 });
