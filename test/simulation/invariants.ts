@@ -70,9 +70,11 @@ const idleLane = (is: '=' | '<>'): string => `
         group by request_id having count(*) > 2))
   order by due_at, seq limit 1`;
 const LANES = { 'an upload': idleLane('='), 'a change': idleLane('<>') };
+/** Requests whose claim nothing renews and nothing takes over. */
+const EXPIRED = "select request_id, attempts from outbox where state = 'sending' and lease_expires_at <= ?";
 
 /**
- * Checks that no event waits for long, and no due request of an idle lane. Nothing is expected while the database is locked
+ * Checks that no event waits for long, no due request of an idle lane, and no request with an expired claim. Nothing is expected while the database is locked
  * or full, or just after a start or a step of the clock.
  */
 export function checkWaits(simulation: Simulation, pendingEvent: string | null): void {
@@ -90,6 +92,8 @@ export function checkWaits(simulation: Simulation, pendingEvent: string | null):
     for (const { request_id, attempts } of machine.query(sql, now, recently, recently, now))
       waiting.push(`${lane} (${request_id}, attempted ${attempts} times)`);
   }
+  for (const { request_id, attempts } of machine.query(EXPIRED, now))
+    waiting.push(`the expired claim ${attempts} of ${request_id}`);
   for (const what of waiting) {
     since.set(what, before.since.get(what) ?? time.now());
     if (time.now() - (since.get(what) ?? 0) > WAITS_MOST_MS)

@@ -57,6 +57,8 @@ export const CHANGES: Feature = {
   },
   situations: {
     'takeover of a claim': "delivery_attempts where reason = 'the sender stopped during the attempt'",
+    'attempt longer than a claim': `delivery_attempts where unixepoch(finished_at) - unixepoch(started_at) > 60
+      and reason <> 'the sender stopped during the attempt'`,
     'rejected request': 'delivery_attempts where status = 422',
     'held request': 'delivery_attempts where status = 403',
     'paused sending': 'delivery_attempts where status = 401',
