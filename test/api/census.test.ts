@@ -229,10 +229,21 @@ test('staged censuses are listed by employer with the last upload', async (t, { 
   const token = await tokenWith('census:read');
   const page = (await call({ url: '/v1/censuses?limit=1', token })).json;
   const last_upload = { census_id: first, employees: 1, uploaded_at: now };
-  t.strictSame(page.data, [{ employer_id: 'b', id: second, employees: 1, staged_at: now, last_upload }]);
+  t.strictSame(page.data, [
+    { employer_id: 'b', id: second, employees: 1, staged_at: now, last_upload, fresh: true },
+  ]);
   const rest = (await call({ url: `/v1/censuses?limit=1&cursor=${page.next_cursor}`, token })).json;
   t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null, source: 'push' });
   t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
+});
+
+test('employees of a staged census who also work for another employer are counted', async (t, { call }) => {
+  const stage = async (employer: string) => {
+    const url = `/v1/employers/${employer}/census`;
+    return (await call({ method: 'PUT', url, body: census })).json.with_two_employers;
+  };
+  t.equal(await stage('maple'), 0);
+  t.equal(await stage('oak'), 1, 'a census under the wrong ID');
 });
 
 test('a manually requested sync is created and wakes the send loop', async (t, { call, woken }) => {

@@ -7,11 +7,14 @@ import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
 import { CENSUS_FROM } from '../../census/source.ts';
 import { currentCensus, listStagedCensuses, uploadBody } from '../../census/staged.ts';
 import { stageCensus } from '../../census/staging.ts';
+import { ago, FOUND_AT_MOST } from '../../checks.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { activeTwice } from '../../ledger/checks.ts';
+import { employeesKnownAt } from '../../ledger/roster.ts';
 import { by, mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
 import { type BodyStream, type Operation, operation } from '../operation.ts';
@@ -29,6 +32,13 @@ const Staged = field.component(
   {
     id: field.text('The ID of the census.'),
     employees: field.integer('The number of employees in the census.'),
+    with_two_employers: field.nullable(
+      field.integer(
+        'The number of its employees who are also active with another employer: no run takes their deductions until each is assigned to an employer. ' +
+          'If they do not have two jobs, check the employer ID, then stage the right census for both employers. ' +
+          'Null for tokens that are limited to employers.',
+      ),
+    ),
   },
   'The census is valid and staged for upload.',
 );
@@ -202,8 +212,9 @@ export const putCensus = operation({
   stream: CENSUS_STREAM,
   response: { 200: Staged },
   refuses: ['TOO_SLOW', 'CENSUS_REFUSED', 'EMPLOYEE_ELSEWHERE'],
-  async run(call, { db, encryptor, sharedNow, wakeSend }) {
-    const staged = await stageCensus({ db, encryptor, sharedNow }, call.params.employer_id, call.body, {
+  async run(call, { db, encryptor, sharedNow, employeeSets, wakeSend }) {
+    const { employer_id } = call.params;
+    const staged = await stageCensus({ db, encryptor, sharedNow }, employer_id, call.body, {
       ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
     });
     if (!staged.ok) {
@@ -212,7 +223,11 @@ export const putCensus = operation({
       throw new Refusal('CENSUS_REFUSED', detail, staged);
     }
     wakeSend();
-    return { id: staged.censusId, employees: staged.employees };
+    const { censusId: id, employees } = staged;
+    if (employersOf(call) !== null) return { id, employees, with_two_employers: null };
+    const twice = await activeTwice(db, dayAt(db, await sharedNow(db)), FOUND_AT_MOST, employeeSets);
+    const { size } = await employeesKnownAt(db, employer_id, twice);
+    return { id, employees, with_two_employers: size };
   },
   logs: ({ params: { employer_id } }, { id: census_id, employees: count }) => [
     { employer_id, census_id, count },
@@ -268,6 +283,7 @@ const StagedCensus = field.component(
     employer_id: field.text('The employer.'),
     employees: field.integer('The number of employees in the census.'),
     staged_at: field.text('The time the census was staged.'),
+    fresh: field.boolean('It is not older than `CENSUS_MAX_AGE`. An older census is not uploaded.'),
     last_upload: field.nullable(
       field.closed(
         {
@@ -310,11 +326,13 @@ export const listCensuses = operation({
     'the last upload. Contents are not included.',
   query: field.closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
   response: { 200: StagedCensusList },
-  async run({ query, caller }, { db, censusFrom }) {
+  async run({ query, caller }, { db, sharedNow, censusFrom, censusMaxAgeMs }) {
     const filter = { employerId: query.employer_id, employers: employersOf({ caller }) };
     const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
     const { censuses, next } = await listStagedCensuses(db, filter, page);
-    return { ...position.page(censuses, next), source: censusFrom };
+    const freshSince = ago(await sharedNow(db), censusMaxAgeMs);
+    const shown = censuses.map((census) => ({ ...census, fresh: census.staged_at >= freshSince }));
+    return { ...position.page(shown, next), source: censusFrom };
   },
 });
 
