@@ -4,8 +4,8 @@ import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
 import { PROBLEMS, Refusal } from '../api/problem.ts';
 import type { ListPage } from '../formats/cursor.ts';
-import { findRowsFile, instant, ROWS_FILE, readJsonFile } from './arguments.ts';
-import type { Command, Context, DatabaseContext } from './command.ts';
+import { findRowsFile, instant, ROWS_FILE, readJsonFile, several } from './arguments.ts';
+import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import { type Column, type Output, printList, printPage, printResult } from './output.ts';
 import { type Perform, performIn } from './performing.ts';
@@ -33,10 +33,12 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly file?: string;
   /** The command's file has the body, in JSON. */
   readonly isBodyInFile?: true;
-  /** The help of `--personal-data`, with which the command has the scope `pii:read`. */
+  /** The help of `--personal-data`, or the flag of `personal_data`, with which the command has the scope `pii:read`. */
   readonly personalData?: string;
   /** Adds options and arguments that the operation does not have. */
   more?(command: Command): Command;
+  /** Returns the result of options that need no database; null for others. Then the params are optional. */
+  offline?(context: Context, options: O): Promise<Partial<R> | null>;
   /** Returns the input, by default what the options name. Null: the command is done. */
   input?(context: OperationContext, named: Named, options: O): Promise<Input | null>;
   /** The columns of a list, the rows of a list without pages, and the note that is printed without rows. */
@@ -70,34 +72,56 @@ export function addOperation<
   for (const field of fields) {
     const text = help[field.name] ?? String(field.schema.description);
     if (field.flags.startsWith('<')) command.argument(field.flags, text);
-    else command.addOption(optionOf(field, text));
+    else
+      command.addOption(
+        optionOf(field, text, field.isRequired && !(words.offline && field.part === 'params')),
+      );
   }
   const { rows } = op;
   if (rows !== undefined) command.argument('<file>', `A ${ROWS_FILE} of ${words.file}`);
   if (isBodyInFile) command.argument('<file>', 'A .json file with the request body of the API');
-  if (words.personalData !== undefined) command.option('--personal-data', words.personalData);
+  const { personal_data: personalFlag = '--personal-data' } = words.flags ?? {};
+  if (words.personalData !== undefined) command.option(personalFlag, words.personalData);
   words.more?.(command);
   if (words.columns !== undefined) command.table();
   else command.json();
-  command.doesOnDatabase(async (context: DatabaseContext, ...parameters: unknown[]) => {
+  const optionsIn = (parameters: readonly unknown[]) => {
     const given = command.registeredArguments.map((argument, place) => [
       attributeOf(argument.name()),
       parameters[place],
     ]);
-    const options = { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
+    return { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
+  };
+  const end = ({ out }: Context, result: R, options: O): number => {
+    print(out, words, result, options);
+    return words.exitCode?.(result) ?? 0;
+  };
+  const run = async (context: DatabaseContext, ...parameters: unknown[]) => {
+    const options = optionsIn(parameters);
+    const hasArguments = command.registeredArguments.length > 0;
     const hasList =
-      name !== 'list' && given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
-    const perform = performIn(context, options.personalData === true);
+      name !== 'list' && hasArguments && group.commands.some((sibling) => sibling.name() === 'list');
+    const seesPersonalData =
+      words.personalData !== undefined && options[attributeOf(personalFlag.slice(2))] === true;
+    const perform = performIn(context, seesPersonalData);
     const calls = performing(context, perform, fields, hasList ? `${group.name()} list` : null);
     const named = namedBy(fields, options);
     if (rows !== undefined) named.body = (await findRowsFile(String(options.file))).open(rows);
     if (isBodyInFile) named.body = (await readJsonFile(String(options.file))) as object;
     const input = words.input ? await words.input(calls, named, options) : named;
     if (input === null) return 0;
-    const result = await calls.perform(op, input);
-    print(context.out, words, result, options);
-    return words.exitCode?.(result) ?? 0;
-  });
+    return end(context, await calls.perform(op, input), options);
+  };
+  const { offline } = words;
+  if (offline === undefined) command.doesOnDatabase(run);
+  else {
+    command.does(async (context: Context, ...parameters: unknown[]) => {
+      const options = optionsIn(parameters);
+      const result = await offline(context, options);
+      if (result !== null) return end(context, result as R, options);
+      return withDatabase(context, (db) => run({ ...context, db }, ...parameters));
+    });
+  }
 }
 
 function print<R, O, Row>(out: Output, words: Words<R, O, Row>, result: R, options: O): void {
@@ -172,12 +196,13 @@ function flagsOf(
 }
 
 /** The help of an option is the description of its field, without the end of a sentence. */
-function optionOf({ flags, schema, isRequired }: Field, help: string): Option {
+function optionOf({ flags, schema }: Field, help: string, isRequired: boolean): Option {
   const text = help.replace(/\.$/, '');
   const option = new Option(flags, isRequired ? `${text} (required)` : text);
   if (isRequired) option.makeOptionMandatory();
   if (Array.isArray(schema.enum)) option.choices(schema.enum as string[]);
   if (schema.format === 'instant') option.argParser(instant);
+  if (schema.type === 'array') option.argParser(several((item) => item));
   if (schema.default !== undefined) option.default(schema.default);
   return option;
 }
@@ -226,7 +251,9 @@ function failureOf(error: unknown, fields: readonly Field[], ids: string, list: 
     return failed(`${ids}: ${message}${find}`);
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
-  return problems.length === 0
-    ? failed(message)
-    : new CommandError('COMMAND_FAILED', PROBLEMS[code].title, { problems: named, problemCount });
+  const [first] = problems;
+  if (first === undefined) return failed(message);
+  // A message that only repeats the problems.
+  const what = message.includes(first.rule) ? PROBLEMS[code].title : message;
+  return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });
 }

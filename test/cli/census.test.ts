@@ -1,7 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import { recordUpload } from '../../src/census/staged.ts';
 import { readDataKeys } from '../../src/config.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { rejectedSync } from '../census/parts.ts';
 import { readsOf } from '../support/audit.ts';
@@ -85,6 +87,44 @@ onEitherEngine('census show --response shows what failed the latest upload, and 
   t.match(await reads(), [read, read]);
 });
 
+onEitherEngine(
+  'a census is compared by ids, and by fields only with --personal-data, which is recorded',
+  async (t) => {
+    const { env, db } = await withDatabase(t);
+    const employer = ['--employer', 'maple-bakery'];
+    const { id } = jsonOf(await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']));
+    await transact(db, (trx) => recordUpload(trx, 'maple-bakery', id, '2026-07-01T00:00:00.000Z'));
+    const changed = join(t.testdirName, 'changed.json');
+    const json = readFileSync(JSON_FILE, 'utf8').replace(/"hours_worked": ?"[^"]*"/, '"hours_worked":"31"');
+    writeFileSync(changed, json);
+    const validate = (...more: string[]) =>
+      here(t, env, ['census', 'validate', changed, ...employer, ...more]);
+    t.match(await validate(), { code: 0, stdout: /: 0 added, 0 absent\nOnly ids were compared/ });
+    t.strictSame(await readsOf(db), []);
+    const { code, stdout } = await validate('--personal-data');
+    t.match(
+      { code, stdout },
+      { code: 0, stdout: /: 0 added, 1 changed, 0 absent, 4 unchanged\n {2}changed [^ ]+: hours_worked/ },
+    );
+    t.match(await readsOf(db), [{ action: 'census.read', resource_id: id, employer_id: 'maple-bakery' }]);
+  },
+);
+
+onEitherEngine('a staged census that breaks the contract is refused with its problems', async (t) => {
+  const { env } = await withDatabase(t);
+  const path = join(t.testdirName, 'wrong.json');
+  writeFileSync(path, '{"organization":{},"employees":[]}');
+  t.match(await here(t, env, ['census', 'stage', path, '--employer', 'acme']), {
+    code: 1,
+    stdout: '',
+    stderr: /The census breaks the contract in \d+ places, so nothing was stored.*\n {2}organization/,
+  });
+  t.match(await here(t, env, ['census', 'stage', JSON_FILE, '--employer', 'acme', '--same-person', 'e']), {
+    code: 2,
+    stderr: /--reason: is required with same_person/,
+  });
+});
+
 onEitherEngine('a sync of an employer that no source has is refused', async (t) => {
   const { env } = await withDatabase(t);
   const folder = join(t.testdirName, 'censuses');
@@ -92,7 +132,7 @@ onEitherEngine('a sync of an employer that no source has is refused', async (t) 
   writeFileSync(join(folder, 'acme.csv'), '');
   const sync = (employer: string, more = {}) =>
     here(t, { ...env, ...more }, ['census', 'sync', '--employer', employer]);
-  const refused = { code: 1, stdout: '', stderr: /nothing is known of the employer typo: check --employer/ };
+  const refused = { code: 1, stdout: '', stderr: /typo: Nothing is known of this employer/ };
   t.match(await sync('typo'), refused);
   t.match(await sync('typo', { CENSUS_SOURCE: `dir:${folder}` }), refused);
   t.equal((await sync('acme', { CENSUS_SOURCE: `dir:${folder}` })).code, 0);
@@ -114,5 +154,5 @@ onEitherEngine('a command that reads, filters by or protects an employer names a
     );
   }
   const validated = await here(t, env, ['census', 'validate', JSON_FILE, '--employer', 'typo']);
-  t.match(validated, { code: 0, stderr: /Nothing is known of the employer typo/ });
+  t.match(validated, { code: 0, stdout: /no census of this employer has been uploaded/ });
 });

@@ -87,7 +87,7 @@ const FAILURES: Record<string, readonly [changed: Record<string, string>, comman
   'there is no database at .*sidecar.db: .*migrate': [{}, 'deductions list'],
   '/no/such.json does not exist': [{}, 'census validate /no/such.json'],
   '/no/fixture.json does not exist': [{}, 'replay /no/fixture.json'],
-  'DATA_KEYS entry 1 must be': [{ DATA_KEYS: 'k1:short' }, 'census stage a.json --employer e'],
+  'DATA_KEYS entry 1 must be': [{ DATA_KEYS: 'k1:short' }, 'audit keys'],
 };
 t.test('a failure prints one line, and LOG_LEVEL=debug adds the stack', async (t) => {
   const env = environment(t);
