@@ -47,6 +47,15 @@ export const EmployerId = closed({
   employer_id: { ...identifier, description: 'The employer ID that payroll and the benefits service share.' },
 });
 
+/** The same of an employer that may begin: the address to which its census is uploaded contains the ID. */
+export const NewEmployerId = closed({
+  employer_id: {
+    ...EmployerId.properties.employer_id,
+    pattern: '^(?!\\.{1,2}$)',
+    rule: 'must have 1 to 255 characters, and must not be . or .., which no URL can contain',
+  },
+});
+
 /** Returns the schema of an optional instant in a request. The handler gets it as the columns store it. */
 export const instant = (description: string) =>
   Type.Optional(

@@ -16,11 +16,11 @@ import { conflict, notFound, Refusal } from '../problem.ts';
 import {
   cursor,
   Dismissal,
-  EmployerId,
   flag,
   idFilter,
   LIMIT_DEFAULT,
   limit,
+  NewEmployerId,
   ownId,
   pageOf,
 } from '../schemas.ts';
@@ -212,7 +212,7 @@ export const syncCensus = operation({
   summary: "Upload an employer's census now",
   description:
     'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census. Fails with 404 for an employer that nothing is known of and whose census the configured source does not have.',
-  params: EmployerId,
+  params: NewEmployerId,
   response: { 202: Sync },
   refuses: ['NOT_FOUND'],
   async run(call, parts) {

@@ -19,7 +19,7 @@ import { by, mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
 import { type BodyStream, type Operation, operation } from '../operation.ts';
 import { invalid, notFound, Refusal } from '../problem.ts';
-import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
+import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, NewEmployerId, pageOf } from '../schemas.ts';
 
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
 /** Carries the organization of a CSV census. */
@@ -205,7 +205,7 @@ export const putCensus = operation({
   action: 'census.stage',
   summary: "Stage an employer's census",
   description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
-  params: EmployerId,
+  params: NewEmployerId,
   query: SamePerson,
   headers: CensusHeaders,
   body: CensusBody,
@@ -245,7 +245,7 @@ export const validateCensus = operation({
   action: 'none',
   summary: 'Validate a census',
   description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
-  params: EmployerId,
+  params: NewEmployerId,
   query: SamePerson,
   headers: CensusHeaders,
   body: CensusBody,
