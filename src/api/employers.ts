@@ -123,6 +123,19 @@ export async function assertVisible(
   if (rule === 'employer' && !(await isKnownEmployer(parts.db, id))) throw unknownEmployer();
 }
 
+/**
+ * Throws NOT_FOUND if nothing is known of the employer that a call filters by: its ID may be mistyped. Employers that the
+ * caller does not see match nothing, known or not.
+ */
+export async function assertKnownFilter(
+  call: Called,
+  { db }: Pick<Viewed, 'db'>,
+  employerId: string | undefined,
+): Promise<void> {
+  if (employerId === undefined || !seesEmployer(call, employerId)) return;
+  if (!(await isKnownEmployer(db, employerId))) throw unknownEmployer();
+}
+
 export function unknownEmployer(): Refusal {
   return new Refusal(
     'NOT_FOUND',

@@ -2,16 +2,18 @@
 import { Option } from 'commander';
 import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
-import { PROBLEMS, Refusal } from '../api/problem.ts';
+import { invalid, PROBLEMS, Refusal } from '../api/problem.ts';
+import { compile } from '../contract/check.ts';
+import type { Problem } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
-import { findRowsFile, instant, ROWS_FILE, readJsonFile, several } from './arguments.ts';
+import { findRowsFile, instant, ROWS_FILE, readJsonFile, several, truth } from './arguments.ts';
 import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import { type Column, type Output, printList, printPage, printResult } from './output.ts';
 import { type Perform, performIn } from './performing.ts';
 
 /** What a command has besides its options: the way to perform operations. */
-export type OperationContext = Context & { readonly perform: Perform };
+export type OperationContext = DatabaseContext & { readonly perform: Perform };
 
 type Options = Readonly<Record<string, unknown>>;
 type RowOf<R> = R extends ListPage<infer Row> ? Row : never;
@@ -106,6 +108,7 @@ export function addOperation<
     const perform = performIn(context, seesPersonalData);
     const calls = performing(context, perform, fields, hasList ? `${group.name()} list` : null);
     const named = namedBy(fields, options);
+    assertOptions(op as unknown as Operation, named.body, fields);
     if (rows !== undefined) named.body = (await findRowsFile(String(options.file))).open(rows);
     if (isBodyInFile) named.body = (await readJsonFile(String(options.file))) as object;
     const input = words.input ? await words.input(calls, named, options) : named;
@@ -203,6 +206,7 @@ function optionOf({ flags, schema }: Field, help: string, isRequired: boolean): 
   if (Array.isArray(schema.enum)) option.choices(schema.enum as string[]);
   if (schema.format === 'instant') option.argParser(instant);
   if (schema.type === 'array') option.argParser(several((item) => item));
+  if (flags.endsWith(' <true|false>')) option.argParser(truth);
   if (schema.default !== undefined) option.default(schema.default);
   return option;
 }
@@ -222,6 +226,14 @@ function namedBy(fields: readonly Field[], options: Options): Named {
   return input;
 }
 
+/** Throws WRONG_USAGE for options that the operation's body refuses, before the command reads or asks anything. */
+function assertOptions({ body, rows, isBodyUnchecked }: Operation, named: object, fields: Field[]): void {
+  if (body === undefined || rows !== undefined || isBodyUnchecked) return;
+  const isOption = ({ path }: Problem) => fields.some(({ name, part }) => part === 'body' && name === path);
+  const problems = compile(body).problems(named).filter(isOption);
+  if (problems.length > 0) throw failureOf(invalid(problems), fields, '', null);
+}
+
 /** Returns the context of a command, with a `perform` that names fields as the command's options. `list` lists its ids. */
 function performing(
   context: DatabaseContext,
@@ -233,7 +245,9 @@ function performing(
     ...context,
     perform: (op, input) =>
       perform(op, input).catch((error: unknown) => {
-        throw failureOf(error, fields, Object.values(input.params ?? {}).join(' '), list);
+        const { employer_id = [] } = (input.query ?? {}) as { employer_id?: string };
+        const ids = [...Object.values(input.params ?? {}), employer_id].flat().join(' ');
+        throw failureOf(error, fields, ids, list);
       }),
   };
 }

@@ -1,13 +1,13 @@
+import { getReadiness } from '../api/operations/readiness.ts';
 import type { CheckResult, Question, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { readClockState } from '../operations/clock-check.ts';
-import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import { CHECK_TEXTS, isBlocking } from '../readiness/run-report.ts';
-import { assertKnownEmployer, employerId } from './arguments.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command, DatabaseContext } from './command.ts';
-import { type Output, printable, printResult, printWrapped } from './output.ts';
+import { addOperation } from './operation-command.ts';
+import { type Output, printable, printWrapped } from './output.ts';
 
 export type ReadinessOptions = { employer?: string; all?: boolean };
 
@@ -23,19 +23,14 @@ export async function questionOf({
 }
 
 export function addReadinessCommand(program: Command): void {
-  program
-    .subcommand('readiness', 'Check whether payroll runs can rely on the ledger now.')
-    .records('none')
-    .examples('readiness', 'readiness --employer maple-bakery', 'readiness --all')
-    .option('--employer <id>', 'Check this employer (default: all employers)', employerId)
-    .checks()
-    .doesOnDatabase(async (context, { employer, all = false }: ReadinessOptions) => {
-      const { db, out } = context;
-      if (employer !== undefined) await assertKnownEmployer(db, employer);
-      const report = await readReadiness(db, { ...(await questionOf(context)), employerId: employer });
-      printResult(out, viewReadiness(report, true), () => printReadiness(out, report, all));
-      return report.ready ? 0 : 1;
-    });
+  addOperation(program, 'readiness', getReadiness, {
+    description: 'Check whether payroll runs can rely on the ledger now.',
+    examples: ['', '--employer maple-bakery', '--all'],
+    help: { employer_id: 'Check this employer (default: all employers)' },
+    more: (command) => command.option('--all', 'Also print the checks that passed') as Command,
+    print: (out, report, { all = false }: ReadinessOptions) => printReadiness(out, report, all),
+    exitCode: ({ ready }) => (ready ? 0 : 1),
+  });
 }
 
 type Report = Pick<ReadinessReport, 'checks' | 'ready'>;

@@ -1,4 +1,4 @@
-/** An employer of which nothing is known is refused on every route with an employer in its path. */
+/** An employer of which nothing is known is refused, in a path and as a filter. */
 import { census } from '../contract/samples.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -67,6 +67,15 @@ onEitherEngine('every route with an employer in its path is a 404 for an unknown
       if (BEGINNING.includes(operationId) || (operationId === 'getCensus' && employer === 'hired')) continue;
       t.not((await ask(path, method, operationId, employer)).status, 404, `${employer}: ${operationId}`);
     }
+  }
+});
+
+onEitherEngine('a filter by an unknown employer is a 404', async (t) => {
+  const { db, call } = await start(t);
+  await employ(db, 'e', { employer_id: 'hired' });
+  for (const path of ['deductions', 'readiness']) {
+    t.match(await call({ url: `/v1/${path}?employer_id=acne` }), UNKNOWN, path);
+    t.equal((await call({ url: `/v1/${path}?employer_id=hired` })).status, 200, path);
   }
 });
 

@@ -149,7 +149,7 @@ onEitherEngine('a command that reads, filters by or protects an employer names a
     const ran = await here(t, env, [...command.split(' '), '--employer', 'typo', '--json']);
     t.match(
       ran,
-      { code: 1, stdout: '', stderr: /nothing is known of (the employer typo|this employer)/i },
+      { code: 1, stdout: '', stderr: /nothing is known of the employer typo|typo: Nothing is known of this/ },
       command,
     );
   }

@@ -3,7 +3,7 @@ import { holdServeLock } from '../../src/database/open.ts';
 import { apply, receive } from '../api/deliver.ts';
 import { newHire } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
+import { jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(withFixtures);
@@ -93,12 +93,15 @@ test('the body of an event is shown by show only', async (t, { cli, json }) => {
   }
   const shown = { id: QUARANTINED, state: 'quarantined', body: /^\{.*\}$/ };
   t.match(await json('events show', QUARANTINED), { ...shown, conflicts: { open: false, stored: 0 } });
-  t.match(await cli('events show msg_x'), { code: 1, stdout: '', stderr: /no event msg_x/ });
+  t.match(await cli('events show msg_x'), { code: 1, stdout: '', stderr: /msg_x: There is no event/ });
 });
 
 test('events are reprocessed by id, all or none', async (t, { cli, json, db }) => {
   const pending = async () => (await json('events list --state pending')).data.length;
-  t.match(await cli(`events reprocess ${QUARANTINED} msg_x`), { code: 1, stderr: /no event msg_x/ });
+  t.match(await cli(`events reprocess ${QUARANTINED} msg_x`), {
+    code: 1,
+    stderr: /msg_x: There is no event/,
+  });
   t.equal(await pending(), 0);
   const ran = await cli(`events reprocess ${QUARANTINED} msg_fixture0000000000003`);
   t.match(ran, { code: 0, stdout: '2 events set to pending\n' });
@@ -108,7 +111,7 @@ test('events are reprocessed by id, all or none', async (t, { cli, json, db }) =
 });
 
 onEmpty('events are reprocessed by filter in batches, except dismissed and newer ones', async (t, world) => {
-  const { env, db, cli } = world;
+  const { db, cli } = world;
   const body = Buffer.from('?');
   await receive(
     db,
@@ -117,10 +120,8 @@ onEmpty('events are reprocessed by filter in batches, except dismissed and newer
   await apply(db);
   await cli('events dismiss msg_7 --reason nonsense --yes');
   const command = 'events reprocess --state quarantined --json';
-  const ran = await here(t, env, command.split(' '), { isTTY: true });
-  t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
-  t.match(ran.stderr, /events set to pending: 1202/, 'with progress on a terminal');
-  const quiet = await cli(command);
-  t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
-  t.equal(quiet.stderr, '', 'and without one elsewhere');
+  for (const reprocessed of [1_202, 0]) {
+    const ran = await cli(command);
+    t.same([jsonOf(ran), ran.stderr], [{ reprocessed, without_body: 0 }, '']);
+  }
 });

@@ -188,7 +188,6 @@ t.test('arguments are quoted without their control characters', async (t) => {
     [HOSTILE],
     ['events', HOSTILE],
     ['events', 'list', `--${HOSTILE}`],
-    ['events', 'list', '--limit', HOSTILE],
     ['events', 'list', '--state', HOSTILE],
     ['events', 'show', HOSTILE],
     ['events', 'dismiss', HOSTILE, '--reason', HOSTILE, '--yes'],

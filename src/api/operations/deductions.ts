@@ -7,7 +7,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduction-views.ts';
 import * as ledger from '../../ledger/deductions.ts';
 import { DaysInEffect, timelineOfDeduction } from '../../ledger/timeline.ts';
-import { viewerOf } from '../employers.ts';
+import { assertKnownFilter, viewerOf } from '../employers.ts';
 import { type Operation, operation, type Parts } from '../operation.ts';
 import { notFound, Refusal } from '../problem.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -120,8 +120,10 @@ export const listDeductions = operation({
     limit,
   }),
   response: { 200: pageOf(StateOfDeduction) },
+  refuses: ['NOT_FOUND'],
   async run(call, parts) {
     const { query } = call;
+    await assertKnownFilter(call, parts, query.employer_id);
     const page = { after: deductionCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
     const filter = {
       ...query,
