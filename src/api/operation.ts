@@ -27,6 +27,7 @@ export type Parts = ReadinessLimits &
     | 'sharedNow'
     | 'log'
     | 'encryptor'
+    | 'firstToken'
     | 'clockWarning'
     | 'employeeSets'
     | 'runReviews'
@@ -215,12 +216,12 @@ export async function perform<P extends TSchema, Q extends TSchema, B extends TS
   return (await runCall(op as unknown as Operation<TSchema, TSchema, TSchema, R>, call, parts)).result;
 }
 
-/** Returns a function that makes something once for each database, such as what one call keeps for the next. */
-export function perDatabase<T>(make: (db: Db) => T): (db: Db) => T {
-  const made = new WeakMap<Db, T>();
-  return (db) => {
-    const known = made.get(db) ?? make(db);
-    made.set(db, known);
+/** Returns a function that makes something once for each database or other key, such as what one call keeps for the next. */
+export function perDatabase<T, K extends object = Db>(make: (key: K) => T): (key: K) => T {
+  const made = new WeakMap<K, T>();
+  return (key) => {
+    const known = made.get(key) ?? make(key);
+    made.set(key, known);
     return known;
   };
 }

@@ -35,6 +35,7 @@ import { PAYROLL_RUN_OPERATIONS } from './operations/payroll-runs.ts';
 import { PAYROLL_SETTING_OPERATIONS } from './operations/payroll-settings.ts';
 import { PAYROLL_DUE_OPERATIONS } from './operations/payrolls-due.ts';
 import { getReadiness } from './operations/readiness.ts';
+import { SESSION_OPERATIONS } from './operations/sessions.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
@@ -43,7 +44,6 @@ import { auditRoutes } from './routes/audit.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
-import { sessionRoutes } from './routes/sessions.ts';
 import { compileValidator } from './validation.ts';
 
 /** The limit of a JSON body; most have a few hundred bytes. A census has its own limit. */
@@ -156,14 +156,7 @@ export function createApi(parts: ApiParts): Api {
   return app;
 }
 
-const ROUTES = [
-  changeReportRoutes,
-  employeeChangeRoutes,
-  metricsRoutes,
-  auditRoutes,
-  sessionRoutes,
-  healthRoutes,
-] as const;
+const ROUTES = [changeReportRoutes, employeeChangeRoutes, metricsRoutes, auditRoutes, healthRoutes] as const;
 
 /** The operations of each noun. */
 const OPERATIONS = [
@@ -173,6 +166,7 @@ const OPERATIONS = [
   EMPLOYEE_OPERATIONS,
   EVENT_OPERATIONS,
   PAYROLL_SETTING_OPERATIONS,
+  SESSION_OPERATIONS,
   [getReadiness, getActivity],
   OPEN_ITEM_OPERATIONS,
   PAYROLL_DUE_OPERATIONS,

@@ -48,7 +48,7 @@ function partsOf(context: DatabaseContext): Parts {
   const { db, env, now } = context;
   const sharedNow = sharedClock(now);
   return {
-    ...{ db, now, sharedNow, log: SILENT },
+    ...{ db, now, sharedNow, log: SILENT, firstToken: null },
     ...{ employeeSets: createEmployeeSets(db), runReviews: createRunReviews(db) },
     get encryptor() {
       return createEncryptor(readDataKeys(env));
