@@ -19,6 +19,7 @@ import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import { getActivity } from './operations/activity.ts';
+import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
 import { CENSUS_OPERATIONS } from './operations/censuses.ts';
 import { DEDUCTION_OPERATIONS } from './operations/deductions.ts';
@@ -40,7 +41,6 @@ import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
-import { auditRoutes } from './routes/audit.ts';
 import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
@@ -156,7 +156,7 @@ export function createApi(parts: ApiParts): Api {
   return app;
 }
 
-const ROUTES = [changeReportRoutes, employeeChangeRoutes, metricsRoutes, auditRoutes, healthRoutes] as const;
+const ROUTES = [changeReportRoutes, employeeChangeRoutes, metricsRoutes, healthRoutes] as const;
 
 /** The operations of each noun. */
 const OPERATIONS = [
@@ -167,6 +167,7 @@ const OPERATIONS = [
   EVENT_OPERATIONS,
   PAYROLL_SETTING_OPERATIONS,
   SESSION_OPERATIONS,
+  AUDIT_OPERATIONS,
   [getReadiness, getActivity],
   OPEN_ITEM_OPERATIONS,
   PAYROLL_DUE_OPERATIONS,

@@ -1,0 +1,206 @@
+/** Audit records: who did what. And the evidence for a final payroll run. */
+import Type, { type Static } from 'typebox';
+import * as field from '../../contract/fields.ts';
+import { tarOf } from '../../formats/tar.ts';
+import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
+import { evidenceOf } from '../../operations/evidence.ts';
+import { SettingDifference, settingDifferences } from '../../payroll/settings/differences.ts';
+import { ACTIONS } from '../../security/audit.ts';
+import { headText, readHead } from '../../security/audit-chain.ts';
+import {
+  AUDIT_ORDERS,
+  type AuditFilter,
+  AuditRecord,
+  allRecords,
+  findRecord,
+  listRecords,
+} from '../../security/audit-list.ts';
+import { mayAlso, writeReadDown } from '../auth.ts';
+import { assertKnownEmployer, employersOf, viewerOf } from '../employers.ts';
+import { Answer, type Call, type Operation, operation, type Parts } from '../operation.ts';
+import { conflict, notFound } from '../problem.ts';
+import { RunId } from '../run-schemas.ts';
+import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, listOf, ownId, pageOf } from '../schemas.ts';
+import { storedRun } from './payroll-runs.ts';
+
+const Query = field.closed({
+  action: Type.Optional({ ...field.oneOf(ACTIONS), description: 'Only this action.' }),
+  resource_type: Type.Optional({ ...ownId, description: 'Only this type of resource, such as `run`.' }),
+  resource_id: Type.Optional({ ...ownId, description: 'Only the resource with this ID.' }),
+  employer_id: idFilter('Only this employer.'),
+  employee_id: idFilter('Only this employee.'),
+  actor_id: Type.Optional({ ...ownId, description: 'Only this token, or this subject of a person.' }),
+  from: instant('Only records at or after this time.'),
+  until: instant('Only records before this time.'),
+  order: Type.Optional({ ...field.oneOf(AUDIT_ORDERS), description: 'Default: `newest_first`.' }),
+  cursor,
+  limit,
+});
+
+/** Returns which records are listed. Throws NOT_FOUND if there are none of an employer that is unknown to the caller. */
+async function filterOf(
+  call: Pick<Call, 'caller'> & { query: Static<typeof Query> },
+  parts: Parts,
+): Promise<AuditFilter> {
+  const { query } = call;
+  const filter = {
+    action: query.action,
+    resourceType: query.resource_type,
+    resourceId: query.resource_id,
+    employerId: query.employer_id,
+    employeeId: query.employee_id,
+    actorId: query.actor_id,
+    from: query.from,
+    until: query.until,
+    employers: employersOf(call),
+  };
+  if (query.employer_id !== undefined) {
+    const { records } = await listRecords(parts.db, filter, { limit: 1 });
+    if (records.length === 0) await assertKnownEmployer(call, parts, query.employer_id);
+  }
+  return filter;
+}
+
+export const listAuditRecords = operation({
+  id: 'listAuditRecords',
+  group: 'Audit',
+  method: 'GET',
+  path: '/v1/audit',
+  scope: 'audit:read',
+  employers: 'list',
+  summary: 'List who did what',
+  description:
+    'Lists audit records. Parameters are combined with AND. `Accept` selects JSON in pages, or all matching records as ' +
+    '`text/csv` or `application/x-ndjson`.',
+  query: Query,
+  response: {
+    200: listOf(
+      pageOf(AuditRecord),
+      'The records.',
+      'A header, then one row per record.',
+      'An `AuditRecord` on each line.',
+    ),
+  },
+  refuses: ['NOT_ACCEPTABLE', 'NOT_FOUND'],
+  async run(call, parts) {
+    const { cursor, limit = LIMIT_DEFAULT, order } = call.query;
+    const page = { past: auditCursor.decode(cursor), limit, ...(order !== undefined && { order }) };
+    const { records, next } = await listRecords(parts.db, await filterOf(call, parts), page);
+    return auditCursor.page(records, next);
+  },
+  async files(call, parts) {
+    const { order = AUDIT_ORDERS[0] } = call.query;
+    return { rows: allRecords(parts.db, await filterOf(call, parts), order), csv: csvOfRecords };
+  },
+});
+
+/** Differences in a response: more than a person reads. */
+const DIFFERENCES_MAX = 500;
+
+const AuditRecordWithDifferences = field.component(
+  'AuditRecordWithDifferences',
+  {
+    ...AuditRecord.properties,
+    difference_count: field.integer('The number of differences.'),
+    differences: Type.Array(SettingDifference, {
+      description: `What the action changed in the stored settings of the employer, at most ${DIFFERENCES_MAX}. Empty for other actions.`,
+    }),
+  },
+  'An audit record, and what its action changed in the settings of an employer.',
+);
+
+export const getAuditRecord = operation({
+  id: 'getAuditRecord',
+  group: 'Audit',
+  method: 'GET',
+  path: '/v1/audit/:record_id',
+  scope: 'audit:read',
+  employers: 'list',
+  summary: 'Get an audit record',
+  description:
+    'Returns a record. For an action on pay schedules, payroll codes, the payroll policy or second approval, it has each ' +
+    'difference from the version before.',
+  params: field.closed({
+    record_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$', description: 'The ID of the record.' }),
+  }),
+  response: { 200: AuditRecordWithDifferences },
+  refuses: ['NOT_FOUND'],
+  async run(call, { db }) {
+    const record = await findRecord(db, Number(call.params.record_id), employersOf(call));
+    if (record === null) throw notFound('audit record');
+    const differences = await settingDifferences(db, record);
+    return {
+      ...record,
+      difference_count: differences.length,
+      differences: differences.slice(0, DIFFERENCES_MAX),
+    };
+  },
+});
+
+const AuditHead = field.component(
+  'AuditHead',
+  { head: field.text('The ID of the last record, a colon, and its hash.') },
+  'The head of the audit records. Keep it outside the sidecar to verify the records later.',
+);
+
+export const getAuditHead = operation({
+  id: 'getAuditHead',
+  group: 'Audit',
+  method: 'GET',
+  path: '/v1/audit/head',
+  scope: 'audit:read',
+  employers: 'none',
+  summary: 'Get the head of the audit records',
+  description:
+    'Returns the head now. `benefits-sidecar audit verify --head` compares the records with a head that you kept.',
+  response: { 200: AuditHead },
+  run: async (_call, { db }) => ({ head: headText(await readHead(db)) }),
+});
+
+const TAR_TYPE = 'application/x-tar';
+
+export const getEvidenceOfPayrollRun = operation({
+  id: 'getEvidenceOfPayrollRun',
+  group: 'Audit',
+  method: 'GET',
+  path: '/v1/payroll-runs/:run_id/evidence',
+  scope: 'runs:read',
+  employers: 'run',
+  summary: 'Get the evidence for a final payroll run',
+  description:
+    'Returns a tar archive: the run, its lines with their explanations, the versions and events behind each line, accepted ' +
+    'findings, approvals, audit records, and a page that explains how to compare events with the log of the provider. With the scopes ' +
+    '`events:read` and `pii:read` it contains the bodies of the events, and the read is recorded. Otherwise, and for a token that ' +
+    'is limited to employers, it contains only their SHA-256.',
+  params: RunId,
+  response: {
+    200: Type.Unsafe<unknown>({
+      description: 'The archive.',
+      content: { [TAR_TYPE]: { schema: Type.String({ format: 'binary' }) } },
+    }),
+  },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(call, parts) {
+    const { db, now } = parts;
+    const stored = await storedRun(db, call.params.run_id);
+    if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
+    const { caller } = call;
+    const viewer = viewerOf(call, parts);
+    const bodies = viewer === null && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
+    const { run_id, employer_id } = stored;
+    if (bodies) {
+      await writeReadDown(parts, call, { action: 'run.read', resource: run_id, employer: employer_id });
+    }
+    const archive = tarOf(evidenceOf(db, stored, { bodies, viewer, now: now() }), now());
+    const headers = { 'content-disposition': `attachment; filename="evidence-${run_id}.tar"` };
+    return new Answer(archive, { headers });
+  },
+});
+
+/** In the order of the reference. */
+export const AUDIT_OPERATIONS: readonly Operation[] = [
+  listAuditRecords,
+  getAuditRecord,
+  getAuditHead,
+  getEvidenceOfPayrollRun,
+];
