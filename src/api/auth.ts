@@ -166,7 +166,7 @@ function forbidden(scope: Scope | undefined): Refusal {
 }
 
 /** Throws a 403 if the token lacks a scope that only some responses of a route require. */
-export function alsoNeeds({ caller }: Called, scope: Scope): void {
+export function alsoNeeds({ caller }: Pick<Called, 'caller'>, scope: Scope): void {
   if (!mayAlso(caller, scope)) throw forbidden(scope);
 }
 

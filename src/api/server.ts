@@ -22,7 +22,9 @@ import { getActivity } from './operations/activity.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
 import { CENSUS_OPERATIONS } from './operations/censuses.ts';
+import { CHANGE_REPORT_OPERATIONS } from './operations/change-reports.ts';
 import { DEDUCTION_OPERATIONS } from './operations/deductions.ts';
+import { EMPLOYEE_CHANGE_OPERATIONS } from './operations/employee-changes.ts';
 import { EMPLOYEE_OPERATIONS } from './operations/employees.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
@@ -41,8 +43,7 @@ import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
-import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
-import { employeeChangeRoutes } from './routes/employee-changes.ts';
+import { changeBatchRoutes } from './routes/change-batch.ts';
 import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
 import { compileValidator } from './validation.ts';
 
@@ -156,18 +157,17 @@ export function createApi(parts: ApiParts): Api {
   return app;
 }
 
-const ROUTES = [changeReportRoutes, employeeChangeRoutes, metricsRoutes, healthRoutes] as const;
+const ROUTES = [metricsRoutes, healthRoutes] as const;
 
 /** The operations of each noun. */
 const OPERATIONS = [
   CENSUS_OPERATIONS,
   CENSUS_SYNC_OPERATIONS,
+  CHANGE_REPORT_OPERATIONS,
+  EMPLOYEE_CHANGE_OPERATIONS,
   DEDUCTION_OPERATIONS,
   EMPLOYEE_OPERATIONS,
   EVENT_OPERATIONS,
-  PAYROLL_SETTING_OPERATIONS,
-  SESSION_OPERATIONS,
-  AUDIT_OPERATIONS,
   [getReadiness, getActivity],
   OPEN_ITEM_OPERATIONS,
   PAYROLL_DUE_OPERATIONS,
@@ -178,6 +178,9 @@ const OPERATIONS = [
   PAYROLL_RUN_WORK_OPERATIONS,
   PAYROLL_RUN_APPROVAL_OPERATIONS,
   PAYROLL_RUN_FINDING_OPERATIONS,
+  PAYROLL_SETTING_OPERATIONS,
+  AUDIT_OPERATIONS,
+  SESSION_OPERATIONS,
 ] as const;
 
 /** Handlers build responses field by field and tests compare each with its schema, so serialization does not filter. */

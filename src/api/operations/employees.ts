@@ -16,9 +16,9 @@ import { mayAlso } from '../auth.ts';
 import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { type Operation, operation } from '../operation.ts';
 import { notFound } from '../problem.ts';
-import { ChangeSummary } from '../routes/employee-changes.ts';
 import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
+import { ChangeSummary } from './employee-changes.ts';
 
 /** Maximum deductions, and maximum changes, of one response. A cursor leads to further ones. An employee has a handful. */
 const SHOWN = 100;
