@@ -1,29 +1,28 @@
 /** The commands of audit records. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import type { ResultOf } from '../api/operation.ts';
+import { listAuditRecords } from '../api/operations/audit.ts';
 import { readDataKeys } from '../config.ts';
 import { createDifferences } from '../database/difference.ts';
 import { transact } from '../database/transaction.ts';
 import type { Environment } from '../environment.ts';
 import { codeOf } from '../errors.ts';
-import { auditCursor } from '../operations/audit-files.ts';
 import { REASON_COLUMNS } from '../operations/reasons.ts';
 import { type HeadsVerified, verifyHeads } from '../operations/verify-heads.ts';
-import { ACTIONS } from '../security/audit.ts';
 import { findHead, headText, parseHead } from '../security/audit-chain.ts';
-import { AUDIT_ORDERS, type AuditOrder, type AuditRecord, listRecords } from '../security/audit-list.ts';
 import { eraseReason } from '../security/reasons.ts';
 import { parsePublicKey, publicKeyText } from '../security/signed-heads.ts';
 import { compareHead, verifyAudit } from '../security/verify-audit.ts';
-import { assertKnownEmployer, employerId, instant, wholeNumber } from './arguments.ts';
-import { actingIn, type Command, confirm, type PageOptions } from './command.ts';
+import { wholeNumber } from './arguments.ts';
+import { actingIn, type Command, confirm } from './command.ts';
 import { failed, ifStopped, unknownId, wrongUsage } from './failure.ts';
+import { addOperation } from './operation-command.ts';
 import {
   type Column,
   counted,
   type Output,
   printFirst,
-  printPage,
   printPairs,
   printResult,
   printTable,
@@ -32,29 +31,12 @@ import {
 
 export function addAuditCommands(program: Command): void {
   const audit = program.subcommand('audit', 'List who did what, and verify that no record was altered.');
-  audit
-    .subcommand('list', 'List audit records, newest first.')
-    .records('none')
-    .examples('audit list --employer maple-bakery', 'audit list --action run.void --from 2026-07-01 --wide')
-    .choice('--action <action>', 'Only this action', ACTIONS)
-    .option('--resource-type <type>', 'Only this type of resource, such as run')
-    .option('--resource <id>', 'Only the resource with this id')
-    .option('--employer <id>', 'Only this employer', employerId)
-    .option('--employee <id>', 'Only this employee')
-    .option('--actor <id>', 'Only this token, or this subject of a person')
-    .option('--from <time>', 'Only records at or after this time', instant)
-    .option('--until <time>', 'Only records before this time', instant)
-    .choice('--order <order>', 'The order (default: newest_first)', AUDIT_ORDERS)
-    .page()
-    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
-      const { resource, employer, employee, actor, order, cursor, limit, ...filter } = options;
-      const ids = { resourceId: resource, employerId: employer, employeeId: employee, actorId: actor };
-      const page = { past: auditCursor.decode(cursor), limit, ...(order !== undefined && { order }) };
-      const { records, next } = await listRecords(db, { ...filter, ...ids }, page);
-      if (records.length === 0) await assertKnownEmployer(db, employer);
-      const list = { columns: COLUMNS, rows: records, none: 'No matching records.' };
-      printPage(out, auditCursor.page(records, next), list);
-    });
+  addOperation(audit, 'list', listAuditRecords, {
+    description: 'List audit records, newest first.',
+    examples: ['--employer maple-bakery', '--action run.void --from 2026-07-01 --wide'],
+    columns: COLUMNS,
+    none: 'No matching records.',
+  });
   addVerify(audit);
   audit
     .subcommand('keys', 'Print the public keys that verify signed heads, for an auditor without DATA_KEYS.')
@@ -199,17 +181,7 @@ const NOT_COMPARED = { result: null, because: null };
 /** The differences say why. No record of a restore explains a chain that is broken. */
 const ALTERED = { result: 'altered', because: 'the chain is broken' } as const;
 
-type ListOptions = PageOptions & {
-  action?: string;
-  resourceType?: string;
-  resource?: string;
-  employer?: string;
-  employee?: string;
-  actor?: string;
-  from?: string;
-  until?: string;
-  order?: AuditOrder;
-};
+type AuditRecord = ResultOf<typeof listAuditRecords>['data'][number];
 
 const COLUMNS: readonly Column<AuditRecord>[] = [
   ['id', ({ id }) => id],

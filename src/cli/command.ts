@@ -196,9 +196,13 @@ export class Command extends Base {
     return this.option('--json', 'Print JSON for programs');
   }
 
+  wide(): this {
+    return this.option('--wide', 'Print all columns in full, as without a terminal');
+  }
+
   /** Adds the options of commands that print tables. */
   table(): this {
-    return this.option('--wide', 'Print all columns in full, as without a terminal').json();
+    return this.wide().json();
   }
 
   /** Adds the options of commands that print a page of a list (`PageOptions`), with the limits of the API. */

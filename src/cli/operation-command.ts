@@ -177,24 +177,18 @@ function attributeOf(name: string): string {
 }
 
 /** A filter of a query has three states: true, false and without it. */
-function flagsOf(
-  name: string,
-  { type, enum: choices, format }: Field['schema'],
-  part: Field['part'],
-): string {
+function flagsOf(name: string, { type, format }: Field['schema'], part: Field['part']): string {
   const flag = `--${name.replace(/_id$/, '').replaceAll('_', '-')}`;
   if (type === 'boolean') return part === 'query' ? `${flag} <true|false>` : flag;
   const value = /_id$/.test(name)
     ? 'id'
-    : choices !== undefined
-      ? name.split('_').at(-1)
-      : type === 'integer'
-        ? 'number'
-        : format === 'date'
-          ? 'date'
-          : format === 'instant'
-            ? 'time'
-            : name;
+    : type === 'integer'
+      ? 'number'
+      : format === 'date'
+        ? 'date'
+        : format === 'instant'
+          ? 'time'
+          : name.split('_').at(-1);
   return `${flag} <${value}>`;
 }
 

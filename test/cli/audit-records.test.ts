@@ -73,7 +73,10 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
       finalizing.push((await etagOf(db, 'r')) ?? '');
     },
     { argv: finalizing, action: 'run.finalize' },
-    { argv: ['evidence', 'run', 'r', join(dirname(taken), 'evidence.tar')], action: 'run.read' },
+    {
+      argv: ['evidence', 'run', 'r', join(dirname(taken), 'evidence.tar'), '--personal-data'],
+      action: 'run.read',
+    },
     { argv: ['run', 'taken', 'r', taken], action: 'run.taken' },
     { argv: ['run', 'void', 'r', ...reason, '--yes'], action: 'run.void' },
     { argv: ['items', 'open', opening, ...employer], action: 'item.open' },
