@@ -27,6 +27,7 @@ import { DEDUCTION_OPERATIONS } from './operations/deductions.ts';
 import { EMPLOYEE_CHANGE_OPERATIONS } from './operations/employee-changes.ts';
 import { EMPLOYEE_OPERATIONS } from './operations/employees.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
+import { getEvidenceOfPayrollRun } from './operations/evidence.ts';
 import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
 import { PAYROLL_RUN_APPROVAL_OPERATIONS } from './operations/payroll-run-approvals.ts';
 import { PAYROLL_RUN_EMPLOYEE_OPERATIONS } from './operations/payroll-run-employees.ts';
@@ -180,6 +181,7 @@ const OPERATIONS = [
   PAYROLL_RUN_FINDING_OPERATIONS,
   PAYROLL_SETTING_OPERATIONS,
   AUDIT_OPERATIONS,
+  [getEvidenceOfPayrollRun],
   SESSION_OPERATIONS,
 ] as const;
 

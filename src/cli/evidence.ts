@@ -1,7 +1,7 @@
 /** The command that writes the evidence for a payroll run. */
 import { createWriteStream, existsSync, rmSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { getEvidenceOfPayrollRun } from '../api/operations/audit.ts';
+import { getEvidenceOfPayrollRun } from '../api/operations/evidence.ts';
 import type { Command } from './command.ts';
 import { failed, ifStopped } from './failure.ts';
 import { addOperation } from './operation-command.ts';

@@ -1,9 +1,7 @@
-/** Audit records: who did what. And the evidence for a final payroll run. */
+/** Audit records: who did what. */
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { tarOf } from '../../formats/tar.ts';
 import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
-import { evidenceOf } from '../../operations/evidence.ts';
 import { SettingDifference, settingDifferences } from '../../payroll/settings/differences.ts';
 import { ACTIONS } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
@@ -15,13 +13,10 @@ import {
   findRecord,
   listRecords,
 } from '../../security/audit-list.ts';
-import { mayAlso, writeReadDown } from '../auth.ts';
-import { assertKnownEmployer, employersOf, viewerOf } from '../employers.ts';
-import { Answer, type Call, type Operation, operation, type Parts } from '../operation.ts';
-import { conflict, notFound } from '../problem.ts';
-import { RunId } from '../run-schemas.ts';
+import { assertKnownEmployer, employersOf } from '../employers.ts';
+import { type Call, type Operation, operation, type Parts } from '../operation.ts';
+import { notFound } from '../problem.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, listOf, ownId, pageOf } from '../schemas.ts';
-import { storedRun } from './payroll-runs.ts';
 
 const Query = field.closed({
   action: Type.Optional({ ...field.oneOf(ACTIONS), description: 'Only this action.' }),
@@ -157,50 +152,5 @@ export const getAuditHead = operation({
   run: async (_call, { db }) => ({ head: headText(await readHead(db)) }),
 });
 
-const TAR_TYPE = 'application/x-tar';
-
-export const getEvidenceOfPayrollRun = operation({
-  id: 'getEvidenceOfPayrollRun',
-  group: 'Audit',
-  method: 'GET',
-  path: '/v1/payroll-runs/:run_id/evidence',
-  scope: 'runs:read',
-  employers: 'run',
-  summary: 'Get the evidence for a final payroll run',
-  description:
-    'Returns a tar archive: the run, its lines with their explanations, the versions and events behind each line, accepted ' +
-    'findings, approvals, audit records, and a page that explains how to compare events with the log of the provider. With the scopes ' +
-    '`events:read` and `pii:read` it contains the bodies of the events, and the read is recorded. Otherwise, and for a token that ' +
-    'is limited to employers, it contains only their SHA-256.',
-  params: RunId,
-  response: {
-    200: Type.Unsafe<unknown>({
-      description: 'The archive.',
-      content: { [TAR_TYPE]: { schema: Type.String({ format: 'binary' }) } },
-    }),
-  },
-  refuses: ['NOT_FOUND', 'CONFLICT'],
-  async run(call, parts) {
-    const { db, now } = parts;
-    const stored = await storedRun(db, call.params.run_id);
-    if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
-    const { caller } = call;
-    const viewer = viewerOf(call, parts);
-    const bodies = viewer === null && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
-    const { run_id, employer_id } = stored;
-    if (bodies) {
-      await writeReadDown(parts, call, { action: 'run.read', resource: run_id, employer: employer_id });
-    }
-    const archive = tarOf(evidenceOf(db, stored, { bodies, viewer, now: now() }), now());
-    const headers = { 'content-disposition': `attachment; filename="evidence-${run_id}.tar"` };
-    return new Answer(archive, { headers });
-  },
-});
-
 /** In the order of the reference. */
-export const AUDIT_OPERATIONS: readonly Operation[] = [
-  listAuditRecords,
-  getAuditRecord,
-  getAuditHead,
-  getEvidenceOfPayrollRun,
-];
+export const AUDIT_OPERATIONS: readonly Operation[] = [listAuditRecords, getAuditRecord, getAuditHead];

@@ -1,0 +1,50 @@
+/** The evidence for a final payroll run. */
+import Type from 'typebox';
+import { tarOf } from '../../formats/tar.ts';
+import { evidenceOf } from '../../operations/evidence.ts';
+import { mayAlso, writeReadDown } from '../auth.ts';
+import { viewerOf } from '../employers.ts';
+import { Answer, operation } from '../operation.ts';
+import { conflict } from '../problem.ts';
+import { RunId } from '../run-schemas.ts';
+import { storedRun } from './payroll-runs.ts';
+
+const TAR_TYPE = 'application/x-tar';
+
+export const getEvidenceOfPayrollRun = operation({
+  id: 'getEvidenceOfPayrollRun',
+  group: 'Audit',
+  method: 'GET',
+  path: '/v1/payroll-runs/:run_id/evidence',
+  scope: 'runs:read',
+  employers: 'run',
+  summary: 'Get the evidence for a final payroll run',
+  description:
+    'Returns a tar archive: the run, its lines with their explanations, the versions and events behind each line, accepted ' +
+    'findings, approvals, audit records, and a page that explains how to compare events with the log of the provider. With the scopes ' +
+    '`events:read` and `pii:read` it contains the bodies of the events, and the read is recorded. Otherwise, and for a token that ' +
+    'is limited to employers, it contains only their SHA-256.',
+  params: RunId,
+  response: {
+    200: Type.Unsafe<unknown>({
+      description: 'The archive.',
+      content: { [TAR_TYPE]: { schema: Type.String({ format: 'binary' }) } },
+    }),
+  },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run(call, parts) {
+    const { db, now } = parts;
+    const stored = await storedRun(db, call.params.run_id);
+    if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
+    const { caller } = call;
+    const viewer = viewerOf(call, parts);
+    const bodies = viewer === null && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
+    const { run_id, employer_id } = stored;
+    if (bodies) {
+      await writeReadDown(parts, call, { action: 'run.read', resource: run_id, employer: employer_id });
+    }
+    const archive = tarOf(evidenceOf(db, stored, { bodies, viewer, now: now() }), now());
+    const headers = { 'content-disposition': `attachment; filename="evidence-${run_id}.tar"` };
+    return new Answer(archive, { headers });
+  },
+});
