@@ -78,11 +78,6 @@ document.addEventListener('formdata', ({ target, formData }) => {
   }
 });
 
-/** Scroll wide pictures to the part that matters first. */
-for (const picture of document.querySelectorAll('[data-scroll-to]')) {
-  picture.scrollLeft = Number(picture.dataset.scrollTo) - picture.clientWidth / 2;
-}
-
 /** Parts that load later move the element of the address. It stays in view until the user acts or all have loaded. */
 let isMoving = location.hash.length > 1;
 for (const name of ['wheel', 'touchmove', 'pointerdown', 'keydown'])

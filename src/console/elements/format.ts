@@ -47,7 +47,7 @@ export function difference(amount: string | null): string {
   return Number(amount) === 0 ? size : `${amount.startsWith('-') ? '−' : '+'}${size}`;
 }
 
-export const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** Writes a day as people do: `Jul 17, 2026`. */
 export function dayText(day: string): string {

@@ -13,7 +13,6 @@ import { assignmentActions, assignmentList, assignmentPart } from './assignment.
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { deductedNow } from './now.ts';
 import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
-import { timeline } from './timeline.ts';
 import { previousVersion, type Then, versionTable } from './versions.ts';
 
 type Deduction = Schemas['Deduction'];
@@ -46,8 +45,7 @@ export function deductionPages(console: Console): void {
         ${summary(deduction, today, assignmentList(assignments, path, may))}
         ${timeForm(path, asked, past, then)}
       </div>
-      ${versions.length > 0 && timeline(versions, { latest: deduction.version, inEffect }, today, then)}
-      ${versionTable(versions, { latest: deduction.version, then, may })}
+      ${versionTable(versions, { latest: deduction.version, inEffect, then, may })}
       ${pager(path, { ...asked, cursor: query.cursor }, next)}
       ${await historyOf(visit, { resource_type: 'deduction', resource_id: id })}
     `;

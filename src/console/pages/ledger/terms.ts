@@ -66,7 +66,7 @@ function shownDay(day: string | null): string | null {
   return day === null ? null : dayText(day);
 }
 
-function spanWords(span: Span): string {
+export function spanWords(span: Span): string {
   const [from, until] = [span.from, span.until].map(shownDay);
   if (isNeverInEffect(span)) return `never in effect: it ends on ${until}, before it starts on ${from}`;
   if (until === null) return from === null ? 'with no start or end date' : `from ${from} on`;

@@ -6,7 +6,8 @@ import { eventOf } from '../../elements/links.ts';
 import { table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
-import { changeList, changesBetween, datesOf } from './terms.ts';
+import type { Timeline } from './now.ts';
+import { changeList, changesBetween, datesOf, type Span, spanOf, spanWords } from './terms.ts';
 
 export type Version = Schemas['DeductionVersion'];
 
@@ -25,17 +26,18 @@ type VersionRow = Version & { readonly previous: Previous };
 /** The source of an event time. */
 const ORDERED_BY = { created_at: 'sent', tie: 'tie', receipt: 'received' };
 
-export function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
+function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
   return knownAt === null || recorded_at <= knownAt;
 }
 
-/** Returns the labels of a version, the most important first. `latest` is the number of the version that applies. */
-export function marksOf(version: Version, latest: number, then: Then | null): [word: string, tone: Tone][] {
+/** Returns the labels of a version, the most important first. */
+function marksOf(version: Version, { latest, inEffect, then }: Shown): [word: string, tone: Tone][] {
   const marks: ([string, Tone] | false)[] = [
     version.version === latest && ['latest', 'good'],
     version.version === then?.version && [then.on === null ? 'latest then' : 'in effect then', 'good'],
     then !== null && !wasKnown(version, then) && ['not known then', 'plain'],
     version.late && ['late', 'warn'],
+    daysOf(version, inEffect) === undefined && ['in effect on no date', 'plain'],
   ];
   return marks.filter((mark) => mark !== false);
 }
@@ -57,7 +59,13 @@ export function previousVersion(version: Version, older: readonly Version[], isA
   return replaced ?? null;
 }
 
-type Shown = { latest: number; then: Then | null; may: Visit['may'] };
+/** `latest`: the number of the version that applies. `inEffect`: the versions that are in effect on some day. */
+type Shown = { latest: number; inEffect: Timeline; then: Then | null; may: Visit['may'] };
+
+/** Returns the days on which a version is in effect; undefined if there are none. */
+function daysOf({ version }: Version, inEffect: Timeline): Span | undefined {
+  return inEffect.find((state) => state.version === version)?.in_effect;
+}
 
 export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
   const member = alignedMoney(rows.map(({ member_contribution }) => member_contribution));
@@ -68,7 +76,7 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
     ['Changes', (row) => changesOf(row, shown.latest), 'wide'],
     ['Employee contribution', (row) => withNote(member(row.member_contribution), row.period), 'number'],
     ['Employer contribution', ({ employer_contribution }) => employer(employer_contribution), 'number'],
-    ['Effective', datesOf, 'date'],
+    ['Effective', (row) => effectiveOf(row, shown.inEffect), 'date'],
     ['Event time', timesOf],
   ]);
   return html`
@@ -80,15 +88,23 @@ export function versionTable(rows: readonly VersionRow[], shown: Shown): Html {
   `;
 }
 
+/** Shows the dates as received, and the days in effect if another version replaced it on some of them. */
+function effectiveOf(version: Version, inEffect: Timeline): Html {
+  const days = daysOf(version, inEffect);
+  const { from, until } = spanOf(version);
+  const isAsReceived = days === undefined || (days.from === from && days.until === until);
+  return isAsReceived ? datesOf(version) : withNote(datesOf(version), `in effect ${spanWords(days)}`);
+}
+
 function timesOf({ event_time, ordered_by, recorded_at, position }: Version): Html {
   const recorded = html`<span>${'recorded '}${instant(recorded_at)}${`, position ${position}`}</span>`;
   return withNote([instant(event_time), ` ${ORDERED_BY[ordered_by]}`], recorded);
 }
 
-function nameOf(version: Version, { latest, then }: Shown): Html {
+function nameOf(version: Version, shown: Shown): Html {
   return html`
     <span class="version" id=${`version-${version.version}`}>
-      ${version.version}${marksOf(version, latest, then).map((mark) => [' ', state(...mark)])}
+      ${version.version}${marksOf(version, shown).map((mark) => [' ', state(...mark)])}
     </span>
   `;
 }
