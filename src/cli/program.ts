@@ -54,7 +54,6 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
     retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,
     copy: async () => (await import('./database/migrate.ts')).addCopyCommand,
   },
-  'Help:': { completion: async () => (await import('./completion.ts')).addCompletionCommand },
 };
 
 /** The streams of the process; tests pass their own. */
@@ -106,7 +105,7 @@ function userName(): string {
 
 /**
  * Creates the program with the command that `argv` names, so `serve` loads only what it serves with, or else with
- * all commands, as for the help and for completion.
+ * all commands, as for the help.
  */
 export async function createProgram(
   out: Output,
@@ -129,8 +128,7 @@ export async function createProgram(
     .examples('demo', 'serve', 'help run')
     .exitOverride();
   const word = first === 'help' ? second : first;
-  const isKnown =
-    word !== 'completion' && Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
+  const isKnown = Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
   for (const [heading, group] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
     for (const [name, load] of Object.entries(group)) if (!isKnown || name === word) (await load())(program);

@@ -1,7 +1,3 @@
-/** The help of every command is complete, fits a terminal, and shows examples that the program parses. */
-
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Argument, Command, Option } from 'commander';
 import t, { type Test } from 'tap';
@@ -61,47 +57,3 @@ t.test('a usage error names the help of the command, and exits with 2', async (t
   const ran = await here(t, {}, ['run', 'create']);
   t.match(ran, { code: 2, stdout: '', stderr: /Run "benefits-sidecar run create --help" for usage\./ });
 });
-
-const CASES: [string, string[]][] = [
-  ['re', ['replay', 'readiness', 'restore', 'retention']],
-  ['run f', ['finalize']],
-  ['run list --state ', ['open', 'finalized', 'voided']],
-  ['run list --st', ['--state']],
-  ['run list --employer acme --j', ['--json']],
-  ['events dismiss msg_1 --', ['--reason', '--yes', '--json', '--help']],
-  ['completion ', ['bash', 'zsh', 'fish', '--help']],
-  ['census stage ./cen', []],
-];
-
-t.test('bash completes commands, options and their values', async (t) => {
-  const { code, stdout } = await here(t, {}, ['completion', 'bash']);
-  t.equal(code, 0);
-  for (const [line, expected] of CASES) {
-    const words = ['benefits-sidecar', ...line.split(' ')].map((word) => `'${word}'`).join(' ');
-    const script = `${stdout}\nCOMP_WORDS=(${words}) COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-      complete -p benefits-sidecar >/dev/null && { _benefits_sidecar; printf '%s\\n' "\${COMPREPLY[@]}"; }`;
-    const ran = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
-    t.strictSame([ran.status, ran.stderr], [0, ''], line);
-    t.strictSame(ran.stdout.split('\n').filter(Boolean), expected, line);
-  }
-});
-
-for (const [shell, start] of [
-  ['zsh', /^#compdef benefits-sidecar\n/],
-  ['fish', /^function __benefits_sidecar_at\n/],
-] as const) {
-  t.test(`the ${shell} script names every command, option and value`, async (t) => {
-    const { stdout } = await here(t, {}, ['completion', shell]);
-    t.match(stdout, start);
-    const words = [
-      'readiness run items deductions',
-      'create preview',
-      'open finalized voided',
-      'bash zsh fish',
-    ];
-    for (const completed of words) t.match(stdout, completed);
-    const file = join(t.testdir({ script: stdout }), 'script');
-    const { error, status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' });
-    if (error === undefined) t.equal(status, 0, stderr);
-  });
-}
