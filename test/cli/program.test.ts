@@ -77,7 +77,9 @@ t.test('a command needs only the variables that it reads', async (t) => {
   const { env } = await withDatabase(t);
   const { BENEFITS_ENVIRONMENT = '', DATABASE_URL = '' } = env;
   const { cli } = commandsWith(t, { BENEFITS_ENVIRONMENT, DATABASE_URL });
-  for (const command of ['events list', 'token list']) t.match(await cli(command), { code: 0 }, command);
+  for (const command of ['events list', 'deductions list', 'token list'])
+    t.match(await cli(command), { code: 0 }, command);
+  t.match(await cli('readiness'), { stdout: /checks/ });
   t.match(await commandsWith(t, {}).cli('keys generate'), { code: 0 });
 });
 

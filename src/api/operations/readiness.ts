@@ -77,9 +77,9 @@ export function titleOfCheck(id: string): string {
   return CHECK_TEXTS.get(id)?.title ?? id;
 }
 
-/** Returns what every report of readiness is computed for. */
-export async function questionOf({ db, sharedNow, clockWarning, ...parts }: Parts) {
-  const { overdueMs, silentAfterMs, employeeSets } = parts;
+/** Returns what every report of readiness is computed for. It reads no other parts: commands may lack DATA_KEYS. */
+export async function questionOf(parts: Parts) {
+  const { db, sharedNow, clockWarning, overdueMs, silentAfterMs, employeeSets } = parts;
   const at = { now: await sharedNow(db), clockWarning: await clockWarning() };
   return { ...at, overdueMs, silentAfterMs, employeeSets };
 }
