@@ -196,10 +196,33 @@ export type ResultOf<O> = O extends Operation<infer _P, infer _Q, infer _B, infe
 /** Checks the caller and the input, and runs the operation. Throws the refusal of either. */
 export async function perform<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
   op: Operation<P, Q, B, R>,
+  input: Input,
+  identity: Identity,
+  parts: Parts,
+): Promise<Answer<R>> {
+  const call = await checkedCall(op as unknown as Operation, input, identity, parts);
+  return runCall(op as unknown as Operation<TSchema, TSchema, TSchema, R>, call, parts);
+}
+
+/** Does the same for all rows of a list. */
+export async function performFiles<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+  op: Operation<P, Q, B, R>,
+  input: Input,
+  format: 'csv' | 'ndjson',
+  identity: Identity,
+  parts: Parts,
+): Promise<Files> {
+  const call = await checkedCall(op as unknown as Operation, input, identity, parts);
+  if (op.files === undefined) throw new Error(`${op.id} has no files`);
+  return op.files(call as never, parts, format);
+}
+
+async function checkedCall(
+  op: Operation,
   { params = {}, query = {}, body, ifMatch, idempotencyKey }: Input,
   identity: Identity,
   parts: Parts,
-): Promise<R> {
+): Promise<Call> {
   assertScope(identity.caller, op.scope);
   assertNotLimited(identity.caller, op.employers);
   const given = body ?? (op.isBodyOptional ? {} : undefined);
@@ -213,7 +236,7 @@ export async function perform<P extends TSchema, Q extends TSchema, B extends TS
     idempotencyKey: idempotencyKeyOf(idempotencyKey),
   };
   await assertVisible(parts, op.employers, call);
-  return (await runCall(op as unknown as Operation<TSchema, TSchema, TSchema, R>, call, parts)).result;
+  return call;
 }
 
 /** Returns a function that makes something once for each database or other key, such as what one call keeps for the next. */

@@ -4,16 +4,22 @@ import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
 import { invalid, PROBLEMS, Refusal } from '../api/problem.ts';
 import { compile } from '../contract/check.ts';
-import type { Problem } from '../errors.ts';
+import { AppError, isAppError, type Problem } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
 import { findRowsFile, instant, ROWS_FILE, readJsonFile, several, truth } from './arguments.ts';
 import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import { type Column, type Output, printList, printPage, printResult } from './output.ts';
-import { type Perform, performIn } from './performing.ts';
+import { type Performers, performIn } from './performing.ts';
 
-/** What a command has besides its options: the way to perform operations. */
-export type OperationContext = DatabaseContext & { readonly perform: Perform };
+/** What a command has besides its options: the ways to perform operations. */
+export type OperationContext = DatabaseContext &
+  Pick<Performers, 'performFiles'> & {
+    perform<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+      op: Operation<P, Q, B, R>,
+      input: Input,
+    ): Promise<R>;
+  };
 
 type Options = Readonly<Record<string, unknown>>;
 type RowOf<R> = R extends ListPage<infer Row> ? Row : never;
@@ -33,8 +39,8 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly without?: readonly string[];
   /** What the rows of the command's file are, if the operation's body is one. */
   readonly file?: string;
-  /** The command's file has the body, in JSON. */
-  readonly isBodyInFile?: true;
+  /** The command's file has the body, in JSON. Optional: options may have it instead, and replace fields of the file. */
+  readonly isBodyInFile?: true | 'optional';
   /** The help of `--personal-data`, or the flag of `personal_data`, with which the command has the scope `pii:read`. */
   readonly personalData?: string;
   /** Adds options and arguments that the operation does not have. */
@@ -47,7 +53,8 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly columns?: readonly Column<Row>[];
   rows?(result: R): readonly Row[];
   readonly none?: string | ((page: R) => string);
-  /** Prints a result that is no list. */
+  /** Prints a result that is no list. With `isTable`, it prints tables. */
+  readonly isTable?: true;
   print?(out: Output, result: R, options: O): void;
   /** Returns the exit code of a result, by default 0. */
   exitCode?(result: R): number;
@@ -69,23 +76,26 @@ export function addOperation<
     .records(op.action ?? 'none')
     .examples(...examples.map((line) => `${path} ${line}`.trim()));
   const fields = fieldsOf(op as Operation, words).filter(
-    ({ name, part }) => !without.includes(name) && !(isBodyInFile && part === 'body'),
+    ({ name, part }) => !without.includes(name) && !(isBodyInFile === true && part === 'body'),
   );
+  const requirementOf = ({ part, isRequired }: Field): Requirement => {
+    if (!isRequired || (words.offline && part === 'params')) return null;
+    return isBodyInFile === 'optional' && part === 'body' ? 'required without a file' : 'required';
+  };
   for (const field of fields) {
     const text = help[field.name] ?? String(field.schema.description);
     if (field.flags.startsWith('<')) command.argument(field.flags, text);
-    else
-      command.addOption(
-        optionOf(field, text, field.isRequired && !(words.offline && field.part === 'params')),
-      );
+    else command.addOption(optionOf(field, text, requirementOf(field)));
   }
   const { rows } = op;
   if (rows !== undefined) command.argument('<file>', `A ${ROWS_FILE} of ${words.file}`);
-  if (isBodyInFile) command.argument('<file>', 'A .json file with the request body of the API');
+  if (isBodyInFile === true) command.argument('<file>', 'A .json file with the request body of the API');
+  if (isBodyInFile === 'optional')
+    command.argument('[file]', 'A .json file with the request body of the API, instead of options');
   const { personal_data: personalFlag = '--personal-data' } = words.flags ?? {};
   if (words.personalData !== undefined) command.option(personalFlag, words.personalData);
   words.more?.(command);
-  if (words.columns !== undefined) command.table();
+  if (words.columns !== undefined || words.isTable) command.table();
   else command.json();
   const optionsIn = (parameters: readonly unknown[]) => {
     const given = command.registeredArguments.map((argument, place) => [
@@ -94,8 +104,9 @@ export function addOperation<
     ]);
     return { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
   };
-  const end = ({ out }: Context, result: R, options: O): number => {
+  const end = ({ out }: Context, result: R, options: O, isUnchanged = false): number => {
     print(out, words, result, options);
+    if (isUnchanged) out.note('Nothing changed.');
     return words.exitCode?.(result) ?? 0;
   };
   const run = async (context: DatabaseContext, ...parameters: unknown[]) => {
@@ -103,17 +114,27 @@ export function addOperation<
     const hasArguments = command.registeredArguments.length > 0;
     const hasList =
       name !== 'list' && hasArguments && group.commands.some((sibling) => sibling.name() === 'list');
+    // The operation has the defaults, and those of options would replace the fields of a file.
+    const set = fields.filter(({ attribute }) => command.getOptionValueSource(attribute) !== 'default');
+    const named = namedBy(set, options);
+    const isInFile = isBodyInFile && options.file !== undefined;
+    // Problems of fields that are not in the file name options.
+    const shown = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
     const seesPersonalData =
       words.personalData !== undefined && options[attributeOf(personalFlag.slice(2))] === true;
-    const perform = performIn(context, seesPersonalData);
-    const calls = performing(context, perform, fields, hasList ? `${group.name()} list` : null);
-    const named = namedBy(fields, options);
-    assertOptions(op as unknown as Operation, named.body, fields);
+    const performers = performIn(context, seesPersonalData);
+    const list = hasList ? `${group.name()} list` : null;
+    const { answer, ...calls } = performing(context, performers, shown, list);
+    if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
+    else if (!op.isBodyUnchecked || isBodyInFile === 'optional')
+      assertOptions(op as unknown as Operation, named.body, fields);
     if (rows !== undefined) named.body = (await findRowsFile(String(options.file))).open(rows);
-    if (isBodyInFile) named.body = (await readJsonFile(String(options.file))) as object;
     const input = words.input ? await words.input(calls, named, options) : named;
     if (input === null) return 0;
-    return end(context, await calls.perform(op, input), options);
+    const { result, isUnchanged } = await answer(op, input);
+    if (result !== undefined || !context.out.asJson) return end(context, result, options, isUnchanged);
+    context.out.json(input.params ?? {});
+    return 0;
   };
   const { offline } = words;
   if (offline === undefined) command.doesOnDatabase(run);
@@ -192,11 +213,13 @@ function flagsOf(name: string, { type, format }: Field['schema'], part: Field['p
   return `${flag} <${value}>`;
 }
 
+type Requirement = 'required' | 'required without a file' | null;
+
 /** The help of an option is the description of its field, without the end of a sentence. */
-function optionOf({ flags, schema }: Field, help: string, isRequired: boolean): Option {
+function optionOf({ flags, schema }: Field, help: string, requirement: Requirement): Option {
   const text = help.replace(/\.$/, '');
-  const option = new Option(flags, isRequired ? `${text} (required)` : text);
-  if (isRequired) option.makeOptionMandatory();
+  const option = new Option(flags, requirement === null ? text : `${text} (${requirement})`);
+  if (requirement === 'required') option.makeOptionMandatory();
   if (Array.isArray(schema.enum)) option.choices(schema.enum as string[]);
   if (schema.format === 'instant') option.argParser(instant);
   if (schema.type === 'array') option.argParser(several((item) => item));
@@ -220,48 +243,72 @@ function namedBy(fields: readonly Field[], options: Options): Named {
   return input;
 }
 
+function withFields(body: unknown, fields: object): object {
+  // Anything else is refused by the operation.
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  return isObject ? { ...body, ...fields } : (body as object);
+}
+
 /** Throws WRONG_USAGE for options that the operation's body refuses, before the command reads or asks anything. */
-function assertOptions({ body, rows, isBodyUnchecked }: Operation, named: object, fields: Field[]): void {
-  if (body === undefined || rows !== undefined || isBodyUnchecked) return;
-  const isOption = ({ path }: Problem) => fields.some(({ name, part }) => part === 'body' && name === path);
-  const problems = compile(body).problems(named).filter(isOption);
+function assertOptions({ body, rows }: Operation, named: object, fields: readonly Field[]): void {
+  if (body === undefined || rows !== undefined) return;
+  const problems = compile(body)
+    .problems(named)
+    .filter(({ path }) => fieldAt(path, fields)?.part === 'body');
   if (problems.length > 0) throw failureOf(invalid(problems), fields, '', null);
 }
 
-/** Returns the context of a command, with a `perform` that names fields as the command's options. `list` lists its ids. */
+/** Returns the context of a command, whose refusals name fields as the command's options. `list` lists its ids. */
 function performing(
   context: DatabaseContext,
-  perform: Perform,
+  { perform, performFiles }: Performers,
   fields: readonly Field[],
   list: string | null,
-): OperationContext {
-  return {
-    ...context,
-    perform: (op, input) =>
-      perform(op, input).catch((error: unknown) => {
-        const { employer_id = [] } = (input.query ?? {}) as { employer_id?: string };
-        const ids = [...Object.values(input.params ?? {}), employer_id].flat().join(' ');
-        throw failureOf(error, fields, ids, list);
-      }),
+) {
+  const failing = (input: Input) => (error: unknown) => {
+    const { employer_id = [] } = (input.query ?? {}) as { employer_id?: string };
+    const ids = [...Object.values(input.params ?? {}), employer_id].flat().join(' ');
+    throw failureOf(error, fields, ids, list);
   };
+  const answer: Performers['perform'] = (op, input) => perform(op, input).catch(failing(input));
+  const calls: OperationContext = {
+    ...context,
+    perform: async (op, input) => (await answer(op, input)).result,
+    performFiles: (op, input, format) => performFiles(op, input, format).catch(failing(input)),
+  };
+  return { ...calls, answer };
 }
 
 /** Returns the failure of a command for an operation's refusal. Its fields are options here, and it names unknown `ids`. */
 function failureOf(error: unknown, fields: readonly Field[], ids: string, list: string | null): unknown {
-  if (!(error instanceof Refusal)) return error;
+  if (!(error instanceof Refusal) && !isAppError(error)) return error;
   const { code, message, problems, problemCount } = error;
-  const named = problems.map((problem) => {
-    const field = fields.find(({ name }) => name === problem.path);
-    return field === undefined ? problem : { ...problem, path: field.flags.split(' ')[0] as string };
-  });
+  const named = problems.map((problem) => inOptions(problem, fields));
   if (code === 'NOT_FOUND' && ids !== '') {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
     return failed(`${ids}: ${message}${find}`);
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   const [first] = problems;
+  if (!(error instanceof Refusal)) {
+    if (first === undefined) return error;
+    return new AppError(error.code, message, { problems: named, problemCount, cause: error });
+  }
   if (first === undefined) return failed(message);
   // A message that only repeats the problems.
-  const what = message.includes(first.rule) ? PROBLEMS[code].title : message;
+  const what = message.includes(first.rule) ? PROBLEMS[error.code].title : message.replace(/\.$/, '');
   return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });
+}
+
+/** Returns a problem with the option of its field, such as `--item[3]` for `items[3]`. */
+function inOptions(problem: Problem, fields: readonly Field[]): Problem {
+  const { path } = problem;
+  const field = fieldAt(path, fields);
+  if (field === undefined) return problem;
+  return { ...problem, path: `${field.flags.split(' ')[0]}${path.slice(field.name.length)}` };
+}
+
+function fieldAt(path: string, fields: readonly Field[]): Field | undefined {
+  const [name] = path.split(/[.[]/);
+  return fields.find((field) => field.name === name);
 }

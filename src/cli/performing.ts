@@ -1,6 +1,15 @@
 /** How the command line performs operations of the API: in its own process, on the configured database. */
 import type { TSchema } from 'typebox';
-import { type Identity, type Input, type Operation, type Parts, perform } from '../api/operation.ts';
+import {
+  type Answer,
+  type Files,
+  type Identity,
+  type Input,
+  type Operation,
+  type Parts,
+  perform,
+  performFiles,
+} from '../api/operation.ts';
 import { mayFetch } from '../census/source-dir.ts';
 import { type DataKey, readAuditHeads, readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
@@ -18,11 +27,19 @@ import type { DatabaseContext } from './command.ts';
 import { failed } from './failure.ts';
 import { printable } from './output.ts';
 
-/** Performs an operation. Throws the operation's refusal. */
-export type Perform = <P extends TSchema, Q extends TSchema, B extends TSchema, R>(
-  op: Operation<P, Q, B, R>,
-  input: Input,
-) => Promise<R>;
+/** The ways to perform an operation. Both throw the operation's refusal. */
+export type Performers = {
+  perform<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+    op: Operation<P, Q, B, R>,
+    input: Input,
+  ): Promise<Answer<R>>;
+  /** Returns all rows of a list. */
+  performFiles<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+    op: Operation<P, Q, B, R>,
+    input: Input,
+    format: 'csv' | 'ndjson',
+  ): Promise<Files>;
+};
 
 /** The user of the operating system: every scope but personal data, and no person, who could approve. */
 const OPERATOR = {
@@ -30,14 +47,17 @@ const OPERATOR = {
   scopes: SCOPES.filter((scope) => scope !== 'all' && scope !== 'pii:read'),
 };
 
-export function performIn(context: DatabaseContext, withPersonalData = false): Perform {
+export function performIn(context: DatabaseContext, withPersonalData = false): Performers {
   const scopes = withPersonalData ? [...OPERATOR.scopes, 'pii:read' as const] : OPERATOR.scopes;
   const identity: Identity = {
     ...{ caller: { ...OPERATOR, scopes }, session: null, actor: () => context.actor },
     noteRefused() {},
   };
   const parts = partsOf(context);
-  return (op, input) => perform(op, input, identity, parts);
+  return {
+    perform: (op, input) => perform(op, input, identity, parts),
+    performFiles: (op, input, format) => performFiles(op, input, format, identity, parts),
+  };
 }
 
 /** What a command prints is its log. */
