@@ -7,7 +7,6 @@ import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
 import type { Db } from '../database/tables.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
-import { parseAmount } from '../money.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { failed, wrongUsage } from './failure.ts';
 
@@ -32,8 +31,6 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 export const day = parser('a date, such as 2026-07-01', (text) => (isDay(text) ? text : null));
 
 export const year = parser('a year, such as 2026', (text) => (/^\d{4}$/.test(text) ? text : null));
-
-export const amount = parser('an amount, such as 40.00', parseAmount);
 
 export const truth = parser('true or false', (text) =>
   text === 'true' || text === 'false' ? text === 'true' : null,

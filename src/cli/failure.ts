@@ -31,11 +31,6 @@ export function failed(message: string, details: ErrorDetails = {}): CommandErro
   return new CommandError('COMMAND_FAILED', printable(message), details);
 }
 
-/** Returns the error for options that the stored data does not allow. */
-export function impossible(problems: readonly Problem[]): CommandError {
-  return failed(problems.map(({ path, rule }) => `${path} ${rule}`).join('; '));
-}
-
 /** Returns the error of an id that names nothing. */
 export function unknownId(what: string, id: string, list: string): CommandError {
   return failed(`there is no ${what} ${id}: find it with "benefits-sidecar ${list}"`);

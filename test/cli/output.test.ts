@@ -191,7 +191,6 @@ t.test('arguments are quoted without their control characters', async (t) => {
     ['events', 'list', '--state', HOSTILE],
     ['events', 'show', HOSTILE],
     ['events', 'dismiss', HOSTILE, '--reason', HOSTILE, '--yes'],
-    ['run', 'show', HOSTILE],
     ['run', 'taken', 'r', `${ONE_LINE}.csv`],
     ['change', 'show', HOSTILE],
     ['deductions', 'versions', HOSTILE],

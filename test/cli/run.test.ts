@@ -38,7 +38,7 @@ test('a run is created with its totals, and creating it again changes nothing', 
   const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
   t.match(again, { code: 0, stderr: /Nothing changed/ });
   t.match(created.stdout, new RegExp(`^ETag +${jsonOf(again).etag}$`, 'm'));
-  const taken = { code: 1, stdout: '', stderr: /another run has the id r1/ };
+  const taken = { code: 1, stdout: '', stderr: /A run with this ID and a different body exists/ };
   t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--pay-group', 'g'), taken);
 });
 
@@ -63,16 +63,19 @@ test('every field of a run has an option, and a file can set them all', async (t
 /** Wrong commands after `run`, and the line that each prints. */
 const REJECTED: Record<string, readonly [code: number, line: RegExp]> = {
   [`create r/1 ${optionsOn(PAY_DATE).join(' ')}`]: [2, /1 to 128 of A-Z/],
-  'create r x.json --kind regular': [2, /by a file or by options/],
+  'create r --employer e --frequency weekly --period-start 2026-01-01 --period-end 2026-01-07': [
+    2,
+    /--pay-date: is required/,
+  ],
   'create r /no/such.json': [1, /\/no\/such\.json does not exist/],
-  'show r': [1, /there is no run r: .*run list/],
-  'finalize r --etag x': [1, /there is no run r/],
+  'show r': [1, /r: There is no payroll run with this ID\. .*run list/],
+  'finalize r --etag x': [1, /There is no payroll run/],
   'finalize r': [2, /without a terminal, add the --etag of the reviewed lines/],
   'finalize r --yes': [2, /without a terminal, add the --etag/],
-  'finalize r --yes --accept overlap': [2, /--reason/],
-  'finalize r --yes --accept overlap bogus --reason x': [2, /cannot: bogus$/m],
-  'finalize r --yes --reason x': [2, /--accept/],
-  'void r --reason ': [2, /--reason must have 1 to/],
+  'finalize r --etag x --accept overlap': [2, /--reason: is required/],
+  'finalize r --etag x --accept overlap bogus --reason x': [2, /cannot: bogus$/m],
+  'finalize r --etag x --reason x': [2, /--reason: must be omitted without accept/],
+  'void r --yes --reason ': [2, /--reason: must be a reason of 1 to/],
   'lines r --csv --json': [2, /either --csv or --json/],
   'taken r rows.xlsx': [2, /\.csv, \.json or \.ndjson/],
 };
@@ -129,13 +132,13 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   const stdout = /^FAIL {2}overlap: 1$[\s\S]*emp-1[\s\S]*^Not ready: 1 failure.* of \d+ checks\. Fix/m;
   t.match(await run('readiness', 'r1'), { code: 1, stdout });
   const refused = await finalize(run);
-  const stderr = /FAIL {2}overlap: 1[\s\S]*readiness checks fail: overlap\. .*--accept/;
+  const stderr = /readiness checks fail: overlap\. .*accept each check by name.*: overlap: 1 found\./;
   t.match(refused, { code: 1, stdout: '', stderr });
   t.notMatch(refused.stderr, 'pass');
   const why = ['--accept', 'overlap', '--reason', 'both are right'];
   const accepted = await finalize(run, ...why, '--json');
   t.match(jsonOf(accepted), { state: 'finalized', accept_reason: 'both are right' });
-  t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
+  t.match(await run('readiness', 'r1'), { code: 1, stderr: /The run is finalized/ });
 });
 
 test('a refusal names only the failed checks that are not accepted', async (t, { run, deduct, db }) => {
@@ -145,19 +148,19 @@ test('a refusal names only the failed checks that are not accepted', async (t, {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const accepted = ['--accept', 'employees-not-scheduled', '--reason', 'paid elsewhere'];
   const refused = await finalize(run, ...accepted);
-  t.match(refused, { code: 1, stderr: /readiness checks fail: overlap\. Fix them/ });
+  t.match(refused, { code: 1, stderr: /readiness checks fail: overlap\. Fix/ });
   t.notMatch(refused.stderr, 'employees-not-scheduled');
   const { etag } = jsonOf(await run('show', 'r1', '--json'));
   const both = ['--accept', 'employees-not-scheduled', 'overlap', '--reason', 'both are right'];
   const ofRun = await run('finalize', 'r1', '--etag', etag, ...both);
-  t.match(ofRun, { code: 1, stderr: /--etag must be the ETag of the current readiness report/ });
+  t.match(ofRun, { code: 1, stderr: /To accept findings, send the ETag of the readiness report/ });
   await finalize(run, ...both);
   await taken(db, 'r1', { employee_id: 'emp-2', amount: '1.00' });
   const voided = await run('void', 'r1', '--yes', '--reason', 'again');
   t.match(voided.stderr, /Report these deductions taken again for the run that replaces it: 1 \(1 line\)/);
   t.match(await run('finalize', 'r1', '--etag', etag), {
     code: 1,
-    stderr: /the run is voided: create another run/,
+    stderr: /The run is voided\. Create another run/,
   });
 });
 
@@ -165,14 +168,17 @@ test('only the reviewed lines are finalized', async (t, { run, deduct }) => {
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
   await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
   const stale = await run('finalize', 'r1', '--etag', etag);
-  t.match(stale, { code: 1, stdout: '', stderr: /the lines changed since the review/ });
+  t.match(stale, { code: 1, stdout: '', stderr: /The lines changed since they were reviewed/ });
   const now = jsonOf(await run('show', 'r1', '--json'));
   t.match(stale.stderr, now.etag, 'the current ETag is shown');
   const finalized = await run('finalize', 'r1', '--etag', now.etag);
   t.match(finalized, { code: 0, stdout: /^state +finalized$/m });
   t.match(await run('finalize', 'r1', '--etag', now.etag), { code: 0 }, 'a repeat');
-  t.match(await run('finalize', 'r1', '--etag', etag), { code: 1, stderr: /the run is finalized: void it/ });
-  t.match(await run('delete', 'r1'), { code: 1, stderr: /was finalized, so it is kept/ });
+  t.match(await run('finalize', 'r1', '--etag', etag), {
+    code: 1,
+    stderr: /The run was finalized with other lines/,
+  });
+  t.match(await run('delete', 'r1'), { code: 1, stderr: /no longer open\. Void it/ });
 });
 
 test('on a terminal finalizing shows the totals and asks for confirmation', async (t, stage) => {

@@ -115,7 +115,7 @@ export const approvePayrollRun = operation({
     const approved = await approveRun(db, params.run_id, approving, acting, async (stored) =>
       readinessOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts)),
     );
-    if (approved.outcome !== 'approved') throw refusalOf(approved, action);
+    if (approved.outcome !== 'approved') throw refusalOf(approved, body);
     const { employer_id } = approved.stored;
     return new Answer(viewApproval(approved.approval), { logged: { employer_id } });
   },
@@ -200,7 +200,7 @@ function approvingProblems({ action, accept }: Static<typeof Approving>): Proble
 
 function refusalOf(
   refused: Exclude<Approved, { outcome: 'approved' }>,
-  action: Static<typeof Approving>['action'],
+  { action, accept }: Static<typeof Approving>,
 ): Refusal {
   switch (refused.outcome) {
     case 'unknown':
@@ -208,7 +208,7 @@ function refusalOf(
     case 'wrong-state':
       return action === 'void' ? notFinalized(refused) : notOpen();
     case 'not-ready':
-      return notReady(refused.report);
+      return notReady(refused.report, accept);
     case 'changed': {
       const { etag } = refused;
       const detail =

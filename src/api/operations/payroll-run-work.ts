@@ -96,7 +96,7 @@ export const finalizePayrollRun = operation({
       person: caller?.person ?? null,
       question: await questionOf(parts),
     });
-    if (!('stored' in finalized)) throw await refusalOf(finalized, db, params.run_id);
+    if (!('stored' in finalized)) throw await refusalOf(finalized, db, params.run_id, accept);
     const { stored } = finalized;
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
     const isUnchanged = finalized.outcome === 'repeated';
@@ -153,6 +153,7 @@ async function refusalOf(
   finalized: Exclude<Finalized, { stored: unknown }>,
   db: Parts['db'],
   id: string,
+  accept: Acceptance | null,
 ): Promise<Refusal> {
   switch (finalized.outcome) {
     case 'unknown':
@@ -181,20 +182,21 @@ async function refusalOf(
     case 'approval-missing':
       return approvalMissing('finalize');
     case 'not-ready':
-      return notReady(finalized.report);
+      return notReady(finalized.report, accept?.checks);
     case 'findings-changed': {
       const { etag } = finalized.report;
-      const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
+      const detail = `To accept findings, send the ETag of the readiness report that was reviewed. It is "${etag}" now: review it first.`;
       return reviewAgain(etag, detail);
     }
   }
 }
 
-export function notReady({ checks }: ReadinessReport): Refusal {
-  const failed = checks.filter((check) => check.result === 'fail');
+/** Returns the refusal of lines for the failed checks that the request does not accept. */
+export function notReady({ checks }: ReadinessReport, accept: readonly string[] = []): Refusal {
+  const failed = checks.filter(({ id, result }) => result === 'fail' && !accept.includes(id));
   const todo = failed.some(({ id }) => isBlocking(id))
-    ? 'Fix what they name.'
-    : 'Fix what they name, or accept each by name with a reason.';
+    ? 'Fix what the readiness report lists.'
+    : 'Fix what the readiness report lists, or accept each check by name with a reason.';
   const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. ${todo}`;
   const problems = failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` }));
   return new Refusal('READINESS_FAILED', detail, { problems });

@@ -23,7 +23,7 @@ import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts
 import { viewReadiness } from '../../readiness/report.ts';
 import { approvalOf } from '../../readiness/run-report.ts';
 import { actingIn, mayAlso } from '../auth.ts';
-import { assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
+import { assertKnownFilter, assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
 import { Answer, type Operation, operation, type Parts } from '../operation.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
@@ -91,7 +91,7 @@ export const putPayrollRun = operation({
     const headers = etagHeader(begun.view.etag);
     return made(begun.outcome, await viewStoredRun(db, begun.view, begun.stored), headers);
   },
-  logs: createdLine,
+  logs: (_call, run) => createdLine(run),
 });
 
 export const openPayrollRun = operation({
@@ -119,7 +119,7 @@ export const openPayrollRun = operation({
     const { outcome, stored } = await openOnPayDate(db, { ...payroll, pay_group }, actingIn(call, now()));
     return made(outcome, await outlineOf(db, stored));
   },
-  logs: createdLine,
+  logs: (_call, run) => createdLine(run),
 });
 
 export const previewPayrollRun = operation({
@@ -163,8 +163,10 @@ export const listPayrollRuns = operation({
     limit,
   }),
   response: { 200: pageOf(PayrollRunSummary) },
+  refuses: ['NOT_FOUND'],
   async run(call, { db }) {
     const { query } = call;
+    await assertKnownFilter(call, { db }, query.employer_id);
     const filter = { ...query, employerId: query.employer_id, employers: employersOf(call) };
     const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
     const { runs, next } = await listRuns(db, filter, page);
@@ -301,7 +303,7 @@ function made<R>(outcome: 'created' | string, result: R, headers = {}): Answer<R
   return new Answer(result, { status: isUnchanged ? 200 : 201, headers, isUnchanged });
 }
 
-function createdLine(_call: unknown, { id, employer_id }: { id: string; employer_id: string }) {
+function createdLine({ id, employer_id }: { id: string; employer_id: string }) {
   return [{ run_id: id, employer_id }, 'a payroll run was created'] as const;
 }
 

@@ -1,92 +1,42 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
+import type { ResultOf } from '../../api/operation.ts';
+import { auditPayrollRun, listTakenLines, recordTaken } from '../../api/operations/payroll-run-lines.ts';
 import { dollars } from '../../money.ts';
-import { recordTaken } from '../../payroll/facts/taken.ts';
-import { listTakenLines, type TakenLine } from '../../payroll/facts/taken-lines.ts';
-import { TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
-import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
-import {
-  AUDIT_COLUMNS,
-  type Audit,
-  type AuditRow,
-  type AuditTotals,
-  auditRun,
-} from '../../payroll/reconciliation/audit.ts';
-import { findRowsFile, ROWS_FILE, wholeNumber } from '../arguments.ts';
-import { actingIn, type Command, type PageOptions } from '../command.ts';
-import { failed, inputRefused } from '../failure.ts';
-import {
-  type Column,
-  counted,
-  type Output,
-  printPage,
-  printResult,
-  printTable,
-  withProgress,
-} from '../output.ts';
-import { storedRun } from './show.ts';
+import type { Command } from '../command.ts';
+import { addOperation } from '../operation-command.ts';
+import { type Column, counted, type Output, printTable } from '../output.ts';
 
 export function addPayrollFileCommands(run: Command): void {
-  run
-    .subcommand('taken', 'Report the deductions taken. A later report replaces only the lines it names.')
-    .records('run.taken')
-    .examples('run taken mb-2026-07 taken.csv')
-    .argument('<run-id>', 'The id of the finalized run')
-    .argument(
-      '<file>',
-      `A ${ROWS_FILE} with employee_id, amount (0.00 without a line: nothing was taken), line_of_coverage or payroll_code, and over: true if more was taken`,
-    )
-    .json()
-    .doesOnDatabase(async (context, runId: string, path: string) => {
-      const { db, out } = context;
-      // One wrong row rejects the whole report.
-      const file = await findRowsFile(path);
-      const stored = await storedRun(db, runId);
-      if (stored.state !== 'finalized') {
-        throw failed(`the run is ${stored.state}: deductions taken can be reported for a finalized run`);
-      }
-      const recorded = await withProgress(out, 'bytes', file.size, ({ add }) =>
-        recordTaken(db, stored, file.open(TAKEN_COLUMNS, add), actingIn(context)),
-      );
-      if (!recorded.ok) throw inputRefused('the file', recorded);
-      const { id, lines, owed } = recorded;
-      const line = `Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`;
-      printResult(out, { id, lines, owed }, line);
-    });
-  run
-    .subcommand('taken-lines', 'List the lines that reports of deductions taken name.')
-    .records('none')
-    .examples('run taken-lines mb-2026-07', 'run taken-lines mb-2026-07 --report 1')
-    .argument('<run-id>', 'The id of the run')
-    .option('--report <id>', 'Only this report', wholeNumber(1, 999_999_999))
-    .option('--employee <id>', 'Only this employee')
-    .page()
-    .doesOnDatabase(async ({ db, out }, runId: string, options: TakenLinesOptions) => {
-      const { report, employee, limit, cursor } = options;
-      const filter = { reportId: report?.toString(), employeeId: employee };
-      const page = await listTakenLines(db, await storedRun(db, runId), filter, { cursor, limit });
-      printPage(out, page, { columns: TAKEN_LINE_COLUMNS, rows: page.data, none: 'No reported lines.' });
-    });
-  run
-    .subcommand('audit', "Compare a run with payroll's own file. The exit code is 0 if they agree.")
-    .records('none')
-    .examples('run audit mb-2026-07 payroll.csv', 'run audit mb-2026-07 payroll.csv --wide')
-    .argument('<run-id>', 'The id of the run')
-    .argument('<file>', `A ${ROWS_FILE} with employee_id, line_of_coverage, member_amount`)
-    .table()
-    .doesOnDatabase(async ({ db, out }, runId: string, path: string) => {
-      // Stores nothing. Returns 0 if nothing differs, like `diff`.
-      const file = await findRowsFile(path);
-      const stored = await storedRun(db, runId);
-      const { pages } = await linesOfRun(db, stored);
-      const run = { employerId: stored.employer_id, pages };
-      const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
-      if (!audited.ok) throw inputRefused('the file', audited);
-      printResult(out, audited.audit, () => printAudit(out, audited.audit));
-      return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;
-    });
+  addOperation(run, 'taken', recordTaken, {
+    description: 'Report the deductions taken. A later report replaces only the lines it names.',
+    examples: ['mb-2026-07 taken.csv'],
+    arguments: ['run_id'],
+    file: 'employee_id, amount (0.00 without a line: nothing was taken), line_of_coverage or payroll_code, and over: true if more was taken',
+    print: (out, { id, lines, owed }) =>
+      out.print(`Report ${id}: ${counted(lines, 'line')} named. Arrears of these lines: ${dollars(owed)}`),
+  });
+  addOperation(run, 'taken-lines', listTakenLines, {
+    description: 'List the lines that reports of deductions taken name.',
+    examples: ['mb-2026-07', 'mb-2026-07 --report 1'],
+    arguments: ['run_id'],
+    columns: TAKEN_LINE_COLUMNS,
+    none: 'No reported lines.',
+  });
+  addOperation(run, 'audit', auditPayrollRun, {
+    description: "Compare a run with payroll's own file. The exit code is 0 if they agree.",
+    examples: ['mb-2026-07 payroll.csv', 'mb-2026-07 payroll.csv --wide'],
+    arguments: ['run_id'],
+    file: 'employee_id, line_of_coverage, member_amount',
+    isTable: true,
+    print: printAudit,
+    exitCode: (audit) => (CATEGORY_NAMES.every((name) => audit[name].count === 0) ? 0 : 1),
+  });
 }
 
-type TakenLinesOptions = PageOptions & { report?: number; employee?: string };
+type TakenLine = ResultOf<typeof listTakenLines>['data'][number];
+type Audit = ResultOf<typeof auditPayrollRun>;
+type AuditRow = Audit['only_here']['rows'][number];
+type AuditTotals = Audit['matched'];
 
 const TAKEN_LINE_COLUMNS: readonly Column<TakenLine>[] = [
   ['report', (row) => row.report_id],

@@ -1,8 +1,11 @@
 /** Prints the lines of runs for people. */
+import type { ResultOf } from '../../api/operation.ts';
+import type { listPayrollRunLines } from '../../api/operations/payroll-run-lines.ts';
 import { dollars } from '../../money.ts';
 import type { LineRecord } from '../../payroll/calculation/line.ts';
-import type { ShownLine } from '../../payroll/lifecycle/line-view.ts';
 import { type Output, printable, WIDTH, wrapped } from '../output.ts';
+
+export type ShownLine = ResultOf<typeof listPayrollRunLines>['data'][number];
 
 /** The longest line of coverage has 31 characters. An amount above `$9,999.99` widens its row. */
 const COVERAGE_WIDTH = 31;

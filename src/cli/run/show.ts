@@ -1,102 +1,63 @@
 /** The commands that show runs. */
 import { once } from 'node:events';
-import type { Db, RunState } from '../../database/tables.ts';
+import type { ResultOf } from '../../api/operation.ts';
+import { listPayrollRunLines } from '../../api/operations/payroll-run-lines.ts';
+import { getPayrollRun, listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { dollars } from '../../money.ts';
-import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
-import { linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
-import { type ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
-import { viewRun } from '../../payroll/lifecycle/results.ts';
-import {
-  type PayrollRunSummary,
-  runCursor,
-  viewRunSummary,
-  viewStoredRun,
-} from '../../payroll/lifecycle/run-view.ts';
-import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
 import { printableLines } from '../../telemetry/printable.ts';
-import { assertKnownEmployer, employerId } from '../arguments.ts';
-import { type Command, type DatabaseContext, type PageOptions, withDatabase } from '../command.ts';
-import { failed, unknownId, wrongUsage } from '../failure.ts';
-import { type Column, type Output, printPage, printResult } from '../output.ts';
-import { printLines } from './print-lines.ts';
+import type { Command } from '../command.ts';
+import { failed, wrongUsage } from '../failure.ts';
+import { addOperation } from '../operation-command.ts';
+import type { Column, Output } from '../output.ts';
+import { printLines, type ShownLine } from './print-lines.ts';
 import { printRun } from './print-run.ts';
 
 export function addShowCommands(run: Command): void {
-  run
-    .subcommand('list', 'List payroll runs, latest pay date first.')
-    .records('none')
-    .examples('run list', 'run list --employer maple-bakery --state finalized')
-    .option('--employer <id>', 'Only this employer', employerId)
-    .choice('--state <state>', 'Only runs in this state', ['open', 'finalized', 'voided'])
-    .page()
-    .doesOnDatabase(async ({ db, out }, options: ListOptions) => {
-      // Nothing is computed, so open runs have no totals here.
-      const { employer, state, limit, cursor } = options;
-      await assertKnownEmployer(db, employer);
-      const after = runCursor.decode(cursor);
-      const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
-      const rows = runs.map(viewRunSummary);
-      printPage(out, runCursor.page(rows, next), { columns: COLUMNS, rows, none: 'No matching runs.' });
-    });
-  run
-    .subcommand('show', 'Show a run: its options, state, totals and ETag.')
-    .records('none')
-    .examples('run show mb-2026-07', 'run show mb-2026-07 --json')
-    .argument('<run-id>', 'The id of the run; an open run is computed now')
-    .table()
-    .doesOnDatabase(async (context, runId: string) => {
-      await printStoredRun(context, await storedRun(context.db, runId));
-    });
-  run
-    .subcommand('lines', 'Print the amounts to deduct from each employee, with explanations.')
-    .records('none')
-    .examples('run lines mb-2026-07 --employee maple-bakery-001', 'run lines mb-2026-07 --csv > lines.csv')
-    .argument('<run-id>', 'The id of the run; an open run is computed now')
-    .option('--employee <id>', 'Only this employee')
-    .option('--csv', 'Print CSV with a header')
-    .option('--json', 'Print one JSON object per line')
-    .does(async (context, runId: string, { employee, csv }: LinesOptions) => {
-      // Prints the lines of a run while they are computed, so memory stays flat.
-      const { out, stopped } = context;
+  addOperation(run, 'list', listPayrollRuns, {
+    description: 'List payroll runs, latest pay date first.',
+    examples: ['', '--employer maple-bakery --state finalized'],
+    columns: COLUMNS,
+    none: 'No matching runs.',
+  });
+  addOperation(run, 'show', getPayrollRun, {
+    description: 'Show a run: its options, state, totals and ETag. An open run is computed now.',
+    examples: ['mb-2026-07', 'mb-2026-07 --json'],
+    arguments: ['run_id'],
+    isTable: true,
+    print: printRun,
+  });
+  addOperation(run, 'lines', listPayrollRunLines, {
+    description: 'Print the amounts to deduct from each employee, with explanations.',
+    examples: ['mb-2026-07 --employee maple-bakery-001', 'mb-2026-07 --csv > lines.csv'],
+    arguments: ['run_id'],
+    // Every line is printed.
+    without: ['download', 'cursor', 'limit'],
+    more: (command) => command.option('--csv', 'Print CSV with a header'),
+    async input({ out, stopped, performFiles }, named, { csv = false }: { csv?: boolean }) {
       if (csv && out.asJson) throw wrongUsage('use either --csv or --json');
-      await withDatabase(context, async (db) => {
-        const stored = await storedRun(db, runId);
-        const signal = stopped();
-        const { pages } = await linesOfRun(db, stored, { employeeId: employee });
-        if (csv) {
-          for await (const text of csvOfLines(stored, linesIn(pages)))
-            await write(out, csvFor(out, text), signal);
-          return;
-        }
-        let any = false;
-        for await (const lines of linesIn(
-          shownLines(db, stored, pages, { unapplied: 'amounts', viewer: null }),
-        )) {
-          any ||= lines.length > 0;
-          if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
-          else printLines(out, lines);
-          await write(out, '', signal);
-        }
-        if (!any && !out.asJson) out.note('No lines.');
-      });
-    });
+      const file = await performFiles(listPayrollRunLines, named, csv ? 'csv' : 'ndjson');
+      const signal = stopped();
+      if (csv) {
+        for await (const text of file.csv(file.rows) as AsyncIterable<Buffer>)
+          await write(out, csvFor(out, text), signal);
+        return null;
+      }
+      let any = false;
+      for await (const lines of file.rows as AsyncIterable<ShownLine[]>) {
+        any ||= lines.length > 0;
+        if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
+        else printLines(out, lines);
+        await write(out, '', signal);
+      }
+      if (!any && !out.asJson) out.note('No lines.');
+      return null;
+    },
+  });
 }
 
-/** Returns a stored run. Throws if there is none. */
-export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
-  const stored = await findRun(db, runId);
-  if (stored === null) throw unknownId('run', runId, 'run list');
-  return stored;
-}
+type Summary = ResultOf<typeof listPayrollRuns>['data'][number];
 
-export async function printStoredRun({ db, out }: DatabaseContext, stored: StoredRun): Promise<void> {
-  const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
-  printResult(out, shown, () => printRun(out, shown));
-}
-
-type ListOptions = PageOptions & { employer?: string; state?: RunState };
-
-const COLUMNS: readonly Column<PayrollRunSummary>[] = [
+const COLUMNS: readonly Column<Summary>[] = [
   ['pay date', (run) => run.pay_date],
   ['run', (run) => run.id],
   ['employer', (run) => run.employer_id],
@@ -107,12 +68,6 @@ const COLUMNS: readonly Column<PayrollRunSummary>[] = [
   ['lines', (run) => run.totals?.lines, 1],
   ['employees pay', ({ totals }) => totals && dollars(totals.member_amount)],
 ];
-
-type LinesOptions = { employee?: string; csv?: true };
-
-async function* linesIn<L>(pages: AsyncIterable<{ lines: L[] }[]>): AsyncGenerator<L[]> {
-  for await (const page of pages) yield page.flatMap((employee) => employee.lines);
-}
 
 function jsonLine(line: ShownLine): string {
   return printableLines(`${JSON.stringify(line)}\n`);
