@@ -143,11 +143,6 @@ export function unknownEmployer(): Refusal {
   );
 }
 
-/** Throws NOT_FOUND if nothing is known of an employer, or if the caller does not see it: the filter of an empty list. */
-export async function assertKnownEmployer(call: Called, { db }: Viewed, employerId: string): Promise<void> {
-  if (!seesEmployer(call, employerId) || !(await isKnownEmployer(db, employerId))) throw unknownEmployer();
-}
-
 /** Returns the employers to which the caller's token is limited; null if it is not limited. */
 export function employersOf({ caller }: Called): readonly string[] | null {
   return caller?.employers ?? null;

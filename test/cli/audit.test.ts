@@ -14,7 +14,7 @@ onEitherEngine('records are listed, and verified against a kept head', async (t)
   const { env, db } = await withFixtures(t);
   const made = { action: 'event.dismiss', resource: 'evt-1', employer: 'acme', reason: 'a test' } as const;
   for (let count = 0; count < 2; count += 1) await transact(db, (trx) => record(trx, ACTING, made));
-  const list = await here(t, env, ['audit', 'list', '--employer', 'acme', '--limit', '1', '--json']);
+  const list = await here(t, env, ['audit', 'list', '--resource', 'evt-1', '--limit', '1', '--json']);
   t.match(jsonOf(list), { data: [{ action: 'event.dismiss', resource_id: 'evt-1' }], has_more: true });
   t.match((await here(t, env, ['audit', 'list', '--resource', 'other'])).stderr, /No matching records/);
 

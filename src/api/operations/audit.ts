@@ -13,7 +13,7 @@ import {
   findRecord,
   listRecords,
 } from '../../security/audit-list.ts';
-import { assertKnownEmployer, employersOf } from '../employers.ts';
+import { assertKnownFilter, employersOf } from '../employers.ts';
 import { type Call, type Operation, operation, type Parts } from '../operation.ts';
 import { notFound } from '../problem.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, listOf, ownId, pageOf } from '../schemas.ts';
@@ -32,13 +32,14 @@ const Query = field.closed({
   limit,
 });
 
-/** Returns which records are listed. Throws NOT_FOUND if there are none of an employer that is unknown to the caller. */
+/** Returns which records are listed. Throws NOT_FOUND for an unknown employer. */
 async function filterOf(
   call: Pick<Call, 'caller'> & { query: Static<typeof Query> },
   parts: Parts,
 ): Promise<AuditFilter> {
   const { query } = call;
-  const filter = {
+  await assertKnownFilter(call, parts, query.employer_id);
+  return {
     action: query.action,
     resourceType: query.resource_type,
     resourceId: query.resource_id,
@@ -49,11 +50,6 @@ async function filterOf(
     until: query.until,
     employers: employersOf(call),
   };
-  if (query.employer_id !== undefined) {
-    const { records } = await listRecords(parts.db, filter, { limit: 1 });
-    if (records.length === 0) await assertKnownEmployer(call, parts, query.employer_id);
-  }
-  return filter;
 }
 
 export const listAuditRecords = operation({
