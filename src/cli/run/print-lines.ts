@@ -2,10 +2,10 @@
 import type { ResultOf } from '../../api/operation.ts';
 import type { listPayrollRunLines } from '../../api/operations/payroll-run-lines.ts';
 import { dollars } from '../../money.ts';
-import type { LineRecord } from '../../payroll/calculation/line.ts';
 import { type Output, printable, WIDTH, wrapped } from '../output.ts';
 
 export type ShownLine = ResultOf<typeof listPayrollRunLines>['data'][number];
+type ComputedLine = Omit<ShownLine, 'unapplied'>;
 
 /** The longest line of coverage has 31 characters. An amount above `$9,999.99` widens its row. */
 const COVERAGE_WIDTH = 31;
@@ -55,12 +55,12 @@ function printIndented(out: Output, color: Parameters<Output['color']>[0], text:
 const INDENT = '    ';
 
 /** Returns the explanations of the amounts: the employee's, the employer's, and the difference of an adjustment. */
-export function sentencesOf({ explanation }: LineRecord): string[] {
+export function sentencesOf({ explanation }: ComputedLine): string[] {
   return explanation.split('; plus ');
 }
 
 /** Returns the change of the election against the previous finalized run. */
-export function changeOf({ change, previous_amount, member_amount }: LineRecord): string {
+export function changeOf({ change, previous_amount, member_amount }: ComputedLine): string {
   const before = dollars(String(previous_amount));
   if (change === 'changed' && previous_amount !== member_amount) return `changed from ${before}`;
   return change === 'ended' || change === 'replaced' ? `${change}, was ${before}` : (change ?? '');
@@ -72,7 +72,7 @@ function amountChangeOf({
   amount_change,
   member_difference,
   employer_difference,
-}: LineRecord): string {
+}: ShownLine): string {
   const isCompared = change === 'same' || change === 'changed' || change === 'replaced';
   if (!isCompared || amount_change === null || amount_change === 'same') return '';
   return `amount change: ${amount_change} (employee ${signed(member_difference)}, employer ${signed(employer_difference)})`;

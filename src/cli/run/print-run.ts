@@ -1,10 +1,15 @@
 /** Prints runs for people: their request and state, their totals, and what changed since the previous run. */
+import type { ResultOf } from '../../api/operation.ts';
+import type { getPayrollRun, previewPayrollRun } from '../../api/operations/payroll-runs.ts';
 import { recoupText } from '../../formats/recoup.ts';
 import { dollars } from '../../money.ts';
-import type { PayrollRun, PayrollRunPreview } from '../../payroll/lifecycle/run-view.ts';
 import { Run } from '../../payroll/records/body.ts';
-import type { Sum, Totals } from '../../payroll/records/totals.ts';
 import { type Column, type Output, printPairs, printTable } from '../output.ts';
+
+type PayrollRun = ResultOf<typeof getPayrollRun>;
+type Totals = PayrollRun['totals'];
+type Sum = Totals['by_line_of_coverage'][number] | Totals['by_taxability'][number] | Totals;
+type AnyRun = PayrollRun | ResultOf<typeof previewPayrollRun>;
 
 export function printRun(out: Output, run: AnyRun): void {
   printPairs(out, 'id' in run ? pairsOf(run) : requestedPairs(run));
@@ -37,7 +42,6 @@ function pairsOf(run: PayrollRun) {
 }
 
 type Pair = readonly [name: string, value: string | number | null];
-type AnyRun = PayrollRun | PayrollRunPreview;
 
 /** Fields that are not shown as their name and their value. Null: another field shows them. */
 const WORDED: Partial<Record<keyof Run, (run: AnyRun) => Pair | null>> = {
