@@ -6,7 +6,15 @@ import { formatOf, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.t
 import { actorOf } from './auth.ts';
 import { passStreams, ROWS_BODY_BYTES_MAX, streamedBody } from './bodies.ts';
 import { idempotencyKeyOf, ifMatchOf, negotiated } from './headers.ts';
-import { type Answer, type BodyStream, type Call, type Operation, runCall } from './operation.ts';
+import {
+  type Answer,
+  type BodyStream,
+  type Call,
+  type Operation,
+  runCall,
+  UNCHANGED_HEADER,
+  VERSION_HEADER,
+} from './operation.ts';
 import { limitReads } from './read-slots.ts';
 import { type Api, type ApiParts, operation as optionsOf } from './route.ts';
 import { assertNoPage, begun, interruptedOf, ndjsonOf } from './streams.ts';
@@ -81,6 +89,7 @@ function registerOperation(
     }),
     handler: async (request, reply) => {
       const call = callOf(request, op);
+      reply.header(VERSION_HEADER, parts.version);
       if (op.files === undefined) return send(request, reply, await runs(request, call));
       const type = negotiated(request.headers.accept, LIST_TYPES);
       reply.header('vary', 'accept').type(type);
@@ -93,9 +102,11 @@ function registerOperation(
     },
   });
 
-  function send(request: FastifyRequest, reply: FastifyReply, { result, status, headers }: Answer<unknown>) {
+  function send(request: FastifyRequest, reply: FastifyReply, answer: Answer<unknown>) {
+    const { result, status, headers, isUnchanged } = answer;
     const [first] = Object.keys(response);
     reply.code(status ?? Number(first)).headers(headers);
+    if (isUnchanged) reply.header(UNCHANGED_HEADER, 'true');
     if (!(result instanceof Readable)) return reply.send(result ?? null);
     const { content = {} } = response[Number(first)] as { content?: object };
     const [type = ROW_TYPES.json] = Object.keys(content);

@@ -158,6 +158,12 @@ export function created<R>(result: R): Answer<R> {
   return new Answer(result, { status: 201 });
 }
 
+/** Tells the command line which release answered. */
+export const VERSION_HEADER = 'sidecar-version';
+
+/** Tells the command line that a request changed nothing (`Answer.isUnchanged`). */
+export const UNCHANGED_HEADER = 'sidecar-unchanged';
+
 /** Declares an operation, typed by its schemas. */
 export function operation<
   const P extends TSchema = TUnsafe<object>,

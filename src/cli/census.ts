@@ -68,7 +68,7 @@ export function addCensusCommands(program: Command): void {
     personalData:
       'Also show the response that rejected the latest upload. It may contain personal data, so the read is recorded',
     columns: SYNC_COLUMNS,
-    more: (command) => command.employer(),
+    more: (command) => command.newEmployer(),
     async input({ perform, out }, _named, { employer, response: isAsked }: ShowOptions) {
       const query = { employer_id: employer };
       const [census = null] = (await perform(listCensuses, { query })).data;

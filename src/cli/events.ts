@@ -38,7 +38,9 @@ export function addEventCommands(program: Command): void {
       ) as Command,
     async input(context, named, { follow, type, ...filter }: ListOptions) {
       if (follow !== true) return named;
-      await followEvents(context, { ...filter, eventType: type });
+      const { db } = context;
+      if (db === null) throw wrongUsage('--follow reads the database: leave out --url');
+      await followEvents({ ...context, db }, { ...filter, eventType: type });
       return null;
     },
     columns: COLUMNS,

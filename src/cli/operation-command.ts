@@ -4,17 +4,18 @@ import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
 import { invalid, PROBLEMS, Refusal } from '../api/problem.ts';
 import { compile } from '../contract/check.ts';
+import type { Db } from '../database/tables.ts';
 import { AppError, isAppError, type Problem } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
 import { findRowsFile, instant, ROWS_FILE, readJsonFile, several, truth } from './arguments.ts';
-import { type Command, type Context, type DatabaseContext, withDatabase } from './command.ts';
+import { type Command, type Context, withDatabase } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import { type Column, type Output, printList, printPage, printResult } from './output.ts';
 import { type Performers, performIn } from './performing.ts';
+import { addressFor, performAt } from './remote.ts';
 
-/** What a command has besides its options: the ways to perform operations. */
-export type OperationContext = DatabaseContext &
-  Pick<Performers, 'performFiles'> & {
+/** What a command has besides its options: the ways to perform operations, and the database; null at a running sidecar. */
+export type OperationContext = Context & { readonly db: Db | null } & Pick<Performers, 'performFiles'> & {
     perform<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
       op: Operation<P, Q, B, R>,
       input: Input,
@@ -43,6 +44,8 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly isBodyInFile?: true | 'optional';
   /** The help of `--personal-data`, or the flag of `personal_data`, with which the command has the scope `pii:read`. */
   readonly personalData?: string;
+  /** The command needs the database of its machine. */
+  readonly isLocal?: true;
   /** Adds options and arguments that the operation does not have. */
   more?(command: Command): Command;
   /** Returns the result of options that need no database; null for others. Then the params are optional. */
@@ -97,56 +100,56 @@ export function addOperation<
   words.more?.(command);
   if (words.columns !== undefined || words.isTable) command.table();
   else command.json();
-  const optionsIn = (parameters: readonly unknown[]) => {
+  const isRemote = op.stream === undefined && !words.isLocal;
+  if (isRemote) command.addOption(URL_OPTION).addOption(LOCAL_OPTION);
+  command.does(async (context, ...parameters: unknown[]) => {
     const given = command.registeredArguments.map((argument, place) => [
       attributeOf(argument.name()),
       parameters[place],
     ]);
-    return { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
-  };
-  const end = ({ out }: Context, result: R, options: O, isUnchanged = false): number => {
-    print(out, words, result, options);
-    if (isUnchanged) out.note('Nothing changed.');
-    return words.exitCode?.(result) ?? 0;
-  };
-  const run = async (context: DatabaseContext, ...parameters: unknown[]) => {
-    const options = optionsIn(parameters);
-    const hasArguments = command.registeredArguments.length > 0;
+    const options = { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
+    const end = (result: R, isUnchanged = false): number => {
+      print(context.out, words, result, options);
+      if (isUnchanged) context.out.note('Nothing changed.');
+      return words.exitCode?.(result) ?? 0;
+    };
+    const url = isRemote ? addressFor(context.env, options) : null;
+    const known = await words.offline?.(context, options);
+    if (known !== undefined && known !== null) return end(known as R);
     const hasList =
-      name !== 'list' && hasArguments && group.commands.some((sibling) => sibling.name() === 'list');
+      name !== 'list' && given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
     // The operation has the defaults, and those of options would replace the fields of a file.
     const set = fields.filter(({ attribute }) => command.getOptionValueSource(attribute) !== 'default');
     const named = namedBy(set, options);
     const isInFile = isBodyInFile && options.file !== undefined;
     // Problems of fields that are not in the file name options.
     const shown = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
+    const runWith = async (performers: Performers, db: Db | null): Promise<number> => {
+      const list = hasList ? `${group.name()} list` : null;
+      const { answer, ...calls } = performing({ ...context, db }, performers, shown, list);
+      if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
+      else if (!op.isBodyUnchecked || isBodyInFile === 'optional')
+        assertOptions(op as unknown as Operation, named.body, fields);
+      if (rows !== undefined) named.body = await findRowsFile(String(options.file));
+      const input = words.input ? await words.input(calls, named, options) : named;
+      if (input === null) return 0;
+      const { result, isUnchanged } = await answer(op, input);
+      if (result !== undefined || !context.out.asJson) return end(result, isUnchanged);
+      context.out.json(input.params ?? {});
+      return 0;
+    };
+    if (url !== null) return runWith(performAt(url, context), null);
     const seesPersonalData =
       words.personalData !== undefined && options[attributeOf(personalFlag.slice(2))] === true;
-    const performers = performIn(context, seesPersonalData);
-    const list = hasList ? `${group.name()} list` : null;
-    const { answer, ...calls } = performing(context, performers, shown, list);
-    if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
-    else if (!op.isBodyUnchecked || isBodyInFile === 'optional')
-      assertOptions(op as unknown as Operation, named.body, fields);
-    if (rows !== undefined) named.body = (await findRowsFile(String(options.file))).open(rows);
-    const input = words.input ? await words.input(calls, named, options) : named;
-    if (input === null) return 0;
-    const { result, isUnchanged } = await answer(op, input);
-    if (result !== undefined || !context.out.asJson) return end(context, result, options, isUnchanged);
-    context.out.json(input.params ?? {});
-    return 0;
-  };
-  const { offline } = words;
-  if (offline === undefined) command.doesOnDatabase(run);
-  else {
-    command.does(async (context: Context, ...parameters: unknown[]) => {
-      const options = optionsIn(parameters);
-      const result = await offline(context, options);
-      if (result !== null) return end(context, result as R, options);
-      return withDatabase(context, (db) => run({ ...context, db }, ...parameters));
-    });
-  }
+    return withDatabase(context, (db) => runWith(performIn({ ...context, db }, seesPersonalData), db));
+  });
 }
+
+const URL_OPTION = new Option(
+  '--url <url>',
+  'At a running sidecar, with SIDECAR_TOKEN (default: SIDECAR_URL)',
+);
+const LOCAL_OPTION = new Option('--local', 'On the configured database, although SIDECAR_URL is set');
 
 function print<R, O, Row>(out: Output, words: Words<R, O, Row>, result: R, options: O): void {
   const { columns, none = '' } = words;
@@ -260,7 +263,7 @@ function assertOptions({ body, rows }: Operation, named: object, fields: readonl
 
 /** Returns the context of a command, whose refusals name fields as the command's options. `list` lists its ids. */
 function performing(
-  context: DatabaseContext,
+  context: Context & { readonly db: Db | null },
   { perform, performFiles }: Performers,
   fields: readonly Field[],
   list: string | null,

@@ -14,6 +14,7 @@ import { mayFetch } from '../census/source-dir.ts';
 import { type DataKey, readAuditHeads, readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { codeOf, isAppError } from '../errors.ts';
+import type { Columns } from '../formats/rows.ts';
 import { createEmployeeSets } from '../ledger/employee-sets.ts';
 import { appendHead } from '../operations/audit-heads.ts';
 import { readClockState } from '../operations/clock-check.ts';
@@ -23,6 +24,7 @@ import { createEncryptor } from '../security/encryption.ts';
 import { SCOPES } from '../security/scopes.ts';
 import { signHead } from '../security/signed-heads.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { RowsFile } from './arguments.ts';
 import type { DatabaseContext } from './command.ts';
 import { failed } from './failure.ts';
 import { printable } from './output.ts';
@@ -55,9 +57,14 @@ export function performIn(context: DatabaseContext, withPersonalData = false): P
   };
   const parts = partsOf(context);
   return {
-    perform: (op, input) => perform(op, input, identity, parts),
+    perform: (op, input) => perform(op, { ...input, body: bodyOf(op, input) }, identity, parts),
     performFiles: (op, input, format) => performFiles(op, input, format, identity, parts),
   };
+}
+
+/** A file of rows is read here; a running sidecar gets its bytes. */
+function bodyOf<O extends { readonly rows?: Columns }>({ rows }: O, { body }: Input): unknown {
+  return rows === undefined ? body : (body as RowsFile).open(rows);
 }
 
 /** What a command prints is its log. */

@@ -67,13 +67,14 @@ export function addFinalizeCommands(run: Command): void {
   });
   addOperation(run, 'void', voidPayrollRun, {
     description: 'Void a finalized run. It stays readable, but no longer counts.',
+    isLocal: true,
     examples: ['mb-2026-07 --reason "wrong pay period"'],
     arguments: ['run_id'],
     flags: { reason: '--reason <text>' },
     more: (command) => command.confirmed(),
     async input(context, named, { runId }: { runId: string }) {
       const outline = await context.perform(getPayrollRunOutline, { params: { run_id: runId } });
-      if (outline.state !== 'finalized') return named;
+      if (outline.state !== 'finalized' || context.db === null) return named;
       const concerned = await concernedByVoid(context.db, runId);
       const effects = effectsOfVoiding(outline, await settledBy(context.db, runId), concerned);
       await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);

@@ -1,0 +1,125 @@
+/** How the command line performs operations on a running sidecar, over HTTP with a token. */
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { Answer, type Input, type Operation, UNCHANGED_HEADER, VERSION_HEADER } from '../api/operation.ts';
+import { errorOfProblem, PROBLEM_TYPE, Refusal } from '../api/problem.ts';
+import { address, bearer, type Environment, given, isPlainHttp, required, secret } from '../environment.ts';
+import { ROW_TYPES } from '../formats/rows.ts';
+import { VERSION } from '../version.ts';
+import type { RowsFile } from './arguments.ts';
+import type { Context } from './command.ts';
+import { failed, wrongUsage } from './failure.ts';
+import { printable } from './output.ts';
+import type { Performers } from './performing.ts';
+
+/** Where a command runs: `--url`, or `--local` for the configured database. */
+export type Place = { readonly url?: string; readonly local?: boolean };
+
+/** Returns the address of the sidecar that a command is meant for; null for the configured database. */
+export function addressFor(env: Environment, { url, local = false }: Place): string | null {
+  if (url !== undefined && local) throw wrongUsage('use either --url or --local');
+  if (local) return null;
+  const stated = url ?? given(env, 'SIDECAR_URL');
+  if (stated === undefined) return null;
+  if (url === undefined && given(env, 'DATABASE_URL') !== undefined)
+    throw wrongUsage('SIDECAR_URL and DATABASE_URL are both set: add --url or --local');
+  const name = url === undefined ? 'SIDECAR_URL' : '--url';
+  if (address(stated) === null || isPlainHttp(stated))
+    throw wrongUsage(`${name} must be an https:// address, or http:// of this machine, without a user name`);
+  return stated.replace(/\/+$/, '');
+}
+
+/** As long as the private listener lets a request take. */
+const TIMEOUT_MS = 10 * 60_000;
+
+/** Performs operations at an address. A change names the address first, because a mistyped one is another client's. */
+export function performAt(url: string, { env, out, stopped }: Context): Performers {
+  const token = bearer('SIDECAR_TOKEN', required('SIDECAR_TOKEN', secret(env, 'SIDECAR_TOKEN')));
+  let isNamed = false;
+  const ask = async (op: Asked, input: Input, accept: string): Promise<Response> => {
+    if (!isNamed && op.action !== undefined && op.action !== 'none') {
+      out.note(`At ${printable(url)}:`);
+      isNamed = true;
+    }
+    const { body, ifMatch, idempotencyKey } = input;
+    const file = op.rows === undefined ? null : (body as RowsFile);
+    const headers = {
+      ...{ authorization: `Bearer ${token}`, accept },
+      ...(ifMatch !== undefined && { 'if-match': `"${ifMatch}"` }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      ...(op.body !== undefined && { 'content-type': ROW_TYPES[file?.format ?? 'json'] }),
+    };
+    const request = {
+      ...{ method: op.method, headers, redirect: 'manual', duplex: 'half' },
+      signal: AbortSignal.any([stopped(), AbortSignal.timeout(TIMEOUT_MS)]),
+      ...(op.body !== undefined && { body: file === null ? JSON.stringify(body ?? {}) : file.read() }),
+    };
+    const response = await fetch(url + pathOf(op, input), request as RequestInit).catch((error) => {
+      throw failed(`${url} cannot be reached: ${codeOfFetch(error)}`);
+    });
+    const version = response.headers.get(VERSION_HEADER);
+    if (version !== null && version !== VERSION)
+      out.note(`${printable(url)} has version ${printable(version)}, and this command has ${VERSION}.`);
+    await assertAnswered(response, url);
+    return response;
+  };
+  return {
+    async perform(op, input) {
+      const response = await ask(op, input, '*/*');
+      const isUnchanged = response.headers.get(UNCHANGED_HEADER) !== null;
+      return new Answer(await resultOf(response), { isUnchanged });
+    },
+    async performFiles(op, input, format) {
+      const content = contentOf(await ask(op, input, ROW_TYPES[format]));
+      if (format === 'ndjson') return { rows: rowsIn(content), csv: () => content };
+      return { rows: (async function* () {})(), csv: () => content };
+    },
+  };
+}
+
+type Asked = Pick<Operation, 'method' | 'path' | 'action' | 'rows' | 'body'>;
+
+function codeOfFetch(error: unknown): string {
+  const { cause } = error as { cause?: { code?: unknown } };
+  return typeof cause?.code === 'string' ? cause.code : (error as Error).name;
+}
+
+function pathOf({ path }: Asked, { params = {}, query = {} }: Input): string {
+  const values = params as Readonly<Record<string, string>>;
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = String(values[name]);
+    // These would address another operation, even encoded (RFC 3986, 6.2.2).
+    if (value === '.' || value === '..') throw new Refusal('NOT_FOUND', 'There is nothing with this ID.');
+    return encodeURIComponent(value);
+  });
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    for (const each of [value].flat()) search.append(name, String(each));
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}
+
+/** Throws the refusal of the sidecar, or names what no sidecar answers. */
+async function assertAnswered(response: Response, url: string): Promise<void> {
+  const { status, headers } = response;
+  if (headers.get('content-type')?.startsWith(PROBLEM_TYPE)) throw errorOfProblem(await response.json());
+  if (status >= 300 && status < 400)
+    throw failed(`${url} answered with a redirect (${status}), which is not followed: use the final address`);
+  if (!response.ok || headers.get(VERSION_HEADER) === null)
+    throw failed(`${url} answered ${status} and is no sidecar, or a proxy before it: check the address`);
+}
+
+/** Returns the JSON of a response, or its content as a stream if it is something else. */
+async function resultOf<R>(response: Response): Promise<R> {
+  if (response.status === 204) return undefined as R;
+  const isJson = response.headers.get('content-type')?.startsWith(ROW_TYPES.json) === true;
+  return (isJson ? await response.json() : contentOf(response)) as R;
+}
+
+function contentOf({ body }: Response): Readable {
+  return Readable.fromWeb((body ?? new ReadableStream()) as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+async function* rowsIn(content: Readable): AsyncGenerator<object[]> {
+  for await (const line of createInterface({ input: content, crlfDelay: Number.POSITIVE_INFINITY }))
+    if (line !== '') yield [JSON.parse(line)];
+}

@@ -1,0 +1,115 @@
+/** Commands of operations do the same on the database and at a running sidecar. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import type { Command } from 'commander';
+import t, { type Test } from 'tap';
+import { createOutput } from '../../src/cli/output.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { systemClock } from '../../src/clock.ts';
+import { VERSION } from '../../src/version.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { FIRST_TOKEN, start } from '../api/start.ts';
+import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
+import { environment, here, type Variables } from './harness.ts';
+
+const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
+
+function commandsOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(commandsOf)];
+}
+
+/** Returns the examples of all commands that take `--url`, in words. */
+async function examples(): Promise<string[][]> {
+  const commands = commandsOf(await createProgram(out, () => async () => {}));
+  const remote = commands.filter(({ options }) => options.some(({ long }) => long === '--url'));
+  const lines = remote.flatMap((command) => (command as Command & { exampleLines: string[] }).exampleLines);
+  return lines.map((line) =>
+    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ''),
+  );
+}
+
+/** A running sidecar with an employer, and the variables with which commands reach its database or itself. */
+async function stage(t: Test) {
+  const { DATABASE_URL: _, ...usual } = environment(t);
+  const clocks = { now: systemClock, sharedNow: async () => systemClock() };
+  const running = await start(t, { ...clocks, version: VERSION });
+  const now = systemClock().toISOString();
+  await readyEmployer(t, running.db, now);
+  await deliver(running.db, [deductionOf('e-1', {})], now);
+  const url = await running.app.listen({ host: '127.0.0.1', port: 0 });
+  const local = { ...usual, DATABASE_URL: running.url };
+  const remote = { ...usual, SIDECAR_URL: url, SIDECAR_TOKEN: FIRST_TOKEN };
+  return { url, local, remote };
+}
+
+t.test('a command prints the same and exits the same on the database and at a running sidecar', async (t) => {
+  const { url, local, remote } = await stage(t);
+  const known = (word: string) => word.replace('maple-bakery-001', 'emp-1').replace('maple-bakery', EMPLOYER);
+  const all = await examples();
+  t.ok(all.length > 10, `${all.length} examples`);
+  for (const words of all) {
+    // It prints deliveries until it is stopped.
+    if (words.includes('--follow')) continue;
+    for (const argv of [words, words.map(known)]) {
+      // A change that succeeds would find another state the second time.
+      const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
+      const stderr = there.stderr.replace(`At ${url}:\n`, '');
+      if (there.code === 0 && there.stderr !== stderr) continue;
+      t.strictSame({ ...there, stderr }, inPlace, argv.join(' '));
+    }
+  }
+});
+
+t.test('a command runs where its options and variables say, or nowhere', async (t) => {
+  const { url, local, remote } = await stage(t);
+  const argv = ['items', 'list', '--employer', EMPLOYER];
+  const both: Variables = { ...local, ...remote };
+  const cases: [string[], Variables, number, RegExp][] = [
+    [[], both, 2, /SIDECAR_URL and DATABASE_URL are both set: add --url or --local/],
+    [['--local'], both, 0, /No open items/],
+    [['--url', url], both, 0, /No open items/],
+    [['--url', url, '--local'], both, 2, /either --url or --local/],
+    [['--url', 'http://payroll.example'], remote, 2, /--url must be an https:\/\/ address/],
+    [['--url', 'https://user@payroll.example'], remote, 2, /without a user name/],
+    [[], { ...remote, SIDECAR_TOKEN: '' }, 1, /SIDECAR_TOKEN is not set/],
+    [[], { ...remote, SIDECAR_TOKEN: 'unknown' }, 1, /The token is unknown, expired or revoked/],
+  ];
+  for (const [more, env, code, message] of cases) {
+    const ran = await here(t, env, [...argv, ...more]);
+    t.equal(ran.code, code, message.source);
+    t.match(ran.stderr, message);
+  }
+  const serve = await here(t, remote, ['verify', '--url', url]);
+  t.strictSame(serve.code, 2, 'a command of the database’s machine');
+});
+
+t.test('a command follows no redirect, names another version and prints no control character', async (t) => {
+  const server = createServer((request, response) => {
+    if (request.url?.includes('elsewhere')) {
+      response.writeHead(307, { location: 'https://payroll.example/' }).end();
+      return;
+    }
+    const headers = { 'content-type': 'application/json', 'sidecar-version': '9.9.9' };
+    response
+      .writeHead(200, headers)
+      .end(
+        JSON.stringify({
+          data: [{ employee_id: 'e\u001b[31m', kind: 'arrears' }],
+          has_more: false,
+          next_cursor: null,
+        }),
+      );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const list = (employer: string) =>
+    here(t, { SIDECAR_TOKEN: 'token' }, ['items', 'list', '--url', url, '--employer', employer, '--wide']);
+  const redirected = await list('elsewhere');
+  t.equal(redirected.code, 1);
+  t.match(redirected.stderr, /answered with a redirect \(307\), which is not followed/);
+  const listed = await list('acme');
+  t.match(listed.stderr, /has version 9\.9\.9, and this command has/);
+  t.notMatch(listed.stdout, '\u001b');
+});
