@@ -11,6 +11,7 @@ import { type Api, DOCS_PATH, operation } from './route.ts';
 type Parameter = { name: string; in: string };
 type ListedOperation = {
   operationId?: string;
+  tags?: string[];
   parameters?: object[] | undefined;
   requestBody?: { required?: boolean };
   responses?: Record<string, unknown>;

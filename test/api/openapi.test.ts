@@ -29,13 +29,14 @@ t.test('the reference has the operations of each tag together, in the order of t
     paths: Record<string, Record<string, { operationId: string; tags: string[] }>>;
     tags: { name: string }[];
   };
-  const operations = Object.values(paths).flatMap((path) => Object.values(path));
-  const byTag = Map.groupBy(operations, (operation) => operation.tags.join());
   t.strictSame(tags.map(nameOf), TAGS.map(nameOf));
-  for (const { name, operations } of TAGS) {
-    const ids = byTag.get(name)?.map(({ operationId }) => operationId);
-    t.strictSame(ids?.toSorted(), operations.toSorted(), name);
-  }
+  const ofPaths = Object.values(paths).flatMap((path) => Object.values(path).flatMap((one) => one.tags));
+  t.strictSame([...new Set(ofPaths)], TAGS.map(nameOf), 'every tag has operations');
+  const places = ofPaths.map((tag) => TAGS.findIndex(({ name }) => name === tag));
+  t.strictSame(
+    places,
+    places.toSorted((left, right) => left - right),
+  );
 });
 
 test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', async (t, { app, call }) => {
