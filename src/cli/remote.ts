@@ -55,7 +55,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
       ...(op.body !== undefined && { body: file === null ? JSON.stringify(body ?? {}) : file.read() }),
     };
     const response = await fetch(url + pathOf(op, input), request as RequestInit).catch((error) => {
-      throw failed(`${url} cannot be reached: ${codeOfFetch(error)}`);
+      throw failed(`${url} did not answer: ${codeOfFetch(error)}`);
     });
     const version = response.headers.get(VERSION_HEADER);
     if (version !== null && version !== VERSION)
@@ -67,10 +67,10 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
     async perform(op, input) {
       const response = await ask(op, input, '*/*');
       const isUnchanged = response.headers.get(UNCHANGED_HEADER) !== null;
-      return new Answer(await resultOf(response), { isUnchanged });
+      return new Answer(await resultOf(response, url), { isUnchanged });
     },
     async performFiles(op, input, format) {
-      const content = contentOf(await ask(op, input, ROW_TYPES[format]));
+      const content = contentOf(await ask(op, input, ROW_TYPES[format]), url);
       if (format === 'ndjson') return { rows: rowsIn(content), csv: () => content };
       return { rows: (async function* () {})(), csv: () => content };
     },
@@ -101,7 +101,10 @@ function pathOf({ path }: Asked, { params = {}, query = {} }: Input): string {
 /** Throws the refusal of the sidecar, or names what no sidecar answers. */
 async function assertAnswered(response: Response, url: string): Promise<void> {
   const { status, headers } = response;
-  if (headers.get('content-type')?.startsWith(PROBLEM_TYPE)) throw errorOfProblem(await response.json());
+  if (headers.get('content-type')?.startsWith(PROBLEM_TYPE)) {
+    const refusal = errorOfProblem(await jsonOf(response, url));
+    if (refusal.message !== '') throw refusal;
+  }
   if (status >= 300 && status < 400)
     throw failed(`${url} answered with a redirect (${status}), which is not followed: use the final address`);
   if (!response.ok || headers.get(VERSION_HEADER) === null)
@@ -109,14 +112,31 @@ async function assertAnswered(response: Response, url: string): Promise<void> {
 }
 
 /** Returns the JSON of a response, or its content as a stream if it is something else. */
-async function resultOf<R>(response: Response): Promise<R> {
+async function resultOf<R>(response: Response, url: string): Promise<R> {
   if (response.status === 204) return undefined as R;
   const isJson = response.headers.get('content-type')?.startsWith(ROW_TYPES.json) === true;
-  return (isJson ? await response.json() : contentOf(response)) as R;
+  return (isJson ? await jsonOf(response, url) : contentOf(response, url)) as R;
 }
 
-function contentOf({ body }: Response): Readable {
-  return Readable.fromWeb((body ?? new ReadableStream()) as Parameters<typeof Readable.fromWeb>[0]);
+async function jsonOf(response: Response, url: string): Promise<unknown> {
+  return response.json().catch((error) => {
+    throw brokenOff(url, error);
+  });
+}
+
+function contentOf({ body }: Response, url: string): Readable {
+  const parts = async function* () {
+    try {
+      yield* body ?? [];
+    } catch (error) {
+      throw brokenOff(url, error);
+    }
+  };
+  return Readable.from(parts(), { objectMode: false });
+}
+
+function brokenOff(url: string, error: unknown): Error {
+  return failed(`${url} did not send its whole answer: ${codeOfFetch(error)}`);
 }
 
 async function* rowsIn(content: Readable): AsyncGenerator<object[]> {

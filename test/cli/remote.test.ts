@@ -113,3 +113,32 @@ t.test('a command follows no redirect, names another version and prints no contr
   t.match(listed.stderr, /has version 9\.9\.9, and this command has/);
   t.notMatch(listed.stdout, '\u001b');
 });
+
+t.test('a command says that an answer is not whole, or not from a sidecar', async (t) => {
+  const server = createServer((request, response) => {
+    const sidecar = { 'content-type': 'application/json', 'sidecar-version': VERSION };
+    if (request.url?.includes('proxy')) {
+      response.writeHead(404, { 'content-type': 'application/problem+json' }).end('{"title":"Not Found"}');
+    } else if (request.url?.includes('cut')) {
+      response.writeHead(200, { ...sidecar, 'content-length': 1_000 });
+      response.write('{"data": [', () => response.destroy());
+    } else response.writeHead(200, sidecar).end('{"data": [');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const env = {
+    SIDECAR_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    SIDECAR_TOKEN: 'token',
+  };
+  const cases: [string[], RegExp][] = [
+    [['run', 'show', 'proxy'], /answered 404 and is no sidecar/],
+    [['run', 'show', 'cut'], /did not send its whole answer: UND_ERR_SOCKET/],
+    [['run', 'lines', 'cut', '--csv'], /did not send its whole answer: UND_ERR_SOCKET/],
+    [['run', 'show', 'bad'], /did not send its whole answer: SyntaxError/],
+  ];
+  for (const [argv, message] of cases) {
+    const { code, stderr } = await here(t, env, argv);
+    t.equal(code, 1, argv.join(' '));
+    t.match(stderr, message);
+  }
+});
