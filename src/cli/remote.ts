@@ -45,7 +45,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
     const file = op.rows === undefined ? null : (body as RowsFile);
     const headers = {
       ...{ authorization: `Bearer ${token}`, accept },
-      ...(ifMatch !== undefined && { 'if-match': `"${ifMatch}"` }),
+      ...(ifMatch !== undefined && { 'if-match': /^[\w.-]+$/.test(ifMatch) ? `"${ifMatch}"` : ifMatch }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       ...(op.body !== undefined && { 'content-type': ROW_TYPES[file?.format ?? 'json'] }),
     };

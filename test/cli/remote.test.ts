@@ -142,3 +142,19 @@ t.test('a command says that an answer is not whole, or not from a sidecar', asyn
     t.match(stderr, message);
   }
 });
+
+t.test('an ETag may be quoted as refusals print it, on the database and at a running sidecar', async (t) => {
+  const { url, local, remote } = await stage(t);
+  const etags: [string, number, RegExp][] = [
+    ['"5f0c2e"', 1, /There is no payroll run with this ID/],
+    ['*', 1, /There is no payroll run with this ID/],
+    ['a, b', 2, /must be a single ETag/],
+  ];
+  for (const [etag, code, message] of etags) {
+    const argv = ['run', 'finalize', 'mb-2026-07', '--etag', etag];
+    const [there, inPlace] = [await here(t, remote, argv), await here(t, local, argv)];
+    t.strictSame({ ...there, stderr: there.stderr.replace(`At ${url}:\n`, '') }, inPlace, etag);
+    t.equal(inPlace.code, code, etag);
+    t.match(inPlace.stderr, message);
+  }
+});
