@@ -12,6 +12,7 @@ import { deductionOf, deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
 import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
 import { environment, here, type Variables } from './harness.ts';
+import { optionsOn, PAY_DATE } from './payroll-stage.ts';
 
 const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
 
@@ -40,7 +41,7 @@ async function stage(t: Test) {
   const url = await running.app.listen({ host: '127.0.0.1', port: 0 });
   const local = { ...usual, DATABASE_URL: running.url };
   const remote = { ...usual, SIDECAR_URL: url, SIDECAR_TOKEN: FIRST_TOKEN };
-  return { url, local, remote };
+  return { db: running.db, url, local, remote };
 }
 
 t.test('a command prints the same and exits the same on the database and at a running sidecar', async (t) => {
@@ -59,6 +60,19 @@ t.test('a command prints the same and exits the same on the database and at a ru
       t.strictSame({ ...there, stderr }, inPlace, argv.join(' '));
     }
   }
+});
+
+t.test('lines print the same, below one heading per employee, at a running sidecar', async (t) => {
+  const { db, local, remote } = await stage(t);
+  await deliver(
+    db,
+    [deductionOf('e-2', { id: 'ded-3', line_of_coverage: 'vision' })],
+    systemClock().toISOString(),
+  );
+  await here(t, local, ['run', 'create', 'r1', ...optionsOn(PAY_DATE)]);
+  const lines = await here(t, local, ['run', 'lines', 'r1']);
+  t.match(lines.stdout, /^emp-1\n {2}\S[\s\S]*\n {2}vision /);
+  t.strictSame(await here(t, remote, ['run', 'lines', 'r1']), lines);
 });
 
 t.test('a command runs where its options and variables say, or nowhere', async (t) => {

@@ -12,12 +12,12 @@ const COVERAGE_WIDTH = 31;
 const LINE_AMOUNT_WIDTH = 9;
 
 /**
- * Prints lines below the id of their employee. Widths are fixed, because pages are printed before the next one is
- * known.
+ * Prints lines below the id of their employee, which `previous` of the preceding page may have printed. Widths are
+ * fixed, because pages are printed before the next one is known.
  */
-export function printLines(out: Output, lines: readonly ShownLine[]): void {
+export function printLines(out: Output, lines: readonly ShownLine[], previous?: ShownLine): void {
   for (const [index, line] of lines.entries()) {
-    if (line.employee_id !== lines[index - 1]?.employee_id) {
+    if (line.employee_id !== (lines[index - 1] ?? previous)?.employee_id) {
       out.print(out.color('bold', printable(line.employee_id)));
     }
     printLine(out, line);

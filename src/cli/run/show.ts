@@ -42,14 +42,14 @@ export function addShowCommands(run: Command): void {
           await write(out, csvFor(out, text), signal);
         return null;
       }
-      let any = false;
+      let previous: ShownLine | undefined;
       for await (const lines of file.rows as AsyncIterable<ShownLine[]>) {
-        any ||= lines.length > 0;
         if (out.asJson) await write(out, lines.map(jsonLine).join(''), signal);
-        else printLines(out, lines);
+        else printLines(out, lines, previous);
         await write(out, '', signal);
+        previous = lines.at(-1) ?? previous;
       }
-      if (!any && !out.asJson) out.note('No lines.');
+      if (previous === undefined && !out.asJson) out.note('No lines.');
       return null;
     },
   });
