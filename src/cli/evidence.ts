@@ -13,11 +13,17 @@ export function addEvidenceCommands(program: Command): void {
     description: 'Write an archive with a final run, its events and its audit records.',
     examples: ['mb-2026-07 evidence.tar', 'mb-2026-07 evidence.tar --personal-data'],
     arguments: ['run_id'],
+    // `--personal-data` sets it.
+    without: ['personal_data'],
     personalData: 'With the bodies of events, which are personal data; the read is recorded',
     more: (command) => command.argument('<file>', 'The tar archive to create').records('run.read'),
-    async input({ perform, out, stopped }, named, { file }: { file: string }) {
+    async input({ perform, out, stopped }, named, options: { file: string; personalData?: boolean }) {
+      const { file, personalData = false } = options;
       if (existsSync(file)) throw failed(`${file} exists: choose another file`);
-      const archive = await perform(getEvidenceOfPayrollRun, named);
+      const archive = await perform(getEvidenceOfPayrollRun, {
+        ...named,
+        query: { personal_data: personalData },
+      });
       const signal = stopped();
       const target = createWriteStream(file, { mode: 0o600, flags: 'wx' });
       await pipeline(archive, target, { signal })

@@ -66,24 +66,31 @@ onEitherEngine('the evidence for a run leads from each line to its event', async
   ]);
 });
 
-onEitherEngine('without the scopes for events, the evidence has hashes and no bodies', async (t: Test) => {
-  const { call, put, finalized, tokenWith, db } = await startPayroll(t);
-  await finalized('r');
-  const token = await tokenWith('runs:read', 'events:read');
-  const before = (await readsOf(db)).length;
-  const { text } = await call({ url: '/v1/payroll-runs/r/evidence', token });
-  const bytes = Buffer.from(text);
-  const events: ReceivedEvent[] = rowsOf(bytes, 'events/00001.ndjson');
-  t.ok(events.length > 0);
-  for (const { sha256: hash, body } of events) {
-    t.match(hash, /^[0-9a-f]{64}$/);
-    t.equal(body, null);
-  }
-  t.equal((await readsOf(db)).length, before);
-  await put('open', { pay_date: '2026-07-31', period_start: '2026-07-11', period_end: '2026-07-24' });
-  t.match(await call({ url: '/v1/payroll-runs/open/evidence' }), { status: 409 });
-  t.match(await call({ url: '/v1/payroll-runs/unknown/evidence' }), { status: 404 });
-});
+onEitherEngine(
+  'the evidence has no bodies without the scopes, or if the caller wants none',
+  async (t: Test) => {
+    const { call, put, finalized, tokenWith, db } = await startPayroll(t);
+    await finalized('r');
+    const token = await tokenWith('runs:read', 'events:read');
+    const before = (await readsOf(db)).length;
+    const url = '/v1/payroll-runs/r/evidence';
+    for (const request of [{ url, token }, { url: `${url}?personal_data=false` }]) {
+      const { text } = await call(request);
+      const bytes = Buffer.from(text);
+      const events: ReceivedEvent[] = rowsOf(bytes, 'events/00001.ndjson');
+      t.ok(events.length > 0);
+      for (const { sha256: hash, body } of events) {
+        t.match(hash, /^[0-9a-f]{64}$/);
+        t.equal(body, null);
+      }
+    }
+    t.match(await call({ url: `${url}?personal_data=true`, token }), { status: 403, text: /pii:read/ });
+    t.equal((await readsOf(db)).length, before);
+    await put('open', { pay_date: '2026-07-31', period_start: '2026-07-11', period_end: '2026-07-24' });
+    t.match(await call({ url: '/v1/payroll-runs/open/evidence' }), { status: 409 });
+    t.match(await call({ url: '/v1/payroll-runs/unknown/evidence' }), { status: 404 });
+  },
+);
 
 onEitherEngine(
   'a limited token sees accepted findings of the whole ledger without their facts',

@@ -1,12 +1,14 @@
 /** The evidence for a final payroll run. */
 import Type from 'typebox';
+import * as field from '../../contract/fields.ts';
 import { tarOf } from '../../formats/tar.ts';
 import { evidenceOf } from '../../operations/evidence.ts';
-import { mayAlso, writeReadDown } from '../auth.ts';
+import { alsoNeeds, mayAlso, writeReadDown } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
 import { conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
+import { flag } from '../schemas.ts';
 import { storedRun } from './payroll-runs.ts';
 
 const TAR_TYPE = 'application/x-tar';
@@ -25,6 +27,12 @@ export const getEvidenceOfPayrollRun = operation({
     '`events:read` and `pii:read` it contains the bodies of the events, and the read is recorded. Otherwise, and for a token that ' +
     'is limited to employers, it contains only their SHA-256.',
   params: RunId,
+  query: field.closed({
+    personal_data: flag(
+      '`true`: the scopes `events:read` and `pii:read` are required. `false`: without the bodies of events. ' +
+        'Default: with the bodies if the token has these scopes.',
+    ),
+  }),
   response: {
     200: Type.Unsafe<unknown>({
       description: 'The archive.',
@@ -38,7 +46,9 @@ export const getEvidenceOfPayrollRun = operation({
     if (stored.state === 'open') throw conflict('The run is open. Finalize it first.');
     const { caller } = call;
     const viewer = viewerOf(call, parts);
-    const bodies = viewer === null && mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read');
+    const { personal_data = mayAlso(caller, 'events:read') && mayAlso(caller, 'pii:read') } = call.query;
+    if (personal_data) for (const scope of ['events:read', 'pii:read'] as const) alsoNeeds(call, scope);
+    const bodies = viewer === null && personal_data;
     const { run_id, employer_id } = stored;
     if (bodies) {
       await writeReadDown(parts, call, { action: 'run.read', resource: run_id, employer: employer_id });
