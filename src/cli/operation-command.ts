@@ -86,7 +86,7 @@ export function addOperation<
     return isBodyInFile === 'optional' && part === 'body' ? 'required without a file' : 'required';
   };
   for (const field of fields) {
-    const text = help[field.name] ?? String(field.schema.description);
+    const text = (help[field.name] ?? String(field.schema.description)).replace(/\.$/, '');
     if (field.flags.startsWith('<')) command.argument(field.flags, text);
     else command.addOption(optionOf(field, text, requirementOf(field)));
   }
@@ -218,9 +218,7 @@ function flagsOf(name: string, { type, format }: Field['schema'], part: Field['p
 
 type Requirement = 'required' | 'required without a file' | null;
 
-/** The help of an option is the description of its field, without the end of a sentence. */
-function optionOf({ flags, schema }: Field, help: string, requirement: Requirement): Option {
-  const text = help.replace(/\.$/, '');
+function optionOf({ flags, schema }: Field, text: string, requirement: Requirement): Option {
   const option = new Option(flags, requirement === null ? text : `${text} (${requirement})`);
   if (requirement === 'required') option.makeOptionMandatory();
   if (Array.isArray(schema.enum)) option.choices(schema.enum as string[]);

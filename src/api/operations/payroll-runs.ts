@@ -158,7 +158,7 @@ export const listPayrollRuns = operation({
     'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
   query: field.closed({
     employer_id: idFilter('Only results for this employer.'),
-    state: Type.Optional(field.oneOf(['open', 'finalized', 'voided'])),
+    state: Type.Optional(field.oneOfDescribed(['open', 'finalized', 'voided'], 'Only runs in this state.')),
     cursor,
     limit,
   }),
