@@ -75,7 +75,11 @@ export function jobsOn(employments: readonly Employment[], day: string): Employm
     .at(-1) as string;
   const ended = spells.flatMap((spell) => spell?.termination_date ?? []).sort()[0];
   if (ended === undefined || ended > begun) return active;
-  return active.filter((_, index) => spells[index]?.termination_date === ended);
+  const left = active.filter((_, index) => spells[index]?.termination_date === ended);
+  if (left.length < active.length) return left;
+  // The later job lasts for that day only.
+  const earlier = active.filter((_, index) => (spells[index]?.hire_date ?? '') !== begun);
+  return earlier.length > 0 ? earlier : active;
 }
 
 /** Returns the employers where the employee is active on a day, else the one left last. */
