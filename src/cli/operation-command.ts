@@ -7,12 +7,21 @@ import { compile } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
 import { AppError, isAppError, type Problem } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
-import { findRowsFile, instant, ROWS_FILE, readJsonFile, several, truth } from './arguments.ts';
+import { findRowsFile, ROWS_FILE, readJsonFile } from './arguments.ts';
 import { type Command, type Context, withDatabase } from './command.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
+import {
+  attributeOf,
+  type Field,
+  fieldsOf,
+  type Named,
+  namedBy,
+  optionOf,
+  type Requirement,
+} from './operation-fields.ts';
 import { type Column, type Output, printList, printPage, printResult } from './output.ts';
 import { type Performers, performIn } from './performing.ts';
-import { addressFor, performAt } from './remote.ts';
+import { addressFor, assertLocal, performAt } from './remote.ts';
 
 /** What a command has besides its options: the ways to perform operations, and the database; null at a running sidecar. */
 export type OperationContext = Context & { readonly db: Db | null } & Pick<Performers, 'performFiles'> & {
@@ -116,6 +125,7 @@ export function addOperation<
     const url = isRemote ? addressFor(context.env, options) : null;
     const known = await words.offline?.(context, options);
     if (known !== undefined && known !== null) return end(known as R);
+    if (!isRemote) assertLocal(context.env);
     const hasList =
       name !== 'list' && given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
     // The operation has the defaults, and those of options would replace the fields of a file.
@@ -165,83 +175,6 @@ function print<R, O, Row>(out: Output, words: Words<R, O, Row>, result: R, optio
   }
   const page = result as ListPage<Row>;
   printPage(out, page, { ...list, rows: page.data });
-}
-
-type Field = {
-  readonly name: string;
-  readonly part: 'params' | 'query' | 'body';
-  readonly schema: Readonly<Record<string, unknown>>;
-  readonly isRequired: boolean;
-  /** `--employer <id>`, or `<event-id>` of an argument. */
-  readonly flags: string;
-  /** `employer`, as Commander names the option's value, or `eventId`. */
-  readonly attribute: string;
-};
-
-/** Returns the fields of an operation that have one value each, in the order of its schemas. */
-function fieldsOf(op: Operation, words: Pick<Words<unknown>, 'arguments' | 'flags'>): Field[] {
-  return (['params', 'query', 'body'] as const).flatMap((part) => {
-    const { properties = {}, required = [] } = (op[part] ?? {}) as {
-      properties?: Record<string, Field['schema']>;
-      required?: string[];
-    };
-    return Object.entries(properties).map(([name, schema]) => {
-      const isArgument = words.arguments?.includes(name) === true;
-      const flag = words.flags?.[name] ?? flagsOf(name, schema, part);
-      const flags = isArgument ? `<${name.replaceAll('_', '-')}>` : flag;
-      const attribute = attributeOf(isArgument ? name.replaceAll('_', '-') : flag.slice(2));
-      return { name, part, schema, isRequired: required.includes(name), flags, attribute };
-    });
-  });
-}
-
-/** Returns the name of an argument or an option as Commander names its value. */
-function attributeOf(name: string): string {
-  return new Option(`--${name}`).attributeName();
-}
-
-/** A filter of a query has three states: true, false and without it. */
-function flagsOf(name: string, { type, format }: Field['schema'], part: Field['part']): string {
-  const flag = `--${name.replace(/_id$/, '').replaceAll('_', '-')}`;
-  if (type === 'boolean') return part === 'query' ? `${flag} <true|false>` : flag;
-  const value = /_id$/.test(name)
-    ? 'id'
-    : type === 'integer'
-      ? 'number'
-      : format === 'date'
-        ? 'date'
-        : format === 'instant'
-          ? 'time'
-          : name.split('_').at(-1);
-  return `${flag} <${value}>`;
-}
-
-type Requirement = 'required' | 'required without a file' | null;
-
-function optionOf({ flags, schema }: Field, text: string, requirement: Requirement): Option {
-  const option = new Option(flags, requirement === null ? text : `${text} (${requirement})`);
-  if (requirement === 'required') option.makeOptionMandatory();
-  if (Array.isArray(schema.enum)) option.choices(schema.enum as string[]);
-  if (schema.format === 'instant') option.argParser(instant);
-  if (schema.type === 'array') option.argParser(several((item) => item));
-  if (flags.endsWith(' <true|false>')) option.argParser(truth);
-  if (schema.default !== undefined) option.default(schema.default);
-  return option;
-}
-
-/** The parts of an input that options name. */
-type Named = Record<Field['part'], object>;
-
-/** Numbers of a body are texts on a command line. */
-function namedBy(fields: readonly Field[], options: Options): Named {
-  const input = { params: {}, query: {}, body: {} } as Record<Field['part'], Record<string, unknown>>;
-  for (const { name, part, schema, attribute } of fields) {
-    const value = options[attribute];
-    if (value === undefined) continue;
-    const isNumber = part === 'body' && schema.type === 'integer' && /^-?\d{1,15}$/.test(String(value));
-    input[part][name] = isNumber ? Number(value) : value;
-  }
-  return input;
 }
 
 function withFields(body: unknown, fields: object): object {

@@ -29,6 +29,15 @@ export function addressFor(env: Environment, { url, local = false }: Place): str
   return stated.replace(/\/+$/, '');
 }
 
+/**
+ * Throws if a command that needs the database of its machine would run on the default one, while SIDECAR_URL says that the
+ * commands of this shell are meant for a running sidecar.
+ */
+export function assertLocal(env: Environment): void {
+  if (given(env, 'SIDECAR_URL') === undefined || given(env, 'DATABASE_URL') !== undefined) return;
+  throw wrongUsage('this command needs the database of its machine: set DATABASE_URL, or unset SIDECAR_URL');
+}
+
 /** As long as the private listener lets a request take. */
 const TIMEOUT_MS = 10 * 60_000;
 

@@ -94,6 +94,8 @@ t.test('a command runs where its options and variables say, or nowhere', async (
     t.equal(ran.code, code, message.source);
     t.match(ran.stderr, message);
   }
+  const voiding = await here(t, remote, ['run', 'void', 'mb-2026-07', '--reason', 'wrong period', '--yes']);
+  t.match(voiding, { code: 2, stderr: /needs the database of its machine: set DATABASE_URL/ });
   const serve = await here(t, remote, ['verify', '--url', url]);
   t.strictSame(serve.code, 2, 'a command of the database’s machine');
 });
