@@ -525,7 +525,8 @@ export function finalDates(
   if (end === null || calendar === null || (run.kind === 'off_cycle' && !run.deductions?.includes(deduction)))
     return [];
   const counting = others.filter((other) => !other.voided);
-  const same = counting.filter((other) => isSameKind(run, other.run));
+  // The run that is being computed is not final.
+  const same = counting.filter((other) => world.runs.includes(other) && isSameKind(run, other.run));
   const first = same.map(({ run: { pay_date } }) => pay_date).sort()[0] ?? run.pay_date;
   const taken = counting.flatMap((other) => sharesTaken(other, employee, deduction));
   const dates = calendar.dates.flatMap(({ pay_date: date }) => {
