@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import type { ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
 import { listCensuses, putCensus, validateCensus } from '../api/operations/censuses.ts';
+import { listPaySchedules } from '../api/operations/payroll-settings.ts';
 import { checkCensus, viewFindings } from '../census/check.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { createWarnings } from '../census/warnings.ts';
@@ -73,6 +74,9 @@ export function addCensusCommands(program: Command): void {
       const query = { employer_id: employer };
       const [census = null] = (await perform(listCensuses, { query })).data;
       const { data: syncs } = await perform(listCensusSyncs, { query: { ...query, limit: 5 } });
+      // These lists begin with an employer's first census, so an unknown one is an empty list.
+      if (census === null && syncs.length === 0)
+        await perform(listPaySchedules, { params: { employer_id: employer } });
       const [newest] = syncs;
       const asked = isAsked === true && newest !== undefined;
       const read = asked && { params: { sync_id: newest.id }, query: { response: true } };

@@ -16,7 +16,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { activeTwice } from '../../ledger/checks.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { by, mayAlso, writeReadDown } from '../auth.ts';
-import { assertKnownFilter, employersOf } from '../employers.ts';
+import { employersOf } from '../employers.ts';
 import { type BodyStream, type Operation, operation } from '../operation.ts';
 import { invalid, notFound, Refusal } from '../problem.ts';
 import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, NewEmployerId, pageOf } from '../schemas.ts';
@@ -326,9 +326,7 @@ export const listCensuses = operation({
     'the last upload. Contents are not included.',
   query: field.closed({ employer_id: idFilter('Only results for this employer.'), cursor, limit }),
   response: { 200: StagedCensusList },
-  refuses: ['NOT_FOUND'],
   async run({ query, caller }, { db, sharedNow, censusFrom, censusMaxAgeMs }) {
-    await assertKnownFilter({ caller }, { db }, query.employer_id);
     const filter = { employerId: query.employer_id, employers: employersOf({ caller }) };
     const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
     const { censuses, next } = await listStagedCensuses(db, filter, page);
