@@ -26,7 +26,7 @@ export function addressFor(env: Environment, { url, local = false }: Place): str
   const name = url === undefined ? 'SIDECAR_URL' : '--url';
   if (address(stated) === null || isPlainHttp(stated))
     throw wrongUsage(`${name} must be an https:// address, or http:// of this machine, without a user name`);
-  return stated.replace(/\/+$/, '');
+  return stated.endsWith('/') ? stated.slice(0, -1) : stated;
 }
 
 /**
