@@ -10,6 +10,7 @@ import {
   type Answer,
   type BodyStream,
   type Call,
+  isBodyChecked,
   type Operation,
   runCall,
   UNCHANGED_HEADER,
@@ -69,8 +70,7 @@ function registerOperation(
 ): void {
   const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit } = op;
   const { employers, action, summary, description, refuses, runWork } = op;
-  const checks =
-    streamOf(op) !== null || op.isBodyUnchecked ? exceptBody : op.isBodyOptional && bodyMayBeLeftOut;
+  const checks = isBodyChecked(op) ? op.isBodyOptional && bodyMayBeLeftOut : exceptBody;
   app.route({
     method,
     url: path,

@@ -6,7 +6,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Static, TSchema, TUnsafe } from 'typebox';
 import type { ReadinessLimits } from '../config.ts';
-import type { Db } from '../database/tables.ts';
 import type { Columns } from '../formats/rows.ts';
 import type { Action, Actor } from '../security/audit.ts';
 import type { Caller } from '../security/tokens.ts';
@@ -134,7 +133,7 @@ type CallOf<P extends TSchema, Q extends TSchema, B extends TSchema> = Call<Stat
 
 type Details = { status?: number; headers?: Headers; isUnchanged?: boolean; logged?: Fields };
 
-/** A result with more than the first status of the operation's responses, such as a 201 beside a 200. */
+/** A result with what its operation cannot declare: another status, headers, or that the call changed nothing. */
 export class Answer<R> {
   readonly result: R;
   readonly status: number | null;
@@ -231,13 +230,12 @@ async function checkedCall(
 ): Promise<Call> {
   assertScope(identity.caller, op.scope);
   assertNotLimited(identity.caller, op.employers);
-  const given = body ?? (op.isBodyOptional ? {} : undefined);
-  const isChecked = op.rows === undefined && op.stream === undefined && !op.isBodyUnchecked;
+  const sent = body ?? (op.isBodyOptional ? {} : undefined);
   const call = {
     ...identity,
     params: checked(op.params, 'params', params),
     query: checked(op.query, 'querystring', query),
-    body: isChecked ? checked(op.body, 'body', given) : given,
+    body: isBodyChecked(op) ? checked(op.body, 'body', sent) : sent,
     ifMatch: ifMatchOf(ifMatch),
     idempotencyKey: idempotencyKeyOf(idempotencyKey),
   };
@@ -245,8 +243,13 @@ async function checkedCall(
   return call;
 }
 
-/** Returns a function that makes something once for each database or other key, such as what one call keeps for the next. */
-export function perDatabase<T, K extends object = Db>(make: (key: K) => T): (key: K) => T {
+/** Reports whether the operation's schema checks the body. */
+export function isBodyChecked({ rows, stream, isBodyUnchecked }: Operation): boolean {
+  return rows === undefined && stream === undefined && !isBodyUnchecked;
+}
+
+/** Returns a function that makes something once for each key, such as what calls on one database keep for the next. */
+export function oncePer<K extends object, T>(make: (key: K) => T): (key: K) => T {
   const made = new WeakMap<K, T>();
   return (key) => {
     const known = made.get(key) ?? make(key);

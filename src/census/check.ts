@@ -33,8 +33,6 @@ export type CensusReport = {
   organization: Organization | null;
 };
 
-export type Findings = ReturnType<typeof viewFindings>;
-
 /** Returns the result of a check as the API and the CLI show it. */
 export function viewFindings({ employees, problemCount, problems }: Omit<CensusReport, 'organization'>) {
   return { valid: problemCount === 0, employees, problem_count: problemCount, problems };

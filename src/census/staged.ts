@@ -97,14 +97,19 @@ export async function employersWithCensus(db: Db, employers: readonly string[] |
 
 /** Yields the upload body. A chunk that is missing or was removed ends it early, short of its length. */
 export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string): AsyncGenerator<Buffer> {
-  for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) {
-    yield chunk === 0 ? plain : plain.subarray(plain.indexOf('\n') + 1);
-  }
+  for await (const chunk of openChunks(db, encryptor, censusId)) yield bodyPart(chunk);
   yield END;
 }
 
+type Chunk = { chunk: number; plain: Buffer };
+
+/** Returns the part of the upload body that a decrypted chunk has. */
+export function bodyPart({ chunk, plain }: Chunk): Buffer {
+  return chunk === 0 ? plain : plain.subarray(plain.indexOf('\n') + 1);
+}
+
 /** Yields each chunk of a census in order, decrypted. */
-export async function* openChunks(db: Db, encryptor: Encryptor, censusId: string) {
+export async function* openChunks(db: Db, encryptor: Encryptor, censusId: string): AsyncGenerator<Chunk> {
   for (let chunk = 0; ; chunk += 1) {
     const row = await db
       .selectFrom('census_chunks')

@@ -15,7 +15,7 @@ import {
 } from '../security/verify-recorded.ts';
 import { storedFingerprints } from './diff.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
-import { openChunks, organizationOf, rowsOf, uploadBody } from './staged.ts';
+import { bodyPart, END, openChunks, organizationOf, rowsOf } from './staged.ts';
 
 /** Checks all staged censuses; the contents of the current ones only with an encryptor. */
 export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
@@ -85,42 +85,43 @@ type Wrong = Map<'staged_censuses' | 'census_fingerprints', readonly [field: str
 /** Compares the size and the fingerprints with the chunks. Chunks that cannot be decrypted are reported elsewhere. */
 async function wrongContents(db: Db, encryptor: Encryptor, census: CurrentCensus): Promise<Wrong> {
   const wrong: Wrong = new Map();
+  const { census_id, employer_id } = census;
+  const hasher = await findHasher(db, encryptor).catch(nullIfUnreadable);
   try {
-    let bytes = 0;
-    for await (const part of uploadBody(db, encryptor, census.census_id)) bytes += part.length;
-    if (bytes !== census.body_bytes)
-      wrong.set('staged_censuses', ['body_bytes', 'do not match its chunks: stage this census again']);
-    const hasher = await findHasher(db, encryptor);
-    if (
-      hasher?.keyId === census.fingerprint_key &&
-      !(await areItsFingerprints(db, encryptor, hasher, census))
-    )
-      wrong.set('census_fingerprints', ['field_hashes', 'do not match its chunks: stage this census again']);
+    const isHashed = hasher !== null && hasher.keyId === census.fingerprint_key;
+    let bytes = END.length;
+    let areFingerprintsRight = true;
+    for await (const chunk of openChunks(db, encryptor, census_id)) {
+      bytes += bodyPart(chunk).length;
+      if (!isHashed || !areFingerprintsRight) continue;
+      const expected = fingerprintsIn(chunk, hasher, employer_id);
+      const stored = await storedFingerprints(db, census_id, [...expected.keys()]);
+      areFingerprintsRight = [...expected].every(([id, hashes]) => stored.get(id)?.equals(hashes));
+    }
+    const rule = 'do not match its chunks: stage this census again';
+    if (bytes !== census.body_bytes) wrong.set('staged_censuses', ['body_bytes', rule]);
+    if (!areFingerprintsRight) wrong.set('census_fingerprints', ['field_hashes', rule]);
   } catch (error) {
-    if (!isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED')) throw error;
+    nullIfUnreadable(error);
   }
   return wrong;
 }
 
-async function areItsFingerprints(
-  db: Db,
-  encryptor: Encryptor,
+function nullIfUnreadable(error: unknown): null {
+  if (!isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED')) throw error;
+  return null;
+}
+
+/** Returns the fingerprints of the rows in a chunk, by employee. */
+function fingerprintsIn(
+  { chunk, plain }: { chunk: number; plain: Buffer },
   hasher: Hasher,
-  { census_id, employer_id }: CurrentCensus,
-): Promise<boolean> {
-  for await (const { chunk, plain } of openChunks(db, encryptor, census_id)) {
-    const expected =
-      chunk === 0
-        ? [[ORGANIZATION_ROW, fingerprintOrganization(hasher, employer_id, organizationOf(plain))] as const]
-        : rowsOf(plain).map(
-            ({ employee }) =>
-              [employee.employee_id, fingerprintEmployee(hasher, employer_id, employee)] as const,
-          );
-    const ids = expected.map(([id]) => id);
-    const stored = await storedFingerprints(db, census_id, ids);
-    if (!expected.every(([id, hashes]) => stored.get(id)?.equals(hashes))) return false;
-  }
-  return true;
+  employerId: string,
+): Map<string, Buffer> {
+  if (chunk === 0)
+    return new Map([[ORGANIZATION_ROW, fingerprintOrganization(hasher, employerId, organizationOf(plain))]]);
+  const rows = rowsOf(plain).map(({ employee }) => employee);
+  return new Map(rows.map((row) => [row.employee_id, fingerprintEmployee(hasher, employerId, row)]));
 }
 
 const ROWS_AT_ONCE = 2_000;

@@ -22,8 +22,6 @@ const LOST_ZEROS = 'A spreadsheet may have removed its first zeros';
 
 type Warn = (path: string, rule: string) => void;
 
-export type Warnings = ReturnType<typeof createWarnings>;
-
 /** Collects the warnings about the rows of a census. `today` decides which dates are ahead. */
 export function createWarnings(today: string) {
   const latest = `${Number(today.slice(0, 4)) + AHEAD_YEARS}${today.slice(4)}`;

@@ -5,9 +5,7 @@ import { InvalidArgumentError } from 'commander';
 import { ID_MAX_CHARACTERS, pathSegment, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
-import type { Db } from '../database/tables.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
-import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 import { failed, wrongUsage } from './failure.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
@@ -65,12 +63,6 @@ export function employerId(text: string): string {
   throw wrongUsage(
     `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
   );
-}
-
-/** Throws if nothing is known of the employer that a command reads or filters by: its id may be mistyped. */
-export async function assertKnownEmployer(db: Db, employerId: string | undefined): Promise<void> {
-  if (employerId === undefined || (await isKnownEmployer(db, employerId))) return;
-  throw failed(`nothing is known of the employer ${employerId}: check --employer, or stage its census first`);
 }
 
 export function reasonOf(text: string): string {

@@ -24,7 +24,7 @@ const CENSUS_FILE = {
   flags: { same_person: '--same-person <id>' },
   help: {
     same_person:
-      'An employee who is one person with the employee of this id in the census of another employer; repeatable, with --reason',
+      'An ID that names the same person in the census of another employer; repeatable, with --reason',
   },
   more: (command: Command) =>
     command.argument('<file>', 'A .json file, or NAME.csv with NAME.organization.json next to it'),
@@ -69,7 +69,7 @@ export function addCensusCommands(program: Command): void {
     personalData:
       'Also show the response that rejected the latest upload. It may contain personal data, so the read is recorded',
     columns: SYNC_COLUMNS,
-    more: (command) => command.newEmployer(),
+    more: (command) => command.employer(),
     async input({ perform, out }, _named, { employer, response: isAsked }: ShowOptions) {
       const query = { employer_id: employer };
       const [census = null] = (await perform(listCensuses, { query })).data;

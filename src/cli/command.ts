@@ -8,7 +8,7 @@ import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
 import type { Acting, Action, Actor } from '../security/audit.ts';
-import { assertKnownEmployer, employerId, reasonOf, wholeNumber } from './arguments.ts';
+import { employerId, reasonOf } from './arguments.ts';
 import { failed, wrongUsage } from './failure.ts';
 import { type Output, printable, WIDTH } from './output.ts';
 
@@ -125,15 +125,12 @@ export async function isAgreed({ stdin, out, stopped }: Context, question: strin
   }
 }
 
-export type PageOptions = { limit: number; cursor?: string };
-
 export class Command extends Base {
   readonly #act: Act;
   /** For the help: complete commands without the name of the program. */
   exampleLines: readonly string[] = [];
   /** The action that the command records. Null for a group of commands. */
   recorded: Action | 'none' | null = null;
-  #hasKnownEmployer = false;
 
   constructor(name: string, act: Act) {
     super(name);
@@ -159,26 +156,16 @@ export class Command extends Base {
 
   /** Sets the function that runs the command. Throws if the command declares no action, which stops every start. */
   does(run: RunCommand): this {
-    if (this.#hasKnownEmployer) {
-      throw new Error(`the command ${this.name()} is of a known employer: run it with doesOnDatabase()`);
-    }
-    return this.#does(run);
-  }
-
-  #does(run: RunCommand): this {
     if (this.recorded === null) {
       throw new Error(`the command ${this.name()} declares no action: say what it records with records()`);
     }
     return this.action(this.#act(run));
   }
 
-  /** Sets the function that runs the command on the configured database, if something is known of its employer. */
+  /** Sets the function that runs the command on the configured database. */
   doesOnDatabase(run: (context: DatabaseContext, ...rest: never[]) => ReturnType<RunCommand>): this {
-    return this.#does((context, ...parameters) =>
-      withDatabase(context, async (db) => {
-        if (this.#hasKnownEmployer) await assertKnownEmployer(db, this.opts().employer);
-        return run({ ...context, db }, ...parameters);
-      }),
+    return this.does((context, ...parameters) =>
+      withDatabase(context, async (db) => run({ ...context, db }, ...parameters)),
     );
   }
 
@@ -205,26 +192,12 @@ export class Command extends Base {
     return this.wide().json();
   }
 
-  /** Adds the options of commands that print a page of a list (`PageOptions`), with the limits of the API. */
-  page(): this {
-    return this.option('--limit <number>', 'Print at most this many', wholeNumber(1, 1_000), 100)
-      .option('--cursor <cursor>', 'Continue after the previous page, which printed this cursor')
-      .table();
-  }
-
-  /** Adds the options of commands that print checks. */
+  /** Adds the option of commands that print checks. */
   checks(): this {
-    return this.option('--all', 'Also print the checks that passed').json();
+    return this.option('--all', 'Also print the checks that passed');
   }
 
-  /** Adds the employer of a command. It must be known, because a mistyped id would change nothing of the right one. */
   employer(): this {
-    this.#hasKnownEmployer = true;
-    return this.newEmployer();
-  }
-
-  /** Adds the employer of a command with which an employer may begin. */
-  newEmployer(): this {
     return this.requiredOption('--employer <id>', 'The employer (required)', employerId);
   }
 

@@ -112,23 +112,25 @@ export function addOperation<
   const isRemote = op.stream === undefined && !words.isLocal;
   if (isRemote) command.addOption(URL_OPTION).addOption(LOCAL_OPTION);
   command.does(async (context, ...parameters: unknown[]) => {
-    const given = command.registeredArguments.map((argument, place) => [
+    const argumentsGiven = command.registeredArguments.map((argument, place) => [
       attributeOf(argument.name()),
       parameters[place],
     ]);
-    const options = { ...command.opts(), ...Object.fromEntries(given) } as O & Options;
+    const options = { ...command.opts(), ...Object.fromEntries(argumentsGiven) } as O & Options;
     const end = (result: R, isUnchanged = false): number => {
       print(context.out, words, result, options);
       if (isUnchanged) context.out.note('Nothing changed.');
       return words.exitCode?.(result) ?? 0;
     };
     const url = isRemote ? addressFor(context.env, options) : null;
-    const known = await words.offline?.(context, options);
-    if (known !== undefined && known !== null) return end(known as R);
+    const known = (await words.offline?.(context, options)) ?? null;
+    if (known !== null) return end(known as R);
     if (!isRemote) assertLocal(context.env);
     const hasList =
-      name !== 'list' && given.length > 0 && group.commands.some((sibling) => sibling.name() === 'list');
-    // The operation has the defaults, and those of options would replace the fields of a file.
+      name !== 'list' &&
+      argumentsGiven.length > 0 &&
+      group.commands.some((sibling) => sibling.name() === 'list');
+    // The operation knows the defaults too. A default of an option would replace a field of the file.
     const set = fields.filter(({ attribute }) => command.getOptionValueSource(attribute) !== 'default');
     const named = namedBy(set, options);
     const isInFile = isBodyInFile && options.file !== undefined;

@@ -105,7 +105,7 @@ function partsOf(context: DatabaseContext): Parts {
 }
 
 /** Appends the signed head to the file of `AUDIT_HEADS`. A running sidecar writes it to its log within a minute. */
-export async function keepHead({ db, env, out, now }: DatabaseContext): Promise<void> {
+async function keepHead({ db, env, out, now }: DatabaseContext): Promise<void> {
   try {
     const auditHeads = readAuditHeads(env);
     if (auditHeads.to !== 'file') return;

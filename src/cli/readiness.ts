@@ -1,33 +1,19 @@
 import { getReadiness } from '../api/operations/readiness.ts';
-import type { CheckResult, Question, ReadinessReport } from '../checks.ts';
-import { readReadinessLimits } from '../config.ts';
-import { sharedClock } from '../database/engine.ts';
-import { readClockState } from '../operations/clock-check.ts';
+import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { CHECK_TEXTS, isBlocking } from '../readiness/run-report.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
-import type { Command, DatabaseContext } from './command.ts';
+import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
 import { type Output, printable, printWrapped } from './output.ts';
 
-export type ReadinessOptions = { employer?: string; all?: boolean };
-
-/** Returns what every report of readiness is computed for. */
-export async function questionOf({
-  db,
-  env,
-  now,
-}: Pick<DatabaseContext, 'db' | 'env' | 'now'>): Promise<Question> {
-  const sharedNow = sharedClock(now);
-  const clockWarning = await readClockState(db, { now, sharedNow });
-  return { now: await sharedNow(db), clockWarning, ...readReadinessLimits(env) };
-}
+export type ReadinessOptions = { all?: boolean };
 
 export function addReadinessCommand(program: Command): void {
   addOperation(program, 'readiness', getReadiness, {
     description: 'Check whether payroll runs can rely on the ledger now.',
     examples: ['', '--employer maple-bakery', '--all'],
     help: { employer_id: 'Check this employer (default: all employers)' },
-    more: (command) => command.option('--all', 'Also print the checks that passed') as Command,
+    more: (command) => command.checks(),
     print: (out, report, { all = false }: ReadinessOptions) => printReadiness(out, report, all),
     exitCode: ({ ready }) => (ready ? 0 : 1),
   });
@@ -53,7 +39,7 @@ function outcomeOf({ checks, ready }: Report, summary: string): string {
   return `Not ready: ${summary}. ${todo}`;
 }
 
-export function printCheck(
+function printCheck(
   out: Output,
   { id, result, count, advice, examples, accepted, unapplied = [] }: CheckResult,
 ): void {

@@ -3,7 +3,9 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { Answer, type Input, type Operation, UNCHANGED_HEADER, VERSION_HEADER } from '../api/operation.ts';
 import { errorOfProblem, PROBLEM_TYPE, Refusal } from '../api/problem.ts';
+import { pathSegment } from '../contract/fields.ts';
 import { address, bearer, type Environment, given, isPlainHttp, required, secret } from '../environment.ts';
+import { codeOf } from '../errors.ts';
 import { ROW_TYPES } from '../formats/rows.ts';
 import { VERSION } from '../version.ts';
 import type { RowsFile } from './arguments.ts';
@@ -13,7 +15,7 @@ import { printable } from './output.ts';
 import type { Performers } from './performing.ts';
 
 /** Where a command runs: `--url`, or `--local` for the configured database. */
-export type Place = { readonly url?: string; readonly local?: boolean };
+type Place = { readonly url?: string; readonly local?: boolean };
 
 /** Returns the address of the sidecar that a command is meant for; null for the configured database. */
 export function addressFor(env: Environment, { url, local = false }: Place): string | null {
@@ -54,7 +56,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
     const file = op.rows === undefined ? null : (body as RowsFile);
     const headers = {
       ...{ authorization: `Bearer ${token}`, accept },
-      ...(ifMatch !== undefined && { 'if-match': /^[\w.-]+$/.test(ifMatch) ? `"${ifMatch}"` : ifMatch }),
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       ...(op.body !== undefined && { 'content-type': ROW_TYPES[file?.format ?? 'json'] }),
     };
@@ -80,26 +82,23 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
     },
     async performFiles(op, input, format) {
       const content = contentOf(await ask(op, input, ROW_TYPES[format]), url);
-      if (format === 'ndjson') return { rows: rowsIn(content), csv: () => content };
-      return { rows: (async function* () {})(), csv: () => content };
+      return { rows: rowsIn(content), csv: () => content };
     },
   };
 }
 
 type Asked = Pick<Operation, 'method' | 'path' | 'action' | 'rows' | 'body'>;
 
-function codeOfFetch(error: unknown): string {
-  const { cause } = error as { cause?: { code?: unknown } };
-  return typeof cause?.code === 'string' ? cause.code : (error as Error).name;
+function codeOfFetch(error: Error): string {
+  return codeOf(error.cause) || error.name;
 }
 
 function pathOf({ path }: Asked, { params = {}, query = {} }: Input): string {
   const values = params as Readonly<Record<string, string>>;
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {
-    const value = String(values[name]);
-    // These would address another operation, even encoded (RFC 3986, 6.2.2).
-    if (value === '.' || value === '..') throw new Refusal('NOT_FOUND', 'There is nothing with this ID.');
-    return encodeURIComponent(value);
+    const segment = pathSegment(String(values[name]));
+    if (segment === null) throw new Refusal('NOT_FOUND', 'There is nothing with this ID.');
+    return segment;
   });
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -145,7 +144,7 @@ function contentOf({ body }: Response, url: string): Readable {
 }
 
 function brokenOff(url: string, error: unknown): Error {
-  return failed(`${url} did not send its whole answer: ${codeOfFetch(error)}`);
+  return failed(`${url} did not send its whole answer: ${codeOfFetch(error as Error)}`);
 }
 
 async function* rowsIn(content: Readable): AsyncGenerator<object[]> {

@@ -98,7 +98,7 @@ export async function isVisibleChange(
   return (await change.executeTakeFirst()) !== undefined;
 }
 
-export type WholeChange = AcceptedChange & { last_attempts: Attempt[] };
+type WholeChange = AcceptedChange & { last_attempts: Attempt[] };
 
 /** Returns a change with its last attempts, newest first, or null if there is none with this id. */
 export async function findChange(
@@ -210,7 +210,7 @@ function changeOf(row: ChangeRow) {
 }
 
 /** `why` states what prevents it and what to do instead. */
-export type ActedOn =
+type ActedOn =
   | { outcome: 'done'; change: AcceptedChange }
   | { outcome: 'refused'; why: string }
   | { outcome: 'not-found' };

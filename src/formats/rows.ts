@@ -199,8 +199,8 @@ export function withLines({ path, rule, ...hint }: Problem, lines: readonly (num
   const line = row === '' ? undefined : lines[Number(row)];
   if (line === undefined) return { path, rule, ...hint };
   const named = rule.replaceAll(/\b(\w+)\[(\d+)\](?:\.\w+)*/g, (place, name, index) => {
-    const other = name === list ? lines[Number(index)] : undefined;
-    return other === undefined ? place : `${place} at line ${other}`;
+    const lineOfPlace = name === list ? lines[Number(index)] : undefined;
+    return lineOfPlace === undefined ? place : `${place} at line ${lineOfPlace}`;
   });
   return { path, rule: `${named} (line ${line})`, ...hint };
 }

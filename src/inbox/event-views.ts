@@ -86,10 +86,7 @@ export function viewConflict(conflict: Selectable<ConflictTable>) {
 }
 
 /** Returns a body for people: its text, or why it is absent. */
-export function shownBody({ body, body_hash }: KeptBody): {
-  body: string | null;
-  body_absent: string | null;
-} {
+function shownBody({ body, body_hash }: KeptBody): { body: string | null; body_absent: string | null } {
   if (body !== null) return { body: body.toString('utf8'), body_absent: null };
   const body_absent = `Deleted after RETENTION_EVENTS. Its SHA-256 was ${body_hash?.toString('hex')}.`;
   return { body: null, body_absent };

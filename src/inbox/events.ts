@@ -107,7 +107,7 @@ export const BODY_DROPPED =
 const REPROCESSED_AT_ONCE = 500;
 
 /** Events without a body are skipped. */
-export type Reprocessed = { reprocessed: number; withoutBody: number };
+type Reprocessed = { reprocessed: number; withoutBody: number };
 
 /**
  * Sets every event that was received before now and matches the filter back to pending, oldest first, in steps, so

@@ -47,7 +47,7 @@ export type AuditFilter = {
 };
 
 export const AUDIT_ORDERS = ['newest_first', 'oldest_first'] as const;
-export type AuditOrder = (typeof AUDIT_ORDERS)[number];
+type AuditOrder = (typeof AUDIT_ORDERS)[number];
 
 /** Returns a page of records. `next` continues the list past the id `past`. */
 export async function listRecords(

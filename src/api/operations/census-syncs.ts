@@ -178,7 +178,7 @@ export const releaseCensusSync = operation({
   action: 'census-sync.release',
   summary: 'Release a held census',
   description:
-    "Releases the census because of which this sync is held, for all its syncs: it is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it. A census with employees of another employer then counts as its employer's; only a token that sees both employers releases it.",
+    "Releases the held census of this sync, for all syncs that wait for it. It is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it. A census with employees of another employer then counts as its employer's; only a token that sees both employers releases it.",
   params: SyncId,
   body: Release,
   response: { 200: Sync },

@@ -7,7 +7,7 @@ import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { type Limits, limitProblem } from '../../employment/limits.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import type { Caller } from '../../security/tokens.ts';
-import { Answer, type Operation, operation, type Parts, perDatabase } from '../operation.ts';
+import { Answer, type Operation, oncePer, operation, type Parts } from '../operation.ts';
 import { broken, conflict, notFound, PROBLEMS } from '../problem.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
@@ -38,7 +38,7 @@ const Receipt = field.component(
 );
 
 /** Concurrent reports are committed together. */
-const groupCommitOf = perDatabase((parts: Parts) => createGroupCommit(parts));
+const groupCommitOf = oncePer((parts: Parts) => createGroupCommit(parts));
 
 function reportOperation(kind: ChangeKind, id: string, summary: string) {
   return operation({

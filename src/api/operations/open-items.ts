@@ -29,7 +29,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest, ItemId } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
-import { created, type Operation, operation, type Parts, perDatabase } from '../operation.ts';
+import { created, type Operation, oncePer, operation, type Parts } from '../operation.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { cursor, EmployerId, fileOf, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { EmployeeId, seenEmployersOf } from './employees.ts';
@@ -121,7 +121,7 @@ export const listOpenItems = operation({
   },
 });
 
-const totalsOf = perDatabase(createItemTotals);
+const totalsOf = oncePer(createItemTotals);
 
 export const getOpenItemTotals = operation({
   id: 'getOpenItemTotals',

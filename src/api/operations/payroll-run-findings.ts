@@ -47,7 +47,7 @@ export const listPayrollRunFindings = operation({
   summary: 'List the readiness findings that finalizing a payroll run accepts',
   description:
     'Lists each finding of an open run that a person can accept, as it is now. Of a final run, it lists the findings that were ' +
-    'accepted with it, then those that were accepted before and did not stop it.',
+    'accepted with it, then earlier acceptances that still counted.',
   params: RunId,
   response: { 200: Findings },
   refuses: ['NOT_FOUND', 'RUN_REFUSED'],

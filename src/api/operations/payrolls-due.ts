@@ -25,7 +25,7 @@ import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
-import { type Operation, operation, type Parts, perDatabase } from '../operation.ts';
+import { type Operation, oncePer, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { notOpen, storedRun } from './payroll-runs.ts';
@@ -153,7 +153,7 @@ export const listPayrollsDue = operation({
 });
 
 /** Runs are computed one at a time. */
-const alone = perDatabase(oneAtATime);
+const alone = oncePer(oneAtATime);
 
 export const computePayrollRun = operation({
   id: 'computePayrollRun',

@@ -39,7 +39,7 @@ const Check = field.component('ReadinessCheck', {
   ),
 });
 
-export const Readiness = field.component(
+const Readiness = field.component(
   'Readiness',
   {
     ready: field.boolean('No check failed.'),

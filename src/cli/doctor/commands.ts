@@ -20,6 +20,7 @@ export function addDoctorCommand(program: Command): void {
     .records('none')
     .examples('doctor', 'doctor --all', 'doctor --json')
     .checks()
+    .json()
     .does(async (context, { all = false }: { all?: boolean }) => {
       // Changes nothing in the database or at the service. Returns 0 if no check failed.
       const { env, out, now } = context;

@@ -23,7 +23,7 @@ export function addFinalizeCommands(run: Command): void {
     description: 'Check whether an open run can be finalized.',
     examples: ['mb-2026-07'],
     arguments: ['run_id'],
-    more: (command) => command.option('--all', 'Also print the checks that passed'),
+    more: (command) => command.checks(),
     print(out, report, { all = false }: ReadinessOptions) {
       printReadiness(out, report, all);
       const { approval, etag } = report;

@@ -5,7 +5,7 @@ import { amountOf } from '../../money.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { UNCLEAR } from './population.ts';
-import { isOwnCheck } from './shares.ts';
+import { isOwnCheck, isTakenByAnother } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 import { type WhyStopped, whyStopped } from './why-stopped.ts';
 
@@ -54,8 +54,7 @@ function changeOfCalendar(
 /** Reports whether a line takes the shares of other pay dates, or nothing because another check takes its share. */
 function isOfShares(terms: RunTerms, { shares, flags }: Line): boolean {
   const payDates = shares?.map(({ pay_date }) => pay_date);
-  if (payDates !== undefined && !isOwnCheck(terms, payDates)) return true;
-  return flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere');
+  return (payDates !== undefined && !isOwnCheck(terms, payDates)) || isTakenByAnother({ flags });
 }
 
 /**

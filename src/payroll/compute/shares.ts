@@ -54,8 +54,7 @@ export function checkAmounts(
   const dates = finalDates(settling, terms, employee, history, employments);
   if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
   const amounts = ownAmounts(terms, employee, history, employments);
-  if (amounts === null || amounts.flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere'))
-    return amounts;
+  if (amounts === null || isTakenByAnother(amounts)) return amounts;
   const { state } = amounts;
   if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId))
     return null;
@@ -176,6 +175,11 @@ type Check = { payDate: string; member_amount: Cents; employer_amount: Cents };
 
 function sumOf(checks: readonly Check[], side: 'member_amount' | 'employer_amount'): Cents {
   return checks.reduce((sum, check) => sum + check[side], 0n);
+}
+
+/** Reports whether amounts are 0.00 because another check, here or at another employer, takes the share. */
+export function isTakenByAnother({ flags }: { flags: readonly string[] }): boolean {
+  return flags.some((flag) => flag === 'share_taken' || flag === 'taken_elsewhere');
 }
 
 /** Reports whether a final check takes nothing but the share of its run's own pay date. */

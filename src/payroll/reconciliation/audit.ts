@@ -33,7 +33,7 @@ const AUDIT_TOTALS = {
   ),
 };
 const AuditTotals = closed(AUDIT_TOTALS);
-export type AuditTotals = Static<typeof AuditTotals>;
+type AuditTotals = Static<typeof AuditTotals>;
 
 const amount = (description: string) => nullableText(`${description} Null if there is none.`);
 const optional = (description: string) => Type.Optional(nullableText(description));
@@ -53,7 +53,7 @@ const AuditRow = closed({
   payroll_member_amount: amount('The amount in the payroll file.'),
   payroll_employer_amount: amount('The amount in the payroll file.'),
 });
-export type AuditRow = Static<typeof AuditRow>;
+type AuditRow = Static<typeof AuditRow>;
 
 const Category = (description: string) =>
   component(

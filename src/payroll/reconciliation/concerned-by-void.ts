@@ -21,7 +21,7 @@ export const CONCERNED = {
     description: 'The overrides of the run. The run that replaces it has none.',
   }),
 };
-export type Concerned = Static<Type.TObject<typeof CONCERNED>>;
+type Concerned = Static<Type.TObject<typeof CONCERNED>>;
 
 /** Returns the decisions about the items of a run, and its overrides. */
 export async function concernedByVoid(db: Db, runId: string): Promise<Concerned> {

@@ -57,7 +57,7 @@ const PreviewedPaycheck = component(
   },
   'What decisions would do to the next paycheck of an employee.',
 );
-export type PreviewedPaycheck = Static<typeof PreviewedPaycheck>;
+type PreviewedPaycheck = Static<typeof PreviewedPaycheck>;
 
 export const DecisionsPreview = component(
   'ItemDecisionsPreview',

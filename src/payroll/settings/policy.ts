@@ -85,7 +85,7 @@ const ShownVersion = closed({
   created_at: text('The time it was set.'),
   created_by: Actor,
 });
-export type ShownVersion = Static<typeof ShownVersion>;
+type ShownVersion = Static<typeof ShownVersion>;
 export type PolicyVersion = Omit<ShownVersion, 'created_at' | 'created_by'>;
 
 export const PayrollPolicy = component(

@@ -102,7 +102,7 @@ async function withReason(
     : reviewed;
 }
 
-/** Reports that the totals are not those that the user saw. */
+/** Reports that the totals changed after the user saw them. */
 export function changedNotice(path: string, whatHappened: string, next: string): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
