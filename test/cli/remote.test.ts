@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { mock } from 'node:test';
 import type { Command } from 'commander';
 import t, { type Test } from 'tap';
 import { createOutput } from '../../src/cli/output.ts';
@@ -45,6 +46,9 @@ async function stage(t: Test) {
 }
 
 t.test('a command prints the same and exits the same on the database and at a running sidecar', async (t) => {
+  // Both print ages, such as that of the last event.
+  mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
   const { url, local, remote } = await stage(t);
   const known = (word: string) => word.replace('maple-bakery-001', 'emp-1').replace('maple-bakery', EMPLOYER);
   const all = await examples();
