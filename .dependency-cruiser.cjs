@@ -3,7 +3,7 @@
  * docs/architecture.md says what each module does.
  */
 const ROWS = [
-  ['main.ts', 'index.ts', 'testing.ts'],
+  ['main.ts', 'index.ts', 'testing.ts', 'dev'],
   ['cli'],
   ['runtime'],
   ['console'],
@@ -26,6 +26,7 @@ const ROWS = [
     'environment.ts',
     'errors.ts',
     'money.ts',
+    'node-version.ts',
     'outgoing.ts',
     'proxy-config.ts',
     'sign-in-config.ts',
@@ -107,6 +108,13 @@ module.exports = {
           'ledger',
         ]),
       },
+    },
+    {
+      name: 'no-production-module-simulates',
+      severity: 'error',
+      comment: 'The image has no development tools. Only these and the users’ tests import the simulator.',
+      from: { path: '^src/', pathNot: within(['dev', 'testing.ts', 'simulator']) },
+      to: { path: within(['dev', 'testing.ts', 'simulator']) },
     },
     {
       name: 'simulator-shares-the-contract',

@@ -3,9 +3,9 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig*.json ./
 COPY src ./src
-RUN npm run build
+RUN npm run build:image
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
@@ -16,7 +16,6 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts
 COPY --from=build /app/dist ./dist
 COPY db ./db
-COPY fixtures ./fixtures
 COPY assets ./assets
 # The default DATABASE_URL finds the SQLite file on this volume. Setting DATABASE_URL here would conflict with
 # DATABASE_URL_FILE. The root file system may be read-only.

@@ -44,11 +44,18 @@ t.test(
       'src/ledger/b.ts': "import type { A } from './a.ts';\nexport type B = { a: A };",
       'src/helpers/a.ts': "import { b } from './b.ts';\nexport const a = b;",
       'src/helpers/b.ts': 'export const b = 1;',
+      'src/dev/demo.ts': "export * from '../simulator/world.ts';",
+      'src/simulator/world.ts': 'export const world = 1;',
+      'src/cli/demo.ts': "export * from '../simulator/world.ts';",
+      'src/index.ts': "export * from './dev/demo.ts';",
     });
     t.strictSame(found, [
       'every-module-has-a-row: src/helpers/a.ts -> src/helpers/b.ts',
       'no-circular: src/ledger/a.ts -> src/ledger/b.ts',
+      'no-production-module-simulates: src/cli/demo.ts -> src/simulator/world.ts',
+      'no-production-module-simulates: src/index.ts -> src/dev/demo.ts',
       'order-employment: src/employment/same-row.ts -> src/census/a.ts',
+      'order-index.ts: src/index.ts -> src/dev/demo.ts',
       'order-ledger: src/ledger/type-of-above.ts -> src/api/server.ts',
       'order-outbox: src/outbox/dynamic.ts -> src/inbox/apply.ts',
     ]);

@@ -7,6 +7,7 @@ import t from 'tap';
 import { PROBLEMS, type ProblemCode, problemName } from '../src/api/problem.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { createProgram } from '../src/cli/program.ts';
+import { DEVELOPMENT } from '../src/dev/program.ts';
 import { SCOPES } from '../src/security/scopes.ts';
 import { variables } from './config-samples.ts';
 import { parseYaml } from './support/yaml.ts';
@@ -99,9 +100,12 @@ t.test('every path in code type, and every page that the code names, exists', as
 
 t.test('every command, option and script in the docs exists', async (t) => {
   const out = createOutput({ stdout: process.stdout, stderr: process.stderr }, {}, () => {});
-  const tree = await createProgram(out, () => async () => {});
-  const isCommand = (line: string) => commandExists(tree, line.split(/ {2,}|[#)]/)[0] ?? '');
-  t.strictSame(wrongOnPages(/benefits-sidecar ([a-z][^`\n"]*)["`\n]/g, isCommand), []);
+  const act = () => async () => {};
+  for (const tree of [await createProgram(out, act), await createProgram(out, act, [], DEVELOPMENT)]) {
+    const isCommand = (line: string) => commandExists(tree, line.split(/ {2,}|[#)]/)[0] ?? '');
+    const commands = new RegExp(`${tree.name()} ([a-z][^\`\\n"]*)["\`\\n]`, 'g');
+    t.strictSame(wrongOnPages(commands, isCommand), []);
+  }
   const isScript = (name: string) => Object.hasOwn(manifest.scripts ?? {}, name);
   t.strictSame(wrongOnPages(/npm (?:run )?((?<=run )[\w:-]+|test\b)/g, isScript), []);
 });

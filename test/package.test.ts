@@ -14,7 +14,11 @@ import { makeKeys, variablesFor } from './support/settings.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CENSUSES = join(ROOT, 'fixtures/census/json');
 
-const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { files: string[] };
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  version: string;
+  bin: Record<string, string>;
+  files: string[];
+};
 
 /** Returns the files below a folder, as paths from `root`. */
 function filesOf(root: string, folder: string): string[] {
@@ -65,6 +69,13 @@ t.test('the package', async (t) => {
     const { ended, said } = node(folder, ['--input-type=module', '--eval', print]);
     t.equal(await ended, 0, said());
     t.strictSame(said().trim().split('\n'), [...Object.values(entries).map((names) => names.join()), '16']);
+  });
+
+  await t.test('each of its programs starts', async (t) => {
+    for (const [name, main] of Object.entries(manifest.bin)) {
+      const { ended, said } = node(folder, [join('node_modules/benefits-sidecar', main), '--version']);
+      t.strictSame([await ended, said()], [0, `${manifest.version}\n`], name);
+    }
   });
 
   await t.test('the examples compile, and a call to a missing route does not', async (t) => {

@@ -4,9 +4,9 @@
  */
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { playDemo } from '../src/cli/demo/commands.ts';
-import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { createOutput } from '../src/cli/output.ts';
+import { playDemo } from '../src/dev/demo/commands.ts';
+import { type Stage, setStage } from '../src/dev/demo/stage.ts';
 import type { EventView } from '../src/inbox/event-views.ts';
 import type { VersionView } from '../src/ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../src/payroll/lifecycle/run-view.ts';

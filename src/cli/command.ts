@@ -212,10 +212,15 @@ export class Command extends Base {
 }
 
 /** A group shows examples of its first commands. */
-function exampleText({ exampleLines, commands }: Command): string {
+function exampleText(command: Command): string {
+  const { exampleLines, commands } = command;
   const ofCommands = commands.slice(0, 3).map((subcommand) => (subcommand as Command).exampleLines[0]);
   const lines = exampleLines.length > 0 ? exampleLines : ofCommands;
-  return `\nExamples:\n${lines.map((line) => continued(`  benefits-sidecar ${line}`)).join('\n')}`;
+  return `\nExamples:\n${lines.map((line) => continued(`  ${programOf(command)} ${line}`)).join('\n')}`;
+}
+
+function programOf(command: Base): string {
+  return command.parent === null ? command.name() : programOf(command.parent);
 }
 
 /** The width of an example's line, without the backslash that continues it. */

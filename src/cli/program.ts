@@ -11,13 +11,15 @@ import { createOutput, type Output, printable, type Stream, WIDTH } from './outp
 
 type AddCommands = (program: Command) => void;
 
-/** The first word of each command with the function that adds it, by the headings of the help. */
-const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddCommands>>>>> = {
-  'Try it out:': {
-    demo: async () => (await import('./demo/commands.ts')).addDemoCommand,
-    simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
-    replay: async () => (await import('./replay.ts')).addReplayCommand,
-  },
+/** A program. `commands` has the first word of each command with the function that adds it, by the headings of the help. */
+export type Program = {
+  readonly name: string;
+  readonly description: string;
+  readonly examples: readonly string[];
+  readonly commands: Readonly<Record<string, Readonly<Record<string, () => Promise<AddCommands>>>>>;
+};
+
+const COMMANDS: Program['commands'] = {
   'Run the sidecar:': {
     serve: async () => (await import('./serve.ts')).addServeCommand,
     doctor: async () => (await import('./doctor/commands.ts')).addDoctorCommand,
@@ -56,6 +58,13 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, () => Promise<Ad
   },
 };
 
+export const SIDECAR: Program = {
+  name: 'benefits-sidecar',
+  description: 'Receives benefit deductions and computes what payroll deducts from each paycheck.',
+  examples: ['serve', 'doctor', 'help run'],
+  commands: COMMANDS,
+};
+
 /** The streams of the process; tests pass their own. */
 type ProgramIo = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
 
@@ -64,6 +73,7 @@ export async function run(
   argv: readonly string[],
   env: Environment,
   { stdout, stderr, stdin = process.stdin, signal }: ProgramIo = process,
+  named: Program = SIDECAR,
 ): Promise<number> {
   const stopping = new AbortController();
   const out = createOutput({ stdout, stderr }, env, () => stopping.abort());
@@ -81,7 +91,7 @@ export async function run(
         const withOptions = { ...context, yes, out: { ...out, wide, asJson: json } };
         exitCode = (await command(withOptions, ...(parameters as never[]))) ?? 0;
       };
-    const program = await createProgram(out, act, argv);
+    const program = await createProgram(out, act, argv, named);
     const [first, ...words] = argv;
     if (first === 'help' && words.length > 0) commandNamed(program, words).help();
     await program.parseAsync(argv, { from: 'user' });
@@ -111,9 +121,10 @@ export async function createProgram(
   out: Output,
   act: Act,
   [first = '', second = '']: readonly string[] = [],
+  { name, description, examples, commands }: Program = SIDECAR,
 ): Promise<Command> {
-  const program = new Command('benefits-sidecar', act)
-    .description('Receives benefit deductions and computes what payroll deducts from each paycheck.')
+  const program = new Command(name, act)
+    .description(description)
     .version(VERSION, '-V, --version', 'Show the version')
     .configureOutput({
       writeOut: (text) => out.print(text.trimEnd()),
@@ -125,13 +136,13 @@ export async function createProgram(
       getErrHasColors: () => false,
     })
     .configureHelp({ subcommandTerm: (command) => HELP.subcommandTerm(command).replace(' [options]', '') })
-    .examples('demo', 'serve', 'help run')
+    .examples(...examples)
     .exitOverride();
   const word = first === 'help' ? second : first;
-  const isKnown = Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
-  for (const [heading, group] of Object.entries(COMMANDS)) {
+  const isKnown = Object.values(commands).some((group) => Object.hasOwn(group, word));
+  for (const [heading, group] of Object.entries(commands)) {
     program.commandsGroup(heading);
-    for (const [name, load] of Object.entries(group)) if (!isKnown || name === word) (await load())(program);
+    for (const [noun, load] of Object.entries(group)) if (!isKnown || noun === word) (await load())(program);
   }
   addHelpHints(program, program.name());
   return program;
@@ -139,10 +150,10 @@ export async function createProgram(
 
 /** Returns the command that `help run create` names. Throws WRONG_USAGE if there is none. */
 function commandNamed(program: Base, words: readonly string[]): Base {
-  return words.reduce((group, word) => {
+  return words.reduce((group: Base, word) => {
     const named = group.commands.find((command) => command.name() === word);
     if (named === undefined) {
-      const known = 'list the commands with "benefits-sidecar help"';
+      const known = `list the commands with "${program.name()} help"`;
       throw wrongUsage(`there is no command ${words.join(' ')}: ${known}`);
     }
     return named;

@@ -30,7 +30,7 @@ const orders = compile(
 );
 
 const NOT_UNDERSTOOD = 'the orders are not understood';
-const NO_SCENARIO = 'is none: "benefits-sidecar simulate --scenario list" shows them';
+const NO_SCENARIO = 'is none: "benefits-sidecar-dev simulate --scenario list" shows them';
 
 /**
  * Adds the control endpoint. `GET` returns the state and the record; `POST` applies all orders or none, and returns the

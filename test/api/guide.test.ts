@@ -48,10 +48,14 @@ function blocksOf(page: string): Block[] {
 
 /** A shell that keeps exported variables from one block to the next, like an interactive one. */
 function createShell(folder: string, variables: Variables) {
-  const command = join(folder, 'benefits-sidecar');
-  const node = `${process.execPath} --import ${SHIFTED_CLOCK} ${join(ROOT, 'src/main.ts')}`;
-  writeFileSync(command, `#!/bin/sh\nexec env -u NODE_OPTIONS ${node} "$@"\n`);
-  chmodSync(command, 0o755);
+  for (const [name, main] of [
+    ['benefits-sidecar', 'src/main.ts'],
+    ['benefits-sidecar-dev', 'src/dev/main.ts'],
+  ] as const) {
+    const node = `${process.execPath} --import ${SHIFTED_CLOCK} ${join(ROOT, main)}`;
+    writeFileSync(join(folder, name), `#!/bin/sh\nexec env -u NODE_OPTIONS ${node} "$@"\n`);
+    chmodSync(join(folder, name), 0o755);
+  }
   const exported = join(folder, 'exported');
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const env = { ...variables, NODE_COMPILE_CACHE, PATH: `${folder}:${PATH}` };

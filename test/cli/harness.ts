@@ -1,8 +1,9 @@
 /** Runs commands in a scratch folder, with canaries as secrets. */
 import { PassThrough } from 'node:stream';
 import type { Test } from 'tap';
-import { run } from '../../src/cli/program.ts';
+import { type Program, run } from '../../src/cli/program.ts';
 import type { Db } from '../../src/database/tables.ts';
+import { DEVELOPMENT } from '../../src/dev/program.ts';
 import { loadFixtures } from '../../src/simulator/events.ts';
 import { deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
@@ -66,7 +67,13 @@ export async function withFixtures(t: Test, at?: string): Promise<Harness> {
 }
 
 /** Runs a command in this process. Fails the test if an output contains a secret. */
-export async function here(t: Test, env: Variables, argv: string[], terminals: Terminals = {}): Promise<Ran> {
+export async function here(
+  t: Test,
+  env: Variables,
+  argv: string[],
+  terminals: Terminals = {},
+  program?: Program,
+): Promise<Ran> {
   const { isTTY = false, signal = new AbortController().signal, onStdout } = terminals;
   const stdout = Object.assign(new PassThrough(), { isTTY });
   const stderr = Object.assign(new PassThrough(), { isTTY });
@@ -78,9 +85,14 @@ export async function here(t: Test, env: Variables, argv: string[], terminals: T
   stderr.on('data', (part) => {
     texts.stderr += part;
   });
-  const code = await run(argv, env, { stdout, stderr, signal });
+  const code = await run(argv, env, { stdout, stderr, signal }, program);
   assertNoSecret(t, `${texts.stdout}${texts.stderr}`);
   return { code, ...texts };
+}
+
+/** The same for a command of `benefits-sidecar-dev`. */
+export function hereDev(t: Test, env: Variables, argv: string[], terminals: Terminals = {}): Promise<Ran> {
+  return here(t, env, argv, terminals, DEVELOPMENT);
 }
 
 export function assertNoSecret(t: Test, text: string): void {

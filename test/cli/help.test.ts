@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream';
 import type { Argument, Command, Option } from 'commander';
 import t, { type Test } from 'tap';
 import { createOutput, WIDTH } from '../../src/cli/output.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram, type Program, SIDECAR } from '../../src/cli/program.ts';
+import { DEVELOPMENT } from '../../src/dev/program.ts';
 import { here } from './harness.ts';
 
 const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
@@ -19,11 +20,11 @@ function wordsOf(example: string): string[] {
 }
 
 /** Asserts that the program parses an example and runs its command. */
-async function assertRuns(t: Test, path: readonly string[], example: string): Promise<void> {
+async function assertRuns(t: Test, path: readonly string[], example: string, named: Program): Promise<void> {
   const words = wordsOf(example);
   if (words[0] === 'help') return;
   const ran: true[] = [];
-  const program = await createProgram(out, () => async () => void ran.push(true));
+  const program = await createProgram(out, () => async () => void ran.push(true), [], named);
   await program.parseAsync(words, { from: 'user' });
   t.equal(ran.length, 1, example);
   t.strictSame(words.slice(0, path.length), path, example);
@@ -32,11 +33,15 @@ async function assertRuns(t: Test, path: readonly string[], example: string): Pr
 t.test(
   'the help of every command describes it in 80 columns, with examples that the program runs',
   async (t) => {
-    const commands = walk(await createProgram(out, () => async () => {}));
-    t.ok(commands.length > 60, `${commands.length} commands`);
-    for (const [path, command] of commands) {
+    const programs = await Promise.all(
+      [SIDECAR, DEVELOPMENT].map(async (named) =>
+        walk(await createProgram(out, () => async () => {}, [], named)).map((at) => [named, ...at] as const),
+      ),
+    );
+    t.ok(programs.flat().length > 60, `${programs.flat().length} commands`);
+    for (const [named, path, command] of programs.flat()) {
       const name = path.join(' ') || 'the program';
-      const { code, stdout, stderr } = await here(t, {}, [...path, '--help']);
+      const { code, stdout, stderr } = await here(t, {}, [...path, '--help'], {}, named);
       t.strictSame([code, stderr], [0, ''], name);
       const hasCommands = command.commands.length > 0;
       t.equal(stdout.includes('[command]'), hasCommands, `${name} lists commands if it has any`);
@@ -49,7 +54,7 @@ t.test(
       const [, shown = ''] = stdout.split('\nExamples:\n');
       const examples = shown.trimEnd().split(/\n(?= {2}\S)/);
       t.ok(shown !== '' && examples.length <= 3, `${name} has one to three examples`);
-      for (const example of examples) await assertRuns(t, path, example);
+      for (const example of examples) await assertRuns(t, path, example, named);
     }
   },
 );

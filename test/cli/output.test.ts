@@ -147,7 +147,6 @@ t.test('no table of the commands cuts an id on a terminal', async (t) => {
     ...['events list', 'deductions list', `deductions versions ${LONG}`, 'change list', 'token list'],
     ...['run list', 'run show r1', `run audit r1 ${audited}`, 'retention --dry-run', 'keys rotate'],
     ...['schedule', 'policy', 'codes', 'census'].map((noun) => `${noun} show ${ofEmployer.join(' ')}`),
-    'simulate --scenario list',
   ].map((command) => command.split(' '));
   t.equal(jsonOf(reported).accepted, 1);
   for (const argv of tables) {
@@ -197,9 +196,7 @@ t.test('arguments are quoted without their control characters', async (t) => {
     ['census', 'validate', `${ONE_LINE}.json`],
     ['census', 'stage', `${ONE_LINE}.csv`, '--employer', HOSTILE],
     ['token', 'revoke', HOSTILE, '--yes'],
-    ['replay', HOSTILE],
     ['restore', HOSTILE],
-    ['simulate', '--fault', HOSTILE],
     ['copy', '--from', `sqlite:${HOSTILE}`, '--to', 'postgres://127.0.0.1:9/x'],
     ['migrate', HOSTILE],
   ]) {

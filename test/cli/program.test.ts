@@ -59,9 +59,7 @@ const WRONG_USAGE = [
     'census validate a.xml',
   ],
   ...['change termination', 'change termination a.txt', 'change termination a.json --key-prefix é'],
-  ...['census sync --employer ..', 'replay', 'replay a.json --url ftp://127.0.0.1'],
-  'replay a.json --url http://user:password@127.0.0.1',
-  ...['simulate --fault latency', 'simulate --scenario ties --fault hang'],
+  ...['census sync --employer ..', 'run list --url ftp://127.0.0.1', 'simulate'],
 ];
 
 t.test('wrong usage exits with 2, prints nothing on stdout, and names the mistake', async (t) => {
@@ -88,7 +86,6 @@ const FAILURES: Record<string, readonly [changed: Record<string, string>, comman
   '^benefits-sidecar: DATABASE_URL must be': [{ DATABASE_URL: 'mysql://x' }, 'events list'],
   'there is no database at .*sidecar.db: .*migrate': [{}, 'deductions list'],
   '/no/such.json does not exist': [{}, 'census validate /no/such.json'],
-  '/no/fixture.json does not exist': [{}, 'replay /no/fixture.json'],
   'DATA_KEYS entry 1 must be': [{ DATA_KEYS: 'k1:short' }, 'audit keys'],
 };
 t.test('a failure prints one line, and LOG_LEVEL=debug adds the stack', async (t) => {

@@ -12,7 +12,7 @@ import { signEvent } from '../../src/simulator/sign.ts';
 import { eventually } from '../support/eventually.ts';
 import { lastingPort } from '../support/settings.ts';
 import { execute, start } from './executable.ts';
-import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
+import { environment, FIXTURES, here, hereDev, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
 
 /** Uses its own ports and an unreachable service on another machine. */
 function served(t: Parameters<typeof here>[0]): Variables {
@@ -31,7 +31,7 @@ t.test('serve runs until SIGTERM while commands work, and then exits with 0', as
   await serving.shows(READY);
   t.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
 
-  const replayed = await here(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
+  const replayed = await hereDev(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
   t.equal(replayed.code, 0);
   const token = await here(t, env, ['token', 'create', '--name', 'second', '--scope', 'all']);
   t.equal(token.code, 0);
@@ -165,8 +165,8 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
       .replaceAll('data/sandbox', folder)
       .replace('. fixtures/sandbox.sh', sandbox)
       .replace(
-        ' simulate ',
-        ` simulate --port ${service} --webhook-url http://127.0.0.1:${receiver}/webhooks `,
+        '-dev simulate ',
+        `-dev simulate --port ${service} --webhook-url http://127.0.0.1:${receiver}/webhooks `,
       );
   const sandbox = readFileSync(join(ROOT, 'fixtures/sandbox.sh'), 'utf8')
     .replace('http://127.0.0.1:8090', `http://127.0.0.1:${service}`)
@@ -189,7 +189,9 @@ t.test('the walk-through of the README ends in a finalized run', { skip }, async
   });
   const start = async (script: string, isUp: RegExp): Promise<void> => {
     // `exec` makes the signal reach the process instead of the shell.
-    const child = shell(script.replace(/^benefits-sidecar /m, 'exec node src/main.ts '));
+    const child = shell(
+      script.replace(/^benefits-sidecar(-dev)? /m, (_, dev) => `exec node src/${dev ? 'dev/' : ''}main.ts `),
+    );
     running.push(child);
     let output = '';
     for (const stream of [child.stdout, child.stderr])

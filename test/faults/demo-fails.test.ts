@@ -5,9 +5,9 @@
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import t, { type Test } from 'tap';
-import { runDemo } from '../../src/cli/demo/commands.ts';
-import { type Stage, setStage } from '../../src/cli/demo/stage.ts';
 import { createOutput } from '../../src/cli/output.ts';
+import { runDemo } from '../../src/dev/demo/commands.ts';
+import { type Stage, setStage } from '../../src/dev/demo/stage.ts';
 import { collect } from '../support/collect.ts';
 
 /** The steps that compare the ledger and play the payroll runs. */

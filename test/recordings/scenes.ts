@@ -190,7 +190,6 @@ async function commands(r: Recorder): Promise<void> {
     ['token', 'list', '--json'],
     ['retention', '--dry-run'],
     ['keys', 'rotate'],
-    ['simulate', '--scenario', 'list'],
   );
   const ofEngine = /^(integrity_check|data_checksums|foreign_keys|amcheck) .*\n( .*\n)*/gm;
   const verified = await r.run('verify');

@@ -15,11 +15,10 @@ import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
 import { codeOf } from '../../errors.ts';
 import { failureCode } from '../../outbox/client.ts';
-import { createAgent } from '../../outgoing.ts';
+import { addressToReach, createAgent } from '../../outgoing.ts';
 import { NO_PROXY, type ProxyConfig, proxyFor } from '../../proxy-config.ts';
 import { VERSION } from '../../version.ts';
 import { counted } from '../output.ts';
-import { addressToReach } from '../replay.ts';
 import { type Finding, fail, findingsOf, pass, unknown, type Verdict, warn } from './finding.ts';
 
 /** Webhooks are refused beyond 5 minutes. A clock that is off by this much is on its way there. */

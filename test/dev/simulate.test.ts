@@ -4,9 +4,17 @@ import t from 'tap';
 import { census } from '../../src/contract/census.ts';
 import { createVerify } from '../../src/inbox/signature.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';
+import {
+  API_KEY,
+  environment,
+  FIXTURES,
+  type here,
+  hereDev,
+  jsonOf,
+  WEBHOOK_SECRET,
+} from '../cli/harness.ts';
 import { SECRET, startReceiver } from '../inbox/deliver.ts';
 import { receive } from '../simulator/receiver.ts';
-import { API_KEY, commandsWith, environment, FIXTURES, here, jsonOf, WEBHOOK_SECRET } from './harness.ts';
 
 /** Runs the command, calls `act` once when stdout matches, and stops when `act` is done. */
 async function simulateUntil(
@@ -18,7 +26,7 @@ async function simulateUntil(
 ) {
   const stopping = new AbortController();
   let acted: Promise<void> | null = null;
-  const ran = await here(t, env, ['simulate', '--port', '0', ...argv], {
+  const ran = await hereDev(t, env, ['simulate', '--port', '0', ...argv], {
     signal: stopping.signal,
     onStdout: (printed) => {
       if (acted !== null || !pattern.test(printed)) return;
@@ -82,13 +90,12 @@ t.test('the simulator waits for a listener until Ctrl-C', async (t) => {
 });
 
 t.test('the simulator lists its scenarios and rejects an unknown one', async (t) => {
-  const listed = await here(t, {}, ['simulate', '--scenario', 'list']);
+  const listed = await hereDev(t, {}, ['simulate', '--scenario', 'list']);
   t.equal(listed.code, 0);
   for (const name of Object.keys(SCENARIOS)) t.match(listed.stdout, new RegExp(`^${name} `, 'm'));
-  const { cli } = commandsWith(t, {});
   const unknown = { code: 2, stderr: /--scenario must be list or one of quiet-day, / };
-  t.match(await cli('simulate --scenario doomsday'), unknown);
-  const both = await cli('simulate --scenario ties --fault hang');
+  t.match(await hereDev(t, {}, ['simulate', '--scenario', 'doomsday']), unknown);
+  const both = await hereDev(t, {}, ['simulate', '--scenario', 'ties', '--fault', 'hang']);
   t.match(both, { code: 2, stderr: /either --fault or --scenario/ });
 });
 
@@ -117,7 +124,7 @@ t.test('the simulator injects the faults in --fault and rejects an unknown one',
   });
   t.match(ran.stdout, /Termination: response 503 \(injected fault error\)/);
   const stderr = /'--fault <fault>'.*latency needs a value, such as latency=200ms\./;
-  t.match(await here(t, {}, ['simulate', '--fault', 'latency']), { code: 2, stderr });
+  t.match(await hereDev(t, {}, ['simulate', '--fault', 'latency']), { code: 2, stderr });
 });
 
 t.test('fixtures are signed with the first secret and posted in order of file names', async (t) => {
@@ -126,7 +133,7 @@ t.test('fixtures are signed with the first secret and posted in order of file na
   const listening = { RECEIVER_HOST: '0.0.0.0', RECEIVER_PORT: String(port) };
   const env = { WEBHOOK_SECRETS: `${SECRET} ${other}`, ...listening };
   const stdout = `16 of 16 events delivered to http://127.0.0.1:${port}/webhooks\n`;
-  t.match(await here(t, env, ['replay', FIXTURES]), { code: 0, stdout, stderr: '' });
+  t.match(await hereDev(t, env, ['replay', FIXTURES]), { code: 0, stdout, stderr: '' });
   t.same(refused, []);
   for (const [index, { eventId }] of accepted.entries())
     t.equal(eventId, `msg_fixture${String(index + 1).padStart(13, '0')}`);
@@ -138,7 +145,7 @@ t.test('a replay takes several paths, posts concurrently, and shows progress on 
   const env = { WEBHOOK_SECRETS: SECRET };
   const paths = ['01-sync-request', '03-medical-new'].map((name) => join(FIXTURES, `events/${name}.json`));
   const to = ['--url', `http://127.0.0.1:${port}/webhooks`, '--concurrency', '8'];
-  const ran = await here(t, env, ['replay', FIXTURES, ...paths, ...to, '--json'], { isTTY: true });
+  const ran = await hereDev(t, env, ['replay', FIXTURES, ...paths, ...to, '--json'], { isTTY: true });
   t.match(jsonOf(ran), { events: 18, delivered: 18, refused: {} });
   t.match(ran.stderr, /#+.*18\/18/);
   t.equal(accepted.length, 18);
@@ -147,12 +154,12 @@ t.test('a replay takes several paths, posts concurrently, and shows progress on 
 t.test('rejected events are counted by status with advice, and the exit code is 1', async (t) => {
   const { port } = await startReceiver(t);
   const env = { ...environment(t), RECEIVER_PORT: String(port) };
-  const ran = await here(t, env, ['replay', FIXTURES]);
+  const ran = await hereDev(t, env, ['replay', FIXTURES]);
   t.equal(ran.code, 1);
   t.match(ran.stdout, /^0 of 16 events delivered.*\n16 failed with 401: 01-sync-request\.json, .*…\n$/);
   t.match(ran.stderr, /Compare WEBHOOK_SECRETS/);
   const one = join(FIXTURES, 'events/01-sync-request.json');
-  t.same(jsonOf(await here(t, env, ['replay', one, '--json'])).refused, { 401: 1 });
+  t.same(jsonOf(await hereDev(t, env, ['replay', one, '--json'])).refused, { 401: 1 });
 });
 
 t.test('without a receiver the replay explains how to start one', async (t) => {
@@ -160,7 +167,7 @@ t.test('without a receiver the replay explains how to start one', async (t) => {
   const nobody = new URL(url);
   nobody.port = '9';
   const one = join(FIXTURES, 'events/01-sync-request.json');
-  const ran = await here(t, { WEBHOOK_SECRETS: SECRET }, ['replay', one, '--url', nobody.href]);
+  const ran = await hereDev(t, { WEBHOOK_SECRETS: SECRET }, ['replay', one, '--url', nobody.href]);
   t.match(ran, { code: 1, stdout: /0 of 1 event delivered/, stderr: /Nothing listens at the URL\. Start/ });
 });
 
@@ -171,7 +178,21 @@ t.test('Ctrl-C stops the replay, which reports how many events were not posted',
     return { status: 204 };
   });
   const options = { signal: stopping.signal };
-  const ran = await here(t, { WEBHOOK_SECRETS: SECRET }, ['replay', FIXTURES, '--url', url], options);
+  const ran = await hereDev(t, { WEBHOOK_SECRETS: SECRET }, ['replay', FIXTURES, '--url', url], options);
   t.equal(ran.code, 1);
   t.match(ran.stderr, /Stopped: 13 events not sent/);
+});
+
+t.test('a replay without events, or to an address that is none, is wrong usage', async (t) => {
+  for (const url of ['ftp://127.0.0.1', 'http://user:password@127.0.0.1'])
+    t.match(await hereDev(t, {}, ['replay', 'a.json', '--url', url]), {
+      code: 2,
+      stdout: '',
+      stderr: /--url/,
+    });
+  t.match(await hereDev(t, {}, ['replay']), {
+    code: 2,
+    stdout: '',
+    stderr: /missing required argument 'file'/,
+  });
 });

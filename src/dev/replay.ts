@@ -2,14 +2,15 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { type Listener, readReceiver, readWebhookSecrets } from '../config.ts';
+import { address, wholeNumber } from '../cli/arguments.ts';
+import type { Command, Context } from '../cli/command.ts';
+import { failed } from '../cli/failure.ts';
+import { counted, printable, printResult, withProgress } from '../cli/output.ts';
+import { readReceiver, readWebhookSecrets } from '../config.ts';
 import { codeOf } from '../errors.ts';
+import { addressToReach } from '../outgoing.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
-import { address, wholeNumber } from './arguments.ts';
-import type { Command, Context } from './command.ts';
-import { failed } from './failure.ts';
-import { counted, printable, printResult, withProgress } from './output.ts';
 
 /** Maximum number of deliveries in flight. The receiver's queue would hold up any further delivery. */
 const CONCURRENCY_MAX = 256;
@@ -107,15 +108,6 @@ function printPosted({ out }: Context, url: string, events: number, posted: read
   });
   if (posted.length < events) out.note(`Stopped: ${counted(events - posted.length, 'event')} not sent.`);
   return delivered === events ? 0 : 1;
-}
-
-/** A wildcard address can't be connected to; the loopback address can. */
-const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
-
-/** Returns the address of a listener on this machine, such as `http://127.0.0.1:8080`. */
-export function addressToReach({ host, port }: Listener): string {
-  const reached = EVERYWHERE[host] ?? host;
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
 }
 
 /** Often enough for the person who starts the sidecar, and no load. */

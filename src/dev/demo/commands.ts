@@ -1,10 +1,11 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
+
+import { aborted, type Command, type Context } from '../../cli/command.ts';
+import { describeFailure } from '../../cli/failure.ts';
+import { type Output, printPairs, printWrapped } from '../../cli/output.ts';
 import { systemClock } from '../../clock.ts';
 import type { VersionView } from '../../ledger/deduction-views.ts';
 import type { PayrollRunSummary } from '../../payroll/lifecycle/run-view.ts';
-import { aborted, type Command, type Context } from '../command.ts';
-import { describeFailure } from '../failure.ts';
-import { type Output, printPairs, printWrapped } from '../output.ts';
 import { LEDGER_STEPS, printLedger } from './ledger-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
 import { type Scene, type Stage, StepFailed, setStage } from './stage.ts';

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { calendarOf } from '../../src/cli/demo/pay-dates.ts';
-import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/stage.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
+import { calendarOf } from '../../src/dev/demo/pay-dates.ts';
+import { firstDifference, StepFailed, waitFor } from '../../src/dev/demo/stage.ts';
 import type { DeductionView } from '../../src/ledger/deduction-views.ts';
 import { dollars } from '../../src/money.ts';
 import { checkSchedules } from '../../src/payroll/settings/schedules.ts';
@@ -24,7 +24,7 @@ type Running = { child: ChildProcess; stdout: () => string; stderr: () => string
 
 /** Starts the real executable with its own folder for scratch folders. */
 function start(t: Test, scratch: string, ...options: string[]): Running {
-  const child = spawn(process.execPath, ['src/main.ts', 'demo', ...options], {
+  const child = spawn(process.execPath, ['src/dev/main.ts', 'demo', ...options], {
     cwd: PROJECT,
     env: { TMPDIR: scratch, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,7 @@
 /** The steps of the demo up to the ledger: censuses, deductions, and the comparison with the benefits service. */
 import type { CensusSync } from '../../census/sync-list.ts';
 import type { ReadinessReport } from '../../checks.ts';
+import { type Column, counted, type Output, printTable } from '../../cli/output.ts';
 import type { Census } from '../../contract/census.ts';
 import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
 import { dayOf, utcDay } from '../../contract/instant.ts';
@@ -8,7 +9,6 @@ import type { EventView } from '../../inbox/event-views.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-views.ts';
 import { dollars } from '../../money.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
-import { type Column, counted, type Output, printTable } from '../output.ts';
 import {
   expect,
   expectEqual,

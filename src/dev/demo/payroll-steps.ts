@@ -1,4 +1,6 @@
 import type { CheckResult, ReadinessReport } from '../../checks.ts';
+import { counted } from '../../cli/output.ts';
+import { changeOf, sentencesOf } from '../../cli/run/print-lines.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { amountOf, centsOf, dollars } from '../../money.ts';
 import type { LineRecord } from '../../payroll/calculation/line.ts';
@@ -6,8 +8,6 @@ import type { PayrollRun } from '../../payroll/lifecycle/run-view.ts';
 import type { Verification } from '../../payroll/lifecycle/verify.ts';
 import type { ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { byYear, type PayDate } from '../../payroll/settings/schedules.ts';
-import { counted } from '../output.ts';
-import { changeOf, sentencesOf } from '../run/print-lines.ts';
 import { allApplied } from './ledger-steps.ts';
 import { type Calendar, calendarOf } from './pay-dates.ts';
 import { expect, expectEqual, type Scene, type Step, StepFailed } from './stage.ts';

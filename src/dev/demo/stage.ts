@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import fastify from 'fastify';
 import { Agent, request } from 'undici';
+import { failed } from '../../cli/failure.ts';
 import type { Clock } from '../../clock.ts';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
@@ -15,7 +16,6 @@ import type { ListPage } from '../../formats/cursor.ts';
 import { createSidecar } from '../../runtime/sidecar.ts';
 import { startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
-import { failed } from '../failure.ts';
 
 /** `censuses`: payroll's by employer id, which the benefits service must receive. `token`: has the scope `all`. */
 export type Stage = Awaited<ReturnType<typeof setStage>>;

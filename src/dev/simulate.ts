@@ -3,6 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { address, several, wholeNumber } from '../cli/arguments.ts';
+import { aborted, type Command, type Context } from '../cli/command.ts';
+import { wrongUsage } from '../cli/failure.ts';
+import { type Output, printable, printTable } from '../cli/output.ts';
 import { readBenefits, readWebhookSecrets } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
 import { isAppError } from '../errors.ts';
@@ -13,10 +17,6 @@ import type { ReceivedRequest } from '../simulator/record.ts';
 import { isScenario, SCENARIOS } from '../simulator/scenarios.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
-import { address, several, wholeNumber } from './arguments.ts';
-import { aborted, type Command, type Context } from './command.ts';
-import { wrongUsage } from './failure.ts';
-import { type Output, printable, printTable } from './output.ts';
 import { untilItListens } from './replay.ts';
 
 /** Maximum number of employees. Creating them takes at most a few seconds. */
