@@ -151,7 +151,7 @@ for (const ending of ['revoked', 'expired'])
 
 onEitherEngine('a payroll waits for approval until the present lines of its run are approved', async (t) => {
   let now = NOW;
-  const { approve, change, overlap, call, post } = await startApproving(t, { now: () => now });
+  const { approve, change, overlap, call, post, db } = await startApproving(t, { now: () => now });
   const state = async () => {
     now = new Date(now.getTime() + 60_000);
     t.match(await post('/r/computation'), { status: 200, json: { problem: null } });
@@ -166,6 +166,13 @@ onEitherEngine('a payroll waits for approval until the present lines of its run 
   t.equal(await state(), 'needs_review');
   t.equal((await approve('bob', { accept: ['overlap'] })).status, 201);
   t.equal(await state(), 'ready', 'the approval accepts the check that fails');
+  const wrong = { id: 'ded-2', employee_id: 'emp-2', member_contribution: 'much' };
+  const accept = ['overlap', 'events-quarantined'];
+  await deduct(db, 'evt-bad', wrong);
+  t.equal((await approve('bob', { accept })).status, 201);
+  t.equal(await state(), 'ready');
+  await deduct(db, 'evt-worse', { ...wrong, member_contribution: 'more' });
+  t.equal(await state(), 'needs_review', 'a new finding of an accepted check');
 });
 
 onEitherEngine('an approval covers the findings that it names, and no other', async (t) => {

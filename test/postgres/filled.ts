@@ -152,7 +152,14 @@ async function fillRuns(db: Db): Promise<void> {
   await finalizedOn(db, '2026-07-31');
   const result = {
     ...{ problem: null, employees: 2, lines: 2, etag: 'etag', member_amount: '1.00' },
-    ...{ employer_amount: '1.00', member_difference: null, open_items: 0, failed: [], warned: [] },
+    ...{
+      employer_amount: '1.00',
+      member_difference: null,
+      open_items: 0,
+      failed: [],
+      failed_findings: [],
+      warned: [],
+    },
   };
   const computation = { position: 1, revision: 1, computed_at: NOW.toISOString(), result };
   await saveComputation(db, { run_id: '2026-07-17', ...computation });

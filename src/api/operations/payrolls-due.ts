@@ -12,12 +12,13 @@ import {
   RECOMPUTE_AFTER_MS,
   sortKeyOf,
 } from '../../payroll/lifecycle/payrolls-due.ts';
-import { APPROVALS_SEEN } from '../../payroll/records/approvals.ts';
+import { APPROVALS_SEEN, findingHash } from '../../payroll/records/approvals.ts';
 import {
   ComputationResult,
   computationsOf,
   readDataState,
   type StoredComputation,
+  type StoredResult,
   saveComputation,
 } from '../../payroll/records/computations.ts';
 import { finalFigures } from '../../payroll/records/regular-runs.ts';
@@ -58,7 +59,7 @@ const PayrollDueRow = field.component(
     state: field.oneOfDescribed(
       PAYROLL_STATES,
       '`needs_setup`: no pay date is due, see `missing`. `overdue`: the pay date has passed, and the run is not finalized. ' +
-        '`not_started`: there is no run. `needs_review`: a check fails that no approval accepts, or the run was not computed yet. ' +
+        '`not_started`: there is no run. `needs_review`: a check has a failed finding that no approval accepts, or the run was not computed yet. ' +
         '`waiting_for_approval`: the employer requires a second approval, and the lines have none. ' +
         '`ready`: when the run was last computed, every check passed, or an approval of its lines accepts the failed ones.',
     ),
@@ -191,7 +192,7 @@ async function computed(parts: Parts, stored: StoredRun): Promise<StoredComputat
   return computation;
 }
 
-async function resultOf(parts: Parts, stored: StoredRun): Promise<ComputationResult> {
+async function resultOf(parts: Parts, stored: StoredRun): Promise<StoredResult> {
   const { db, runReviews } = parts;
   try {
     const { computation, summary } = await runReviews.review(stored);
@@ -211,6 +212,7 @@ async function resultOf(parts: Parts, stored: StoredRun): Promise<ComputationRes
       member_difference: outcome.comparison?.totals.member_difference ?? null,
       open_items: outcome.open_items.reduce((sum, { items }) => sum + items, 0),
       failed: checksWith('fail'),
+      failed_findings: report.failed.map(findingHash),
       warned: checksWith('warn'),
     };
   } catch (error) {
@@ -218,7 +220,7 @@ async function resultOf(parts: Parts, stored: StoredRun): Promise<ComputationRes
     const [first] = error.problems;
     return {
       problem: first === undefined ? error.message : `${first.path} ${first.rule}`,
-      ...{ employees: 0, lines: 0, etag: null, open_items: 0, failed: [], warned: [] },
+      ...{ employees: 0, lines: 0, etag: null, open_items: 0, failed: [], failed_findings: [], warned: [] },
       ...{ member_amount: null, employer_amount: null, member_difference: null },
     };
   }
@@ -237,7 +239,7 @@ function oneAtATime() {
 function viewComputation({
   position,
   computed_at,
-  result,
+  result: { failed_findings: _, ...result },
 }: StoredComputation): Static<typeof RunComputation> {
   return { position, computed_at, ...result };
 }

@@ -230,16 +230,15 @@ function stateOf(
   return approvals === null ? 'ready' : 'waiting_for_approval';
 }
 
-/** Returns the approvals that cover the lines computed last and their failed checks; all of a run not computed yet. */
+/** Returns the approvals that cover the lines computed last and their failed findings; all of a run not computed yet. */
 function countingOf(
   approvals: readonly ApprovedLines[],
   computation: StoredComputation | undefined,
 ): readonly ApprovedLines[] {
   if (computation === undefined) return approvals;
-  const { etag, failed } = computation.result;
+  const { etag, failed_findings } = computation.result;
   return approvals.filter(
-    (approval) =>
-      approval.etag === etag && failed.every(({ check_id }) => approval.checks.includes(check_id)),
+    (approval) => approval.etag === etag && failed_findings.every((hash) => approval.findings.has(hash)),
   );
 }
 

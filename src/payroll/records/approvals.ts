@@ -151,8 +151,8 @@ export async function withdrawApprovals(
   return approvals.length;
 }
 
-/** The lines that an approval of finalizing covers, the checks whose findings it accepts, and the person who gave it. */
-export type ApprovedLines = { etag: string; checks: string[]; person: string };
+/** The lines and the hashes of the findings that an approval of finalizing covers, and the person who gave it. */
+export type ApprovedLines = Pick<StoredApproval, 'etag' | 'findings' | 'person'>;
 
 /** Returns what approvals of finalizing cover, by run id. */
 export async function approvedLines(
@@ -163,7 +163,7 @@ export async function approvedLines(
   if (runIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('run_approvals')
-    .select(['record_id', 'run_id', 'etag', 'checks', 'person'])
+    .select(['record_id', 'run_id', 'etag', 'findings', 'person'])
     .where('action', '=', 'finalize')
     .where(isOneOf(db, 'run_id', runIds))
     .execute();
@@ -173,10 +173,10 @@ export async function approvedLines(
   );
   const ends = await endsOf(db, rows, makers, now);
   const counting = rows.filter(({ record_id }) => !ends.has(record_id));
-  const approved = counting.map(({ run_id, etag, checks, person }) => ({
+  const approved = counting.map(({ run_id, etag, findings, person }) => ({
     run_id,
     etag,
-    checks: readTexts(checks, run_id),
+    findings: new Set(readTexts(findings, run_id)),
     person,
   }));
   return Map.groupBy(approved, ({ run_id }) => run_id);

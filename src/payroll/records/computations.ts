@@ -26,7 +26,13 @@ export const ComputationResult = closed({
   failed: { ...Findings, description: 'The failed readiness checks.' },
   warned: { ...Findings, description: 'The readiness checks that warn.' },
 });
-export type ComputationResult = Static<typeof ComputationResult>;
+
+const StoredResult = closed({
+  ...ComputationResult.properties,
+  /** The hash of each failed finding, by which an approval covers it. */
+  failed_findings: Type.Array(Type.String()),
+});
+export type StoredResult = Static<typeof StoredResult>;
 
 /** The state of the data that a computation read: the ledger's position, and the revision of runs, reports and settings. */
 type DataState = { position: number; revision: number };
@@ -35,13 +41,9 @@ export async function readDataState(db: Db): Promise<DataState> {
   return { position: await readPosition(db), revision: await readPayrollRevision(db) };
 }
 
-export type StoredComputation = DataState & {
-  run_id: string;
-  computed_at: string;
-  result: ComputationResult;
-};
+export type StoredComputation = DataState & { run_id: string; computed_at: string; result: StoredResult };
 
-const readResult = jsonColumn('run_computations', 'result', ComputationResult);
+const readResult = jsonColumn('run_computations', 'result', StoredResult);
 
 /** Stores the computation of an open run, unless the stored one read newer data. */
 export async function saveComputation(db: Db, computation: StoredComputation): Promise<void> {
