@@ -73,7 +73,14 @@ onEitherEngine('every route with an employer in its path is a 404 for an unknown
 onEitherEngine('a filter by an unknown employer is a 404', async (t) => {
   const { db, call } = await start(t);
   await employ(db, 'e', { employer_id: 'hired' });
-  for (const path of ['deductions', 'readiness']) {
+  for (const path of [
+    'audit',
+    'deductions',
+    'employee-changes',
+    'payroll-runs',
+    'payrolls-due',
+    'readiness',
+  ]) {
     t.match(await call({ url: `/v1/${path}?employer_id=acne` }), UNKNOWN, path);
     t.equal((await call({ url: `/v1/${path}?employer_id=hired` })).status, 200, path);
   }

@@ -20,7 +20,7 @@ import {
 } from '../../outbox/manual.ts';
 import { type Acting, forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
-import { employersOf, seesEmployer } from '../employers.ts';
+import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { type Call, type Operation, operation, type Parts } from '../operation.ts';
 import { conflict, notFound } from '../problem.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
@@ -120,8 +120,10 @@ export const listEmployeeChanges = operation({
     limit,
   }),
   response: { 200: pageOf(ChangeSummary) },
+  refuses: ['NOT_FOUND'],
   async run(call, { db }) {
     const { cursor, limit = LIMIT_DEFAULT, employee_id, employer_id, ...filter } = call.query;
+    await assertKnownFilter(call, { db }, employer_id);
     const page = { before: changeCursor.decode(cursor), limit };
     if (employer_id !== undefined && !seesEmployer(call, employer_id)) return changeCursor.page([], null);
     const ids = { employeeId: employee_id, employerId: employer_id, employers: employersOf(call) };

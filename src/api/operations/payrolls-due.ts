@@ -25,7 +25,7 @@ import { finalFigures } from '../../payroll/records/regular-runs.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
-import { employersOf, seesEmployer } from '../employers.ts';
+import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { type Operation, oncePer, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -125,9 +125,11 @@ export const listPayrollsDue = operation({
     'of it. Employers that need a setup come last.',
   query: field.closed({ employer_id: idFilter('Only payrolls of this employer.'), cursor, limit }),
   response: { 200: pageOf(PayrollDueRow) },
+  refuses: ['NOT_FOUND'],
   async run(call, { db, now }) {
     const { query } = call;
     const { employer_id } = query;
+    await assertKnownFilter(call, { db }, employer_id);
     const after = dueCursor.decode(query.cursor) ?? '';
     const employers =
       employer_id === undefined ? employersOf(call) : [employer_id].filter((id) => seesEmployer(call, id));
