@@ -12,7 +12,6 @@ import {
 import { pipeline } from 'node:stream/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { keepAs, moveInto, removeWithSuffixes, SUFFIX, syncFile } from '../database/files.ts';
-import { setShrinkable } from '../database/shrink.ts';
 import { AppError, codeOf } from '../errors.ts';
 import { foldLog } from './backup.ts';
 
@@ -56,16 +55,15 @@ export function dropPrepared(path: string): void {
 
 /**
  * Rewrites the prepared file without its free space, which also drops deleted data that remained there. Needs the file's
- * size again on the disk. `mayShrink`: the file can later return free space to the disk (shrink.ts).
+ * size again on the disk.
  */
-export function compact(path: string, mayShrink: boolean): void {
+export function compact(path: string): void {
   const [prepared, compacted] = preparedNames(path);
   rmSync(compacted, { force: true });
   // SQLite writes into an empty file; its own would be readable by others.
   closeSync(openSync(compacted, 'wx', 0o600));
   const handle = new BetterSqlite3(prepared, { fileMustExist: true });
   try {
-    if (mayShrink) setShrinkable(handle);
     handle.prepare('VACUUM INTO ?').run(compacted);
   } finally {
     handle.close();

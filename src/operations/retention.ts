@@ -5,7 +5,6 @@ import type { RetentionConfig } from '../config.ts';
 import { emptyLog } from '../database/checkpoints.ts';
 import { engineOfUrl, type SharedNow } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
-import { shrink } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../errors.ts';
 import { bodiesDue, conflictBodiesDue, dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
@@ -37,11 +36,6 @@ type Parts = {
   clockWarning: () => Promise<string | null>;
 };
 
-/** Returns whether anything is ever dropped. */
-export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean {
-  return eventsMs !== null || requestsMs !== null;
-}
-
 /** Counts the data that is due, and drops nothing. */
 export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 'retention' | 'sharedNow'>) {
   const now = await sharedNow(db);
@@ -55,8 +49,8 @@ export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 
 }
 
 /**
- * Drops the counted data, in many small transactions between two audit records, then removes it from SQLite's log and
- * shrinks the file. Call it soon after `countDue`: the clock's warning includes a step since then. Calls `progress` after
+ * Drops the counted data, in many small transactions between two audit records, then removes it from SQLite's
+ * log. Call it soon after `countDue`: the clock's warning includes a step since then. Calls `progress` after
  * each step. Ends early, between two steps, when `signal` aborts. Throws CLOCK_WRONG, and drops nothing, if only this
  * process's clock shows the age of the data and it may be wrong.
  */
@@ -97,11 +91,7 @@ export async function dropDue(
   else await dropAll();
   await dropRefusals(db, now);
   const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
-  if (isSqlite && isAnyDropped(retention)) {
-    if (isAny) await emptyLog(databaseUrl, signal);
-    // An earlier run may have ended before it shrank the file.
-    await shrink(databaseUrl, signal);
-  }
+  if (isSqlite && isAny) await emptyLog(databaseUrl, signal);
   return dropped;
 }
 

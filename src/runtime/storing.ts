@@ -5,7 +5,6 @@ import { engineOf } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { adoptTimeZone, checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, openDatabase, watchFiles } from '../database/open.ts';
-import { makeShrinkable } from '../database/shrink.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { detectDataLoss, keepHighWaterMark, type NewestEvent } from '../inbox/data-loss.ts';
@@ -17,7 +16,6 @@ import { createRefusals } from '../inbox/refusals.ts';
 import { createServerWatch } from '../inbox/server-loss.ts';
 import { readLatestStored } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
-import { isAnyDropped } from '../operations/retention.ts';
 import { migrationRecord, SYSTEM } from '../security/audit.ts';
 import { createStoringCounts, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -53,7 +51,6 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
     if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
   }
   await adoptTimeZone(db, config.timeZone);
-  if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
   await detectDataLoss(db, config.databaseUrl, now(), log);
   // Read before anything is stored at a time that may be wrong.
   const latestStored = await readLatestStored(db);

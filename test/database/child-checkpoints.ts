@@ -6,7 +6,6 @@ const STATEMENTS = [
   'PRAGMA wal_checkpoint(TRUNCATE)',
   'PRAGMA wal_checkpoint(PASSIVE)',
   'PRAGMA wal_checkpoint(RESTART)',
-  'PRAGMA incremental_vacuum(8)',
   'PRAGMA wal_checkpoint(FULL)',
   'VACUUM',
 ];

@@ -1,7 +1,7 @@
 /** The commands that back up a database and restore a backup. */
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
+import { readDatabaseUrl, readDataKeys, readEnvironment } from '../../config.ts';
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { countDue } from '../../database/migrate.ts';
@@ -28,7 +28,6 @@ import {
   preparedNames,
   replaceDatabase,
 } from '../../operations/restore.ts';
-import { isAnyDropped } from '../../operations/retention.ts';
 import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
 import { type Details, record } from '../../security/audit.ts';
 import { headText, readHead } from '../../security/audit-chain.ts';
@@ -222,7 +221,7 @@ async function replace(context: Context, file: string, path: string, withoutKeys
       ),
     );
   }
-  compact(path, isAnyDropped(readRetention(context.env)));
+  compact(path);
   const kept = isReplacing ? keptName(path, now()) : null;
   replaceDatabase(path, kept);
   return { ...checked, ...heads, path, kept, replaced, bytes: statSync(path).size };
