@@ -67,10 +67,6 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ["delete from roster where employee_id = 'many-0000'", 'roster.position'],
   ["insert into roster (employee_id, employer_id, position) values ('e-9', 'acme', 1)", 'roster.employee_id'],
   ["delete from outbox where subject_id = 'many-0000'", 'roster_facts.source_id'],
-  [
-    "insert into delivery_attempts (request_id, attempt, started_at) values ('none', 1, '')",
-    'delivery_attempts.request_id',
-  ],
   ['delete from census_syncs where event_id is not null', 'census_syncs.employer_id'],
   ["delete from run_employees where employee_id = 'many-0001'", 'run_employees.roster_position'],
   ["delete from payroll_runs where run_id = '2026-07-03'", 'run_employees.freeze_id'],
