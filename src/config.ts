@@ -70,7 +70,7 @@ export type CensusSource =
   | { readonly kind: 'http'; readonly url: string };
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** The length of the secrets that the delivery provider issues. A shorter key can be guessed. */
 const SECRET_BYTES = { least: 24, most: 64 };
 /** AES-256. */

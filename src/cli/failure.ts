@@ -112,7 +112,7 @@ const REMEDY: Readonly<Record<string, string>> = {
 /** Errors of JavaScript itself, whose messages may quote data. */
 const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
 
-/** Prints a failure in one line, and one for each of several problems. LOG_LEVEL=debug or trace adds the stack. */
+/** Prints a failure in one line, and one for each of several problems. LOG_LEVEL=debug adds the stack. */
 export function printFailure(out: Output, env: Environment, error: unknown): void {
   const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
   const { problems: named, problemCount } = isCodedError(error) ? error : { problems: [], problemCount: 0 };
@@ -121,7 +121,7 @@ export function printFailure(out: Output, env: Environment, error: unknown): voi
   if (problems.length === 1 && what.endsWith(`: ${problems[0]}`)) out.note(what);
   else if (problems.length < 2) out.note([what, ...problems].join(': '));
   else for (const line of [`${what}:`, ...problems.map((problem) => `  ${problem}`)]) out.note(line);
-  if (error instanceof Error && /^(debug|trace)$/.test(env.LOG_LEVEL ?? '')) out.note(error.stack ?? '');
+  if (error instanceof Error && env.LOG_LEVEL === 'debug') out.note(error.stack ?? '');
 }
 
 export function describeFailure(error: unknown): string {

@@ -42,7 +42,7 @@ function canaryCensus(): Census {
 }
 
 onEitherEngine('personal data and secrets do not leak', async (t) => {
-  const variables = { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' };
+  const variables = { LOG_LEVEL: 'debug', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' };
   const stage = await setStage(t, { variables });
   const { api, simulator, keys, databaseUrl } = stage;
   const { port, pid, output } = stage.sidecar;

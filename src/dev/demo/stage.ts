@@ -57,7 +57,6 @@ export async function setStage(ownCensuses?: ReadonlyMap<string, Census>) {
       API_TOKEN: token,
       CENSUS_SOURCE: `${payroll.url}/employers/{employer_id}/census`,
       CENSUS_SOURCE_TOKEN: censusToken,
-      LOG_LEVEL: 'silent',
     });
     const sidecar = await createSidecar(config, { log: silentLog });
     simulator.subscribe(`${sidecar.receiver}/webhooks`);
