@@ -3,8 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
-import { checkEnvironment, checkUnknown, VARIABLES } from '../../src/cli/doctor/configuration.ts';
-import { isMadeUp } from '../../src/cli/doctor/database.ts';
+import { checkUnknown, VARIABLES } from '../../src/cli/doctor/configuration.ts';
 import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
@@ -77,7 +76,7 @@ const FILE_MODES = [
   ...[0o444, 0o644, 0o602].map((mode) => [mode, 'warn'] as const),
 ];
 
-onEitherEngine('every variable is reported with its meaning and without its secret', async (t) => {
+onEitherEngine('every variable is reported, without its secret', async (t) => {
   const env = environment(t);
   const file = join(t.testdirName, 'token');
   writeFileSync(file, FIRST_TOKEN, { mode: 0o600 });
@@ -85,17 +84,18 @@ onEitherEngine('every variable is reported with its meaning and without its secr
     const { found } = await diagnose(t, given);
     return (name: string) => found[`configuration.${name}`];
   };
-  const set = await findings({ ...env, RETENTION_EVENTS: '400d', API_TOKEN_FILE: file, API_HOST: '0.0.0.0' });
+  const more = { API_HOST: '0.0.0.0', https_proxy: 'http://user:secret@proxy.example' };
+  const set = await findings({ ...env, RETENTION_EVENTS: '400d', API_TOKEN_FILE: file, ...more });
   const names = [...variables()].filter((name) => !name.endsWith('_FILE'));
   t.ok(names.length > 15);
   for (const name of names)
     t.match(set(name), { result: name === 'API_HOST' ? 'warn' : 'pass', message: /\S/ }, name);
-  t.equal(set('BENEFITS_API_KEY')?.message, 'set, 19 characters');
-  const reachable = /^0\.0\.0\.0 \(all addresses of this machine\): other machines can reach/;
-  t.match(set('API_HOST')?.message, reachable);
-  t.equal(set('API_PORT')?.message, '8081 (the default)');
-  t.equal(set('API_TOKEN')?.message, `set, ${FIRST_TOKEN.length} characters, from a file`);
-  t.equal(set('RETENTION_EVENTS')?.message, 'event bodies are deleted after 400d');
+  t.match(set('API_HOST')?.message, /^0\.0\.0\.0: other machines can reach/);
+  for (const [name, message] of Object.entries({
+    ...{ BENEFITS_API_KEY: 'set', API_PORT: 'not set', API_TOKEN: 'from a file', RETENTION_EVENTS: '400d' },
+    ...{ HTTPS_PROXY: 'set' },
+  }))
+    t.equal(set(name)?.message, message);
   for (const [mode, result] of FILE_MODES) {
     chmodSync(file, mode);
     const finding = (await findings({ ...env, API_TOKEN_FILE: file }))('API_TOKEN');
@@ -221,7 +221,7 @@ test('doctor detects a serving process without blocking it', async (t, { env }) 
   t.match(await serving(), { message: /^no sidecar runs/ });
 });
 
-test('doctor warns of missing, expiring and guessable tokens', async (t, { env, db }) => {
+test('doctor warns of missing and expiring tokens', async (t, { env, db }) => {
   const found = async (more: Variables = {}) => (await diagnose(t, { ...env, ...more })).found;
   t.match((await found()).tokens, { result: 'warn', message: /^no token permits/, advice: /token create/ });
   t.match((await found({ API_TOKEN: FIRST_TOKEN })).tokens, { result: 'pass' });
@@ -234,11 +234,6 @@ test('doctor warns of missing, expiring and guessable tokens', async (t, { env, 
   t.match((await found()).tokens, { result: 'pass', message: '1 valid token' });
   await create('ending', 13);
   t.match((await found()).tokens, { result: 'warn', message: /expire within 14 days: ending$/ });
-  t.match((await found({ API_TOKEN: 'abc'.repeat(12) }))['tokens.first'], { result: 'warn' });
-  for (const token of [FIRST_TOKEN, '0123456789abcdef0123456789abcdee'])
-    t.equal(isMadeUp(token), false, token);
-  for (const token of ['password'.repeat(4), '11112222333344445555555555555555'])
-    t.equal(isMadeUp(token), true, token);
 });
 
 onEitherEngine('every malformed variable is named at once', async (t) => {
@@ -280,31 +275,6 @@ onEitherEngine('a variable with one of our prefixes that is never read is listed
 test('a database of the other environment fails', async (t, { env }) => {
   const found = await finding(t, 'database.migrated', { ...env, ...LIVE });
   t.match(found, { result: 'fail', message: /belongs to sandbox/ });
-});
-
-/** The configuration and doctor's warning; null if it does not contradict the environment. */
-const looks: [environment: string, address: string, key: string, warning: RegExp | null][] = [
-  ['live', 'https://sandbox.benefits.example/api', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
-  ['live', 'https://api-test.benefits.example', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
-  ['live', 'https://api.benefits.example/sandbox/v1', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
-  ['live', 'https://api.benefits.example', 'sk_test_4f1c', /BENEFITS_API_KEY looks like sandbox/],
-  ['live', 'https://sandbox.benefits.example', 'sandbox-4f1c', /_URL and BENEFITS_API_KEY look like sandbox/],
-  ['sandbox', 'https://live.benefits.example', 'sk_4f1c', /BENEFITS_BASE_URL looks like live/],
-  ['sandbox', 'https://api.benefits.example', 'SK_LIVE_4f1c', /BENEFITS_API_KEY looks like live/],
-  ['sandbox', 'https://sandbox.benefits.example', 'sk_test_4f1c', null],
-  ['live', 'https://live.benefits.example', 'sk_live_4f1c', null],
-  ['live', 'https://contest.benefits.example/delivery', 'sk_4f1c-live', null],
-  ['sandbox', 'https://live.sandbox.benefits.example', '4f1clive', null],
-];
-onEitherEngine('an address or a key that contradicts the environment warns, without the key', async (t) => {
-  for (const [environmentName, address, key, warning] of looks) {
-    const config = { baseUrl: address, apiKey: key };
-    const { result, message, advice } = checkEnvironment(environmentName as 'sandbox' | 'live', config);
-    t.equal(result, warning === null ? 'pass' : 'warn', address);
-    t.match(message, warning ?? /do not contradict/);
-    if (warning !== null) t.match(advice, /docs\/configuration\.md/);
-    t.notMatch(`${message} ${advice}`, /4f1c/i, 'the key is not shown');
-  }
 });
 
 onEitherEngine('a data folder that other users can write to warns', async (t) => {

@@ -214,7 +214,7 @@ t.test('a summary counts what did not pass', async (t) => {
   t.equal(all, '2 failures, 1 warning, 1 accepted, and 1 not checked of 6 checks');
 });
 
-for (const [command, id] of Object.entries({ readiness: 'events-pending', doctor: 'node' })) {
+for (const [command, id] of Object.entries({ readiness: 'events-pending', doctor: 'certificates' })) {
   t.test(`${command} ends with a summary, and shows what passed only with --all`, async (t) => {
     const { cli } = await withDatabase(t);
     const plain = await cli(command);

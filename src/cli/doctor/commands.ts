@@ -1,16 +1,10 @@
-import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { readBenefits, readCensus, readDatabaseUrl } from '../../config.ts';
 import { readProxy } from '../../proxy-config.ts';
 import { markOf, printChecks } from '../checks.ts';
 import type { Command } from '../command.ts';
 import { type Output, printable, printResult, printWrapped } from '../output.ts';
 import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
-import {
-  checkCertificates,
-  checkConfiguration,
-  checkEnvironment,
-  checkNode,
-  checkUnknown,
-} from './configuration.ts';
+import { checkCertificates, checkConfiguration, checkUnknown } from './configuration.ts';
 import { checkDatabase, checkDataFolder } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -25,11 +19,9 @@ export function addDoctorCommand(program: Command): void {
       // Changes nothing in the database or at the service. Returns 0 if no check failed.
       const { env, out, now } = context;
       const groups = [
-        await findingsOf('node', () => checkNode(process.versions.node)),
         await findingsOf('certificates', () => checkCertificates(env)),
         checkConfiguration(env),
         await findingsOf('variables', () => checkUnknown(env)),
-        await findingsOf('environment', () => checkEnvironment(readEnvironment(env), readBenefits(env))),
         await findingsOf('database', () => checkDatabase(context)),
         await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
         await checkListeners(env),

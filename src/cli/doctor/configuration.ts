@@ -1,31 +1,10 @@
-/** Checks of the runtime and the configuration. */
+/** Checks of the configuration. */
 import { statSync } from 'node:fs';
-import {
-  type AuditHeads,
-  type BenefitsConfig,
-  type CensusSource,
-  type Config,
-  type DataKey,
-  type Listener,
-  plainHttpVariables,
-  readConfig,
-  readListeners,
-} from '../../config.ts';
+import { type Config, plainHttpVariables, readConfig, readListeners } from '../../config.ts';
 import { type Environment, given, SECRET_FILE_RULE } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { assertRoles } from '../../security/claims.ts';
-import type { ProviderConfig } from '../../sign-in-config.ts';
-import { nameOfDatabase } from '../database/migrate.ts';
-import { counted } from '../output.ts';
 import { type Finding, fail, pass, type Verdict, warn } from './finding.ts';
-
-/** Node releases that are too old end earlier, in main.ts. */
-export function checkNode(version: string): Verdict {
-  const message = `Node ${version}`;
-  const major = Number(version.split('.')[0]);
-  if (major % 2 === 0) return pass(message);
-  return warn(message, 'Odd Node releases are maintained for half a year: use an even one.');
-}
 
 /** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns verification off. */
 export function checkCertificates(env: Environment): Verdict {
@@ -39,9 +18,9 @@ export function checkCertificates(env: Environment): Verdict {
 
 /** Checks each variable on its own, so that all problems are reported at once. Prints no secret. */
 export function checkConfiguration(env: Environment): Finding[] {
-  return Object.entries(SETTINGS).map(([name, meaningIn]) => {
+  return [...PLAIN, ...SECRETS].map((name) => {
     try {
-      return { id: `configuration.${name}`, ...checkVariable(name, meaningIn, env) };
+      return { id: `configuration.${name}`, ...checkVariable(name, env) };
     } catch (error) {
       if (!isAppError(error, 'CONFIG')) throw error;
       const malformed = fail(error.message, 'Set it as described in docs/configuration.md.');
@@ -50,19 +29,20 @@ export function checkConfiguration(env: Environment): Finding[] {
   });
 }
 
-function checkVariable(name: string, meaningIn: (config: Config) => string, env: Environment): Verdict {
+function checkVariable(name: string, env: Environment): Verdict {
   const config = readAlone(name, env);
-  const meaning = meaningIn(config);
+  const value = shown(name, env);
   if (name === 'API_PORT') assertApart(env);
+  if (name === 'OIDC_ROLES' && config.signIn.provider !== null) assertRoles(config.signIn.provider);
   if (name === 'API_HOST' && !/^(localhost|::1|127\..*)$/.test(config.api.host)) {
     return warn(
-      `${meaning}: other machines can reach the private API`,
+      `${value}: other machines can reach the private API`,
       'Put a proxy with TLS and your own sign-on in front of it (docs/console.md), or set it to 127.0.0.1.',
     );
   }
   if (plainHttpVariables(config).includes(name)) {
     return warn(
-      `${meaning}: keys and personal data cross the network unencrypted`,
+      `${value}: keys and personal data cross the network unencrypted`,
       'Use an https:// address. BENEFITS_ENVIRONMENT=live requires one.',
     );
   }
@@ -71,17 +51,17 @@ function checkVariable(name: string, meaningIn: (config: Config) => string, env:
     name === 'NO_PROXY' ? config.proxy.except.split(/[,\s]+/).filter((entry) => NO_HOST.test(entry)) : [];
   if (ranges.length > 0) {
     return warn(
-      `${meaning}: no host has the name ${ranges.join(', ')}`,
+      `${value}: no host has the name ${ranges.join(', ')}`,
       'Name hosts, domains or single addresses: ranges and patterns count for none of them.',
     );
   }
   const file = given(env, `${name}_FILE`);
-  if (file === undefined) return pass(given(env, name) === undefined ? `${meaning} (the default)` : meaning);
   // Group permissions are left to the operator. Windows does not set these bits.
-  const isOpenToAll = process.platform !== 'win32' && (statSync(file).mode & 0o006) !== 0;
-  if (!isOpenToAll) return pass(`${meaning}, from a file`);
+  const isOpenToAll =
+    file !== undefined && process.platform !== 'win32' && (statSync(file).mode & 0o006) !== 0;
+  if (!isOpenToAll) return pass(value);
   return warn(
-    `${meaning}, from a file that every user of this machine can read or change`,
+    `${value} that every user of this machine can read or change`,
     `Close it to others: ${SECRET_FILE_RULE} (docs/secrets.md).`,
   );
 }
@@ -98,53 +78,17 @@ function assertApart(env: Environment): void {
   }
 }
 
-/** Every variable with its meaning. One that is set as NAME_FILE is reported under NAME. */
-const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
-  BENEFITS_ENVIRONMENT: ({ environment }) => environment,
-  BENEFITS_BASE_URL: ({ benefits }) => benefits.baseUrl,
-  BENEFITS_API_KEY: ({ benefits }) => lengthOf(benefits.apiKey),
-  HTTPS_PROXY: ({ proxy }) => proxyHost(proxy.https),
-  HTTP_PROXY: ({ proxy }) => proxyHost(proxy.http),
-  NO_PROXY: ({ proxy }) => proxy.except || 'not set',
-  WEBHOOK_SECRETS: ({ webhookSecrets }) => secrets(webhookSecrets),
-  DATA_KEYS: ({ dataKeys }) => keys(dataKeys),
-  DATABASE_URL: ({ databaseUrl }) => nameOfDatabase(databaseUrl),
-  RECEIVER_HOST: ({ receiver }) => host(receiver),
-  RECEIVER_PORT: ({ receiver }) => port(receiver),
-  API_HOST: ({ api }) => host(api),
-  API_PORT: ({ api }) => port(api),
-  API_PROXIES: ({ api }) => (api.proxies.length === 0 ? 'not set' : api.proxies.join(' ')),
-  API_TOKEN: ({ api }) => (api.token === null ? 'not set' : lengthOf(api.token)),
-  CONSOLE_URL: ({ signIn }) => signIn.provider?.consoleUrl ?? 'not used without OIDC_ISSUER',
-  CONSOLE_TOKEN_SIGN_IN: ({ signIn }) => (signIn.withToken ? 'on' : 'off'),
-  OIDC_ISSUER: ({ signIn }) => signIn.provider?.issuer ?? 'not set: people sign in with tokens',
-  OIDC_CLIENT_ID: provided(({ clientId }) => clientId),
-  OIDC_CLIENT_SECRET: provided(({ clientSecret }) =>
-    clientSecret === null ? 'not set: a public client' : lengthOf(clientSecret),
-  ),
-  OIDC_SCOPES: provided(({ scopes }) => scopes),
-  OIDC_ROLE_CLAIM: provided(({ roleClaim }) => roleClaim),
-  OIDC_ROLES: provided((provider) => {
-    assertRoles(provider);
-    return `${counted(provider.roles.size, 'value')} mapped to roles`;
-  }),
-  OIDC_EMPLOYER_CLAIM: provided(({ employerClaim }) => employerClaim ?? 'not set: all employers'),
-  CENSUS_SOURCE: ({ census }) => source(census.source),
-  CENSUS_SOURCE_TOKEN: ({ census }) => (census.token === null ? 'not set' : lengthOf(census.token)),
-  CENSUS_MAX_AGE: ({ census }) => `censuses older than ${duration(census.maxAgeMs)} are not uploaded`,
-  CENSUS_OVERDUE: ({ census }) => `syncs are overdue after ${duration(census.overdueMs)}`,
-  EVENTS_SILENT_AFTER: ({ silentAfterMs }) =>
-    silentAfterMs === null
-      ? 'readiness never warns about a lack of events'
-      : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
-  RETENTION_EVENTS: ({ retention }) => kept('event bodies', retention.eventsMs),
-  RETENTION_REQUESTS: ({ retention }) => kept('request attempts', retention.requestsMs),
-  TIME_ZONE: ({ timeZone }) => `days of ${timeZone}`,
-  AUDIT_HEADS: ({ auditHeads }) => heads(auditHeads),
-  LOG_LEVEL: ({ logLevel }) => logLevel,
-};
+/** Every variable that is not a secret. */
+const PLAIN = [
+  ...['BENEFITS_ENVIRONMENT', 'BENEFITS_BASE_URL', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'],
+  ...['RECEIVER_HOST', 'RECEIVER_PORT', 'API_HOST', 'API_PORT', 'API_PROXIES'],
+  ...['CONSOLE_URL', 'CONSOLE_TOKEN_SIGN_IN', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_SCOPES'],
+  ...['OIDC_ROLE_CLAIM', 'OIDC_ROLES', 'OIDC_EMPLOYER_CLAIM'],
+  ...['CENSUS_SOURCE', 'CENSUS_MAX_AGE', 'CENSUS_OVERDUE', 'EVENTS_SILENT_AFTER'],
+  ...['RETENTION_EVENTS', 'RETENTION_REQUESTS', 'TIME_ZONE', 'AUDIT_HEADS', 'LOG_LEVEL'],
+];
 
-/** Variables that may be set as NAME_FILE instead. */
+/** Variables that may be set as NAME_FILE instead, which is reported under NAME. */
 const SECRETS = [
   'BENEFITS_API_KEY',
   'WEBHOOK_SECRETS',
@@ -155,10 +99,7 @@ const SECRETS = [
   'CENSUS_SOURCE_TOKEN',
 ];
 
-export const VARIABLES: readonly string[] = [
-  ...Object.keys(SETTINGS),
-  ...SECRETS.map((name) => `${name}_FILE`),
-];
+export const VARIABLES: readonly string[] = [...PLAIN, ...SECRETS.flatMap((name) => [name, `${name}_FILE`])];
 
 /** Well-formed values for the other variables when one variable is read on its own. */
 const STAND_INS: Environment = {
@@ -187,53 +128,12 @@ function readAlone(name: string, env: Environment): Config {
   return readConfig({ ...standIns, [name]: env[name], [lower]: env[lower], [file]: env[file] });
 }
 
-/** Returns the host and port of a proxy, without its user and password. */
-function proxyHost(proxy: string | null): string {
-  return proxy === null ? 'not set' : new URL(proxy).host;
-}
-
-/** Returns the meaning of a variable that belongs to the OpenID Connect provider. */
-function provided(meaning: (provider: ProviderConfig) => string) {
-  return ({ signIn }: Config) => (signIn.provider === null ? 'not set' : meaning(signIn.provider));
-}
-
-function lengthOf(secret: string): string {
-  return `set, ${secret.length} characters`;
-}
-
-function secrets(all: readonly string[]): string {
-  const bytes = all.map((secret) => Buffer.from(secret.slice('whsec_'.length), 'base64').length);
-  return `${counted(all.length, 'secret')} of ${bytes.join(' and ')} bytes`;
-}
-
-function keys([first, ...others]: readonly DataKey[]): string {
-  const also = others.length === 0 ? '' : `; ${others.map(({ id }) => id).join(' and ')} only decrypt`;
-  return `${first?.id} encrypts and decrypts${also}`;
-}
-
-function host({ host }: Listener): string {
-  return host === '0.0.0.0' || host === '::' ? `${host} (all addresses of this machine)` : host;
-}
-
-function port({ port }: Listener): string {
-  return port === 0 ? '0 (any free port)' : String(port);
-}
-
-function source(from: CensusSource): string {
-  if (from.kind === 'push') return 'push: payroll uploads each census to the API';
-  return from.kind === 'dir' ? `the folder ${from.path}` : from.url;
-}
-
-function kept(what: string, ms: number | null): string {
-  return ms === null ? `${what} are kept indefinitely` : `${what} are deleted after ${duration(ms)}`;
-}
-
-const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 };
-
-/** Returns a duration in the largest unit that fits exactly, as a variable may state it. */
-function duration(ms: number): string {
-  const [unit, length] = Object.entries(UNIT_MS).find(([, unitMs]) => ms % unitMs === 0) ?? ['s', 1_000];
-  return `${ms / length}${unit}`;
+/** Returns the value of a variable, unless it is a secret or may have a password in it. */
+function shown(name: string, env: Environment): string {
+  if (given(env, `${name}_FILE`) !== undefined) return 'from a file';
+  const value = given(env, name) ?? (name.endsWith('_PROXY') ? given(env, name.toLowerCase()) : undefined);
+  if (value === undefined) return 'not set';
+  return SECRETS.includes(name) || /^HTTPS?_PROXY$/.test(name) ? 'set' : value;
 }
 
 /** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common elsewhere. */
@@ -253,50 +153,4 @@ export function checkUnknown(env: Environment): Verdict {
   if (unknown.length === 0) return pass('no unknown BENEFITS_*, CENSUS_* or similar variables');
   const advice = 'Correct the name, or ignore this if another program uses the variable.';
   return warn(`unknown variables: ${unknown.join(', ')}`, advice);
-}
-
-type BenefitsEnvironment = Config['environment'];
-
-/** Words in hosts and keys that tell environments apart. The contract defines none. */
-const WORDS: Readonly<Record<BenefitsEnvironment, readonly string[]>> = {
-  sandbox: ['sandbox', 'sbx', 'test', 'testing', 'staging', 'demo', 'dev'],
-  live: ['live', 'prod', 'production'],
-};
-
-/**
- * Guesses from words whether the address and the key belong to BENEFITS_ENVIRONMENT, so it warns and never fails.
- * Only a request could confirm it, and it may reach the wrong service. The key is not printed.
- */
-export function checkEnvironment(
-  environment: BenefitsEnvironment,
-  { baseUrl, apiKey }: Pick<BenefitsConfig, 'baseUrl' | 'apiKey'>,
-): Verdict {
-  const { host, pathname } = new URL(baseUrl);
-  // The last part of a key is random and may spell anything. No prefix, such as `benefits_sandbox_key_`, has more words.
-  const prefix = apiKey.toLowerCase().split(/[_.-]/).slice(0, -1).slice(0, 3);
-  const looks = {
-    BENEFITS_BASE_URL: environmentIn((host + pathname).toLowerCase().split(/[^a-z]+/)),
-    BENEFITS_API_KEY: environmentIn(prefix),
-  };
-  const odd = Object.entries(looks).filter(([, look]) => look !== null && look !== environment);
-  if (odd.length === 0) return pass(`the address and the key do not contradict ${environment}`);
-  const names = odd.map(([name]) => name).join(' and ');
-  return warn(
-    `BENEFITS_ENVIRONMENT is ${environment}, but ${names} ${odd.length === 1 ? 'looks' : 'look'} like ${odd[0]?.[1]}`,
-    'Use the address, key, webhook secrets and database of one environment. See docs/configuration.md.',
-  );
-}
-
-/** Returns the environment that the words name, or null if they name none or both. */
-function environmentIn(words: readonly string[]): BenefitsEnvironment | null {
-  const named = (['sandbox', 'live'] as const).filter((one) =>
-    WORDS[one].some((word) => words.includes(word)),
-  );
-  return named.length === 1 ? (named[0] ?? null) : null;
-}
-
-function heads(auditHeads: AuditHeads): string {
-  if (auditHeads.to === 'off') return 'no signed heads of the audit records are kept';
-  const where = auditHeads.to === 'log' ? 'written to the log' : `appended to ${auditHeads.path}`;
-  return `signed heads of the audit records are ${where}`;
 }

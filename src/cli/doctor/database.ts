@@ -155,39 +155,27 @@ async function checkLoss(db: Db, now: Date): Promise<Verdict> {
 
 /** A token that expires within these days is reported, so that its user can get a new one in time. */
 const SOON_DAYS = 14;
-/** 32 random hexadecimal digits have fewer than 8 kinds once in millions. */
-const KINDS_LEAST = 8;
 
-/** Checks whether any token is valid, which tokens expire soon, and whether API_TOKEN can be guessed. */
-async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding[]> {
+/** Checks whether any token is valid, and which tokens expire soon. */
+async function checkTokens(db: Db, env: Environment, now: Date): Promise<Verdict> {
   const { token: first } = readApi(env);
   const at = now.toISOString();
   const valid = (await listTokens(db)).filter(
     ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || expiresAt > at),
   );
-  const soon = new Date(now.getTime() + SOON_DAYS * 86_400_000).toISOString();
-  const ending = valid.filter(({ expiresAt }) => expiresAt !== null && expiresAt < soon);
-  let usable = pass(`${counted(valid.length, 'valid token')}${first === null ? '' : ' and API_TOKEN'}`);
   if (valid.length === 0 && first === null) {
     const advice = 'Create a token for each program with "benefits-sidecar token create".';
-    usable = warn('no token permits access to the API', advice);
-  } else if (ending.length > 0) {
-    const names = ending.map(({ name }) => name).join(', ');
-    const message = `${usable.message}; these expire within ${SOON_DAYS} days: ${names}`;
-    usable = warn(message, 'Replace each in time with "benefits-sidecar token create".');
+    return warn('no token permits access to the API', advice);
   }
-  if (first === null || !isMadeUp(first)) return [{ id: 'tokens', ...usable }];
-  const advice = 'It permits everything. Generate it with "openssl rand -base64 32".';
-  const guessed = warn('API_TOKEN can be guessed: it has few different characters', advice);
-  return [
-    { id: 'tokens', ...usable },
-    { id: 'tokens.first', ...guessed },
-  ];
-}
-
-/** Returns whether a token has few kinds of characters or repeats a short pattern. */
-export function isMadeUp(token: string): boolean {
-  return new Set(token).size < KINDS_LEAST || /^(.{1,16})\1+$/.test(token);
+  const message = `${counted(valid.length, 'valid token')}${first === null ? '' : ' and API_TOKEN'}`;
+  const soon = new Date(now.getTime() + SOON_DAYS * 86_400_000).toISOString();
+  const ending = valid.filter(({ expiresAt }) => expiresAt !== null && expiresAt < soon);
+  if (ending.length === 0) return pass(message);
+  const names = ending.map(({ name }) => name).join(', ');
+  return warn(
+    `${message}; these expire within ${SOON_DAYS} days: ${names}`,
+    'Replace each in time with "benefits-sidecar token create".',
+  );
 }
 
 /**
