@@ -55,7 +55,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   ...{ approval_id: null, approved_by: null, switching_off: null },
   ...{ 'PayrollRunApproval.approved_by': PAYROLL, 'PayrollRunApprovals.approved_by': PAYROLL },
   'PayrollRunApprovals.action': 'finalize',
-  ...{ voided_by: null, accepted_by: null, 'AuditRecord.reason': null },
+  ...{ voided_by: null, void_approved_by: null, accepted_by: null, 'AuditRecord.reason': null },
   ...{ 'TakenReport.id': '1', 'Event.id': 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W' },
   ...{ 'EventSummary.id': 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', 'PayrollRun.id': 'hc-2026-07-17' },
   ...{ 'PayrollRunOutline.id': 'hc-2026-07-17', 'PayrollRunSummary.id': 'hc-2026-07-17' },

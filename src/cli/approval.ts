@@ -43,12 +43,23 @@ function printSetting(out: Output, { required, switching_off: request }: Setting
   out.print(`${request.requested_by.name} asked to stop requiring it. Another person must confirm it.`);
 }
 
+const ENDS: Readonly<Record<NonNullable<Approval['no_longer_counts']>, string>> = {
+  ended: 'ended',
+  lines_changed: 'a line changed',
+  finding_failed: 'another finding fails',
+};
+
+/** Returns since when, or why, an approval does not count. */
+function endOf({ ended_at, no_longer_counts: end }: Approval): string | null {
+  return ended_at ?? (end && ENDS[end]);
+}
+
 const COLUMNS: readonly Column<Approval>[] = [
   ['id', (approval) => approval.id],
   ['action', (approval) => approval.action],
   ['by', (approval) => approval.approved_by.name],
   ['time', (approval) => approval.approved_at, 1],
-  ['ended', (approval) => approval.ended_at ?? '–', 1],
+  ['no longer counts', endOf, 1],
   ['accepted checks', (approval) => approval.accepted_checks.join(' '), 'cut'],
   ['reason', (approval) => approval.reason, 'cut'],
 ];

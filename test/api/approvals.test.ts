@@ -87,8 +87,11 @@ onEitherEngine('a run is finalized by a person after another person approved its
   t.equal(status, 200);
   const finalized_by = { kind: 'token', name: 'token 1', acting_user: null, issuer: null };
   const approved = { approval_id: approval.id, approved_by: approval.approved_by };
-  t.match(json, { ...approved, accepted_by: null, finalized_by, voided_by: null }, 'it shows who did what');
-  t.strictSame((await get('/r/approvals')).json.approvals, [{ ...approval, is_yours: false }]);
+  const nobody = { accepted_by: null, voided_by: null, void_approved_by: null };
+  t.match(json, { ...approved, finalized_by, ...nobody }, 'it shows who did what');
+  t.strictSame((await get('/r/approvals')).json.approvals, [
+    { ...approval, is_yours: false, no_longer_counts: null },
+  ]);
   t.match((await get('/r/verify')).json, { identical: true });
   const url = '/v1/audit?resource_type=run&resource_id=r&order=oldest_first';
   const { json: records } = await call({ url });
@@ -105,6 +108,7 @@ onEitherEngine('an approval ends when a line changes, and not before', async (t)
   await change('ded-new');
   t.match((await get('/r/readiness')).json, { approval: { state: 'missing', approved_by: null } });
   t.match(await finalize('ann'), MISSING);
+  t.match((await get('/r/approvals')).json.approvals, [{ no_longer_counts: 'lines_changed' }]);
   const override = { member_amount: '1.00', employer_amount: '0.00', ...REASON };
   await call({ method: 'PUT', url: `${RUNS}/r/overrides/emp-1/ded-1`, body: override });
   await approve('bob');
@@ -145,7 +149,9 @@ for (const ending of ['revoked', 'expired'])
       ending === 'revoked' ? { revoked_at: NOW.toISOString() } : { expires_at: NOW.toISOString() };
     await transact(db, (trx) => trx.updateTable('tokens').set(ended).where('token_id', '=', id).execute());
     now = new Date(NOW.getTime() + 1);
-    t.match((await get('/r/approvals')).json.approvals, [{ ended_at: NOW.toISOString() }]);
+    t.match((await get('/r/approvals')).json.approvals, [
+      { ended_at: NOW.toISOString(), no_longer_counts: 'ended' },
+    ]);
     t.match(await finalize('ann'), MISSING);
   });
 
@@ -176,7 +182,7 @@ onEitherEngine('a payroll waits for approval until the present lines of its run 
 });
 
 onEitherEngine('an approval covers the findings that it names, and no other', async (t) => {
-  const { approve, finalize, overlap, readiness, db } = await startApproving(t);
+  const { approve, finalize, overlap, readiness, db, get } = await startApproving(t);
   await overlap();
   t.match(await approve('bob'), { status: 409, json: { type: `${PROBLEM}readiness-failed` } });
   const bogus = { status: 400, json: { errors: [{ path: 'accept' }] } };
@@ -188,6 +194,8 @@ onEitherEngine('an approval covers the findings that it names, and no other', as
   t.match(await finalize('ann'), MISSING, 'an event is quarantined since');
   const etag = await readiness();
   t.equal((await approve('bob', { accept: ['overlap', 'events-quarantined'] }, etag)).status, 201);
+  const ends = [{ no_longer_counts: null }, { no_longer_counts: 'finding_failed' }];
+  t.match((await get('/r/approvals')).json.approvals, ends);
   const { status, json } = await finalize('ann');
   t.equal(status, 200);
   t.match(json, {
@@ -215,8 +223,8 @@ onEitherEngine('voiding needs its own approval', async (t) => {
   t.equal((await approveVoid('bob')).status, 201);
   t.match(await voidRun('bob'), MISSING);
   t.match(await voidRun('program'), MISSING);
-  const voided = { status: 200, json: { voided_by: { kind: 'token', name: 'token 1' } } };
-  t.match(await voidRun('ann'), voided, 'it shows who voided it');
+  const who = { voided_by: { name: 'token 1' }, void_approved_by: { name: 'token 2' } };
+  t.match(await voidRun('ann'), { status: 200, json: who }, 'it shows who voided it, and who approved that');
 });
 
 onEitherEngine('only a person approves, and a forged name of a user is no person', async (t) => {

@@ -1,5 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { run as runCommand } from '../../src/cli/program.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { bodyOn, EMPLOYER, employ, setPolicy, taken } from '../support/payroll.ts';
 import { here, jsonOf } from './harness.ts';
@@ -202,6 +204,32 @@ test('on a terminal --yes shows what it finalizes, with the ETag, and does not a
   t.equal(code, 0);
   t.match(asked, new RegExp(`total +2 +2 +\\$138\\.46[\\s\\S]*ETag\\S* +${etag}$`, 'm'));
   t.notMatch(asked, 'Finalize 2 lines');
+});
+
+test('commands name who approved a run, and why an approval no longer counts', async (t, stage) => {
+  const { cli, db, deduct, run } = stage;
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  await cli('approval', 'require', '--employer', EMPLOYER, '--reason', 'a test');
+  const approve = async (action: 'finalize' | 'void') => {
+    const { etag } = jsonOf(await run('show', 'r1', '--json'));
+    const given = {
+      ...{ person: 'bob@example.com', reason: 'a test', etag, action },
+      checks: [],
+      findings: [],
+    };
+    const actor = { kind: 'token', issuer: null, id: 'tok_1', name: 'Bob', acting_user: null } as const;
+    const approval = { runId: 'r1', employerId: EMPLOYER, ...given };
+    await transact(db, (trx) => insertApproval(trx, approval, { actor, now: new Date().toISOString() }));
+  };
+  await approve('finalize');
+  await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+  await approve('finalize');
+  const list = (await cli('approval', 'list', 'r1')).stdout.trim().split('\n').slice(1);
+  t.match(list, [/finalize +Bob +\S+ +-/, /finalize +Bob +\S+ +a line changed/]);
+  t.match(await finalize(run), { code: 0, stdout: /^approved by +Bob$/m });
+  await approve('void');
+  await run('void', 'r1', '--reason', 'a test', '--yes');
+  t.match(await run('show', 'r1'), { stdout: /^voiding approved by +Bob$/m });
 });
 
 test('an audit that finds differences ends with 1', async (t, { run, file }) => {

@@ -1,10 +1,17 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Problem } from '../../errors.ts';
+import { isAppError, type Problem } from '../../errors.ts';
 import { type Approved, approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
-import { APPROVED_ACTIONS, Approval, approvalsOf, viewApproval } from '../../payroll/records/approvals.ts';
-import { bodyOf } from '../../payroll/records/runs.ts';
+import {
+  APPROVAL_ENDS,
+  APPROVED_ACTIONS,
+  Approval,
+  approvalsOf,
+  viewApproval,
+  whyEnded,
+} from '../../payroll/records/approvals.ts';
+import { bodyOf, type StoredRun } from '../../payroll/records/runs.ts';
 import {
   SecondApproval,
   SecondApprovalRequest,
@@ -14,7 +21,7 @@ import {
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { isSamePerson } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
-import { Answer, type Operation, operation } from '../operation.ts';
+import { Answer, type Operation, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
@@ -27,7 +34,7 @@ import {
   reviewAgain,
 } from './payroll-run-work.ts';
 import { noRun, notOpen, storedRun } from './payroll-runs.ts';
-import { questionOf } from './readiness.ts';
+import { questionOf, readinessOfReviewed } from './readiness.ts';
 
 const Approving = field.component(
   'ApprovalRequest',
@@ -42,6 +49,13 @@ const Approving = field.component(
 const ListedApproval = field.closed({
   ...Approval.properties,
   is_yours: field.boolean('You gave it, so another person must finalize or void the run.'),
+  no_longer_counts: field.nullable(
+    field.oneOfDescribed(
+      APPROVAL_ENDS,
+      'Why it no longer counts: `ended`, see `ended_at`; `lines_changed`: a line of the open run changed since, or the run cannot be ' +
+        'computed; `finding_failed`: a finding fails that it does not accept. Null while it counts, and if the run became final or void with it.',
+    ),
+  ),
 });
 
 const Approvals = field.component(
@@ -63,14 +77,20 @@ export const listPayrollRunApprovals = operation({
   params: RunId,
   response: { 200: Approvals },
   refuses: ['NOT_FOUND'],
-  async run({ params, caller }, { db, now }) {
-    const { run_id } = await storedRun(db, params.run_id);
+  async run({ params, caller }, parts) {
+    const { db, now } = parts;
+    const stored = await storedRun(db, params.run_id);
     const person = caller?.person ?? null;
-    const approvals = (await approvalsOf(db, run_id, now().toISOString())).map((approval) => {
-      const is_yours = person !== null && isSamePerson(approval.person, person);
-      return { ...viewApproval(approval), is_yours };
-    });
-    return { approvals };
+    const approvals = await approvalsOf(db, stored.run_id, now().toISOString());
+    const isAnyOpen = stored.state === 'open' && approvals.some(({ ended_at }) => ended_at === null);
+    const covered = isAnyOpen ? await toApprove(parts, stored) : null;
+    return {
+      approvals: approvals.map((approval) => ({
+        ...viewApproval(approval),
+        is_yours: person !== null && isSamePerson(approval.person, person),
+        no_longer_counts: whyEnded(approval, covered ?? { etag: approval.etag, failed: [] }),
+      })),
+    };
   },
 });
 
@@ -190,6 +210,18 @@ export const putSecondApproval = operation({
   },
   logs: ({ params }) => [params, 'second approval was set'],
 });
+
+/** Returns the lines and failed findings of an open run. */
+async function toApprove(parts: Parts, stored: StoredRun) {
+  try {
+    const { summary } = await parts.runReviews.review(stored);
+    const { failed } = await readinessOfReviewed({ caller: null }, parts, stored);
+    return { etag: summary.etag, failed };
+  } catch (error) {
+    if (!isAppError(error, 'RUN_REFUSED')) throw error;
+    return { etag: null, failed: [] };
+  }
+}
 
 /** Returns the problems of a request that no run can resolve. */
 function approvingProblems({ action, accept }: Static<typeof Approving>): Problem[] {

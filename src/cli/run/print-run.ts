@@ -25,17 +25,18 @@ function pairsOf(run: PayrollRun) {
     ...(run.finalized_at !== null && {
       finalized: run.finalized_at,
       'finalized by': run.finalized_by?.name ?? null,
+      'approved by': run.approved_by?.name ?? null,
     }),
     ...(run.accept_reason !== null && {
       'accepted checks': run.accepted_checks.join(', '),
       'reason to accept': run.accept_reason,
-      'approved by': run.approved_by?.name ?? null,
       'accepted by': run.accepted_by?.name ?? null,
     }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
     ...(run.voided_at !== null && {
       voided: run.voided_at,
       'voided by': run.voided_by?.name ?? null,
+      'voiding approved by': run.void_approved_by?.name ?? null,
       'reason to void': run.void_reason,
     }),
   };

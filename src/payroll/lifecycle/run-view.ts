@@ -14,6 +14,7 @@ import {
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
+import { recordsOfResources } from '../../security/verify-recorded.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -99,6 +100,10 @@ const id = text('The ID of the run.');
 const DECISIONS = {
   finalized_by: nullable({ ...Actor, description: 'Who finalized the run.' }),
   voided_by: nullable({ ...Actor, description: 'Who voided the run.' }),
+  void_approved_by: nullable({
+    ...Actor,
+    description: 'Who approved voiding. Null if no approval was required.',
+  }),
   approval_id: nullableText('The approval with which the run was finalized. Null if none was required.'),
   approved_by: nullable({
     ...Actor,
@@ -209,7 +214,15 @@ export async function auditHeadOf(db: Db, { run_id, state }: StoredRun): Promise
   return (await lastRecordsOf(db, run_id, ['run.finalize'])).get('run.finalize')?.head ?? null;
 }
 
-/** Returns the approval with which a run was finalized, and who gave it. */
+/** Returns the approval with which a run was voided; null without one. */
+async function approvalOfVoid(db: Db, { run_id, state }: StoredRun): Promise<string | null> {
+  if (state !== 'voided') return null;
+  const records = await recordsOfResources(db, ['run.void'], [run_id]);
+  const id = records.get(run_id)?.at(-1)?.details.approval_id;
+  return typeof id === 'string' ? id : null;
+}
+
+/** Returns an approval, and who gave it. */
 async function approvalWith(db: Db, id: string | null) {
   if (id === null) return null;
   const made = (await makersOf(db, [Number(id)])).get(Number(id));
@@ -225,6 +238,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
   const finalized_by = last.get('run.finalize')?.by ?? null;
   const approval =
     stored.state === 'open' ? null : await approvalWith(db, frozenOutcomeOf(stored).approval_id);
+  const voidApproval = await approvalWith(db, await approvalOfVoid(db, stored));
   return {
     id: stored.run_id,
     ...shownRun(run),
@@ -234,6 +248,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
     finalized_by,
     voided_at: stored.voided_at,
     voided_by: last.get('run.void')?.by ?? null,
+    void_approved_by: voidApproval?.by ?? null,
     etag: stored.etag,
     totals: stored.totals === null ? null : totalsOf(stored),
     accept_reason: stored.accept_reason,

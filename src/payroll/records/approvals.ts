@@ -239,6 +239,20 @@ export async function approvalSeenBy(
   return { state, approved_by };
 }
 
+/** Why an approval no longer counts. */
+export const APPROVAL_ENDS = ['ended', 'lines_changed', 'finding_failed'] as const;
+export type ApprovalEnd = (typeof APPROVAL_ENDS)[number];
+
+/** Returns why an approval does not cover these lines and failed findings; null if it does. */
+export function whyEnded(
+  { ended_at, etag, findings }: StoredApproval,
+  covered: { etag: string | null; failed: readonly AcceptableFinding[] },
+): ApprovalEnd | null {
+  if (ended_at !== null) return 'ended';
+  if (etag !== covered.etag) return 'lines_changed';
+  return covered.failed.every((finding) => findings.has(findingHash(finding))) ? null : 'finding_failed';
+}
+
 /** Returns the approvals that cover these lines and failed findings, newest first. */
 async function countingApprovals(
   db: Db | Trx,
@@ -246,13 +260,8 @@ async function countingApprovals(
   failed: readonly AcceptableFinding[],
   now: string,
 ): Promise<StoredApproval[]> {
-  const hashes = failed.map(findingHash);
   return (await approvalsOf(db, runId, now)).filter(
-    (approval) =>
-      approval.ended_at === null &&
-      approval.action === action &&
-      approval.etag === etag &&
-      hashes.every((hash) => approval.findings.has(hash)),
+    (approval) => approval.action === action && whyEnded(approval, { etag, failed }) === null,
   );
 }
 

@@ -84,7 +84,7 @@ function withdrawForm(id: string): Html {
 
 async function voiding(visit: Visit, run: Run): Promise<Html> {
   const obstacle = whyNot(run.id, await voidApprovalOf(visit, run), visit, 'void');
-  return html`${await approvalsOf(visit, null)}${obstacle ?? approvalForm(run.id, { action: 'void' })}`;
+  return html`${await approvalsOf(visit)}${obstacle ?? approvalForm(run.id, { action: 'void' })}`;
 }
 
 /** Shows what is approved: the totals and findings as they are now. */
@@ -117,7 +117,7 @@ async function finalizing(
   return html`
     <div id="approval">
       ${hasChanged && changedNotice(runPath(runId), 'The run changed since it was reviewed. Nothing was approved.', 'approve')}
-      ${await approvalsOf(visit, readiness)}
+      ${await approvalsOf(visit)}
       ${totals(run, {}, visit)}
       ${obstacle === null ? approvalForm(runId, fields, { checks, problem: hasChanged ? undefined : problem }) : html`${checks}${obstacle}`}
     </div>

@@ -80,7 +80,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
       ${problem !== undefined && !wasRejected && problemSummary(problem, placeOf)}
       ${totals(run, hasChanged ? reviewed : {}, visit)}
       ${await overridesOf(visit, run)}
-      ${await approvalsOf(visit, readiness)}
+      ${await approvalsOf(visit)}
       ${await confirmation(visit, { run, readiness }, await withReason(visit, readiness, reviewed), problem)}
     </div>
   `;
@@ -112,17 +112,14 @@ export function changedNotice(path: string, whatHappened: string, next: string):
   `;
 }
 
-/** Lists who approved the run, the newest approval first; null without any. `readiness`: of an open run. */
-export async function approvalsOf(
-  { api }: Visit,
-  readiness: Schemas['PayrollRunReadiness'] | null,
-): Promise<Html | null> {
+/** Lists who approved the run, the newest approval first; null without any. */
+export async function approvalsOf({ api }: Visit): Promise<Html | null> {
   const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
   if (approvals.length === 0) return null;
   return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
     ['Action', ({ action }) => term(action), 'name'],
     ['Time', ({ approved_at }) => instant(approved_at), 'date'],
-    ['Ended', (approval) => endOf(approval, readiness)],
+    ['No longer counts', endOf],
     ['By', ({ approved_by }) => actorName(approved_by)],
     ['Accepted checks', ({ accepted_checks }) => checkNames(accepted_checks) || '–', 'wide'],
     ['Reason', ({ reason }) => reason, 'wide'],
@@ -130,13 +127,15 @@ export async function approvalsOf(
 }
 
 /** Shows since when, or why, an approval does not count. */
-function endOf({ ended_at, etag }: Approval, readiness: Schemas['PayrollRunReadiness'] | null): Content {
-  if (ended_at !== null) return instant(ended_at);
-  if (readiness === null) return '–';
-  // The ETag of a readiness report begins with the ETag of the lines.
-  if (readiness.etag.split('.')[0] !== etag) return 'A line changed';
-  return readiness.approval?.state === 'missing' ? 'Another finding fails' : '–';
+function endOf({ ended_at, no_longer_counts: end }: Approval): Content {
+  return ended_at !== null ? instant(ended_at) : end === null ? '–' : ENDS[end];
 }
+
+const ENDS: Readonly<Record<NonNullable<Approval['no_longer_counts']>, string>> = {
+  ended: 'Ended',
+  lines_changed: 'A line changed',
+  finding_failed: 'Another finding fails',
+};
 
 export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
   const isCompared = before.member_amount !== undefined;

@@ -89,6 +89,7 @@ export function runSummary(run: Run): Html | null {
         ['Reason', run.accept_reason],
         ['Voided', voided_at && instant(voided_at)],
         ['Voided by', actorName(run.voided_by)],
+        ['Voiding approved by', actorName(run.void_approved_by)],
         ['Reason for voiding', run.void_reason],
         [
           'File downloaded',
