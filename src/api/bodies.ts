@@ -4,8 +4,11 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
-import { invalid, Refusal } from './problem.ts';
+import { BODY_TOO_LARGE, invalid, Refusal } from './problem.ts';
 import type { ReadSlot } from './read-slots.ts';
+
+/** The limit of a JSON body; most have a few hundred bytes. A census has its own limit. */
+export const BODY_LIMIT_BYTES = 256 * 1024;
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
@@ -36,6 +39,15 @@ export function readJsonBodies(app: FastifyInstance): void {
   });
 }
 
+/** Returns a body that was not sent as the listener would read it. Throws what the listener refuses. */
+export function asJsonBody(body: object, bytesMax = BODY_LIMIT_BYTES): unknown {
+  const text = JSON.stringify(body);
+  if (Buffer.byteLength(text) > bytesMax) throw new Refusal('TOO_LARGE', BODY_TOO_LARGE);
+  const parsed = parseJson(text);
+  if (!parsed.ok) throw invalid([{ path: 'body', rule: parsed.reason }]);
+  return parsed.value;
+}
+
 /** Passes bodies of these content types on as streams, for the routes of this context only. */
 export function passStreams(app: FastifyInstance, types: readonly string[]): void {
   app.removeAllContentTypeParsers();
@@ -44,7 +56,7 @@ export function passStreams(app: FastifyInstance, types: readonly string[]): voi
 
 /** Returns a request's streamed body. Throws an `Refusal` if there is none or it has more than `maxBytes`. */
 export function streamedBody(
-  { body, headers }: FastifyRequest,
+  { body, headers }: Pick<FastifyRequest, 'body' | 'headers'>,
   slot: ReadSlot,
   maxBytes: number,
   tooLarge: string,

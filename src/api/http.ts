@@ -2,6 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import type { Db } from '../database/tables.ts';
 import { formatOf, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.ts';
 import { actorOf } from './auth.ts';
 import { passStreams, ROWS_BODY_BYTES_MAX, streamedBody } from './bodies.ts';
@@ -10,13 +12,17 @@ import {
   type Answer,
   type BodyStream,
   type Call,
+  checkedCall,
+  type Identity,
+  type Input,
   isBodyChecked,
   type Operation,
+  oncePer,
   runCall,
   UNCHANGED_HEADER,
   VERSION_HEADER,
 } from './operation.ts';
-import { limitReads } from './read-slots.ts';
+import { limitReads, type ReadRequest } from './read-slots.ts';
 import { type Api, type ApiParts, operation as optionsOf } from './route.ts';
 import { assertNoPage, begun, interruptedOf, ndjsonOf } from './streams.ts';
 import { bodyMayBeLeftOut, exceptBody } from './validation.ts';
@@ -30,32 +36,64 @@ const FILES = {
 };
 
 /** Returns how the body of an operation is read while it arrives; null if it is read first. */
-function streamOf({ stream, rows }: Operation): BodyStream<unknown> | null {
+function streamOf({ stream, rows }: Pick<Operation, 'stream' | 'rows'>): BodyStream<unknown> | null {
   if (rows === undefined) return stream ?? null;
   // Bodies of other types are refused before this.
   const format = (headers: IncomingHttpHeaders) => formatOf(headers['content-type'] ?? '') as RowFormat;
   return { ...FILES, open: (content, headers) => readRows(content, format(headers), rows) };
 }
 
-/** Registers the operations of a noun. Its bodies of one kind that are streams share their read slots. */
+/** The read slots of a listener, by kind of body. */
+const slotsOf = oncePer((_db: Db) => new Map<string, ReturnType<typeof limitReads>>());
+
+/** A body that arrives as a stream: of a request, or a file of a form. */
+export type Streamed = Pick<FastifyRequest, 'caller' | 'body' | 'headers'> & Pick<ReadRequest, 'raw'>;
+
+/** Runs a checked call whose body is a stream, in a read slot of its kind. */
+function runStreamed<R>(
+  op: Operation<TSchema, TSchema, TSchema, R>,
+  call: Call,
+  streamed: Streamed,
+  parts: ApiParts,
+): Promise<Answer<R>> {
+  const stream = streamOf(op);
+  if (stream === null) throw new Error(`${op.id} has no streamed body`);
+  const slots = slotsOf(parts.db);
+  const limited = slots.get(stream.what) ?? limitReads(stream.atOnce, stream.what, parts);
+  slots.set(stream.what, limited);
+  return limited(streamed, (slot) => {
+    const content = streamedBody(streamed, slot, stream.bytesMax, stream.tooLarge);
+    return runCall(op, { ...call, body: stream.open(content, streamed.headers) }, parts);
+  });
+}
+
+/** Checks the caller and the input, and runs an operation whose body is a stream. Throws the refusal of either. */
+export async function performStreamed<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+  op: Operation<P, Q, B, R>,
+  input: Input,
+  streamed: Streamed,
+  identity: Identity,
+  parts: ApiParts,
+): Promise<Answer<R>> {
+  const call = await checkedCall(op as unknown as Operation, input, identity, parts);
+  return runStreamed(op as unknown as Operation<TSchema, TSchema, TSchema, R>, call, streamed, parts);
+}
+
+/** Registers the operations of a noun. */
 export function registerOperations(app: Api, operations: readonly Operation[], parts: ApiParts): void {
   const streamed = operations.flatMap((op) => {
     const stream = streamOf(op);
     if (stream === null) registerOperation(app, op, parts);
     return stream === null ? [] : [{ op, stream }];
   });
-  for (const [what, ofKind] of Map.groupBy(streamed, ({ stream }) => stream.what)) {
+  for (const [, ofKind] of Map.groupBy(streamed, ({ stream }) => stream.what)) {
     const [{ stream: kind }] = ofKind as [(typeof ofKind)[number]];
     // Each kind has its own context, because its bodies have their own types.
     app.register(async (context) => {
       passStreams(context, kind.types);
-      const limited = limitReads(kind.atOnce, what, parts);
-      for (const { op, stream } of ofKind) {
+      for (const { op } of ofKind) {
         registerOperation(context as Api, op, parts, (request, call) =>
-          limited(request, (slot) => {
-            const content = streamedBody(request, slot, stream.bytesMax, stream.tooLarge);
-            return runCall(op, { ...call, body: stream.open(content, request.headers) }, parts);
-          }),
+          runStreamed(op, call, request, parts),
         );
       }
     });

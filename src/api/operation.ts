@@ -222,7 +222,8 @@ export async function performFiles<P extends TSchema, Q extends TSchema, B exten
   return op.files(call as never, parts, format);
 }
 
-async function checkedCall(
+/** Checks the caller and the input. Throws the refusal of either. */
+export async function checkedCall(
   op: Operation,
   { params = {}, query = {}, body, ifMatch, idempotencyKey }: Input,
   identity: Identity,

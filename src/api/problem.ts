@@ -202,6 +202,8 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
 /** Clients retry after this when the database is locked or full; the request has waited 3 s for the lock. */
 const RETRY_LATER = { 'retry-after': '5' };
 
+export const BODY_TOO_LARGE = 'The body exceeds the size limit of this operation.';
+
 /** Our messages for the framework's errors: its own may quote the request. */
 const FRAMEWORK: Readonly<Record<string, readonly [ProblemCode, string]>> = {
   FST_ERR_BAD_URL: ['INVALID_REQUEST', 'The path is invalid. Percent-encode its special characters.'],
@@ -210,7 +212,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [ProblemCode, string]>> = {
     'INVALID_REQUEST',
     'The body does not have the length that Content-Length states.',
   ],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['TOO_LARGE', 'The body exceeds the size limit of this operation.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['TOO_LARGE', BODY_TOO_LARGE],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
     'UNSUPPORTED_MEDIA_TYPE',
     'See the API reference for the content types of this operation.',
@@ -262,13 +264,18 @@ function placeIn(frame: string): string | undefined {
 /** The statuses that refuse a caller, not a request. */
 const CALLER_REFUSED: readonly number[] = [401, 403, 429];
 
+/** What the log names of a refused request, or of a refused call that a page made for one. */
+export type Refused = Pick<FastifyRequest, 'server' | 'method' | 'ip' | 'socket' | 'caller' | 'session'> & {
+  readonly routeOptions: { readonly url?: string | undefined };
+};
+
 /** Logs that a limited token named an employee of another employer. */
-export function logElsewhere(request: FastifyRequest): void {
+export function logElsewhere(request: Refused): void {
   request.server.refusedCaller(request, PROBLEMS.EMPLOYEE_ELSEWHERE.status);
 }
 
 /** Logs that a limited token named an employee or employer that it does not see, as it logs an unknown id in a path. */
-export function logPerhapsProbe(request: FastifyRequest): void {
+export function logPerhapsProbe(request: Refused): void {
   request.server.refusedCaller(request, PROBLEMS.NOT_FOUND.status);
 }
 
@@ -277,7 +284,7 @@ export function logRefusal(
   { log, onFatal }: { log: Log; onFatal: (error: unknown) => void },
   error: unknown,
   { code }: Refusal,
-  request: FastifyRequest,
+  request: Refused,
 ): void {
   const { status } = PROBLEMS[code];
   if (code === 'EMPLOYEE_ELSEWHERE') logElsewhere(request);

@@ -1,5 +1,6 @@
 /** Slots for reading large bodies, which bound the memory of concurrent reads. */
 
+import type { EventEmitter } from 'node:events';
 import type { FastifyRequest } from 'fastify';
 import type { Elapsed } from '../clock.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -15,6 +16,10 @@ const CHECK_MS = 1_000;
 /** When to send a request again that got no slot. */
 const RETRY_AFTER_SECONDS = 5;
 
+/** Whose body is read. `raw` emits `close` when the client has left. */
+export type ReadRequest = Pick<FastifyRequest, 'caller'> & {
+  readonly raw: Pick<EventEmitter, 'once' | 'off'>;
+};
 export type ReadSlot = Pick<MeasuredSlot, 'received'>;
 type MeasuredSlot = ReturnType<typeof createSlot>;
 type Waiting = { tokenId: string; since: number; admit: (slot: MeasuredSlot) => void; refuse: () => void };
@@ -66,7 +71,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
     release(slowest.slot);
   };
 
-  const slotFor = ({ caller, raw }: FastifyRequest): Promise<MeasuredSlot> => {
+  const slotFor = ({ caller, raw }: ReadRequest): Promise<MeasuredSlot> => {
     const tokenId = caller?.tokenId ?? caller?.person ?? '';
     if (slots.size < atOnce) {
       const slot = take(tokenId);
@@ -98,7 +103,7 @@ export function limitReads(atOnce: number, what: string, { log, elapsed }: { log
     });
   };
 
-  return async <T>(request: FastifyRequest, read: (slot: ReadSlot) => Promise<T>): Promise<T> => {
+  return async <T>(request: ReadRequest, read: (slot: ReadSlot) => Promise<T>): Promise<T> => {
     const slot = await slotFor(request);
     try {
       return await read(slot);

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
-import type { FastifyRequest } from 'fastify';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimitedLines } from '../telemetry/rate-limited-log.ts';
 import { by } from './auth.ts';
+import type { Refused } from './problem.ts';
 
 export type RefusedCaller = ReturnType<typeof createRefusedCaller>;
 
@@ -15,10 +15,10 @@ export function createRefusedCaller(log: Log) {
     line: (fields) => log.warn(fields, 'a caller was refused'),
     others: (count) => log.warn({ count }, 'other callers were refused'),
   });
-  return (request: FastifyRequest, status: number): void => refused(fieldsOf(request, status));
+  return (request: Refused, status: number): void => refused(fieldsOf(request, status));
 }
 
-function fieldsOf(request: FastifyRequest, status: number) {
+function fieldsOf(request: Refused, status: number) {
   const { method, routeOptions, ip, socket } = request;
   const route = `${method} ${routeOptions.url}`;
   // A proxy may forward any text as the address of its client.

@@ -14,7 +14,7 @@ import { noteRequest } from '../telemetry/counts.ts';
 import { note } from '../telemetry/metric.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
-import { readJsonBodies } from './bodies.ts';
+import { BODY_LIMIT_BYTES, readJsonBodies } from './bodies.ts';
 import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
@@ -48,8 +48,6 @@ import { changeBatchRoutes } from './routes/change-batch.ts';
 import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
 import { compileValidator } from './validation.ts';
 
-/** The limit of a JSON body; most have a few hundred bytes. A census has its own limit. */
-export const BODY_LIMIT_BYTES = 256 * 1024;
 /** An id in a path: 255 characters, each up to 12 when percent-encoded. */
 const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 /** The longest time from the first byte of a request to the end of its headers. */

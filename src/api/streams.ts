@@ -1,9 +1,8 @@
 /** Responses that stream a whole list as one file while it is computed. */
 import { Readable } from 'node:stream';
-import type { FastifyRequest } from 'fastify';
 import { isFatal } from '../database/errors.ts';
 import { codeOf } from '../errors.ts';
-import { causeOf, invalid } from './problem.ts';
+import { causeOf, invalid, type Refused } from './problem.ts';
 import type { ApiParts } from './route.ts';
 
 /** Throws INVALID_REQUEST for the parameters of a page: a file has the whole list. */
@@ -15,7 +14,7 @@ export function assertNoPage(query: { cursor?: string; limit?: number }): void {
 
 /** Returns a function that logs an error of a response that has started, which cannot become an error response. */
 export function interruptedOf(
-  { method, routeOptions }: FastifyRequest,
+  { method, routeOptions }: Pick<Refused, 'method' | 'routeOptions'>,
   { log, onFatal }: Pick<ApiParts, 'log' | 'onFatal'>,
 ): (error: unknown) => void {
   return (error) => {

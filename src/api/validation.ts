@@ -43,9 +43,21 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
 /** Returns a part of a call as the operation gets it. Throws INVALID_REQUEST. Without a schema, a part is empty. */
 export function checked(schema: TSchema | undefined, httpPart: string, value: unknown): unknown {
   if (schema === undefined) return undefined;
-  const result = compileValidator({ schema, httpPart, method: '', url: '' })(value);
+  const result = validatorOf(schema, httpPart)(value);
   if (typeof result === 'object' && 'error' in result) throw result.error;
   return typeof result === 'object' && 'value' in result ? result.value : value;
+}
+
+const compiled = new Map<string, WeakMap<TSchema, Validator>>();
+type Validator = ReturnType<typeof compileValidator>;
+
+/** The next call of an operation has the same schemas. */
+function validatorOf(schema: TSchema, httpPart: string): Validator {
+  const ofPart = compiled.get(httpPart) ?? new WeakMap<TSchema, Validator>();
+  compiled.set(httpPart, ofPart);
+  const known = ofPart.get(schema) ?? compileValidator({ schema, httpPart, method: '', url: '' });
+  ofPart.set(schema, known);
+  return known;
 }
 
 /** For routes whose bodies a domain module checks, with better messages than a schema has. */

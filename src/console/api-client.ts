@@ -3,9 +3,10 @@ import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
-import { errorOfProblem, notFound, type ProblemDetails, problemOf, Refusal } from '../api/problem.ts';
+import { errorOfProblem, notFound } from '../api/problem.ts';
 import type { paths } from '../client-types.ts';
 import { address } from './elements/links.ts';
+import { RejectedCall } from './performing.ts';
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 type Path<M extends Method> = {
@@ -52,7 +53,7 @@ export function createApi(app: FastifyInstance, request: FastifyRequest) {
       ...(body !== undefined && { payload: body }),
     });
     const result = response.payload === '' ? undefined : JSON.parse(response.payload);
-    if (response.statusCode >= 400) throw new RejectedCall(result);
+    if (response.statusCode >= 400) throw rejected(result);
     return result;
   }
   return {
@@ -67,40 +68,6 @@ function identityOf({ headers, session }: FastifyRequest): Record<string, string
   const names = session === null ? ['authorization'] : ['cookie', 'host', FORGERY_HEADER, BACKGROUND_HEADER];
   const present = names.map((name) => [name, headers[name]]).filter(([, value]) => typeof value === 'string');
   return Object.fromEntries(present);
-}
-
-/** A call that the API rejected, and so logged. */
-class RejectedCall extends Refusal {
-  readonly problem: ProblemDetails;
-
-  constructor(body: unknown) {
-    const refusal = errorOfProblem(body);
-    super(refusal.code, refusal.message, refusal);
-    this.problem = problemOf(refusal);
-  }
-}
-
-/** Returns the problem with which the API rejected a call; undefined for other errors. */
-export function rejectionOf(error: unknown): ProblemDetails | undefined {
-  return error instanceof RejectedCall ? error.problem : undefined;
-}
-
-export type Attempt<T> = { data: T; problem?: undefined } | { data?: undefined; problem: ProblemDetails };
-
-/** Returns the data of a call, or the problem if the API rejects it with one of `statuses` (by default, any). */
-export async function attempt<T>(call: Promise<T>, ...statuses: readonly number[]): Promise<Attempt<T>> {
-  try {
-    return { data: await call };
-  } catch (error) {
-    const problem = rejectionOf(error);
-    if (problem === undefined || (statuses.length > 0 && !statuses.includes(problem.status))) throw error;
-    return { problem };
-  }
-}
-
-/** Returns the data of a call, or null for an unknown id. */
-export async function dataOrNull<T>(call: Promise<T>): Promise<T | null> {
-  return (await attempt(call, 404)).data ?? null;
 }
 
 /**
@@ -121,9 +88,14 @@ export async function sendCsv(
   const stream: Readable = response.stream();
   // The user left; stop producing.
   stream.once('close', () => response.raw.res.destroy());
-  if (response.statusCode >= 400) throw new RejectedCall(await json(stream));
+  if (response.statusCode >= 400) throw rejected(await json(stream));
   return reply
     .header('content-type', response.headers['content-type'])
     .header('content-disposition', `attachment; filename="${filename}"`)
     .send(stream);
+}
+
+function rejected(body: unknown): RejectedCall {
+  const refusal = errorOfProblem(body);
+  return new RejectedCall(refusal.code, refusal.message, refusal);
 }

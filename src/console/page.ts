@@ -3,34 +3,22 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BACKGROUND_HEADER, knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
 import type { EmployerRule } from '../api/employers.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
-import type { Clock } from '../clock.ts';
+import type { ApiParts } from '../api/route.ts';
 import type { Config } from '../config.ts';
-import type { SharedNow } from '../database/engine.ts';
-import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
 import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
-import type { SignInConfig } from '../sign-in-config.ts';
-import type { Log } from '../telemetry/log.ts';
-import { type Api, createApi, rejectionOf } from './api-client.ts';
+import { type Api as Client, createApi as createClient } from './api-client.ts';
 import { empty, problemBody } from './elements/facts.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
+import { type Api, createApi, rejectionOf } from './performing.ts';
 import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
-export type ConsoleParts = {
-  /** For sessions; all other data comes from the API. */
-  readonly db: Db;
-  readonly now: Clock;
-  readonly sharedNow: SharedNow;
-  readonly log: Log;
-  /** Ends the process: the storage failed in a way that a retry cannot fix. */
-  readonly onFatal: (error: unknown) => void;
-  /** The configured `API_TOKEN`, which can sign in too. */
-  readonly firstToken: string | null;
-  readonly signIn: SignInConfig;
+/** The console has the parts of the operations that its pages perform. */
+export type ConsoleParts = ApiParts & {
   /** The OpenID Connect provider of `signIn`, if it has one. */
   readonly openId: OpenIdProvider | null;
   /** Shown on every page, so that sandbox and live are not mixed up. */
@@ -42,7 +30,7 @@ export type ConsoleParts = {
 type Texts = Readonly<Record<string, string>>;
 
 export type Visit = {
-  readonly api: Api;
+  readonly api: Api & Client;
   readonly params: Texts;
   /** The parameters of the address: the last value of each name, without empty ones. */
   readonly query: Texts;
@@ -128,7 +116,7 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
 export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: ConsoleParts): Visit {
   const now = parts.now();
   return {
-    api: createApi(app, request),
+    api: { ...createApi(request, parts), ...createClient(app, request) },
     params: textsOf(request.params),
     query: textsOf(request.query),
     now,

@@ -1,5 +1,6 @@
 /** Wires what the API thread runs: API and console, send loop, retention, and on PostgreSQL the apply loop. */
 import type { PressureLimits } from '../api/pressure.ts';
+import type { ApiParts } from '../api/route.ts';
 import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
@@ -120,9 +121,8 @@ export function createServing(config: Config, parts: ServingParts) {
   // Serve.
   const { token: firstToken, proxies } = config.api;
   const { signIn } = config;
-  const shared = { db, now, sharedNow, elapsed, log, firstToken, signIn, proxies, onFatal: failed };
-  const api = createApi({
-    ...shared,
+  const apiParts: ApiParts = {
+    ...{ db, now, sharedNow, elapsed, log, firstToken, signIn, proxies, onFatal: failed },
     clockWarning: clock.warning,
     employeeSets: createEmployeeSets(db),
     runReviews: createRunReviews(db),
@@ -144,9 +144,10 @@ export function createServing(config: Config, parts: ServingParts) {
     },
     wakeSend,
     keepHead: heads.keep,
-  });
+  };
+  const api = createApi(apiParts);
   addConsole(api, {
-    ...shared,
+    ...apiParts,
     openId: parts.openId,
     environment: config.environment,
     readMark: () => readMark(db),

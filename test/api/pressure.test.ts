@@ -3,10 +3,9 @@ import { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import type { FastifyRequest } from 'fastify';
 import t, { type Test } from 'tap';
 import type { PressureLimits } from '../../src/api/pressure.ts';
-import { limitReads } from '../../src/api/read-slots.ts';
+import { limitReads, type ReadRequest } from '../../src/api/read-slots.ts';
 import { codeOf } from '../../src/errors.ts';
 import { type LogFields, silentLog } from '../../src/telemetry/log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -113,7 +112,7 @@ function twoSlots(t: Test) {
       },
       close: () => raw.emit('close'),
     };
-    const request = { caller: { tokenId }, raw } as unknown as FastifyRequest;
+    const request = { caller: { tokenId }, raw } as unknown as ReadRequest;
     void limited(request, async (slot) => {
       result.state = 'reads';
       for (let done: boolean | undefined = false; done !== true; ) {
@@ -180,7 +179,7 @@ t.test('time in which the reader is busy does not count against an upload', asyn
   t.teardown(() => mock.timers.reset());
   let idle = 0;
   const limited = limitReads(1, 'files', { log: silentLog, elapsed: { now: () => 0, idle: () => idle } });
-  const request = { caller: null, raw: new EventEmitter() } as unknown as FastifyRequest;
+  const request = { caller: null, raw: new EventEmitter() } as unknown as ReadRequest;
   const part = { done: false, value: new Uint8Array(1) } as const;
   const read = limited(request, async (slot) => {
     for (let parts = 0; parts < 10; parts += 1) {

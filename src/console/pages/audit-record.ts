@@ -1,6 +1,5 @@
 /** One audit record, and what its action changed in the settings of an employer. */
 import type { Schemas } from '../../client.ts';
-import { dataOrNull } from '../api-client.ts';
 import { actionName } from '../elements/actions.ts';
 import { empty, facts } from '../elements/facts.ts';
 import { actorName, count, dayText, instant, plain } from '../elements/format.ts';
@@ -9,6 +8,7 @@ import { address, employeeOf } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
+import { dataOrNull } from '../performing.ts';
 import { resourceOf } from './audit.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from './runs/labels.ts';
 import { TAKES, titleOf } from './settings/overview.ts';

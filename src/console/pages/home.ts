@@ -13,7 +13,7 @@ import { type Key, type Payroll, payrollsOf, STEPS } from './payrolls.ts';
 const COMPUTE_MS = 3_000;
 
 export function homePages({ page, action }: Console): void {
-  page('/', 'any', async (visit) => {
+  page('/', 'self', async (visit) => {
     if (!visit.may('runs:read')) return { go: '/operations' };
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
     const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit)}`;

@@ -1,7 +1,6 @@
 /** Operations: readiness, what is pending, the last hour as charts, and the latest census syncs. */
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/scopes.ts';
-import { type Attempt, attempt } from '../api-client.ts';
 import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';
 import { empty, live, problemBody, state, type Tone } from '../elements/facts.ts';
@@ -10,6 +9,7 @@ import { censusLink } from '../elements/links.ts';
 import { table } from '../elements/list.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Page, Visit } from '../page.ts';
+import { type Attempt, attempt } from '../performing.ts';
 
 type Activity = Schemas['Activity'];
 
@@ -30,7 +30,7 @@ const DELAYED_MS = 5 * 60_000;
 const MEGABYTE = 1_000_000;
 
 export function operationPages({ page }: Console): void {
-  page('/operations', 'any', operations, 'refused');
+  page('/operations', 'self', operations, 'refused');
 }
 
 async function operations(visit: Visit): Promise<Page> {

@@ -1,20 +1,23 @@
 /** The console sessions of the signed-in user's token. */
-import type { Schemas } from '../../client.ts';
+
+import type { ResultOf } from '../../api/operation.ts';
+import { endOtherSessions, endSession, listSessions } from '../../api/operations/sessions.ts';
 import { roleOf } from '../../security/scopes.ts';
 import type { Caller } from '../../security/tokens.ts';
-import { dataOrNull } from '../api-client.ts';
 import { facts, savedNotice } from '../elements/facts.ts';
 import { instant, since } from '../elements/format.ts';
 import { address } from '../elements/links.ts';
 import { PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Html, html } from '../html.ts';
 import type { Console } from '../page.ts';
+import { dataOrNull } from '../performing.ts';
 
 const PATH = '/sessions';
+type Session = ResultOf<typeof listSessions>['data'][number];
 
 export function sessionPages({ page, action }: Console): void {
   page(PATH, 'self', async ({ api, now, caller, query: { cursor, ended } }) => {
-    const { data, next_cursor } = await api.get('/v1/sessions', { limit: PAGE_ROWS, cursor });
+    const { data, next_cursor } = await api.perform(listSessions, { query: { limit: PAGE_ROWS, cursor } });
     const hasOthers =
       cursor !== undefined || next_cursor !== null || data.some((session) => !session.is_current);
     const endOthers = html`<button type="submit" class="danger">End all other sessions</button>`;
@@ -34,12 +37,12 @@ export function sessionPages({ page, action }: Console): void {
 
   action(`${PATH}/:session_id/end`, 'self', async ({ api }) => {
     // The session may have ended in the meantime.
-    await dataOrNull(api.send('delete', '/v1/sessions/{session_id}'));
+    await dataOrNull(api.perform(endSession));
     return { go: address(PATH, { ended: 'one' }) };
   });
 
   action(`${PATH}/end-others`, 'self', async ({ api }) => {
-    await api.send('delete', '/v1/sessions');
+    await api.perform(endOtherSessions);
     return { go: address(PATH, { ended: 'others' }) };
   });
 }
@@ -54,7 +57,7 @@ function accessOf({ scopes, person, employers }: Caller): Html {
   ]);
 }
 
-function ending({ id, created_at, is_current }: Schemas['Session']): Html {
+function ending({ id, created_at, is_current }: Session): Html {
   if (is_current) return html`<span>This browser</span>`;
   return html`
     <form hx-post=${`${PATH}/${id}/end`}>

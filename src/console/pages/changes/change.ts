@@ -1,5 +1,5 @@
 /** One employment change with its attempts, content and actions. */
-import { attempt, dataOrNull } from '../../api-client.ts';
+
 import { pausedNotice } from '../../elements/checks.ts';
 import { facts, live, recordedRead, responseOfService, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
@@ -8,6 +8,7 @@ import { address, changePath, employeeOf } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt, dataOrNull } from '../../performing.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN, type Change, KINDS, STATES } from './labels.ts';
 
 /** Waiting changes of one employee that are read. */

@@ -1,6 +1,5 @@
 /** One event: its consequence for paychecks, the action that helps, its result and its bodies. */
 import type { Schemas } from '../../../client.ts';
-import { dataOrNull } from '../../api-client.ts';
 import { QUARANTINED } from '../../elements/checks.ts';
 import { facts, live, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
@@ -10,6 +9,7 @@ import { address, deductionLink, employeeLink, fitsPath, idLink, pathOf } from '
 import { pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { dataOrNull } from '../../performing.ts';
 import { employerAdviceFor } from '../ledger/terms.ts';
 import { bodies } from './bodies.ts';
 import { advice, consequence, dayIn, effectLabel, messageFor } from './labels.ts';

@@ -2,7 +2,6 @@
 import { Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { EVENT_TYPES } from '../../../contract/events.ts';
-import { dataOrNull } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
@@ -18,6 +17,7 @@ import {
 } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { dataOrNull } from '../../performing.ts';
 import { effectLabel, typeName } from './labels.ts';
 
 type Summary = Schemas['EventSummary'];

@@ -1,13 +1,13 @@
 /** The form that decides about the selected open items, and what it does. */
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
 import { dayOf, money, sentence } from '../../elements/format.ts';
 import type { Query } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import * as labels from './labels.ts';
 
 const SPECS: Specs = {

@@ -1,6 +1,5 @@
 /** The decisions about an open item, or about all open items of an employer. */
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, instant } from '../../elements/format.ts';
@@ -8,6 +7,7 @@ import { employeeOf, runLink } from '../../elements/links.ts';
 import { type Column, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import * as labels from './labels.ts';
 
 type Listed = Schemas['ListedItemDecision'];

@@ -1,6 +1,5 @@
 /** Open items of an employer: the list with filters and totals, and the form that decides about the selected items. */
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
@@ -9,6 +8,7 @@ import { address, employeeOf, runLink } from '../../elements/links.ts';
 import { type Column, filterForm, filtersIn, PAGE_ROWS, pager, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { decisionForm } from './decide.ts';
 import * as labels from './labels.ts';
 

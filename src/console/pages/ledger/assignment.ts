@@ -1,12 +1,13 @@
 /** The employers to which a deduction was assigned, and the form that assigns it to one of them. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { type Api, attempt, dataOrNull } from '../../api-client.ts';
+import type { Api } from '../../api-client.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { actorName, dayText } from '../../elements/format.ts';
 import { address, employerLink, type Query } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt, dataOrNull } from '../../performing.ts';
 
 type Assignment = Schemas['DeductionAssignment'];
 

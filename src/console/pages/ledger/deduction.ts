@@ -1,6 +1,6 @@
 /** One deduction: its latest state, its state at another time, and all its versions. */
 import type { Schemas } from '../../../client.ts';
-import { type Api, dataOrNull } from '../../api-client.ts';
+import type { Api } from '../../api-client.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
 import { dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
@@ -9,6 +9,7 @@ import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.t
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
+import { dataOrNull } from '../../performing.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { deductedNow } from './now.ts';

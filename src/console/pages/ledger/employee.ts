@@ -1,6 +1,5 @@
 /** One employee: employment, deductions, open items, changes and roster reports. Shows no names or SSN. */
 import type { Schemas } from '../../../client.ts';
-import { dataOrNull } from '../../api-client.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { dayOf, dayText, instant, plain, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
@@ -15,6 +14,7 @@ import {
 import { unappliedNotice } from '../../elements/unapplied.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { dataOrNull } from '../../performing.ts';
 import { ACCEPTED_COLUMN, CHANGE_COLUMN } from '../changes/labels.ts';
 import { itemsPath } from '../items/labels.ts';
 import { itemColumns } from '../items/list.ts';

@@ -2,7 +2,6 @@
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
-import { dataOrNull } from '../../api-client.ts';
 import { empty } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { dayOf, instant } from '../../elements/format.ts';
@@ -10,6 +9,7 @@ import { address, deductionLink, employeeLink, fitsPath, pathOf, type Query } fr
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Page, Visit } from '../../page.ts';
+import { dataOrNull } from '../../performing.ts';
 import { deductionTable, employerAdviceFor } from './terms.ts';
 
 const PATH = '/ledger';

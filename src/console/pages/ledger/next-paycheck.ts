@@ -1,12 +1,12 @@
 /** The next paychecks of an employee: the lines in the open runs of the payrolls that are due. */
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { state } from '../../elements/facts.ts';
 import { dayText, money, sentence, term } from '../../elements/format.ts';
 import { fitsPath, runEmployeePath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { flagLabel } from '../runs/labels.ts';
 
 type Line = Schemas['Line'];

@@ -1,6 +1,5 @@
 /** Approves finalizing or voiding a run, for an employer that requires a second person. */
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { attempt } from '../../api-client.ts';
 import { acceptedIn } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, problemSummary } from '../../elements/fields.ts';
@@ -9,6 +8,7 @@ import { address, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Act, type Console, mayApprove, type Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { approvalsOf, blockedBy, changedNotice, placeOf, totals } from './finalize.ts';
 import { openFindings } from './findings.ts';
 import { nameOf, type Run } from './labels.ts';

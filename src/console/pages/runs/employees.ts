@@ -1,6 +1,5 @@
 /** The employees of a run, compared with the previous run. A row opens into its lines; rows without a difference are folded. */
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { empty, later, state } from '../../elements/facts.ts';
 import { ANY, choicesOf, field } from '../../elements/fields.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
@@ -8,6 +7,7 @@ import { address, pathOf, type Query, runPath } from '../../elements/links.ts';
 import { numberedPages, PAGE_ROWS } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { REASONS, type Run } from './labels.ts';
 import { linesOfEmployee } from './lines.ts';
 

@@ -3,7 +3,6 @@
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { attempt, dataOrNull } from '../../api-client.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
@@ -13,6 +12,7 @@ import { type Column, table } from '../../elements/list.ts';
 import { blockingOf, isApproved, obstacleOf, readinessOf } from '../../elements/run-readiness.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
+import { attempt, dataOrNull } from '../../performing.ts';
 import { openFindings } from './findings.ts';
 import { nameOf, periodOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';

@@ -2,7 +2,6 @@
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { Schemas } from '../../../client.ts';
 import type { Scope } from '../../../security/scopes.ts';
-import { attempt } from '../../api-client.ts';
 import { type Fixes, linkedExample, runFixes } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { actorName, count, instant, withInstants } from '../../elements/format.ts';
@@ -10,6 +9,7 @@ import { deductionLink, employeeOf, eventLink, runEmployeeLink, runPath } from '
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import type { Run } from './labels.ts';
 
 type Finding = Schemas['PayrollRunFindings']['findings'][number];

@@ -1,5 +1,6 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
-import { attempt, sendCsv } from '../../api-client.ts';
+
+import { sendCsv } from '../../api-client.ts';
 import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
@@ -17,6 +18,7 @@ import {
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { type Console, type Visit, visitOf } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { spanOf } from '../ledger/terms.ts';
 import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';

@@ -3,12 +3,12 @@
 import { RUN_BYTES_MAX } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
-import { attempt, dataOrNull } from '../../api-client.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
 import { lacksScope } from '../../elements/format.ts';
 import { address, fitsPath, type Query, runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done, Visit } from '../../page.ts';
+import { attempt, dataOrNull } from '../../performing.ts';
 import { isFor, scheduleYearsOf } from '../settings/overview.ts';
 import { FREQUENCIES, RUN_KINDS } from './labels.ts';
 import { previewOf } from './totals.ts';

@@ -1,7 +1,6 @@
 /** Overrides of an open run: their list on the page of the run, and the form that sets or removes one. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { state } from '../../elements/facts.ts';
 import { filledForm, type Specs } from '../../elements/fields.ts';
 import { actorName, money, term } from '../../elements/format.ts';
@@ -9,6 +8,7 @@ import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.
 import { table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { CHANGES, type Line, nameOf, type Run } from './labels.ts';
 
 type Override = Schemas['PayrollRunOverride'];

@@ -1,7 +1,6 @@
 /** Files from payroll: reports of deductions taken, and the comparison of a run with payroll’s figures. */
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { live, state } from '../../elements/facts.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
@@ -9,6 +8,7 @@ import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../element
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { itemsPath } from '../items/labels.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';

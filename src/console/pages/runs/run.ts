@@ -3,7 +3,6 @@
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { facts, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, difference, money } from '../../elements/format.ts';
@@ -13,6 +12,7 @@ import { withNote } from '../../elements/list.ts';
 import { obstacleOf, type RunApproval, readinessOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { canAct, type Payroll, payrollAction, payrollFields, payrollsOf } from '../payrolls.ts';
 import { employeesOf, reasonLinks } from './employees.ts';
 import { findingsOf } from './findings.ts';

@@ -1,11 +1,11 @@
 /** The form that reports what payroll took from one paycheck. */
 import type { Schemas } from '../../../client.ts';
-import { attempt } from '../../api-client.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { LINE_KINDS, type Run } from './labels.ts';
 
 type Line = Schemas['Line'];

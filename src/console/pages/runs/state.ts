@@ -1,5 +1,5 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
-import { attempt } from '../../api-client.ts';
+
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, counted, instant } from '../../elements/format.ts';
@@ -7,6 +7,7 @@ import { address, idLink, runPath } from '../../elements/links.ts';
 import { obstacleOf, type RunApproval } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import * as labels from './labels.ts';
 import { overridePath } from './overrides.ts';
 

@@ -1,6 +1,5 @@
 /** Voids a final run. */
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { attempt } from '../../api-client.ts';
 import { facts } from '../../elements/facts.ts';
 import { filledForm } from '../../elements/fields.ts';
 import { dayOf, money } from '../../elements/format.ts';
@@ -8,6 +7,7 @@ import { address, runPath } from '../../elements/links.ts';
 import { obstacleOf } from '../../elements/run-readiness.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
+import { attempt } from '../../performing.ts';
 import { nameOf, periodOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { stateOf, toApprovals, voidApprovalOf } from './state.ts';
