@@ -5,6 +5,7 @@ COPY package.json package-lock.json ./
 RUN npm ci
 COPY tsconfig*.json ./
 COPY src ./src
+COPY tools ./tools
 RUN npm run build:image
 
 FROM node:24-bookworm-slim
@@ -15,6 +16,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/openapi.json ./
 COPY db ./db
 COPY assets ./assets
 # The default DATABASE_URL finds the SQLite file on this volume. Setting DATABASE_URL here would conflict with

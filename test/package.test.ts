@@ -48,7 +48,7 @@ t.test('the package', async (t) => {
     const expected = [
       ...code.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
       ...folders.flatMap((name) => filesOf(ROOT, name)),
-      ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'],
+      ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'openapi.json'],
     ];
     const packed = filesOf(join(folder, 'node_modules/benefits-sidecar'), '.');
     t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_database.sql'));

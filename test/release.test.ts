@@ -19,16 +19,20 @@ const lock = JSON.parse(read('package-lock.json')) as {
 };
 const inProduction = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true);
 
-t.test('the image contains every folder of the package, except what only development uses', async (t) => {
-  const isOther = (name: string) => name.includes('.') || name === 'dist' || name === 'fixtures';
-  const folders = manifest.files.filter((name) => !isOther(name));
-  const [image, context] = [read('Dockerfile'), read('.dockerignore')];
-  for (const folder of folders) {
-    t.match(image, `COPY ${folder} ./${folder}\n`);
-    t.match(context, `!${folder}\n`);
-  }
-  t.notMatch(image + context, 'fixtures');
-});
+t.test(
+  'the image contains the OpenAPI document and every folder of the package, except what only development uses',
+  async (t) => {
+    const isOther = (name: string) => name.includes('.') || name === 'dist' || name === 'fixtures';
+    const folders = manifest.files.filter((name) => !isOther(name));
+    const [image, context] = [read('Dockerfile'), read('.dockerignore')];
+    for (const folder of folders) {
+      t.match(image, `COPY ${folder} ./${folder}\n`);
+      t.match(context, `!${folder}\n`);
+    }
+    t.notMatch(image + context, 'fixtures');
+    t.match(image, 'COPY --from=build /app/openapi.json ./\n');
+  },
+);
 
 t.test('the oldest supported Node runs every production package', async (t) => {
   const { minVersion, satisfies } = createRequire(import.meta.resolve('fastify'))('semver') as {

@@ -1,11 +1,9 @@
 /** The typed client with the private listener, over real HTTP. */
 
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { type Client, createClient, type Problem, type Schemas } from '../../src/client.ts';
-import { referenceDocument, sha256 } from '../../tools/client-types/reference.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';
 
@@ -98,12 +96,6 @@ export function isTyped(client: Client): unknown {
     client.PUT('/v1/payroll-runs/{run_id}', { params: { path: { run_id: '1' } }, body: { kind: 'regular' } }),
   ];
 }
-
-t.test('the types were generated from the current API document', async (t) => {
-  const types = readFileSync(new URL('../../src/client-types.ts', import.meta.url), 'utf8');
-  const [, madeFrom] = /^\/\/ SHA-256 of the document: ([0-9a-f]{64})$/m.exec(types) ?? [];
-  t.equal(madeFrom, sha256(await referenceDocument()), 'the API has changed: run npm run client-types');
-});
 
 /** Checked by the compiler only: the calls that docs/api.md shows need no body. */
 export function isDocumented(client: Client): unknown {

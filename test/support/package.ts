@@ -32,6 +32,7 @@ export async function installPackage(t: Test): Promise<string> {
   // Its dependencies are found in a folder above.
   t.testdirName = join(PROJECT, '.tap/fixtures/package');
   const folder = t.testdir({ packed: {}, 'package.json': '{"name": "users-own", "type": "module"}' });
+  await run(process.execPath, [join(PROJECT, 'tools/openapi.ts')]);
   for (const path of AS_IT_IS) cpSync(join(PROJECT, path), join(folder, 'packed', path), { recursive: true });
   await run(process.execPath, [
     TSC,
