@@ -154,8 +154,9 @@ export function createNotes(computation: Computation) {
     };
     const items = units.flatMap((unit) => unit.items);
     const undecided = items.filter(({ state }) => state === 'open');
-    // The run before reported a refund that was known then. It stays open until a person decides.
-    const reportedUntil = computation.previous?.finalizedAt ?? '';
+    // The run before reported what was known then. It stays open until a person decides.
+    const { previous } = computation;
+    const reportedUntil = previous?.finalizedAt ?? '';
     const isNew = ({ line }: OpenItem): boolean => (line.because?.received_at ?? '') > reportedUntil;
     for (const flag of ITEM_FLAGS) {
       const flagged = undecided.filter(({ line }) => line.flags.includes(flag));
@@ -166,10 +167,11 @@ export function createNotes(computation: Computation) {
       'refund_waits',
       waiting.flatMap((unit) => unit.items),
     );
-    const bound = units.filter(({ leftOut }) => leftOut === 'other_tax_year');
+    const bound = units.filter(({ leftOut }) => leftOut === 'other_tax_year').flatMap(({ items }) => items);
+    const reportedYear = previous === null ? null : yearOf(previous.run.pay_date);
     noteItem(
       'bound_to_year',
-      bound.flatMap((unit) => unit.items),
+      bound.filter((item) => isNew(item) || reportedYear === yearOf(item.payDate)),
     );
   };
 

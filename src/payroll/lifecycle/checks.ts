@@ -205,7 +205,7 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     ask: noted('bound_to_year', 'warn'),
     advice:
       'Pre-tax adjustments are taken in the tax year of their paycheck. Take these items in an off-cycle run with a pay date in that year, such as December 31, or write them off.',
-    passed: 'No pre-tax item belongs to another tax year.',
+    passed: 'No pre-tax item of another tax year is new since the run before.',
   },
   {
     id: 'negative-total',

@@ -461,6 +461,21 @@ test('only the first run after a refund or a changed overridden amount names it'
   t.strictSame(await results('2026-07-31'), ['pass', 'pass']);
 });
 
+test('only the first run that leaves out an item of another tax year names it', async (t, db) => {
+  await finalized(db, 'december', DECEMBER);
+  await elect(db, { member_contribution: '200.00' }, '2026-06-10T00:00:00Z');
+  const named = async (payDate: string) => {
+    const { checks } = await report(db, runOn(payDate));
+    return checks.find(({ id }) => id === 'items-of-another-year')?.count;
+  };
+  t.equal(await named('2026-07-03'), 1, 'the run before is of the year of the item');
+  await putOn(db, '2026-07-03');
+  await finalize(db, '2026-07-03');
+  t.equal(await named('2026-07-17'), 0);
+  await electLater(db, '210.00', '2026-07-11');
+  t.equal(await named('2026-07-17'), 1, 'its amount is new');
+});
+
 test('events about employees of another employer do not fail a run', async (t, db) => {
   await employ(db, 'emp-8', { employer_id: 'globex' });
   const of = { id: 'ded-8', employee_id: 'emp-8' };
