@@ -110,7 +110,7 @@ function tablesOf(source: string): string[] {
 }
 
 t.test('every table has an owner', async (t) => {
-  const created = globSync('db/sqlite/*.sql', { cwd: ROOT }).flatMap((file) =>
+  const created = globSync('db/*.sql', { cwd: ROOT }).flatMap((file) =>
     [...textOf(file).matchAll(/^CREATE TABLE (\w+)/gm)].map(([, table = '']) => table),
   );
   t.strictSame([...OWNERS.keys()].sort(), created.sort());

@@ -203,7 +203,7 @@ t.test('the manifests set variables that exist, mount secrets and probe open por
 
 t.test('docs/states.md lists and draws exactly the states that the schema allows', async (t) => {
   const allowed = new Map<string, string[]>();
-  for (const file of globSync('db/sqlite/*.sql', { cwd: ROOT })) {
+  for (const file of globSync('db/*.sql', { cwd: ROOT })) {
     for (const [, table = '', body = ''] of read(file).matchAll(/CREATE TABLE (\w+) \((.*?)^\)/gms)) {
       const [check] = captures(body, /^ +state .*CHECK \((.*)\)/gm);
       if (check !== undefined) allowed.set(table, captures(check, /'(\w+)'/g));

@@ -51,7 +51,7 @@ t.test('the package', async (t) => {
       ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'openapi.json'],
     ];
     const packed = filesOf(join(folder, 'node_modules/benefits-sidecar'), '.');
-    t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_database.sql'));
+    t.ok(packed.includes('dist/main.js') && packed.includes('db/0001_database.sql'));
     t.strictSame(packed.toSorted(), expected.toSorted());
   });
 

@@ -3,20 +3,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery } from 'kysely';
 import { UTC } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { engineOf, lockNames, tableExists } from './engine.ts';
+import { sqlFor, statementsOf } from './dialect.ts';
+import { type Engine, engineOf, lockNames, tableExists } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { setTimeZone } from './time-zone.ts';
 import { transact } from './transaction.ts';
 
 export type BenefitsEnvironment = 'sandbox' | 'live';
 
-type Migration = { number: number; name: string; text: string; hash: string };
+type Migration = { number: number; name: string; hash: string; sql: (engine: Engine) => string };
 
 export function schemaRefused(why: string): AppError {
   return new AppError('SCHEMA_REFUSED', why);
 }
 
-/** The migrations of this release: one folder of SQL per engine, with the same numbers. Tests pass another one. */
+/** The migrations of this release. Tests pass another folder. */
 const FOLDER = new URL('../../db/', import.meta.url);
 
 export const MIGRATIONS_TABLE =
@@ -46,8 +47,8 @@ export function migrate(
       await run(trx, MIGRATIONS_TABLE);
       const { applied, due } = await compareMigrations(trx, folder);
       const applied_at = now.toISOString();
-      for (const { number, name, hash, text } of due) {
-        for (const statement of statements(text)) await run(trx, statement);
+      for (const { number, name, hash, sql } of due) {
+        for (const statement of statementsOf(sql(engineOf(trx)))) await run(trx, statement);
         await trx.insertInto('migrations').values({ number, name, hash, applied_at }).execute();
       }
       await trx
@@ -70,7 +71,7 @@ export function migrate(
  */
 export async function checkSchema(db: Db, environment: BenefitsEnvironment, folder = FOLDER): Promise<void> {
   const exists = await tableExists(db, 'migrations');
-  const due = exists ? (await compareMigrations(db, folder)).due : knownMigrations(db, folder);
+  const due = exists ? (await compareMigrations(db, folder)).due : knownMigrations(folder);
   if (due.length > 0) {
     throw schemaRefused(
       `the database lacks ${due.length} migration(s) of this release, from ${due[0]?.name}: make a backup, then run "benefits-sidecar migrate" with DATABASE_URL set to it, or start this release's "serve"; an older release does not start on it after that`,
@@ -91,7 +92,7 @@ export async function countDue(db: Db, environment: BenefitsEnvironment, folder 
 
 /** Returns the migrations that a database has and those it lacks. Throws SCHEMA_REFUSED as `checkSchema` does. */
 export async function compareMigrations(db: Db | Trx, folder = FOLDER) {
-  const known = knownMigrations(db, folder);
+  const known = knownMigrations(folder);
   const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();
   for (const { number, name, hash } of applied) {
     const migration = known[number - 1];
@@ -140,21 +141,16 @@ export async function changeTimeZone(trx: Trx, time_zone: string): Promise<strin
   return before.time_zone;
 }
 
-function knownMigrations(db: Db | Trx, within: URL): Migration[] {
-  const folder = new URL(`${engineOf(db)}/`, within);
-  const names = readdirSync(folder).filter((name) => /^\d{4}_.*\.sql$/.test(name));
-  return names.sort().map((file, index) => {
+/** Returns the migrations of a folder in order. The text of a file is hashed as it is, before an engine's SQL is made from it. */
+export function knownMigrations(folder = FOLDER): Migration[] {
+  const files = readdirSync(folder).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+  return files.sort().map((file, index) => {
     const text = readFileSync(new URL(file, folder), 'utf8');
     const number = Number(file.slice(0, 4));
     if (number !== index + 1) throw new Error(`db: migration ${file} is not number ${index + 1}`);
-    return { number, name: file.slice(0, -4), text, hash: createHash('sha256').update(text).digest('hex') };
+    const hash = createHash('sha256').update(text).digest('hex');
+    return { number, name: file.slice(0, -4), hash, sql: (engine) => sqlFor(engine, file, text) };
   });
-}
-
-/** A statement ends with a semicolon at the end of a line (db/README.md). */
-export function statements(text: string): string[] {
-  const parts = text.replace(/^--.*$/gm, '').split(/;\s*$/m);
-  return parts.map((statement) => statement.trim()).filter((statement) => statement !== '');
 }
 
 function run(trx: Trx, text: string) {

@@ -5,8 +5,9 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { CompiledQuery, sql } from 'kysely';
 import { AppError, codeOf } from '../errors.ts';
+import { statementsOf } from './dialect.ts';
 import { engineOf } from './engine.ts';
-import { compareMigrations, MIGRATIONS_TABLE, schemaRefused, statements } from './migrate.ts';
+import { compareMigrations, MIGRATIONS_TABLE, schemaRefused } from './migrate.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -30,8 +31,9 @@ export async function assertSchemaUnaltered(db: Db): Promise<void> {
 /** Returns every difference. Throws SCHEMA_NOT_COMPARABLE where the engine does not allow the comparison. */
 export async function compareSchema(db: Db): Promise<SchemaDifference[]> {
   const { applied } = await compareMigrations(db);
-  const migration = [MIGRATIONS_TABLE, ...applied.flatMap(({ text }) => statements(text))];
-  return engineOf(db) === 'sqlite' ? compareSqlite(db, migration) : comparePostgres(db, migration);
+  const engine = engineOf(db);
+  const migration = [MIGRATIONS_TABLE, ...applied.flatMap(({ sql }) => statementsOf(sql(engine)))];
+  return engine === 'sqlite' ? compareSqlite(db, migration) : comparePostgres(db, migration);
 }
 
 async function compareSqlite(db: Db, migration: readonly string[]): Promise<SchemaDifference[]> {

@@ -46,7 +46,7 @@ export interface Tables {
     reason: string | null;
     paused_at: string | null;
     next_probe_at: string | null;
-    probe_count: number;
+    probe_count: Generated<number>;
     suspect: string | null;
   };
   staged_censuses: {

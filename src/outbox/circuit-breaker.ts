@@ -4,7 +4,7 @@
  * whether the cause is fixed; any other response makes it active. It is stored, so that a restart does not send a burst of
  * requests.
  */
-import { sql, type UpdateObject } from 'kysely';
+import { type Selectable, sql, type UpdateObject } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { IS_HELD, makeHeldDue } from './queue.ts';
@@ -13,7 +13,7 @@ import { after, doubled, HOLD_MAX_MS, HOLD_MIN_MS } from './retry.ts';
 /** How much later another process may have read the clock. */
 export const CLOCK_SPREAD_MS = 15_000;
 
-export type CircuitBreaker = Omit<Tables['circuit_breaker'], 'id'>;
+export type CircuitBreaker = Omit<Selectable<Tables['circuit_breaker']>, 'id'>;
 
 export async function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
   return breakerQuery(db).executeTakeFirstOrThrow();

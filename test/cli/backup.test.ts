@@ -4,6 +4,7 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -306,8 +307,10 @@ t.test('the next start migrates a restored backup of an earlier release', async 
   const older = openDatabase(`sqlite:${folder}/older.db`);
   const released = new URL('../../db/', import.meta.url);
   cpSync(released, join(folder, 'db'), { recursive: true });
-  const newest = readdirSync(join(folder, 'db/sqlite')).sort().at(-1) as string;
-  rmSync(join(folder, 'db/sqlite', newest));
+  const newest = globSync('*.sql', { cwd: join(folder, 'db') })
+    .sort()
+    .at(-1) as string;
+  rmSync(join(folder, 'db', newest));
   await migrate(older, 'sandbox', new Date(), { folder: pathToFileURL(`${folder}/db/`) });
   await older.destroy();
   const env = { ...emptied, DATABASE_URL: `sqlite:${folder}/sidecar.db` };

@@ -13,21 +13,20 @@ import { open, scratch } from './scratch.ts';
 const NOW = new Date('2026-01-31T09:30:00.000Z');
 const RELEASED = new URL('../../db/', import.meta.url);
 /** A migration of the next release. */
-const NEXT = 'CREATE TABLE next (one INTEGER);\n';
+const NEXT = 'CREATE TABLE next (\n  one INTEGER\n);\n';
 
 /** A copy of the released migrations to change, and a database with them applied. */
 async function copied(t: Test, name?: string) {
   const db = open(t, name === undefined ? await newDatabaseUrl(t) : await anotherUrl(t, name));
   await migrate(db, 'sandbox', NOW);
-  const folder = join(t.testdirName, 'db');
+  const path = join(t.testdirName, 'db');
   // On PostgreSQL nothing else clears the table of an earlier test.
-  rmSync(folder, { recursive: true, force: true });
-  cpSync(RELEASED, folder, { recursive: true });
-  const path = join(folder, engineOf(t));
+  rmSync(path, { recursive: true, force: true });
+  cpSync(RELEASED, path, { recursive: true });
   const applied = await db.selectFrom('migrations').select('number').execute();
   const number = String(applied.length + 1).padStart(4, '0');
   const write = (text = NEXT) => writeFileSync(join(path, `${number}_next.sql`), text);
-  return { db, path, folder: pathToFileURL(`${folder}/`), write };
+  return { db, path, folder: pathToFileURL(`${path}/`), write };
 }
 
 const test = onEitherEngine.with(copied);

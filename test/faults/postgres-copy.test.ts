@@ -17,10 +17,9 @@ import { execute, start as startExecutable } from '../cli/executable.ts';
 import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/harness.ts';
 import { open } from '../database/scratch.ts';
 import { owe } from '../outbox/parts.ts';
-import { catalogOfPostgres, catalogOfSqlite } from '../postgres/catalog.ts';
 import { contentOfTables, type Filled, fill } from '../postgres/filled.ts';
 import { ACTING } from '../support/audit.ts';
-import { useOwnPostgres } from '../support/engine.ts';
+import { tablesOf, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver as post } from '../support/load.ts';
 import { temporaryFolder } from '../support/memory.ts';
@@ -83,7 +82,7 @@ async function filled(t: Test): Promise<Source> {
   const url = `sqlite:${t.testdir()}/source.db`;
   copyFileSync(path, sqlitePath(url));
   const db = open(t, url);
-  const tables = [...(await catalogOfSqlite(db)).keys()].filter((name) => name !== 'migrations');
+  const tables = (await tablesOf(db)).filter((name) => name !== 'migrations');
   return { ...known, url, db, tables };
 }
 
@@ -104,7 +103,7 @@ async function copy(
 async function isEmpty(t: Test, url: string): Promise<void> {
   const db = openDatabase(url);
   try {
-    const names = [...(await catalogOfPostgres(db)).keys()].filter((name) => name !== 'migrations');
+    const names = (await tablesOf(db)).filter((name) => name !== 'migrations');
     const content = await contentOfTables(db, names);
     for (const [name, rows] of content)
       t.equal(rows.length, OF_ONE_ROW.includes(name) ? 1 : 0, `rows of ${name}`);

@@ -4,4 +4,4 @@
 CREATE TABLE change_keys (
   key_hash   TEXT NOT NULL PRIMARY KEY,
   request_id TEXT NOT NULL UNIQUE REFERENCES outbox (request_id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;

@@ -3,8 +3,8 @@
 -- and ids are checked by `verify`.
 CREATE TABLE ledger_head (
   id       INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-  position INTEGER NOT NULL
-) STRICT;
+  position BIGINT NOT NULL
+);
 
 INSERT INTO ledger_head (id, position) VALUES (1, 0);
 
@@ -13,10 +13,10 @@ INSERT INTO ledger_head (id, position) VALUES (1, 0);
 -- chain of primary keys, which needs no index. `ordered_by` shows what decided whether this version became the latest
 -- state. `future_dated` marks an event time later than the time of receipt by more than clocks may differ.
 CREATE TABLE deduction_versions (
-  position              INTEGER NOT NULL PRIMARY KEY,
+  position              BIGINT NOT NULL PRIMARY KEY,
   deduction_id          TEXT NOT NULL,
   version               INTEGER NOT NULL,
-  previous_position     INTEGER,
+  previous_position     BIGINT,
   event_id              TEXT NOT NULL UNIQUE,
   employee_id           TEXT NOT NULL,
   line_of_coverage      TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE deduction_versions (
   recorded_at           TEXT NOT NULL,
   CHECK ((version = 1) = (previous_position IS NULL)),
   CHECK (previous_position < position)
-) STRICT;
+); -- append-only
 
 CREATE INDEX deduction_versions_tied ON deduction_versions (position) WHERE tie_changed = 1;
 CREATE INDEX deduction_versions_future_dated ON deduction_versions (position) WHERE future_dated = 1;
@@ -52,50 +52,43 @@ CREATE INDEX deduction_versions_odd_dates ON deduction_versions (position) WHERE
 -- first, applying an event costs about a third more.
 CREATE INDEX deduction_versions_by_time ON deduction_versions (event_time, deduction_id, position);
 
-CREATE TRIGGER deduction_versions_are_never_changed BEFORE UPDATE ON deduction_versions BEGIN SELECT RAISE(ABORT, 'deduction_versions are append-only'); END;
-CREATE TRIGGER deduction_versions_are_never_removed BEFORE DELETE ON deduction_versions BEGIN SELECT RAISE(ABORT, 'deduction_versions are append-only'); END;
-
 -- The latest state of each deduction: the position of that version, and its event time, which guards it from an older
 -- event. `last_received_position` is the position of the version received last, where the chain of versions begins.
 CREATE TABLE deductions (
   deduction_id           TEXT NOT NULL PRIMARY KEY,
-  position               INTEGER NOT NULL,
+  position               BIGINT NOT NULL,
   event_time             TEXT NOT NULL,
   employee_id            TEXT NOT NULL,
   version_count          INTEGER NOT NULL,
-  last_received_position INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+  last_received_position BIGINT NOT NULL
+) WITHOUT ROWID;
 
 -- Every employee that a version of a deduction named, so that the deductions of an employee are one range.
 CREATE TABLE deduction_employees (
   employee_id  TEXT NOT NULL,
   deduction_id TEXT NOT NULL,
   PRIMARY KEY (employee_id, deduction_id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- Assignments of deductions to one of the employers of their employee ("One person, two employers" in docs/roster.md). Of
 -- the assignments whose `effective_on` is on or before the last day of a pay period, the last one applies.
 CREATE TABLE deduction_assignments (
-  position     INTEGER NOT NULL PRIMARY KEY,
+  position     BIGINT NOT NULL PRIMARY KEY,
   deduction_id TEXT NOT NULL,
   employer_id  TEXT NOT NULL,
   effective_on TEXT NOT NULL,
   reason       TEXT NOT NULL,
-  record_id    INTEGER NOT NULL REFERENCES audit_records (record_id),
+  record_id    BIGINT NOT NULL REFERENCES audit_records (record_id),
   recorded_at  TEXT NOT NULL
-) STRICT;
+); -- append-only, except to erase its reason
 
 CREATE INDEX deduction_assignments_by_deduction ON deduction_assignments (deduction_id, position);
-
-CREATE TRIGGER deduction_assignments_are_never_changed BEFORE UPDATE OF position, deduction_id, employer_id, effective_on, record_id, recorded_at ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
-CREATE TRIGGER deduction_assignments_only_lose_reasons BEFORE UPDATE ON deduction_assignments WHEN NEW.reason <> '[erased]' BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
-CREATE TRIGGER deduction_assignments_are_never_removed BEFORE DELETE ON deduction_assignments BEGIN SELECT RAISE(ABORT, 'deduction_assignments are append-only'); END;
 
 -- Reports about employments, without names or SSNs. A row is one report by one source; null is what the source did not
 -- state. `effective_on` is the date from which it counts, if the caller stated one. `source_id` is a census or a
 -- request, so it has no foreign key.
 CREATE TABLE roster_facts (
-  position          INTEGER NOT NULL PRIMARY KEY,
+  position          BIGINT NOT NULL PRIMARY KEY,
   employee_id       TEXT NOT NULL,
   employer_id       TEXT NOT NULL,
   hire_date         TEXT,
@@ -109,19 +102,16 @@ CREATE TABLE roster_facts (
   source            TEXT NOT NULL CHECK (source = 'census' OR source = 'new-hire' OR source = 'termination' OR source = 'compensation-change'),
   source_id         TEXT NOT NULL,
   recorded_at       TEXT NOT NULL
-) STRICT;
+); -- append-only
 
 CREATE UNIQUE INDEX roster_facts_in_order ON roster_facts (employee_id, employer_id, position);
-
-CREATE TRIGGER roster_facts_are_never_changed BEFORE UPDATE ON roster_facts BEGIN SELECT RAISE(ABORT, 'roster_facts are append-only'); END;
-CREATE TRIGGER roster_facts_are_never_removed BEFORE DELETE ON roster_facts BEGIN SELECT RAISE(ABORT, 'roster_facts are append-only'); END;
 
 -- The newest fact of each employee with each employer.
 CREATE TABLE roster (
   employee_id TEXT NOT NULL,
   employer_id TEXT NOT NULL,
-  position    INTEGER NOT NULL,
+  position    BIGINT NOT NULL,
   PRIMARY KEY (employee_id, employer_id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 CREATE INDEX roster_by_employer ON roster (employer_id, employee_id);

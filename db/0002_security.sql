@@ -3,8 +3,8 @@
 -- settings that decided it (src/security/claims.ts). `employers` is a JSON list of ids; null: all employers. `owner_hash` is the
 -- SHA-256 of the token or the person.
 CREATE TABLE sessions (
-  session_hash BLOB NOT NULL PRIMARY KEY,
-  owner_hash   BLOB NOT NULL,
+  session_hash BYTEA NOT NULL PRIMARY KEY,
+  owner_hash   BYTEA NOT NULL,
   issuer       TEXT,
   subject      TEXT,
   name         TEXT,
@@ -19,7 +19,7 @@ CREATE TABLE sessions (
   CHECK ((issuer IS NULL) = (scopes IS NULL)),
   CHECK ((issuer IS NULL) = (rules IS NULL)),
   CHECK (issuer IS NOT NULL OR employers IS NULL)
-) STRICT;
+);
 
 CREATE INDEX sessions_expiring ON sessions (expires_at);
 
@@ -30,7 +30,7 @@ CREATE INDEX sessions_expiring ON sessions (expires_at);
 -- erased together with `reason_key`, the key of its HMAC, which stays. `hash` is the SHA-256 over the hash of the preceding
 -- record and the text of this one without `reason` and `reason_key` (src/security/audit-chain.ts).
 CREATE TABLE audit_records (
-  record_id     INTEGER NOT NULL PRIMARY KEY,
+  record_id     BIGINT NOT NULL PRIMARY KEY,
   recorded_at   TEXT NOT NULL,
   actor_kind    TEXT NOT NULL CHECK (actor_kind = 'person' OR actor_kind = 'token' OR actor_kind = 'cli' OR actor_kind = 'system'),
   actor_issuer  TEXT,
@@ -46,31 +46,37 @@ CREATE TABLE audit_records (
   reason_hash   TEXT,
   hash          TEXT NOT NULL,
   reason        TEXT,
-  reason_key    BLOB,
+  reason_key    BYTEA,
   CHECK ((reason IS NULL) = (reason_key IS NULL)),
   CHECK (reason IS NULL OR reason_hash IS NOT NULL),
   CHECK ((actor_kind = 'person') = (actor_issuer IS NOT NULL)),
   CHECK ((actor_kind IN ('person', 'token')) = (actor_id IS NOT NULL))
-) STRICT;
+); -- never removed
 
 CREATE INDEX audit_records_of_resource ON audit_records (resource_type, resource_id, record_id);
 CREATE INDEX audit_records_of_employer ON audit_records (employer_id, record_id) WHERE employer_id IS NOT NULL;
 CREATE INDEX audit_records_of_employee ON audit_records (employee_id, record_id) WHERE employee_id IS NOT NULL;
 
+-- A record changes only by erasing its reason together with the key.
+-- on SQLite:
 CREATE TRIGGER audit_records_are_never_changed BEFORE UPDATE OF
   record_id, recorded_at, actor_kind, actor_issuer, actor_id, actor_name, acting_user, action,
   resource_type, resource_id, employer_id, employee_id, details, reason_hash, hash ON audit_records
 BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
 CREATE TRIGGER audit_reasons_are_only_erased BEFORE UPDATE ON audit_records WHEN NEW.reason IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
-CREATE TRIGGER audit_records_are_never_removed BEFORE DELETE ON audit_records BEGIN SELECT RAISE(ABORT, 'audit_records are append-only'); END;
+-- on PostgreSQL:
+CREATE TRIGGER audit_records_are_never_changed BEFORE UPDATE ON audit_records FOR EACH ROW
+  WHEN (NEW.reason IS NOT NULL OR to_jsonb(NEW) - 'reason' - 'reason_key' <> to_jsonb(OLD) - 'reason' - 'reason_key')
+  EXECUTE FUNCTION refuse_change();
+-- on both:
 
 -- The id and the hash of the last record. The lock on this row makes ids follow the order of commits, without gaps.
 CREATE TABLE audit_head (
   id        INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-  record_id INTEGER NOT NULL,
+  record_id BIGINT NOT NULL,
   hash      TEXT NOT NULL
-) STRICT;
+);
 
 INSERT INTO audit_head (id, record_id, hash) VALUES (1, 0, '');
 
@@ -80,20 +86,20 @@ INSERT INTO audit_head (id, record_id, hash) VALUES (1, 0, '');
 CREATE TABLE tokens (
   token_id   TEXT NOT NULL PRIMARY KEY,
   name       TEXT NOT NULL,
-  token_hash BLOB NOT NULL UNIQUE,
+  token_hash BYTEA NOT NULL UNIQUE,
   scopes     TEXT NOT NULL,
   person     TEXT,
   employers  TEXT,
   created_at TEXT NOT NULL,
   expires_at TEXT,
   revoked_at TEXT,
-  record_id  INTEGER NOT NULL REFERENCES audit_records (record_id)
-) STRICT;
+  record_id  BIGINT NOT NULL REFERENCES audit_records (record_id)
+);
 
 -- The key of keyed hashes, encrypted with a data key. It is created at the first use and never changes, so that hashes
 -- stay comparable when data keys are rotated.
 CREATE TABLE hash_keys (
   id         INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   key_id     TEXT NOT NULL,
-  ciphertext BLOB NOT NULL
-) STRICT;
+  ciphertext BYTEA NOT NULL
+);

@@ -15,13 +15,13 @@ CREATE VIEW reporting_deduction_versions AS
     deduction_versions.taxability,
     deduction_versions.description,
     deduction_versions.period,
-    deduction_versions.member_contribution::numeric AS member_contribution,
-    deduction_versions.employer_contribution::numeric AS employer_contribution,
-    CASE WHEN deduction_versions.starts_on >= '0001' THEN deduction_versions.starts_on::date END AS starts_on,
-    CASE WHEN deduction_versions.ends_on >= '0001' THEN deduction_versions.ends_on::date END AS ends_on,
-    CASE WHEN deduction_versions.event_time >= '0001' THEN deduction_versions.event_time::timestamptz END AS event_time,
-    deduction_versions.late = 1 AS late,
-    deduction_versions.recorded_at::timestamptz AS recorded_at
+    deduction_versions.member_contribution, -- numeric
+    deduction_versions.employer_contribution, -- numeric
+    deduction_versions.starts_on, -- date or null
+    deduction_versions.ends_on, -- date or null
+    deduction_versions.event_time, -- timestamptz or null
+    deduction_versions.late, -- boolean
+    deduction_versions.recorded_at -- timestamptz
   FROM deduction_versions;
 
 -- The latest state of every deduction. Its dates tell whether it is in effect.
@@ -56,11 +56,11 @@ CREATE VIEW reporting_runs AS
     payroll_runs.state,
     payroll_runs.pay_frequency,
     payroll_runs.pay_group,
-    CASE WHEN payroll_runs.period_start >= '0001' THEN payroll_runs.period_start::date END AS period_start,
-    CASE WHEN payroll_runs.period_end >= '0001' THEN payroll_runs.period_end::date END AS period_end,
-    CASE WHEN payroll_runs.pay_date >= '0001' THEN payroll_runs.pay_date::date END AS pay_date,
-    payroll_runs.finalized_at::timestamptz AS finalized_at,
-    payroll_runs.voided_at::timestamptz AS voided_at,
+    payroll_runs.period_start, -- date or null
+    payroll_runs.period_end, -- date or null
+    payroll_runs.pay_date, -- date or null
+    payroll_runs.finalized_at, -- timestamptz
+    payroll_runs.voided_at, -- timestamptz
     payroll_runs.void_reason
   FROM payroll_runs WHERE state <> 'open';
 
@@ -70,10 +70,10 @@ CREATE VIEW reporting_run_lines AS
     payroll_runs.run_id,
     payroll_runs.employer_id,
     payroll_runs.state,
-    CASE WHEN payroll_runs.pay_date >= '0001' THEN payroll_runs.pay_date::date END AS pay_date,
+    payroll_runs.pay_date, -- date or null
     run_employees.employee_id,
     line.value ->> 'deduction_id' AS deduction_id,
-    (line.value ->> 'version')::integer AS version,
+    line.value ->> 'version' AS version, -- integer
     line.value ->> 'line_of_coverage' AS line_of_coverage,
     line.value ->> 'coverage_type' AS coverage_type,
     line.value ->> 'taxability' AS taxability,
@@ -83,7 +83,11 @@ CREATE VIEW reporting_run_lines AS
     line.value ->> 'description' AS description,
     line.value ->> 'kind' AS line_kind,
     line.value ->> 'adjustment_for' AS adjustment_for,
-    (line.value ->> 'member_amount')::numeric AS member_amount,
-    (line.value ->> 'employer_amount')::numeric AS employer_amount
+    line.value ->> 'member_amount' AS member_amount, -- numeric
+    line.value ->> 'employer_amount' AS employer_amount -- numeric
+-- on SQLite:
+  FROM payroll_runs JOIN run_employees ON run_employees.freeze_id = payroll_runs.freeze_id JOIN json_each(run_employees.lines) AS line;
+-- on PostgreSQL:
   FROM payroll_runs JOIN run_employees ON run_employees.freeze_id = payroll_runs.freeze_id
   CROSS JOIN LATERAL json_array_elements(run_employees.lines::json) AS line (value);
+-- on both:
