@@ -1,6 +1,7 @@
 /** Registers operations with the private listener: content types, streams and status codes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Db } from '../database/tables.ts';
@@ -35,12 +36,35 @@ const FILES = {
   ...{ bytesMax: ROWS_BODY_BYTES_MAX, tooLarge: 'The file is larger than 64 MiB.' },
 };
 
+/** Each is held in memory until its end. */
+const REPEATABLE_FILES = { ...FILES, what: 'files that are read twice', atOnce: 2 };
+
+type ReadStream = Omit<BodyStream<unknown>, 'send'>;
+type Streamable = Pick<Operation, 'stream' | 'rows' | 'areRowsRepeatable'>;
+
 /** Returns how the body of an operation is read while it arrives; null if it is read first. */
-function streamOf({ stream, rows }: Pick<Operation, 'stream' | 'rows'>): BodyStream<unknown> | null {
+function streamOf({ stream, rows, areRowsRepeatable }: Streamable): ReadStream | null {
   if (rows === undefined) return stream ?? null;
   // Bodies of other types are refused before this.
   const format = (headers: IncomingHttpHeaders) => formatOf(headers['content-type'] ?? '') as RowFormat;
-  return { ...FILES, open: (content, headers) => readRows(content, format(headers), rows) };
+  if (!areRowsRepeatable)
+    return { ...FILES, open: (content, headers) => readRows(content, format(headers), rows) };
+  return {
+    ...REPEATABLE_FILES,
+    async open(content, headers) {
+      const parts: Uint8Array[] = [];
+      for await (const part of content) parts.push(part);
+      return () => readRows(inTurns(parts), format(headers), rows);
+    },
+  };
+}
+
+/** Yields parts that have arrived as if they arrived now, so that other work runs in between. */
+async function* inTurns(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    await nextTurn();
+    yield part;
+  }
 }
 
 /** The read slots of a listener, by kind of body. */
@@ -61,9 +85,9 @@ function runStreamed<R>(
   const slots = slotsOf(parts.db);
   const limited = slots.get(stream.what) ?? limitReads(stream.atOnce, stream.what, parts);
   slots.set(stream.what, limited);
-  return limited(streamed, (slot) => {
+  return limited(streamed, async (slot) => {
     const content = streamedBody(streamed, slot, stream.bytesMax, stream.tooLarge);
-    return runCall(op, { ...call, body: stream.open(content, streamed.headers) }, parts);
+    return runCall(op, { ...call, body: await stream.open(content, streamed.headers) }, parts);
   });
 }
 
@@ -78,6 +102,8 @@ export async function performStreamed<P extends TSchema, Q extends TSchema, B ex
   const call = await checkedCall(op as unknown as Operation, input, identity, parts);
   return runStreamed(op as unknown as Operation<TSchema, TSchema, TSchema, R>, call, streamed, parts);
 }
+
+const FOR_CONSOLE = 'For the console and the commands: an integration does not need it.';
 
 /** Registers the operations of a noun. */
 export function registerOperations(app: Api, operations: readonly Operation[], parts: ApiParts): void {
@@ -107,7 +133,8 @@ function registerOperation(
   runs = (_request: FastifyRequest, call: Call) => runCall(op, call, parts),
 ): void {
   const { id, group, method, path, scope, params, query, headers, body, response, bodyLimit } = op;
-  const { employers, action, summary, description, refuses, runWork } = op;
+  const { employers, action, summary, refuses, runWork } = op;
+  const description = [op.description, op.isForConsole && FOR_CONSOLE].filter(Boolean).join(' ');
   const checks = isBodyChecked(op) ? op.isBodyOptional && bodyMayBeLeftOut : exceptBody;
   app.route({
     method,
@@ -115,7 +142,8 @@ function registerOperation(
     ...optionsOf(group, scope, {
       ...{ operationId: id, employers, summary, response },
       ...(action !== undefined && { action }),
-      ...(description !== undefined && { description }),
+      ...(description !== '' && { description }),
+      ...(op.isForConsole && { 'x-for-console': true }),
       ...(params !== undefined && { params }),
       ...(query !== undefined && { querystring: query }),
       ...(headers !== undefined && { headers }),
@@ -148,7 +176,9 @@ function registerOperation(
     if (!(result instanceof Readable)) return reply.send(result ?? null);
     const { content = {} } = response[Number(first)] as { content?: object };
     const [type = ROW_TYPES.json] = Object.keys(content);
-    return reply.type(type).send(result.once('error', interruptedOf(request, parts)));
+    return reply
+      .type(headers['content-type'] ?? type)
+      .send(result.once('error', interruptedOf(request, parts)));
   }
 }
 

@@ -88,6 +88,8 @@ export type Operation<
   readonly employers: EmployerRule;
   /** What it records; `none` if it changes nothing. Required unless it is a GET. */
   readonly action?: Action | 'none';
+  /** For the console and the commands: an integration has no use for it, and it may change with them. */
+  readonly isForConsole?: true;
   readonly summary: string;
   readonly description?: string;
   readonly params?: P;
@@ -101,6 +103,8 @@ export type Operation<
   readonly isBodyUnchecked?: true;
   /** The columns of a body that is a file of rows. Its call has `Rows`, which the domain checks. */
   readonly rows?: Columns;
+  /** The call has a function instead that reads the rows from the beginning. */
+  readonly areRowsRepeatable?: true;
   /** How a body is read that is too large to be held. The domain checks it. */
   readonly stream?: BodyStream<Static<B>>;
   readonly response: Readonly<Record<number, TSchema>>;
@@ -117,7 +121,7 @@ export type Operation<
   logs?(call: CallOf<P, Q, B>, result: R): readonly [Fields, string] | null;
 };
 
-/** How the bodies of some operations are read over HTTP while they arrive. */
+/** How the bodies of some operations are sent and read over HTTP piece by piece. */
 export type BodyStream<B> = {
   /** Their name, in the plural. At most `atOnce` are read at once. */
   readonly what: string;
@@ -125,8 +129,10 @@ export type BodyStream<B> = {
   readonly types: readonly string[];
   readonly bytesMax: number;
   readonly tooLarge: string;
-  /** Returns the body of a call. */
-  open(content: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): B;
+  /** Returns the body of a call from a request. */
+  open(content: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): B | Promise<B>;
+  /** Returns the request of a body, for the command line. */
+  send(body: B): { readonly content: AsyncIterable<Uint8Array>; readonly headers: Headers };
 };
 
 type CallOf<P extends TSchema, Q extends TSchema, B extends TSchema> = Call<Static<P>, Static<Q>, Static<B>>;
@@ -170,7 +176,18 @@ export function operation<
   const B extends TSchema = TUnsafe<undefined>,
   R = unknown,
 >(value: Operation<P, Q, B, R>): Operation<P, Q, B, R> {
+  DECLARED.set(value, declared++);
   return value;
+}
+
+let declared = 0;
+/** The operations by their place among all declarations. */
+const DECLARED = new WeakMap<object, number>();
+
+/** Returns the operations that a file exports, in the order of their declaration. */
+export function operationsIn(file: object): Operation[] {
+  const operations = Object.values(file).filter((value) => DECLARED.has(value));
+  return operations.sort((left, right) => Number(DECLARED.get(left)) - Number(DECLARED.get(right)));
 }
 
 /** Runs a checked call and writes its log line. */
@@ -234,7 +251,7 @@ export async function checkedCall(
   const sent = body ?? (op.isBodyOptional ? {} : undefined);
   const call = {
     ...identity,
-    params: checked(op.params, 'params', params),
+    params: checkedParams(op.params, params),
     query: checked(op.query, 'querystring', query),
     body: isBodyChecked(op) ? checked(op.body, 'body', sent) : sent,
     ifMatch: ifMatchOf(ifMatch),
@@ -242,6 +259,11 @@ export async function checkedCall(
   };
   await assertVisible(parts, op.employers, call);
   return call;
+}
+
+/** Returns the params of a call. Throws INVALID_REQUEST for an id that the operation refuses. */
+export function checkedParams(schema: TSchema | undefined, params: object): unknown {
+  return checked(schema, 'params', params);
 }
 
 /** Reports whether the operation's schema checks the body. */

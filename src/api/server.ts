@@ -18,28 +18,7 @@ import { BODY_LIMIT_BYTES, readJsonBodies } from './bodies.ts';
 import { createEmployerLimit, refuseLimited } from './employers.ts';
 import { registerOperations } from './http.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
-import { getActivity } from './operations/activity.ts';
-import { AUDIT_OPERATIONS } from './operations/audit.ts';
-import { CENSUS_SYNC_OPERATIONS } from './operations/census-syncs.ts';
-import { CENSUS_OPERATIONS } from './operations/censuses.ts';
-import { CHANGE_REPORT_OPERATIONS } from './operations/change-reports.ts';
-import { DEDUCTION_OPERATIONS } from './operations/deductions.ts';
-import { EMPLOYEE_CHANGE_OPERATIONS } from './operations/employee-changes.ts';
-import { EMPLOYEE_OPERATIONS } from './operations/employees.ts';
-import { EVENT_OPERATIONS } from './operations/events.ts';
-import { getEvidenceOfPayrollRun } from './operations/evidence.ts';
-import { OPEN_ITEM_OPERATIONS } from './operations/open-items.ts';
-import { PAYROLL_RUN_APPROVAL_OPERATIONS } from './operations/payroll-run-approvals.ts';
-import { PAYROLL_RUN_EMPLOYEE_OPERATIONS } from './operations/payroll-run-employees.ts';
-import { PAYROLL_RUN_FINDING_OPERATIONS } from './operations/payroll-run-findings.ts';
-import { PAYROLL_RUN_LINE_OPERATIONS } from './operations/payroll-run-lines.ts';
-import { PAYROLL_RUN_OVERRIDE_OPERATIONS } from './operations/payroll-run-overrides.ts';
-import { PAYROLL_RUN_WORK_OPERATIONS } from './operations/payroll-run-work.ts';
-import { PAYROLL_RUN_OPERATIONS } from './operations/payroll-runs.ts';
-import { PAYROLL_SETTING_OPERATIONS } from './operations/payroll-settings.ts';
-import { PAYROLL_DUE_OPERATIONS } from './operations/payrolls-due.ts';
-import { getReadiness } from './operations/readiness.ts';
-import { SESSION_OPERATIONS } from './operations/sessions.ts';
+import { OPERATIONS } from './operations.ts';
 import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
@@ -157,31 +136,6 @@ export function createApi(parts: ApiParts): Api {
 }
 
 const ROUTES = [metricsRoutes, healthRoutes] as const;
-
-/** The operations of each noun. */
-const OPERATIONS = [
-  CENSUS_OPERATIONS,
-  CENSUS_SYNC_OPERATIONS,
-  CHANGE_REPORT_OPERATIONS,
-  EMPLOYEE_CHANGE_OPERATIONS,
-  DEDUCTION_OPERATIONS,
-  EMPLOYEE_OPERATIONS,
-  EVENT_OPERATIONS,
-  [getReadiness, getActivity],
-  OPEN_ITEM_OPERATIONS,
-  PAYROLL_DUE_OPERATIONS,
-  PAYROLL_RUN_OPERATIONS,
-  PAYROLL_RUN_LINE_OPERATIONS,
-  PAYROLL_RUN_OVERRIDE_OPERATIONS,
-  PAYROLL_RUN_EMPLOYEE_OPERATIONS,
-  PAYROLL_RUN_WORK_OPERATIONS,
-  PAYROLL_RUN_APPROVAL_OPERATIONS,
-  PAYROLL_RUN_FINDING_OPERATIONS,
-  PAYROLL_SETTING_OPERATIONS,
-  AUDIT_OPERATIONS,
-  [getEvidenceOfPayrollRun],
-  SESSION_OPERATIONS,
-] as const;
 
 /** Handlers build responses field by field and tests compare each with its schema, so serialization does not filter. */
 const compilersFactory = {

@@ -1,15 +1,13 @@
 /** The commands of censuses and their syncs. */
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import type { ResultOf } from '../api/operation.ts';
+import type { BodyOf, ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
 import { listCensuses, putCensus, validateCensus } from '../api/operations/censuses.ts';
 import { listPaySchedules } from '../api/operations/payroll-settings.ts';
 import { checkCensus, viewFindings } from '../census/check.ts';
-import type { CensusContent } from '../census/reading.ts';
 import { createWarnings } from '../census/warnings.ts';
 import { describe } from '../contract/check.ts';
-import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { addSyncCommands, printResponse, printSyncs, SYNC_COLUMNS } from './census-syncs.ts';
 import { type Command, type Context, todayIn } from './command.ts';
@@ -43,7 +41,11 @@ export function addCensusCommands(program: Command): void {
     personalData: 'Also name the changed fields, which is recorded as a read of personal data',
     offline: async (context, { employer, file }: FileOptions) =>
       employer === undefined ? check(context, file) : null,
-    input: async (_context, named, { file }: FileOptions) => ({ ...named, body: await openCensusFile(file) }),
+    without: ['personal_data'],
+    async input(_context, named, { file, personalData = false }: FileOptions) {
+      const query = { ...named.query, personal_data: personalData };
+      return { ...named, query, body: await openCensusFile(file) };
+    },
     print: printReport,
     exitCode: ({ valid }) => (valid ? 0 : 1),
   });
@@ -99,33 +101,25 @@ export function addCensusCommands(program: Command): void {
   addSyncCommands(census);
 }
 
-type FileOptions = { readonly file: string; readonly employer?: string };
+type FileOptions = { readonly file: string; readonly employer?: string; readonly personalData?: boolean };
 type ShowOptions = { readonly employer: string; readonly response?: true };
 
 /** Opens the file of a census. The check reports what is wrong in its content. */
-async function openCensusFile(path: string): Promise<CensusContent> {
+async function openCensusFile(path: string): Promise<BodyOf<typeof putCensus>> {
   const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
   if (stem === undefined || ending === undefined) {
     throw wrongUsage('a census must be a .json or .csv file: its extension is its format');
   }
   if (!(await stat(path)).isFile()) throw failed(`${path} is not a file: use a .json or .csv file`);
-  const content = createReadStream(path);
-  if (ending.toLowerCase() === 'json') return { format: 'json', content };
-  const organizationFrom = `${stem}.organization.json`;
-  return { format: 'csv', content, organization: await readOrganization(organizationFrom), organizationFrom };
+  if (ending.toLowerCase() === 'json') return { format: 'json', content: createReadStream(path) };
+  const organization = await readOrganization(`${stem}.organization.json`);
+  return { format: 'csv', content: createReadStream(path), organization };
 }
 
-/** Returns null if there is no such file: the check then reports that the organization is required. */
-async function readOrganization(path: string): Promise<Buffer | null> {
-  try {
-    const { size } = await stat(path);
-    if (size > ELEMENT_BYTES_MAX)
-      throw failed(`${path} is too large for one organization: check its contents`);
-    return await readFile(path);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
-    throw error;
-  }
+async function readOrganization(path: string): Promise<Buffer> {
+  const { size } = await stat(path);
+  if (size > ELEMENT_BYTES_MAX) throw failed(`${path} is too large for one organization: check its contents`);
+  return readFile(path);
 }
 
 /** Prints a report of a census. A census that was checked without a database has no changes. */

@@ -6,7 +6,7 @@ import { type Clock, dayIn } from '../clock.ts';
 import { readDatabaseUrl, readEnvironment, readTimeZone } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
-import type { Environment } from '../environment.ts';
+import { type Environment, given } from '../environment.ts';
 import type { Acting, Action, Actor } from '../security/audit.ts';
 import { employerId, reasonOf } from './arguments.ts';
 import { failed, wrongUsage } from './failure.ts';
@@ -96,6 +96,15 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
 }
 
 /**
+ * Throws if SIDECAR_URL says that the commands of this shell are meant for a running sidecar, and DATABASE_URL names no database:
+ * the command would run on the default one.
+ */
+function assertMachine(env: Environment): void {
+  if (given(env, 'SIDECAR_URL') === undefined || given(env, 'DATABASE_URL') !== undefined) return;
+  throw wrongUsage('this command needs the database of its machine: set DATABASE_URL, or unset SIDECAR_URL');
+}
+
+/**
  * Prints the effects on stderr and asks for a yes, unless `--yes` is given. Throws COMMAND_FAILED without one,
  * and WRONG_USAGE without a terminal.
  */
@@ -162,9 +171,17 @@ export class Command extends Base {
     return this.action(this.#act(run));
   }
 
+  /** Sets the function that runs the command, which needs the database of its machine. */
+  doesOnMachine(run: RunCommand): this {
+    return this.does((context, ...parameters) => {
+      assertMachine(context.env);
+      return run(context, ...parameters);
+    });
+  }
+
   /** Sets the function that runs the command on the configured database. */
   doesOnDatabase(run: (context: DatabaseContext, ...rest: never[]) => ReturnType<RunCommand>): this {
-    return this.does((context, ...parameters) =>
+    return this.doesOnMachine((context, ...parameters) =>
       withDatabase(context, async (db) => run({ ...context, db }, ...parameters)),
     );
   }

@@ -1,21 +1,14 @@
 /** The commands of events. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResultOf } from '../api/operation.ts';
-import {
-  dismissEvent,
-  getEvent,
-  listEventConflicts,
-  listEvents,
-  reprocessEvent,
-  reprocessEvents,
-} from '../api/operations/events.ts';
-import { viewEvents } from '../inbox/event-views.ts';
-import type { EventFilter } from '../inbox/events.ts';
-import { createFollower } from '../inbox/follow.ts';
-import { describeRefused } from '../inbox/refusals.ts';
-import { type Command, confirm, type DatabaseContext } from './command.ts';
+import { listEventDeliveries } from '../api/operations/event-deliveries.ts';
+import { dismissEvent, reprocessEvent, reprocessEvents } from '../api/operations/event-work.ts';
+import { getEvent, listEventConflicts, listEvents } from '../api/operations/events.ts';
+import { type Command, confirm } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { addOperation, type OperationContext } from './operation-command.ts';
+import { createFollower } from './follow.ts';
+import { addOperation } from './operation-command.ts';
+import type { OperationContext } from './operation-run.ts';
 import { type Column, counted, type Output, printable, printPairs, printResult } from './output.ts';
 
 const EVENT = ['event_id'];
@@ -36,11 +29,9 @@ export function addEventCommands(program: Command): void {
         '--follow',
         'Print deliveries as they arrive, and refused ones by cause, until Ctrl-C',
       ) as Command,
-    async input(context, named, { follow, type, ...filter }: ListOptions) {
+    async input(context, named, { follow }: { follow?: true }) {
       if (follow !== true) return named;
-      const { db } = context;
-      if (db === null) throw wrongUsage('--follow reads the database: leave out --url');
-      await followEvents({ ...context, db }, { ...filter, eventType: type });
+      await followEvents(context, named.query);
       return null;
     },
     columns: COLUMNS,
@@ -97,7 +88,6 @@ export function addEventCommands(program: Command): void {
   });
 }
 
-type ListOptions = Omit<EventFilter, 'eventType'> & { type?: string; follow?: true };
 type EventSummary = ResultOf<typeof listEvents>['data'][number];
 
 const COLUMNS: readonly Column<EventSummary>[] = [
@@ -111,23 +101,30 @@ const COLUMNS: readonly Column<EventSummary>[] = [
   ['reason', (event) => event.dismissed_reason ?? event.reason, 'cut'],
 ];
 
-/** How often `--follow` reads the database. Receivers save their counts of refused requests every 5 seconds. */
+/** How often `--follow` looks for deliveries. Receivers save their counts of refused requests every 5 seconds. */
 const LOOK_EVERY_MS = 1_000;
 
 /** Prints each delivery on a line, as JSON with `--json`, until the command is stopped. */
-async function followEvents({ db, out, now, stopped }: DatabaseContext, filter: EventFilter): Promise<void> {
+async function followEvents({ perform, out, stopped }: OperationContext, filter: object): Promise<void> {
   const signal = stopped();
-  const next = await createFollower(db, filter, now);
+  const next = await createFollower((cursor) =>
+    perform(listEventDeliveries, { query: { ...filter, ...(cursor && { cursor }) } }),
+  );
   out.note('Waiting for deliveries. Stop with Ctrl-C.');
   while (!signal.aborted) {
-    const { events, refused } = await next();
-    for (const view of await viewEvents(db, events, true))
+    const { data, refused, has_more } = await next().catch((error: unknown) => {
+      if (signal.aborted) return { data: [], refused: [], has_more: false };
+      throw error;
+    });
+    for (const event of data)
       out.print(
-        out.asJson ? JSON.stringify(view) : COLUMNS.flatMap(([, cell]) => cell(view) ?? []).join('  '),
+        out.asJson ? JSON.stringify(event) : COLUMNS.flatMap(([, cell]) => cell(event) ?? []).join('  '),
       );
-    for (const counted of refused)
-      out.print(out.asJson ? JSON.stringify(counted) : `refused: ${describeRefused(counted)}`);
-    await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+    for (const { cause, description, refused: count } of refused) {
+      const words = `refused: ${counted(count, 'delivery', 'deliveries')} ${description}`;
+      out.print(out.asJson ? JSON.stringify({ cause, refused: count }) : printable(words));
+    }
+    if (!has_more) await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
   }
 }
 

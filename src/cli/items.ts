@@ -15,7 +15,8 @@ import { itemIdentity } from '../payroll/calculation/items.ts';
 import { ITEM_ACTIONS } from '../payroll/facts/decisions.ts';
 import { type Command, confirm } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { addOperation, type OperationContext } from './operation-command.ts';
+import { addOperation } from './operation-command.ts';
+import type { OperationContext } from './operation-run.ts';
 import { type Column, counted, type Output, printResult, printTable } from './output.ts';
 
 const OLDER = { older_than: '--older-than <days>' };

@@ -1,7 +1,15 @@
 /** How the command line performs operations on a running sidecar, over HTTP with a token. */
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { Answer, type Input, type Operation, UNCHANGED_HEADER, VERSION_HEADER } from '../api/operation.ts';
+import {
+  Answer,
+  type BodyStream,
+  checkedParams,
+  type Input,
+  type Operation,
+  UNCHANGED_HEADER,
+  VERSION_HEADER,
+} from '../api/operation.ts';
 import { errorOfProblem, PROBLEM_TYPE, Refusal } from '../api/problem.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { address, bearer, type Environment, given, isPlainHttp, required, secret } from '../environment.ts';
@@ -31,39 +39,25 @@ export function addressFor(env: Environment, { url, local = false }: Place): str
   return stated.endsWith('/') ? stated.slice(0, -1) : stated;
 }
 
-/**
- * Throws if a command that needs the database of its machine would run on the default one, while SIDECAR_URL says that the
- * commands of this shell are meant for a running sidecar.
- */
-export function assertLocal(env: Environment): void {
-  if (given(env, 'SIDECAR_URL') === undefined || given(env, 'DATABASE_URL') !== undefined) return;
-  throw wrongUsage('this command needs the database of its machine: set DATABASE_URL, or unset SIDECAR_URL');
-}
-
 /** As long as the private listener lets a request take. */
 const TIMEOUT_MS = 10 * 60_000;
 
-/** Performs operations at an address. A change names the address first, because a mistyped one is another client's. */
+/** Performs operations at an address. */
 export function performAt(url: string, { env, out, stopped }: Context): Performers {
   const token = bearer('SIDECAR_TOKEN', required('SIDECAR_TOKEN', secret(env, 'SIDECAR_TOKEN')));
-  let isNamed = false;
   const ask = async (op: Asked, input: Input, accept: string): Promise<Response> => {
-    if (!isNamed && op.action !== undefined && op.action !== 'none') {
-      out.note(`At ${printable(url)}:`);
-      isNamed = true;
-    }
-    const { body, ifMatch, idempotencyKey } = input;
-    const file = op.rows === undefined ? null : (body as RowsFile);
-    const headers = {
-      ...{ authorization: `Bearer ${token}`, accept },
-      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-      ...(op.body !== undefined && { 'content-type': ROW_TYPES[file?.format ?? 'json'] }),
-    };
+    const { ifMatch, idempotencyKey } = input;
+    const { content, headers } = contentIn(op, input);
     const request = {
-      ...{ method: op.method, headers, redirect: 'manual', duplex: 'half' },
+      ...{ method: op.method, redirect: 'manual', duplex: 'half' },
+      headers: {
+        ...{ authorization: `Bearer ${token}`, accept },
+        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...headers,
+      },
       signal: AbortSignal.any([stopped(), AbortSignal.timeout(TIMEOUT_MS)]),
-      ...(op.body !== undefined && { body: file === null ? JSON.stringify(body ?? {}) : file.read() }),
+      ...(content !== undefined && { body: content }),
     };
     const response = await fetch(url + pathOf(op, input), request as RequestInit).catch((error) => {
       throw failed(`${url} did not answer: ${codeOfFetch(error)}`);
@@ -87,17 +81,28 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
   };
 }
 
-type Asked = Pick<Operation, 'method' | 'path' | 'action' | 'rows' | 'body'>;
+type Asked = Pick<Operation, 'method' | 'path' | 'params' | 'rows' | 'body'> & { readonly stream?: unknown };
+type Content = { readonly content?: string | AsyncIterable<Uint8Array>; readonly headers?: object };
+
+function contentIn({ body, rows, stream }: Asked, input: Input): Content {
+  if (body === undefined) return {};
+  if (stream !== undefined) return (stream as BodyStream<unknown>).send(input.body);
+  if (rows === undefined)
+    return { content: JSON.stringify(input.body ?? {}), headers: { 'content-type': ROW_TYPES.json } };
+  const file = input.body as RowsFile;
+  return { content: file.read(), headers: { 'content-type': ROW_TYPES[file.format] } };
+}
 
 function codeOfFetch(error: Error): string {
   return codeOf(error.cause) || error.name;
 }
 
-function pathOf({ path }: Asked, { params = {}, query = {} }: Input): string {
-  const values = params as Readonly<Record<string, string>>;
+/** Throws INVALID_REQUEST for ids that the operation refuses anywhere. */
+function pathOf({ path, params: schema }: Asked, { params = {}, query = {} }: Input): string {
+  const values = checkedParams(schema, params) as Readonly<Record<string, string>>;
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {
     const segment = pathSegment(String(values[name]));
-    if (segment === null) throw new Refusal('NOT_FOUND', 'There is nothing with this ID.');
+    if (segment === null) throw new Refusal('NOT_FOUND', 'No URL can contain this ID.');
     return segment;
   });
   const search = new URLSearchParams();

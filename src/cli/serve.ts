@@ -10,7 +10,7 @@ export function addServeCommand(program: Command): void {
     .records('none')
     .examples('serve', 'serve --no-migrate')
     .option('--no-migrate', 'Fail if the database lacks migrations, instead of applying them')
-    .does(serve);
+    .doesOnMachine(serve);
 }
 
 /** The promised limit. Ending the process later loses nothing. */

@@ -9,7 +9,8 @@ import {
 } from '../api/operations/payroll-settings.ts';
 import { recoupText } from '../formats/recoup.ts';
 import type { Command } from './command.ts';
-import { addOperation, type Words } from './operation-command.ts';
+import { addOperation } from './operation-command.ts';
+import type { Words } from './operation-run.ts';
 
 const EMPLOYER = '--employer maple-bakery';
 

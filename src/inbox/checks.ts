@@ -11,7 +11,7 @@ import { describeEventAge, readEventAge } from './arrivals.ts';
 import { openConflicts } from './conflicts.ts';
 import { describeLoss, knownLosses } from './data-loss.ts';
 import { type NamedInEvent, namedIn } from './named-in-event.ts';
-import { describeRefused, refusedSince } from './refusals.ts';
+import { describeCause, refusedSince } from './refusals.ts';
 import { describeEvents } from './unapplied.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for about 27 hours. */
@@ -272,7 +272,9 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     ask: async (db, { now }) => {
       const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
       return counts.map((counted) => {
-        return { example: describeRefused(counted), result: 'warn', count: counted.refused };
+        const { cause, refused } = counted;
+        const deliveries = `${refused} ${refused === 1 ? 'delivery' : 'deliveries'}`;
+        return { example: `${deliveries} ${describeCause(cause)}`, result: 'warn', count: refused };
       });
     },
     advice:

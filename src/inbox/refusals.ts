@@ -80,9 +80,9 @@ const CAUSES: Readonly<Record<string, string>> = {
   unstored: 'that could not be stored',
 } satisfies Record<RefusalCause, string>;
 
-/** Returns `1 delivery without a valid signature`. */
-export function describeRefused({ cause, refused }: { cause: string; refused: number }): string {
-  return `${refused} ${refused === 1 ? 'delivery' : 'deliveries'} ${CAUSES[cause] ?? cause}`;
+/** Returns `without a valid signature`, for a number of deliveries. */
+export function describeCause(cause: string): string {
+  return CAUSES[cause] ?? cause;
 }
 
 /** Deletes the counts that are older than a week. */
@@ -95,15 +95,7 @@ function minuteOf(at: Date): string {
   return `${at.toISOString().slice(0, 'YYYY-MM-DDTHH:MM'.length)}Z`;
 }
 
-export function refusedByMinute(db: Db, since: Date) {
-  return db
-    .selectFrom('refused_signatures')
-    .selectAll()
-    .where('minute', '>=', minuteOf(since))
-    .orderBy('cause')
-    .execute();
-}
-
+/** Returns the deliveries that were refused since a minute, by cause. */
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
   return db
     .selectFrom('refused_signatures')

@@ -1,6 +1,9 @@
+import { readdirSync } from 'node:fs';
 import t from 'tap';
 import Type from 'typebox';
 import { negotiated } from '../../src/api/headers.ts';
+import { operationsIn } from '../../src/api/operation.ts';
+import { OPERATIONS } from '../../src/api/operations.ts';
 import { TAGS } from '../../src/api/reference-order.ts';
 import type { DeclaredRoute } from '../../src/api/route.ts';
 import { cursorOf } from '../../src/formats/cursor.ts';
@@ -37,6 +40,14 @@ t.test('the reference has the operations of each tag together, in the order of t
     places,
     places.toSorted((left, right) => left - right),
   );
+});
+
+t.test('every operation that a file declares is registered', async (t) => {
+  const folder = new URL('../../src/api/operations/', import.meta.url);
+  for (const name of readdirSync(folder)) {
+    const declared = operationsIn(await import(new URL(name, folder).href));
+    for (const op of declared) t.ok(OPERATIONS.flat().includes(op), `${op.id} of ${name}`);
+  }
 });
 
 test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', async (t, { app, call }) => {

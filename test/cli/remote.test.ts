@@ -11,9 +11,11 @@ import { systemClock } from '../../src/clock.ts';
 import { VERSION } from '../../src/version.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
+import { census } from '../contract/samples.ts';
+import { eventually } from '../support/eventually.ts';
 import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
-import { environment, here, type Variables } from './harness.ts';
-import { optionsOn, PAY_DATE } from './payroll-stage.ts';
+import { environment, here, type Ran, type Variables } from './harness.ts';
+import { filesOf, optionsOn, PAY_DATE } from './payroll-stage.ts';
 
 const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
 
@@ -98,10 +100,81 @@ t.test('a command runs where its options and variables say, or nowhere', async (
     t.equal(ran.code, code, message.source);
     t.match(ran.stderr, message);
   }
-  const voiding = await here(t, remote, ['run', 'void', 'mb-2026-07', '--reason', 'wrong period', '--yes']);
-  t.match(voiding, { code: 2, stderr: /needs the database of its machine: set DATABASE_URL/ });
-  const serve = await here(t, remote, ['verify', '--url', url]);
-  t.strictSame(serve.code, 2, 'a command of the database’s machine');
+  for (const words of ['serve', 'doctor', 'migrate', 'backup b.db', 'verify', 'token list', 'session list']) {
+    t.equal((await here(t, local, [...words.split(' '), '--url', url])).code, 2, words);
+    const ran = await here(t, remote, words.split(' '));
+    t.match(ran, { code: 2, stderr: /needs the database of its machine: set DATABASE_URL/ }, words);
+  }
+});
+
+/** Commands that change something, in an order in which each succeeds, unless it is to be refused. */
+function changes(file: (name: string, content: string) => string): string[] {
+  const run = `r1 ${optionsOn(PAY_DATE).join(' ')}`;
+  const organization = JSON.stringify({ ...census.organization, name: 'Café' }, null, 2);
+  file('roster.organization.json', organization);
+  const [employee] = census.employees;
+  const { address, pay_rate, ...flat } = employee as Record<string, unknown>;
+  const cells = Object.entries(flat).filter(([, value]) => typeof value === 'string');
+  const wrong = file(
+    'roster.csv',
+    `${cells.map(([name]) => name).join()}\n${cells.map(([, value]) => value).join()}\n`,
+  );
+  const staged = file('census.json', JSON.stringify(census));
+  return [
+    `run create ${run}`,
+    `run create ${run}`,
+    'run finalize r1 --yes --etag unknown',
+    'run delete r1',
+    'run void r1 --reason mistaken --yes',
+    `census validate ${wrong} --employer ${EMPLOYER}`,
+    `census validate ${wrong} --employer ${EMPLOYER} --json`,
+    `census stage ${wrong} --employer ${EMPLOYER}`,
+    `census stage ${staged} --employer ${EMPLOYER}`,
+    `census validate ${staged} --employer ${EMPLOYER}`,
+    'events dismiss evt-bad --reason mistaken --yes',
+    'events dismiss evt-bad --reason mistaken --yes',
+    'events reprocess evt-bad',
+    'run show .',
+  ];
+}
+
+/** Replaces ids that are made at random. */
+function known({ code, stdout, stderr }: Ran): Ran {
+  const named = (text: string) => text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '(id)');
+  return { code, stdout: named(stdout), stderr: named(stderr).replace(/^At .*:\n/, '') };
+}
+
+t.test('a change prints the same and exits the same on the database and at a running sidecar', async (t) => {
+  mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
+  const words = changes(filesOf(t));
+  const ran: Record<'local' | 'remote', Ran[]> = { local: [], remote: [] };
+  for (const place of ['local', 'remote'] as const)
+    await t.test(place, async (t) => {
+      const { db, ...variables } = await stage(t);
+      const bad = deductionOf('evt-bad', { member_contribution: 'much' });
+      await deliver(db, [bad], systemClock().toISOString());
+      for (const line of words) ran[place].push(known(await here(t, variables[place], line.split(' '))));
+    });
+  for (const [index, line] of words.entries()) t.strictSame(ran.remote[index], ran.local[index], line);
+});
+
+t.test('deliveries are followed on the database and at a running sidecar, until Ctrl-C', async (t) => {
+  const { db, local, remote } = await stage(t);
+  for (const [place, env] of Object.entries({ local, remote })) {
+    const stopping = new AbortController();
+    const onStdout = () => stopping.abort();
+    const following = here(t, env, ['events', 'list', '--follow'], { signal: stopping.signal, onStdout });
+    let count = 0;
+    const arrive = async () => {
+      count += 1;
+      await deliver(db, [deductionOf(`${place}-${count}`, {})], systemClock().toISOString());
+      return stopping.signal.aborted;
+    };
+    await eventually('a delivery is printed', arrive, (isPrinted) => isPrinted);
+    const stdout = new RegExp(`^20\\S+  ${place}-\\d+  employee.deduction-updated  applied`);
+    t.match(await following, { code: 0, stdout, stderr: /^Waiting for deliveries/ }, place);
+  }
 });
 
 t.test('a command follows no redirect, names another version and prints no control character', async (t) => {

@@ -14,7 +14,7 @@ import {
   listRecords,
 } from '../../security/audit-list.ts';
 import { assertKnownFilter, employersOf } from '../employers.ts';
-import { type Call, type Operation, operation, type Parts } from '../operation.ts';
+import { type Call, operation, type Parts } from '../operation.ts';
 import { notFound } from '../problem.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, listOf, ownId, pageOf } from '../schemas.ts';
 
@@ -147,6 +147,3 @@ export const getAuditHead = operation({
   response: { 200: AuditHead },
   run: async (_call, { db }) => ({ head: headText(await readHead(db)) }),
 });
-
-/** In the order of the reference. */
-export const AUDIT_OPERATIONS: readonly Operation[] = [listAuditRecords, getAuditRecord, getAuditHead];

@@ -11,7 +11,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
-import { type Operation, operation, type Parts } from '../operation.ts';
+import { operation, type Parts } from '../operation.ts';
 import { conflict, notFound, Refusal } from '../problem.ts';
 import {
   cursor,
@@ -227,15 +227,6 @@ export const syncCensus = operation({
   },
   logs: (_call, { id: sync_id, employer_id }) => [{ employer_id, sync_id }, 'a census sync was requested'],
 });
-
-/** In the order of the reference. */
-export const CENSUS_SYNC_OPERATIONS: readonly Operation[] = [
-  listCensusSyncs,
-  getCensusSync,
-  dismissCensusSync,
-  releaseCensusSync,
-  syncCensus,
-];
 
 async function knownSync({ db, overdueMs }: Parts, syncId: string, now: Date): Promise<Sync> {
   const sync = await findSync(db, syncId, { now, overdueMs });

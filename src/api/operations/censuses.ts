@@ -15,11 +15,20 @@ import { dayAt } from '../../database/time-zone.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { activeTwice } from '../../ledger/checks.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { by, mayAlso, writeReadDown } from '../auth.ts';
+import { alsoNeeds, by, mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
-import { type BodyStream, type Operation, operation } from '../operation.ts';
+import { type BodyStream, operation } from '../operation.ts';
 import { invalid, notFound, Refusal } from '../problem.ts';
-import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, NewEmployerId, pageOf } from '../schemas.ts';
+import {
+  cursor,
+  EmployerId,
+  flag,
+  idFilter,
+  LIMIT_DEFAULT,
+  limit,
+  NewEmployerId,
+  pageOf,
+} from '../schemas.ts';
 
 const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
 /** Carries the organization of a CSV census. */
@@ -157,6 +166,15 @@ const CENSUS_STREAM: BodyStream<CensusContent> = {
       organizationFrom: 'the header Census-Organization',
     };
   },
+  send({ format, content, organization }) {
+    const headers = { 'content-type': CENSUS_TYPES[format] };
+    if (organization == null) return { content, headers };
+    // A header has one line, and no text in JSON contains a line end.
+    const line = Buffer.from(organization)
+      .toString('latin1')
+      .replace(/[\r\n\t]+/g, ' ');
+    return { content, headers: { ...headers, [ORGANIZATION_HEADER]: line } };
+  },
 };
 
 const CensusBody = Type.Unsafe<CensusContent>({
@@ -244,9 +262,14 @@ export const validateCensus = operation({
   employers: 'new-employer',
   action: 'none',
   summary: 'Validate a census',
-  description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only ids are compared; with it, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
+  description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Without \`pii:read\`, only IDs are compared; with it and without \`personal_data=false\`, each comparison is recorded as a read of personal data. Stores nothing of the census. ${BODY_IN_WORDS}`,
   params: NewEmployerId,
-  query: SamePerson,
+  query: field.closed({
+    ...SamePerson.properties,
+    personal_data: flag(
+      '`true`: compare contents, which requires the scope `pii:read`. `false`: compare only IDs. Default: what the token may do.',
+    ),
+  }),
   headers: CensusHeaders,
   body: CensusBody,
   stream: CENSUS_STREAM,
@@ -255,6 +278,8 @@ export const validateCensus = operation({
   async run(call, parts): Promise<Static<typeof Report>> {
     const { db, encryptor, sharedNow } = parts;
     const { employer_id } = call.params;
+    const { personal_data: isAsked = mayAlso(call.caller, 'pii:read') } = call.query;
+    if (isAsked) alsoNeeds(call, 'pii:read');
     const today = dayAt(db, await sharedNow(db));
     const persons = { limit: employersOf(call), ...personsIn(call.query) };
     const { changes, ...report } = await compareCensus(
@@ -266,7 +291,7 @@ export const validateCensus = operation({
     );
     if (changes === null || report.last_upload === null) return { ...report, changes: null };
     const { added, absent } = changes;
-    if (!mayAlso(call.caller, 'pii:read')) {
+    if (!isAsked) {
       const hidden = { changed: null, unchanged: null, organization: null };
       return { ...report, changes: { added, absent, needs_scope: 'pii:read', ...hidden } };
     }
@@ -335,9 +360,6 @@ export const listCensuses = operation({
     return { ...position.page(shown, next), source: censusFrom };
   },
 });
-
-/** In the order of the reference. */
-export const CENSUS_OPERATIONS: readonly Operation[] = [getCensus, putCensus, validateCensus, listCensuses];
 
 /** Yields the body. Throws if bytes are missing, which cuts the connection: half a census must not look complete. */
 async function* whole(chunks: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {

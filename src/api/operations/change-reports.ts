@@ -7,7 +7,7 @@ import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { type Limits, limitProblem } from '../../employment/limits.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import type { Caller } from '../../security/tokens.ts';
-import { Answer, type Operation, oncePer, operation, type Parts } from '../operation.ts';
+import { Answer, oncePer, operation, type Parts } from '../operation.ts';
 import { broken, conflict, notFound, PROBLEMS } from '../problem.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
@@ -109,11 +109,3 @@ export const reportCompensationChange = reportOperation(
   'reportCompensationChange',
   'Report a change of pay or employment status',
 );
-
-/** In the order of the reference. */
-export const CHANGE_REPORT_OPERATIONS: readonly Operation[] = [
-  reportNewHire,
-  reportTermination,
-  reportMove,
-  reportCompensationChange,
-];

@@ -8,15 +8,10 @@ import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduct
 import * as ledger from '../../ledger/deductions.ts';
 import { DaysInEffect, timelineOfDeduction } from '../../ledger/timeline.ts';
 import { assertKnownFilter, viewerOf } from '../employers.ts';
-import { type Operation, operation, type Parts } from '../operation.ts';
+import { operation, type Parts } from '../operation.ts';
 import { notFound, Refusal } from '../problem.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
-import {
-  assertKnown,
-  assignDeduction,
-  DeductionId,
-  getEmployerOfDeduction,
-} from './deduction-assignments.ts';
+import { assertKnown, DeductionId } from './deduction-assignments.ts';
 
 const STATE = {
   ...Deduction.properties,
@@ -254,14 +249,3 @@ export const listDeductionVersions = operation({
     return { data, has_more: versions.length > most, next_cursor: data.at(-1)?.id ?? after };
   },
 });
-
-/** In the order of the reference. */
-export const DEDUCTION_OPERATIONS: readonly Operation[] = [
-  listDeductions,
-  getDeduction,
-  listVersionsOfDeduction,
-  getTimelineOfDeduction,
-  getEmployerOfDeduction,
-  assignDeduction,
-  listDeductionVersions,
-];

@@ -21,7 +21,7 @@ import {
 import { type Acting, forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
-import { type Call, type Operation, operation, type Parts } from '../operation.ts';
+import { type Call, operation, type Parts } from '../operation.ts';
 import { conflict, notFound } from '../problem.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
@@ -261,12 +261,3 @@ export const releaseEmployeeChange = operation({
     acted(call, parts, (trx, acting) => releaseManually(trx, call.params.change_id, acting)),
   logs: (_call, change) => logged(change, 'released'),
 });
-
-/** In the order of the reference. */
-export const EMPLOYEE_CHANGE_OPERATIONS: readonly Operation[] = [
-  listEmployeeChanges,
-  getEmployeeChange,
-  retryEmployeeChange,
-  cancelEmployeeChange,
-  releaseEmployeeChange,
-];

@@ -14,7 +14,7 @@ import { listPaychecks, Paycheck } from '../../payroll/lifecycle/paychecks.ts';
 import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-items.ts';
 import { mayAlso } from '../auth.ts';
 import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
-import { type Operation, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { notFound } from '../problem.ts';
 import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
@@ -236,6 +236,3 @@ async function unappliedOf(db: Db, employeeId: string, viewer: Viewer | null) {
     unapplied_notice: count === 0 ? null : `${events} could not be applied; ask an operator`,
   };
 }
-
-/** In the order of the reference. */
-export const EMPLOYEE_OPERATIONS: readonly Operation[] = [getEmployee, listPaychecksOfEmployee];

@@ -1,26 +1,18 @@
-/** Webhook events: to list and show them, and to reprocess or dismiss them by hand. An event never takes effect twice. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+/** Webhook events: to list and show them. */
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { transact } from '../../database/transaction.ts';
 import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
 import { EFFECTS, EVENT_FLAGS, EventSubject } from '../../inbox/event-effects.ts';
-import {
-  conflictCursor,
-  type EventView,
-  viewConflict,
-  viewEvents,
-  viewWholeEvent,
-} from '../../inbox/event-views.ts';
+import { conflictCursor, viewConflict, viewEvents, viewWholeEvent } from '../../inbox/event-views.ts';
 import * as inbox from '../../inbox/events.ts';
 import { NEXT_STEPS } from '../../inbox/next-step.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { DaysInEffect } from '../../ledger/timeline.ts';
-import { actingIn, mayAlso } from '../auth.ts';
-import { type Call, type Operation, operation } from '../operation.ts';
-import { conflict, notFound } from '../problem.ts';
-import { cursor, Dismissal, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
+import { mayAlso } from '../auth.ts';
+import { operation } from '../operation.ts';
+import { notFound } from '../problem.ts';
+import { cursor, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
 
@@ -60,7 +52,7 @@ const SUMMARY = {
   finished_at: field.nullableText('The time the event was applied, ignored or quarantined.'),
   ...DISMISSAL,
 };
-const EventSummary = field.component('EventSummary', SUMMARY, 'An event without its body.');
+export const EventSummary = field.component('EventSummary', SUMMARY, 'An event without its body.');
 
 const AppliedVersion = field.component(
   'AppliedVersion',
@@ -127,30 +119,22 @@ const EventConflict = field.component(
   'Another body received with the ID of an event.',
 );
 
-const EVENT_FILTER = {
+export const EVENT_FILTER = {
   event_type: Type.Optional({ ...ownId, description: 'Only events of this type.' }),
   from: instant('Only events received at or after this time.'),
   until: instant('Only events received before this time.'),
 };
 
-const Reprocessing = field.named(
-  'ReprocessRequest',
-  Type.Object(
-    {
-      state: Type.Optional(
-        field.oneOfDescribed(['applied', 'ignored', 'quarantined'], 'Only events in this state.'),
-      ),
-      ...EVENT_FILTER,
-    },
-    {
-      additionalProperties: false,
-      minProperties: 1,
-      rule: 'must name at least one of state, event_type, from, until',
-    },
-  ),
-);
+/** The parameters of lists of events. */
+export const EventQuery = {
+  state: Type.Optional(field.oneOfDescribed(STATES, 'Only events in this state.')),
+  ...EVENT_FILTER,
+  dismissed: flag('`true`: only dismissed events. `false`: only events that are not dismissed.'),
+  conflict: flag('Only events with an open conflict: another body with the same event ID.'),
+  cursor,
+};
 
-const EventId = field.closed({ event_id: { ...ownId, description: 'The ID of the event.' } });
+export const EventId = field.closed({ event_id: { ...ownId, description: 'The ID of the event.' } });
 
 export const listEvents = operation({
   id: 'listEvents',
@@ -161,14 +145,7 @@ export const listEvents = operation({
   employers: 'refused',
   summary: 'List events',
   description: 'Lists events without their bodies, newest first.',
-  query: field.closed({
-    state: Type.Optional(field.oneOfDescribed(STATES, 'Only events in this state.')),
-    ...EVENT_FILTER,
-    dismissed: flag('`true`: only dismissed events. `false`: only events that are not dismissed.'),
-    conflict: flag('Only events with an open conflict: another body with the same event ID.'),
-    cursor,
-    limit,
-  }),
+  query: field.closed({ ...EventQuery, limit }),
   response: { 200: pageOf(EventSummary) },
   async run({ query, caller }, { db }) {
     const page = { before: inbox.eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
@@ -226,118 +203,8 @@ export const listEventConflicts = operation({
   },
 });
 
-export const reprocessEvent = operation({
-  id: 'reprocessEvent',
-  group: 'Events',
-  method: 'POST',
-  path: '/v1/events/:event_id/reprocess',
-  scope: 'events:write',
-  employers: 'refused',
-  action: 'event.reprocess',
-  summary: 'Reprocess an event',
-  description:
-    'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
-  params: EventId,
-  response: { 202: EventSummary },
-  refuses: ['NOT_FOUND', 'CONFLICT'],
-  async run(call, { db, now, wakeApply }) {
-    const { event_id } = call.params;
-    const acting = actingIn(call, now());
-    const event = await transact(db, async (trx) => {
-      const outcome = await inbox.reprocessEvent(trx, event_id, acting);
-      if (outcome === 'unknown') throw notFound('event');
-      if (outcome === 'body dropped') throw conflict(inbox.BODY_DROPPED);
-      return shown(trx, call, event_id);
-    });
-    wakeApply();
-    return event;
-  },
-  logs: ({ params }) => [params, 'an event was queued for reprocessing'],
-});
-
-export const dismissEvent = operation({
-  id: 'dismissEvent',
-  group: 'Events',
-  method: 'POST',
-  path: '/v1/events/:event_id/dismiss',
-  scope: 'events:write',
-  employers: 'refused',
-  action: 'event.dismiss',
-  summary: 'Dismiss an event',
-  description:
-    'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
-  params: EventId,
-  body: Dismissal,
-  response: { 200: EventSummary },
-  refuses: ['NOT_FOUND', 'CONFLICT'],
-  run(call, { db, now }) {
-    const { event_id } = call.params;
-    const acting = actingIn(call, now());
-    return transact(db, async (trx) => {
-      const outcome = await inbox.dismissEvent(trx, event_id, call.body.reason, acting);
-      if (outcome === 'unknown') throw notFound('event');
-      if (outcome === 'nothing to dismiss') {
-        throw conflict('The event is not quarantined and has no conflict or tie.');
-      }
-      return shown(trx, call, event_id);
-    });
-  },
-  logs: ({ params }) => [params, 'an event was dismissed'],
-});
-
-export const reprocessEvents = operation({
-  id: 'reprocessEvents',
-  group: 'Events',
-  method: 'POST',
-  path: '/v1/events/reprocess',
-  scope: 'events:write',
-  employers: 'refused',
-  action: 'event.reprocess',
-  summary: 'Reprocess events',
-  description:
-    'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
-  body: Reprocessing,
-  response: {
-    200: field.component(
-      'ReprocessResult',
-      {
-        reprocessed: field.integer('The number of events set to pending.'),
-        without_body: field.integer(
-          'The number of matching events skipped because their bodies were deleted.',
-        ),
-      },
-      'The result of reprocessing.',
-    ),
-  },
-  async run(call, { db, sharedNow, wakeApply }) {
-    const filter = { ...call.body, eventType: call.body.event_type };
-    const acting = actingIn(call, await sharedNow(db));
-    const { reprocessed, withoutBody } = await inbox.reprocessAll(db, filter, acting, async (step) => {
-      if (step > 0) wakeApply();
-      await nextTurn();
-    });
-    return { reprocessed, without_body: withoutBody };
-  },
-  logs: (_call, { reprocessed }) => [{ count: reprocessed }, 'events were queued for reprocessing'],
-});
-
-async function storedEvent(db: Db | Trx, eventId: string): Promise<inbox.WholeEvent> {
+export async function storedEvent(db: Db | Trx, eventId: string): Promise<inbox.WholeEvent> {
   const stored = await inbox.getEvent(db, eventId);
   if (stored === null) throw notFound('event');
   return stored;
 }
-
-async function shown(trx: Trx, { caller }: Call, eventId: string): Promise<EventView> {
-  const { event } = await storedEvent(trx, eventId);
-  return (await viewEvents(trx, [event], mayAlso(caller, 'ledger:read')))[0] as EventView;
-}
-
-/** In the order of the reference. */
-export const EVENT_OPERATIONS: readonly Operation[] = [
-  listEvents,
-  getEvent,
-  listEventConflicts,
-  reprocessEvent,
-  dismissEvent,
-  reprocessEvents,
-];

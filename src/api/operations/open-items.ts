@@ -29,7 +29,7 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest, ItemId } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
-import { created, type Operation, oncePer, operation, type Parts } from '../operation.ts';
+import { created, oncePer, operation, type Parts } from '../operation.ts';
 import { broken, conflict, type Refusal } from '../problem.ts';
 import { cursor, EmployerId, fileOf, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { EmployeeId, seenEmployersOf } from './employees.ts';
@@ -282,14 +282,3 @@ export const createOpeningItems = operation({
   logs: ({ params }, { created: { length } }) =>
     length === 0 ? null : [{ employer_id: params.employer_id, count: length }, 'opening items were stored'],
 });
-
-/** In the order of the reference. */
-export const OPEN_ITEM_OPERATIONS: readonly Operation[] = [
-  listOpenItems,
-  getOpenItemTotals,
-  listOpenItemsOfEmployee,
-  listItemDecisions,
-  decideOpenItems,
-  previewItemDecisions,
-  createOpeningItems,
-];

@@ -21,7 +21,7 @@ import {
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { isSamePerson } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
-import { Answer, type Operation, operation, type Parts } from '../operation.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
@@ -258,12 +258,3 @@ function needsPerson(what: string): Refusal {
     `${what} needs a token of a person. Create one with "benefits-sidecar token create --person", or sign in with OpenID Connect.`,
   );
 }
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_APPROVAL_OPERATIONS: readonly Operation[] = [
-  approvePayrollRun,
-  withdrawPayrollRunApproval,
-  listPayrollRunApprovals,
-  getSecondApproval,
-  putSecondApproval,
-];

@@ -8,7 +8,7 @@ import { amountField } from '../../payroll/calculation/line.ts';
 import { DIFFERENCE_REASONS, differenceOf, type EmployeeRow } from '../../payroll/compute/employee-rows.ts';
 import { readHead } from '../../security/audit-chain.ts';
 import { isChangeRecordedAfter } from '../../security/audit-list.ts';
-import { type Operation, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, flag, LIMIT_DEFAULT, limit } from '../schemas.ts';
 import { storedRun } from './payroll-runs.ts';
@@ -84,6 +84,7 @@ export const listPayrollRunEmployees = operation({
   path: '/v1/payroll-runs/:run_id/employees',
   scope: 'runs:read',
   employers: 'run',
+  isForConsole: true,
   summary: 'List the employees of a payroll run',
   description:
     'Lists employees with the amounts of this run and the previous one, and why they differ, the largest difference first. ' +
@@ -144,6 +145,7 @@ export const getPayrollRunFreshness = operation({
   path: '/v1/payroll-runs/:run_id/freshness',
   scope: 'runs:read',
   employers: 'run',
+  isForConsole: true,
   summary: 'Check whether a payroll run may have changed',
   description:
     'Reports without computing the run whether a fact, a setting or a run of its employer changed since an earlier response. ' +
@@ -199,9 +201,3 @@ function viewRow(row: EmployeeRow): Static<typeof Row> {
     })),
   };
 }
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_EMPLOYEE_OPERATIONS: readonly Operation[] = [
-  listPayrollRunEmployees,
-  getPayrollRunFreshness,
-];

@@ -4,7 +4,7 @@ import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
 import { limitedAcceptances } from '../../readiness/report.ts';
 import { Actor, makerOf } from '../../security/audit.ts';
 import { employersOf } from '../employers.ts';
-import { type Operation, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { storedRun } from './payroll-runs.ts';
 import { readinessOfReviewed } from './readiness.ts';
@@ -72,6 +72,3 @@ export const listPayrollRunFindings = operation({
     return { count: acceptable.length, findings };
   },
 });
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_FINDING_OPERATIONS: readonly Operation[] = [listPayrollRunFindings];

@@ -16,7 +16,7 @@ import type { StoredRun } from '../../payroll/records/runs.ts';
 import { record } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
-import { Answer, type Call, type Operation, operation, type Parts } from '../operation.ts';
+import { Answer, type Call, operation, type Parts } from '../operation.ts';
 import { broken, conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
@@ -272,11 +272,3 @@ export const auditPayrollRun = operation({
     return audited.audit;
   },
 });
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_LINE_OPERATIONS: readonly Operation[] = [
-  listPayrollRunLines,
-  recordTaken,
-  listTakenLines,
-  auditPayrollRun,
-];

@@ -10,7 +10,7 @@ import {
   viewOverride,
 } from '../../payroll/lifecycle/overrides.ts';
 import { actingIn } from '../auth.ts';
-import { Answer, type Operation, operation } from '../operation.ts';
+import { Answer, operation } from '../operation.ts';
 import { broken, notFound } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { noRun, notOpen, storedRun } from './payroll-runs.ts';
@@ -115,10 +115,3 @@ export const removePayrollRunOverride = operation({
 function overriddenBy({ run_id, employee_id, deduction_id }: Static<typeof OverrideId>) {
   return { runId: run_id, employeeId: employee_id, deductionId: deduction_id };
 }
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_OVERRIDE_OPERATIONS: readonly Operation[] = [
-  listPayrollRunOverrides,
-  overridePayrollRunLine,
-  removePayrollRunOverride,
-];

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
+import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
@@ -12,7 +13,7 @@ import { type StoredRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, isBlocking, notAcceptable } from '../../readiness/run-report.ts';
 import { actingIn, alsoNeeds } from '../auth.ts';
-import { Answer, type Operation, operation, type Parts } from '../operation.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { noRun, runHeaders, storedRun } from './payroll-runs.ts';
@@ -40,17 +41,26 @@ const Finalizing = field.component(
   'Accepted readiness findings.',
 );
 
-const Voided = field.component(
-  'VoidedPayrollRun',
+const VoidEffects = field.component(
+  'VoidEffects',
   {
-    ...PayrollRun.properties,
     settled_by: Type.Array(Type.String(), {
       description: 'The later finalized runs that settled an amount of this run, by pay date.',
     }),
     ...CONCERNED,
   },
+  'What voiding a run concerns besides the run.',
+);
+
+const Voided = field.component(
+  'VoidedPayrollRun',
+  { ...PayrollRun.properties, ...VoidEffects.properties },
   'A voided payroll run.',
 );
+
+async function effectsOfVoid(db: Db, runId: string) {
+  return { settled_by: await settledBy(db, runId), ...(await concernedByVoid(db, runId)) };
+}
 
 export const finalizePayrollRun = operation({
   id: 'finalizePayrollRun',
@@ -138,11 +148,29 @@ export const voidPayrollRun = operation({
     if (outcome === 'not-finalized') throw notFinalized(stored);
     if (outcome === 'approval-missing') throw approvalMissing('void');
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
-    const settled_by = await settledBy(db, run_id);
-    const voided = { ...run, settled_by, ...(await concernedByVoid(db, run_id)) };
+    const voided = { ...run, ...(await effectsOfVoid(db, run_id)) };
     return new Answer(voided, { headers: runHeaders(run) });
   },
   logs: (_call, run) => [fieldsOf(run), 'a payroll run was voided'],
+});
+
+export const previewVoidOfPayrollRun = operation({
+  id: 'previewVoidOfPayrollRun',
+  group: 'Payroll runs',
+  method: 'GET',
+  path: '/v1/payroll-runs/:run_id/void',
+  scope: 'runs:read',
+  employers: 'run',
+  summary: 'Preview the void of a payroll run',
+  description: 'Returns what voiding a finalized run concerns besides the run. Changes nothing.',
+  params: RunId,
+  response: { 200: VoidEffects },
+  refuses: ['NOT_FOUND', 'CONFLICT'],
+  async run({ params }, { db }) {
+    const stored = await storedRun(db, params.run_id);
+    if (stored.state !== 'finalized') throw notFinalized(stored);
+    return effectsOfVoid(db, params.run_id);
+  },
 });
 
 function fieldsOf({ id, employer_id, totals }: PayrollRun) {
@@ -248,6 +276,3 @@ function approvalMissing(action: 'finalize' | 'void'): Refusal {
       'for the current lines and findings. Then a person, or the command line, can do it.',
   );
 }
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_WORK_OPERATIONS: readonly Operation[] = [finalizePayrollRun, voidPayrollRun];

@@ -24,7 +24,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { approvalOf } from '../../readiness/run-report.ts';
 import { actingIn, mayAlso } from '../auth.ts';
 import { assertKnownFilter, assertOwnEmployer, employersOf, lineSightOf, viewerOf } from '../employers.ts';
-import { Answer, type Operation, operation, type Parts } from '../operation.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
 import { broken, conflict, notFound, type Refusal } from '../problem.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
@@ -203,6 +203,7 @@ export const getPayrollRunOutline = operation({
   path: '/v1/payroll-runs/:run_id/outline',
   scope: 'runs:read',
   employers: 'run',
+  isForConsole: true,
   summary: 'Get a payroll run without its lines',
   description: 'Returns the run without computing it, so the response is fast for a run of any size.',
   params: RunId,
@@ -326,16 +327,3 @@ function runIn(body: unknown): RequestedRun {
   if (!asked.ok) throw broken('RUN_REFUSED', asked.problems);
   return asked.run;
 }
-
-/** In the order of the reference. */
-export const PAYROLL_RUN_OPERATIONS: readonly Operation[] = [
-  openPayrollRun,
-  putPayrollRun,
-  getPayrollRun,
-  deletePayrollRun,
-  previewPayrollRun,
-  listPayrollRuns,
-  getPayrollRunOutline,
-  getPayrollRunReadiness,
-  verifyPayrollRun,
-];

@@ -20,7 +20,7 @@ import {
 import type { Setting } from '../../payroll/settings/setting.ts';
 import type { Action } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
-import { type Operation, operation, type Parts } from '../operation.ts';
+import { operation, type Parts } from '../operation.ts';
 import { broken } from '../problem.ts';
 import { EmployerId, instant } from '../schemas.ts';
 
@@ -270,17 +270,3 @@ export const { get: getPayrollPolicy, put: putPayrollPolicy } = settingOperation
   logged: 'a payroll policy was set',
   countOf: () => 1,
 });
-
-/** In the order of the reference. */
-export const PAYROLL_SETTING_OPERATIONS: readonly Operation[] = [
-  listPaySchedules,
-  getPayScheduleOfYear,
-  putPayScheduleOfYear,
-  deletePayScheduleOfYear,
-  getPayrollCodes,
-  putPayrollCodes,
-  listLinesOfCoverage,
-  listPayFrequencies,
-  getPayrollPolicy,
-  putPayrollPolicy,
-];

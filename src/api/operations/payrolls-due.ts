@@ -26,7 +26,7 @@ import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
-import { type Operation, oncePer, operation, type Parts } from '../operation.ts';
+import { oncePer, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { notOpen, storedRun } from './payroll-runs.ts';
@@ -119,6 +119,7 @@ export const listPayrollsDue = operation({
   path: '/v1/payrolls-due',
   scope: 'runs:read',
   employers: 'list',
+  isForConsole: true,
   summary: 'List the payrolls that are due',
   description:
     'Lists one payroll for each employer, pay frequency and pay group by pay date, with its run and the last computation ' +
@@ -166,6 +167,7 @@ export const computePayrollRun = operation({
   scope: 'runs:read',
   employers: 'run',
   action: 'none',
+  isForConsole: true,
   summary: 'Compute an open payroll run for the list of payrolls',
   description:
     'Computes an open run with its readiness and keeps the result for `GET /v1/payrolls-due`. Runs are computed one at a ' +
@@ -258,6 +260,3 @@ function viewDue({ computation, ...row }: PayrollDue, final: Row['final']): Row 
     final,
   };
 }
-
-/** In the order of the reference. */
-export const PAYROLL_DUE_OPERATIONS: readonly Operation[] = [listPayrollsDue, computePayrollRun];

@@ -6,7 +6,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { type Ending, endSessions, listSessions as sessionsOf } from '../../security/sessions.ts';
 import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
-import { Answer, type Call, type Operation, operation, type Parts } from '../operation.ts';
+import { Answer, type Call, operation, type Parts } from '../operation.ts';
 import { notFound } from '../problem.ts';
 import { cursor, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
@@ -94,6 +94,3 @@ export const endSession = operation({
   },
   logs: () => [{ count: 1 }, 'sessions were ended'],
 });
-
-/** In the order of the reference. */
-export const SESSION_OPERATIONS: readonly Operation[] = [listSessions, endOtherSessions, endSession];

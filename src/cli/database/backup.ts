@@ -45,7 +45,7 @@ export function addBackupCommand(program: Command): void {
     .argument('<file>', 'The file to create; it appears when it is complete')
     .confirmed()
     .json()
-    .does(async (context, file: string) => {
+    .doesOnMachine(async (context, file: string) => {
       // Does not delay a running `serve`. The file appears once it is complete and checked.
       const { out, env, stopped } = context;
       const url = readDatabaseUrl(env);
@@ -148,7 +148,7 @@ export function addRestoreCommand(program: Command): void {
     .option('--without-keys', 'Also if DATA_KEYS lacks a key, without which its data stays unreadable')
     .confirmed()
     .json()
-    .does(async (context, file: string, options: { withoutKeys?: true }) => {
+    .doesOnMachine(async (context, file: string, options: { withoutKeys?: true }) => {
       const url = readDatabaseUrl(context.env);
       readEnvironment(context.env);
       if (engineOfUrl(url) === 'postgres') throw failed(restoreWith(url, file));

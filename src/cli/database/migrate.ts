@@ -19,7 +19,7 @@ export function addMigrateCommand(program: Command): void {
     .examples('migrate')
     .option('--time-zone <zone>', 'Count days in this zone from now on; stop every sidecar before')
     .json()
-    .does(async (context, { timeZone: zone }: { timeZone?: string }) => {
+    .doesOnMachine(async (context, { timeZone: zone }: { timeZone?: string }) => {
       const { env, out, now } = context;
       const url = readDatabaseUrl(env);
       const environment = readEnvironment(env);

@@ -15,7 +15,7 @@ export function addDoctorCommand(program: Command): void {
     .examples('doctor', 'doctor --all', 'doctor --json')
     .checks()
     .json()
-    .does(async (context, { all = false }: { all?: boolean }) => {
+    .doesOnMachine(async (context, { all = false }: { all?: boolean }) => {
       // Changes nothing in the database or at the service. Returns 0 if no check failed.
       const { env, out, now } = context;
       const groups = [

@@ -1,6 +1,10 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 import type { ResultOf } from '../../api/operation.ts';
-import { finalizePayrollRun, voidPayrollRun } from '../../api/operations/payroll-run-work.ts';
+import {
+  finalizePayrollRun,
+  previewVoidOfPayrollRun,
+  voidPayrollRun,
+} from '../../api/operations/payroll-run-work.ts';
 import {
   deletePayrollRun,
   getPayrollRun,
@@ -9,11 +13,10 @@ import {
   verifyPayrollRun,
 } from '../../api/operations/payroll-runs.ts';
 import { dollars } from '../../money.ts';
-import { concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
-import { settledBy } from '../../payroll/records/settlements.ts';
 import { type Command, type Context, confirm, isAgreed, isTerminal } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
-import { addOperation, type OperationContext } from '../operation-command.ts';
+import { addOperation } from '../operation-command.ts';
+import type { OperationContext } from '../operation-run.ts';
 import { counted, createOutput, type Output, printable } from '../output.ts';
 import { printFailed, printReadiness, type ReadinessOptions } from '../readiness.ts';
 import { printRun, printTotals } from './print-run.ts';
@@ -67,16 +70,15 @@ export function addFinalizeCommands(run: Command): void {
   });
   addOperation(run, 'void', voidPayrollRun, {
     description: 'Void a finalized run. It stays readable, but no longer counts.',
-    isLocal: true,
     examples: ['mb-2026-07 --reason "wrong pay period"'],
     arguments: ['run_id'],
     flags: { reason: '--reason <text>' },
     more: (command) => command.confirmed(),
     async input(context, named, { runId }: { runId: string }) {
       const outline = await context.perform(getPayrollRunOutline, { params: { run_id: runId } });
-      if (outline.state !== 'finalized' || context.db === null) return named;
-      const concerned = await concernedByVoid(context.db, runId);
-      const effects = effectsOfVoiding(outline, await settledBy(context.db, runId), concerned);
+      if (outline.state !== 'finalized') return named;
+      const concerned = await context.perform(previewVoidOfPayrollRun, { params: { run_id: runId } });
+      const effects = effectsOfVoiding(outline, concerned);
       await confirm(context, effects, `Void ${printable(runId)}? It cannot be finalized again.`);
       if (context.yes) for (const effect of effects) context.out.note(printable(effect));
       return named;
@@ -144,13 +146,11 @@ function printVerification(out: Output, verified: ResultOf<typeof verifyPayrollR
 }
 
 type Outline = ResultOf<typeof getPayrollRunOutline>;
-type Concerned = Pick<ResultOf<typeof voidPayrollRun>, 'decisions' | 'overrides'>;
 
 /** Returns sentences for people about what voiding a finalized run changes elsewhere. */
 function effectsOfVoiding(
   { employer_id, pay_date, pay_frequency, totals, taken_reports }: Outline,
-  settledBy: readonly string[],
-  { decisions, overrides }: Concerned,
+  { settled_by, decisions, overrides }: ResultOf<typeof previewVoidOfPayrollRun>,
 ): string[] {
   const effects = [
     `${counted(totals?.lines ?? 0, 'line')}, employees pay ${dollars(totals?.member_amount ?? '0')}: later runs return what payroll took for them.`,
@@ -159,7 +159,7 @@ function effectsOfVoiding(
   const reports = taken_reports.map(({ id, lines }) => `${id} (${counted(lines, 'line')})`).join(', ');
   if (reports !== '')
     effects.push(`Report these deductions taken again for the run that replaces it: ${reports}.`);
-  const runs = settledBy.join(', ');
+  const runs = settled_by.join(', ');
   if (runs !== '') effects.push(`These finalized runs have adjustments or arrears of it: ${runs}.`);
   const repeated = decisions.filter(({ action }) => action === 'take' || action === 'hold').length;
   if (repeated > 0)

@@ -1,4 +1,7 @@
-import { createFollower } from '../../src/inbox/follow.ts';
+import { listEventDeliveries } from '../../src/api/operations/event-deliveries.ts';
+import { createFollower } from '../../src/cli/follow.ts';
+import type { Clock } from '../../src/clock.ts';
+import type { Db } from '../../src/database/tables.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
@@ -7,6 +10,15 @@ import { setClock } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
 const START = new Date('2026-03-01T12:00:30.000Z');
+
+const following = (db: Db, clock: Clock, filter = {}) =>
+  createFollower(
+    (cursor) =>
+      listEventDeliveries.run(
+        { query: { ...filter, ...(cursor && { cursor }) }, caller: null } as never,
+        { db, sharedNow: async () => clock() } as never,
+      ) as never,
+  );
 
 onEitherEngine(
   'a follower shows each delivery once, with its result, and refused ones as counts',
@@ -18,11 +30,11 @@ onEitherEngine(
     refusals.count('path');
     await refusals.flush(db);
     await deliver(db, [deductionOf('before', {})], at());
-    const next = await createFollower(db, {}, clock);
+    const next = await following(db, clock);
     const followed = async () => {
-      const { events, refused } = await next();
+      const { data, refused } = await next();
       return [
-        ...events.map(({ event_id, state }) => `${event_id} ${state}`),
+        ...data.map(({ id, state }) => `${id} ${state}`),
         ...refused.map(({ cause, refused }) => `${refused} ${cause}`),
       ];
     };
@@ -50,9 +62,15 @@ onEitherEngine(
 onEitherEngine('a follower shows more events than it reads at once, and only those that match', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock(START);
-  const next = await createFollower(db, { state: 'ignored' }, clock);
+  const next = await following(db, clock, { state: 'ignored' });
   const many = Array.from({ length: 1_200 }, (_, index) => eventOf(`evt-${index}`, 'moon.landed', {}));
   await deliver(db, [deductionOf('other', {}), ...many], START.toISOString());
-  t.equal((await next()).events.length, 1_200);
-  t.equal((await next()).events.length, 0);
+  const counts: number[] = [];
+  for (let page = await next(); page.has_more || page.data.length > 0; page = await next())
+    counts.push(page.data.length);
+  t.equal(counts.length, 2, 'in two readings');
+  t.equal(
+    counts.reduce((sum, count) => sum + count),
+    1_200,
+  );
 });

@@ -1,0 +1,43 @@
+/** All operations. In the reference, they are in this order below their tags, and in the order of their declaration. */
+import { type Operation, operationsIn } from './operation.ts';
+import * as activity from './operations/activity.ts';
+import * as audit from './operations/audit.ts';
+import * as censusSyncs from './operations/census-syncs.ts';
+import * as censuses from './operations/censuses.ts';
+import * as changeReports from './operations/change-reports.ts';
+import * as deductionAssignments from './operations/deduction-assignments.ts';
+import * as deductions from './operations/deductions.ts';
+import * as employeeChanges from './operations/employee-changes.ts';
+import * as employees from './operations/employees.ts';
+import * as eventDeliveries from './operations/event-deliveries.ts';
+import * as eventWork from './operations/event-work.ts';
+import * as events from './operations/events.ts';
+import * as evidence from './operations/evidence.ts';
+import * as openItems from './operations/open-items.ts';
+import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
+import * as payrollRunEmployees from './operations/payroll-run-employees.ts';
+import * as payrollRunFindings from './operations/payroll-run-findings.ts';
+import * as payrollRunLines from './operations/payroll-run-lines.ts';
+import * as payrollRunOverrides from './operations/payroll-run-overrides.ts';
+import * as payrollRunWork from './operations/payroll-run-work.ts';
+import * as payrollRuns from './operations/payroll-runs.ts';
+import * as payrollSettings from './operations/payroll-settings.ts';
+import * as payrollsDue from './operations/payrolls-due.ts';
+import * as readiness from './operations/readiness.ts';
+import * as sessions from './operations/sessions.ts';
+
+const NOUNS = [
+  ...[censuses, censusSyncs],
+  ...[changeReports, employeeChanges, employees],
+  ...[deductions, deductionAssignments],
+  ...[events, eventWork, eventDeliveries],
+  ...[readiness, activity],
+  openItems,
+  ...[payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
+  ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
+  payrollSettings,
+  ...[audit, evidence, sessions],
+] as const;
+
+/** The operations of each noun. */
+export const OPERATIONS: readonly (readonly Operation[])[] = NOUNS.map(operationsIn);

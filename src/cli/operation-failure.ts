@@ -1,0 +1,55 @@
+/** The failures of commands for refusals of their operations: fields are options, and unknown ids are named. */
+import type { Operation } from '../api/operation.ts';
+import { invalid, PROBLEMS, Refusal } from '../api/problem.ts';
+import { compile } from '../contract/check.ts';
+import { AppError, isAppError, type Problem } from '../errors.ts';
+import { CommandError, failed, wrongUsage } from './failure.ts';
+import type { Field } from './operation-fields.ts';
+
+/** Throws WRONG_USAGE for options that the operation's body refuses, before the command reads or asks anything. */
+export function assertOptions({ body, rows }: Operation, named: object, fields: readonly Field[]): void {
+  if (body === undefined || rows !== undefined) return;
+  const problems = compile(body)
+    .problems(named)
+    .filter(({ path }) => fieldAt(path, fields)?.part === 'body');
+  if (problems.length > 0) throw failureOf(invalid(problems), fields, '', null);
+}
+
+/** Returns the failure of a command for an operation's refusal. Its fields are options here, and it names unknown `ids`. */
+export function failureOf(
+  error: unknown,
+  fields: readonly Field[],
+  ids: string,
+  list: string | null,
+): unknown {
+  if (!(error instanceof Refusal) && !isAppError(error)) return error;
+  const { code, message, problems, problemCount } = error;
+  const named = problems.map((problem) => inOptions(problem, fields));
+  if (code === 'NOT_FOUND' && ids !== '') {
+    const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
+    return failed(`${ids}: ${message}${find}`);
+  }
+  if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
+  const [first] = problems;
+  if (!(error instanceof Refusal)) {
+    if (first === undefined) return error;
+    return new AppError(error.code, message, { problems: named, problemCount, cause: error });
+  }
+  if (first === undefined) return failed(message);
+  // A message that only repeats the problems.
+  const what = message.includes(first.rule) ? PROBLEMS[error.code].title : message.replace(/\.$/, '');
+  return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });
+}
+
+/** Returns a problem with the option of its field, such as `--item[3]` for `items[3]`. */
+function inOptions(problem: Problem, fields: readonly Field[]): Problem {
+  const { path } = problem;
+  const field = fieldAt(path, fields);
+  if (field === undefined) return problem;
+  return { ...problem, path: `${field.flags.split(' ')[0]}${path.slice(field.name.length)}` };
+}
+
+function fieldAt(path: string, fields: readonly Field[]): Field | undefined {
+  const [name] = path.split(/[.[]/);
+  return fields.find((field) => field.name === name);
+}
