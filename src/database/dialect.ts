@@ -111,6 +111,7 @@ function readerOf(engine: Engine) {
       if (text.startsWith('CREATE TABLE')) throw new Error(SAME_TABLES);
       return section === engine ? [text] : [];
     }
+    if (text.slice('-- '.length) in KEPT) throw new Error('write this mark after the ");" of its table');
     if (text.trim() === '' || text.trimStart().startsWith('--')) return [text];
     const [sql = '', mark] = text.split(' -- ', 2);
     if (table === null) {

@@ -54,6 +54,7 @@ t.test('what cannot be read is refused with its file and line', async (t) => {
     'CREATE TABLE facts (id TEXT);': /^db\/x.sql:1: begin a table with/,
     '\nALTER TABLE facts ADD note TEXT;': /^db\/x.sql:2: add a column with/,
     '  facts.amount, -- nummeric': /^db\/x.sql:1: "nummeric" is not one of: numeric/,
+    [`${TABLE('TEXT')}\n-- append-only`]: /^db\/x.sql:4: write this mark after the "\);"/,
     '-- on Oracle:': /^db\/x.sql:1: "Oracle" is not one of: SQLite, PostgreSQL, both/,
     '-- on SQLite:\nCREATE TABLE facts (': /^db\/x.sql:2: a table is the same on both engines/,
     'CREATE TABLE facts (\n-- on SQLite:': /^db\/x.sql:2: a table is the same on both engines/,
