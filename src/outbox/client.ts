@@ -141,10 +141,11 @@ function contentOf(body: Buffer): BodyKind {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return 'json';
     // Some services write `Success`.
-    const named = Object.entries(value).map(([name, field]) => [name.toLowerCase(), field] as const);
-    const { error, errors, success, ok } = Object.fromEntries(named) as Record<string, unknown>;
-    if (isStated(error)) return 'json-error';
-    return isStated(errors) || isFalse(success) || isFalse(ok) ? 'json-failure' : 'json';
+    const fields = Object.entries(value).map(([name, field]) => ({ name: name.toLowerCase(), field }));
+    const has = (names: readonly string[], is: (field: unknown) => boolean) =>
+      fields.some(({ name, field }) => names.includes(name) && is(field));
+    if (has(['error'], isStated)) return 'json-error';
+    return has(['errors'], isStated) || has(['success', 'ok'], isFalse) ? 'json-failure' : 'json';
   } catch {
     return 'not-json';
   }

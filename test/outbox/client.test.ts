@@ -119,6 +119,7 @@ const CONTENTS: [string, BodyKind][] = [
   ['{"error":"","errors":[],"success":true,"ok":true}', 'json'],
   ['{"error":{},"errors":null}', 'json'],
   ['{"Success":false}', 'json-failure'],
+  ['{"error":"no","Error":null}', 'json-error'],
   ['{"Error":"x"}', 'json-error'],
   ['{"message":"x"}', 'json'],
   ['\ufeff{"message":"x"}\n', 'json'],
