@@ -1,5 +1,4 @@
 /** Reads the proxies through which requests leave. */
-import { isIPv6 } from 'node:net';
 import { configError, type Environment, given } from './environment.ts';
 
 /** `http` and `https`: the proxies for addresses of each kind, which may contain a password. `except`: hosts that need none. */
@@ -39,11 +38,11 @@ export function proxyFor(url: string, { http, https, except }: ProxyConfig): str
   return through === null || isExcepted(hostname, port || usual, except) ? null : new URL(through).host;
 }
 
-/** Decides as the agent does: `*`, or a host with its subdomains, each with or without a port. */
+/** Decides as the agent does: `*`, or a host with its subdomains, each with or without a port. An IPv6 address with a port has brackets. */
 function isExcepted(hostname: string, port: string, except: string): boolean {
   const host = hostname.replace(/^\[(.+)\]$/, '$1').replace(/\.$/, '');
   return except.split(/[,\s]+/).some((entry) => {
-    const [, bare = entry, only = port] = isIPv6(entry) ? [] : (/^(.*?)(?::(\d+))?$/.exec(entry) ?? []);
+    const [, bare = entry, only = port] = /^([^:]*|\[.*\]):(\d+)$/.exec(entry) ?? [];
     const name = bare.replace(/^\[(.+)\]$/, '$1').toLowerCase();
     if (name === '' || only !== port) return false;
     const domain = name.replace(/^\*?\./, '').replace(/\.$/, '');

@@ -95,6 +95,15 @@ t.test('NO_PROXY excepts hosts, and doctor names the proxy that the agent uses',
   }
 });
 
+t.test('an IPv6 address in NO_PROXY has brackets if it has a port', async (t) => {
+  const isDirect = (entry: string) => {
+    const through = readProxy({ HTTP_PROXY: 'http://proxy:3128', NO_PROXY: entry });
+    return proxyFor('http://[::1]:40471/', through) === null;
+  };
+  const entries = ['::1', '[::1]', '[::1]:40471', '[::1]:1', '::1:40471', '*:40471', '*:1'];
+  t.strictSame(entries.filter(isDirect), ['::1', '[::1]', '[::1]:40471', '*:40471']);
+});
+
 t.test('HTTPS_PROXY counts for https, and HTTP_PROXY for both; lower case comes first', async (t) => {
   const of = (env: Record<string, string>) =>
     ['https', 'http'].map((scheme) => proxyFor(`${scheme}://benefits.example`, readProxy(env)));
