@@ -76,7 +76,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   method: 'with another method than POST',
   compressed: 'with a Content-Encoding',
   size: 'of more than 256 KiB',
-  unreadable: 'that were cut off, too slow or not HTTP',
+  unreadable: 'cut off, too slow or not HTTP',
   unstored: 'that could not be stored',
 } satisfies Record<RefusalCause, string>;
 
