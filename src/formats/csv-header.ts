@@ -38,6 +38,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   amount: [
     ...['payrate', 'rate', 'rateofpay', 'pay', 'salary', 'wage', 'annualsalary', 'hourlyrate'],
     ...['annualrate', 'basepay', 'baserate', 'basesalary', 'compensation'],
+    ...['amounttaken', 'memberamount', 'employeeamount', 'eeamount', 'deductionamount'],
   ],
   period: ['paytype', 'payperiod', 'per', 'ratetype', 'paybasis'],
   effective_start: ['effectivedate', 'payeffectivedate'],
