@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { address, wholeNumber } from '../cli/arguments.ts';
+import { address } from '../cli/arguments.ts';
 import type { Command, Context } from '../cli/command.ts';
 import { failed } from '../cli/failure.ts';
 import { counted, printable, printResult, withProgress } from '../cli/output.ts';
@@ -12,9 +12,6 @@ import { addressToReach } from '../outgoing.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
 
-/** Maximum number of deliveries in flight. The receiver's queue would hold up any further delivery. */
-const CONCURRENCY_MAX = 256;
-
 export function addReplayCommand(program: Command): void {
   program
     .subcommand('replay', 'Sign events from files and send them to a running sidecar.')
@@ -23,17 +20,11 @@ export function addReplayCommand(program: Command): void {
     .argument('<file...>', 'Files with events, or folders of such files')
     .option('--url <url>', 'The webhook URL (default: from RECEIVER_HOST and RECEIVER_PORT)', address)
     .option('--force', 'Also if BENEFITS_ENVIRONMENT is live, where the ledger keeps the events permanently')
-    .option(
-      '--concurrency <number>',
-      'Send this many events at the same time; 1 keeps their order',
-      wholeNumber(1, CONCURRENCY_MAX),
-      1,
-    )
     .json()
     .does(replay);
 }
 
-type Options = { url?: string; concurrency: number; force?: true };
+type Options = { url?: string; force?: true };
 
 /** The result of one event: `outcome` is the status, or why there was none. */
 type Posted = { file: string; delivered: boolean; outcome: string };
@@ -50,7 +41,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Nothing listens at the URL. Start "benefits-sidecar serve", or set the URL with --url.',
 };
 
-/** Posts events in the order of their names if one at a time, each signed when it is sent. Follows no redirect. */
+/** Posts events in the order of their names, each signed when it is sent. Follows no redirect. */
 async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
   if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
@@ -78,29 +69,25 @@ async function replay(context: Context, paths: string[], options: Options): Prom
     }
   };
   const posted: Posted[] = [];
-  const rest = events.values();
   await withProgress(out, 'events', events.length, async ({ set }) => {
-    const postInTurn = async (): Promise<void> => {
-      for (const event of rest) {
-        if (signal.aborted) return;
-        posted.push(await post(event));
-        set(posted.length);
-      }
-    };
-    await Promise.all(Array.from({ length: options.concurrency }, postInTurn));
+    for (const event of events) {
+      if (signal.aborted) return;
+      posted.push(await post(event));
+      set(posted.length);
+    }
   }).finally(() => dispatcher.destroy());
   return printPosted(context, url, events.length, posted);
 }
 
 function printPosted({ out }: Context, url: string, events: number, posted: readonly Posted[]): number {
-  const failures = posted.filter((one) => !one.delivered);
+  const failures = posted.filter((event) => !event.delivered);
   const delivered = posted.length - failures.length;
   const byOutcome = Map.groupBy(failures, ({ outcome }) => outcome);
   const refused = Object.fromEntries([...byOutcome].map(([outcome, some]) => [outcome, some.length]));
   printResult(out, { url, events, delivered, refused }, () => {
     out.print(printable(`${delivered} of ${counted(events, 'event')} delivered to ${url}`));
     for (const [outcome, some] of byOutcome) {
-      const files = some.slice(0, 5).map((one) => one.file);
+      const files = some.slice(0, 5).map(({ file }) => file);
       if (some.length > files.length) files.push('…');
       out.print(`${some.length} failed with ${outcome}: ${printable(files.join(', '))}`);
       if (ADVICE[outcome] !== undefined) out.note(ADVICE[outcome]);
