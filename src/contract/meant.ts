@@ -120,14 +120,6 @@ export function meantPhone(written: string): string | null {
   return digits.length === 10 ? digits : null;
 }
 
-/** Returns an SSN as `012-34-5678`. Spreadsheets remove the zeros at its front. */
-export function meantSsn(written: string): string | null {
-  const text = plain(written);
-  const digits = text.replace(/[ -]/g, '').padStart(9, '0');
-  const isSsn = /^(?:\d{7,9}|\d{3}([ -])\d\d\1\d{4})$/.test(text) && !/^0+$/.test(digits);
-  return isSsn ? `${digits.slice(0, 3)}-${digits.slice(3, 5)}-${digits.slice(5)}` : null;
-}
-
 /** Returns a ZIP code as `02108` or `02108-1234`. Spreadsheets remove the zeros at its front. */
 export function meantZip(written: string): string | null {
   const text = plain(written);

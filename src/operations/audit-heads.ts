@@ -17,8 +17,6 @@ const EVERY_MS = 60_000;
 /** Only the owner may read the file and append to it. */
 const FILE_MODE = 0o600;
 
-export type HeadKeeper = ReturnType<typeof createHeadKeeper>;
-
 type KeeperParts = { db: Db; now: Clock; log: Log; auditHeads: AuditHeads; dataKeys: readonly DataKey[] };
 
 /** Creates what signs the head with the first data key, and writes it if it changed since it was written last. */

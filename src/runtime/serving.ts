@@ -58,8 +58,6 @@ export type ServingParts = {
   failed: (error: unknown) => void;
 };
 
-export type Serving = ReturnType<typeof createServing>;
-
 /** Creates the API and the loops on a database that is migrated already. `run` starts the loops. */
 export function createServing(config: Config, parts: ServingParts) {
   const { log, clocks, hasCensusFunction, failed } = parts;

@@ -110,19 +110,6 @@ const PHONES: Table = [
   ),
 ];
 
-const SSNS: Table = [
-  ['012345678', '012-34-5678'],
-  ['12345678', '012-34-5678'],
-  ['1234567', '001-23-4567'],
-  ["'012345678", '012-34-5678'],
-  ['="012345678"', '012-34-5678'],
-  ['012-34-5678', '012-34-5678'],
-  ['012 34 5678', '012-34-5678'],
-  ...['000-00-0000', '0000000', '123456', '1.23E+07', 'on file', '01-234-5678'].map(
-    (text) => [text, null] as const,
-  ),
-];
-
 const ZIPS: Table = [
   ['2108', '02108'],
   ['601', '00601'],
@@ -188,7 +175,6 @@ t.test('a value as people write it is read as what it means, or as nothing', (t)
     [meant.meantDate, DATES],
     [meant.meantAmount, AMOUNTS],
     [meant.meantPhone, PHONES],
-    [meant.meantSsn, SSNS],
     [meant.meantZip, ZIPS],
     ...CHOICES.map(([values, table]): [(text: string) => string | null, Table] => [
       (text) => meant.meantChoice(values, text),
