@@ -299,7 +299,7 @@ export function bodyOn(employer_id: string, date: string) {
 
 export const SCHEDULE_YEAR = '2025';
 
-/** All pay dates of the year, so that the calendar is not assumed. */
+/** All pay dates of the year. */
 export const SCHEDULE = {
   pay_frequency: 'biweekly',
   pay_dates: Array.from({ length: 26 }, (_, place) => ({
