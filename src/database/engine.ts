@@ -1,6 +1,6 @@
 /**
- * The differences between the engines, together with bulk.ts (many rows), the two drivers and the SQL in db/. On SQLite
- * a transaction holds the only write lock from its start, so no other runs at the same time. PostgreSQL runs many at
+ * The differences between the engines, together with bulk.ts (many rows), dialect.ts (the schema) and the two drivers. On
+ * SQLite a transaction holds the only write lock from its start, so no other runs at the same time. PostgreSQL runs many at
  * once, which the locks in this file coordinate. On SQLite they do nothing.
  */
 import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
