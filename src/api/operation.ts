@@ -37,7 +37,10 @@ export type Parts = ReadinessLimits &
     | 'wakeApply'
     | 'wakeSend'
     | 'keepHead'
-  >;
+  > & {
+    /** Applies pending events, unless a running sidecar does. Returns whether it did. Only on the command line. */
+    readonly applyPending?: () => Promise<boolean>;
+  };
 
 /** Who calls an operation. */
 export type Identity = {
@@ -88,6 +91,8 @@ export type Operation<
   readonly employers: EmployerRule;
   /** What it records; `none` if it changes nothing. Required unless it is a GET. */
   readonly action?: Action | 'none';
+  /** It reads and changes nothing that is stored. */
+  readonly isPure?: true;
   /** For the console and the commands: an integration has no use for it, and it may change with them. */
   readonly isForConsole?: true;
   readonly summary: string;

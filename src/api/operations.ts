@@ -4,8 +4,10 @@ import * as activity from './operations/activity.ts';
 import * as audit from './operations/audit.ts';
 import * as censusSyncs from './operations/census-syncs.ts';
 import * as censuses from './operations/censuses.ts';
+import * as changeBatch from './operations/change-batch.ts';
 import * as changeReports from './operations/change-reports.ts';
 import * as deductionAssignments from './operations/deduction-assignments.ts';
+import * as deductionImports from './operations/deduction-imports.ts';
 import * as deductions from './operations/deductions.ts';
 import * as employeeChanges from './operations/employee-changes.ts';
 import * as employees from './operations/employees.ts';
@@ -14,6 +16,7 @@ import * as eventWork from './operations/event-work.ts';
 import * as events from './operations/events.ts';
 import * as evidence from './operations/evidence.ts';
 import * as openItems from './operations/open-items.ts';
+import * as payDateProposal from './operations/pay-date-proposal.ts';
 import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
 import * as payrollRunEmployees from './operations/payroll-run-employees.ts';
 import * as payrollRunFindings from './operations/payroll-run-findings.ts';
@@ -28,14 +31,14 @@ import * as sessions from './operations/sessions.ts';
 
 const NOUNS = [
   ...[censuses, censusSyncs],
-  ...[changeReports, employeeChanges, employees],
-  ...[deductions, deductionAssignments],
+  ...[changeReports, changeBatch, employeeChanges, employees],
+  ...[deductions, deductionAssignments, deductionImports],
   ...[events, eventWork, eventDeliveries],
   ...[readiness, activity],
   openItems,
   ...[payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
   ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
-  payrollSettings,
+  ...[payrollSettings, payDateProposal],
   ...[audit, evidence, sessions],
 ] as const;
 

@@ -270,13 +270,8 @@ export type Refused = Pick<FastifyRequest, 'server' | 'method' | 'ip' | 'socket'
 };
 
 /** Logs that a limited token named an employee of another employer. */
-export function logElsewhere(request: Refused): void {
+function logElsewhere(request: Refused): void {
   request.server.refusedCaller(request, PROBLEMS.EMPLOYEE_ELSEWHERE.status);
-}
-
-/** Logs that a limited token named an employee or employer that it does not see, as it logs an unknown id in a path. */
-export function logPerhapsProbe(request: Refused): void {
-  request.server.refusedCaller(request, PROBLEMS.NOT_FOUND.status);
 }
 
 /** Logs refused callers and internal failures. Other errors of a request concern its caller only. */

@@ -101,8 +101,8 @@ export function listOf(page: TSchema, description: string, csv: string, ndjson: 
 }
 
 /** Returns the schema of a body that is a file of rows: as JSON, CSV or newline-delimited JSON. */
-export function fileOf(json: TSchema) {
-  return Type.Unsafe<Rows>({
+export function fileOf<R = Rows>(json: TSchema) {
+  return Type.Unsafe<R>({
     content: {
       [ROW_TYPES.json]: { schema: json },
       [ROW_TYPES.csv]: { schema: Type.String() },

@@ -23,7 +23,6 @@ import { shedLoad } from './pressure.ts';
 import { logRefusal, Refusal, refusalOf, sendRefusal } from './problem.ts';
 import { createRefusedCaller, type RefusedCaller } from './refusal-log.ts';
 import { type Api, type ApiParts, createRouteTable, type RouteTable } from './route.ts';
-import { changeBatchRoutes } from './routes/change-batch.ts';
 import { healthRoutes, metricsRoutes } from './routes/monitoring.ts';
 import { compileValidator } from './validation.ts';
 
@@ -127,8 +126,6 @@ export function createApi(parts: ApiParts): Api {
   collectRoutes(app, version);
   app.register(async (api) => {
     for (const declare of ROUTES) declare(api as Api, parts);
-    // These have their own contexts because their bodies are streams.
-    api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     for (const operations of OPERATIONS) registerOperations(api as Api, operations, parts);
     referenceRoutes(api as Api);
   });

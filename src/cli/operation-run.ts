@@ -7,7 +7,7 @@ import { type Command, type Context, withDatabase } from './command.ts';
 import { assertOptions, failureOf } from './operation-failure.ts';
 import { attributeOf, type Field, type Named, namedBy } from './operation-fields.ts';
 import { type Column, type Output, printable, printList, printPage, printResult } from './output.ts';
-import { type Performers, performIn } from './performing.ts';
+import { type Performers, performIn, performPure } from './performing.ts';
 import { addressFor, performAt } from './remote.ts';
 
 /** What a command has besides its options: the ways to perform operations, here or at a running sidecar. */
@@ -92,6 +92,7 @@ export async function runSpoken<R, O, Row>(
     if (op.action !== undefined && op.action !== 'none') context.out.note(`At ${printable(url)}:`);
     return runWith(performAt(url, context));
   }
+  if (op.isPure) return runWith(performPure(context));
   const seesPersonalData =
     words.personalData !== undefined && options[attributeOf(personalFlagOf(words).slice(2))] === true;
   return withDatabase(context, (db) => runWith(performIn({ ...context, db }, seesPersonalData)));

@@ -11,21 +11,27 @@ import {
   performFiles,
 } from '../api/operation.ts';
 import { mayFetch } from '../census/source-dir.ts';
-import { type DataKey, readAuditHeads, readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
+import {
+  type DataKey,
+  readAuditHeads,
+  readCensus,
+  readDatabaseUrl,
+  readDataKeys,
+  readReadinessLimits,
+} from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { codeOf, isAppError } from '../errors.ts';
-import type { Columns } from '../formats/rows.ts';
 import { createEmployeeSets } from '../ledger/employee-sets.ts';
 import { appendHead } from '../operations/audit-heads.ts';
 import { readClockState } from '../operations/clock-check.ts';
 import { createRunReviews } from '../readiness/run-reviews.ts';
 import { readHead } from '../security/audit-chain.ts';
 import { createEncryptor } from '../security/encryption.ts';
-import { SCOPES } from '../security/scopes.ts';
+import { SCOPES, type Scope } from '../security/scopes.ts';
 import { signHead } from '../security/signed-heads.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { RowsFile } from './arguments.ts';
-import type { DatabaseContext } from './command.ts';
+import type { Context, DatabaseContext } from './command.ts';
 import { failed } from './failure.ts';
 import { printable } from './output.ts';
 
@@ -49,22 +55,34 @@ const OPERATOR = {
   scopes: SCOPES.filter((scope) => scope !== 'all' && scope !== 'pii:read'),
 };
 
+/** Performs operations that need no database. */
+export function performPure(context: Context): Performers {
+  return performersOf(context, OPERATOR.scopes, { log: SILENT } as Parts);
+}
+
 export function performIn(context: DatabaseContext, withPersonalData = false): Performers {
   const scopes = withPersonalData ? [...OPERATOR.scopes, 'pii:read' as const] : OPERATOR.scopes;
+  return performersOf(context, scopes, partsOf(context));
+}
+
+function performersOf({ actor }: Context, scopes: readonly Scope[], parts: Parts): Performers {
   const identity: Identity = {
-    ...{ caller: { ...OPERATOR, scopes }, session: null, actor: () => context.actor },
+    ...{ caller: { ...OPERATOR, scopes }, session: null, actor: () => actor },
     noteRefused() {},
   };
-  const parts = partsOf(context);
   return {
     perform: (op, input) => perform(op, { ...input, body: bodyOf(op, input) }, identity, parts),
     performFiles: (op, input, format) => performFiles(op, input, format, identity, parts),
   };
 }
 
+type WithRows = Pick<Operation, 'rows' | 'areRowsRepeatable'>;
+
 /** A file of rows is read here; a running sidecar gets its bytes. */
-function bodyOf<O extends { readonly rows?: Columns }>({ rows }: O, { body }: Input): unknown {
-  return rows === undefined ? body : (body as RowsFile).open(rows);
+function bodyOf({ rows, areRowsRepeatable }: WithRows, { body }: Input): unknown {
+  if (rows === undefined) return body;
+  const open = () => (body as RowsFile).open(rows);
+  return areRowsRepeatable ? open : open();
 }
 
 /** What a command prints is its log. */
@@ -100,6 +118,10 @@ function partsOf(context: DatabaseContext): Parts {
     },
     // A running sidecar looks for work itself.
     wakeApply() {},
+    async applyPending() {
+      const { applyUnlessServed } = await import('../inbox/apply-unless-served.ts');
+      return applyUnlessServed(db, readDatabaseUrl(env), now);
+    },
     wakeSend() {},
   };
 }

@@ -5,7 +5,7 @@ import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { beginSession, sessionId } from '../../src/security/sessions.ts';
 import { heldSync } from '../census/parts.ts';
-import { census, demographic } from '../contract/samples.ts';
+import { census, deduction, demographic } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -104,6 +104,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
       step(`POST ${CHANGE}/${kind}`, 'change.report', { ...fields, employee_id: 'zoe' }),
     ),
     step(`POST ${CHANGE}/batch`, 'change.report', [ofZoe]),
+    step('POST /v1/deductions/import', 'deduction.import', [{ ...deduction, id: 'ded-old' }], { records: 2 }),
     step(`PUT ${OF_EMPLOYER}/census`, 'census.stage', census, { records: 2 }),
     step('DELETE /v1/sessions/:session_id', 'session.end', undefined, {
       ids: { session_id: sessionId(secret) },

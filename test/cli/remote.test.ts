@@ -8,10 +8,11 @@ import t, { type Test } from 'tap';
 import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { systemClock } from '../../src/clock.ts';
+import { holdServeLock } from '../../src/database/open.ts';
 import { VERSION } from '../../src/version.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
-import { census } from '../contract/samples.ts';
+import { census, deduction } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
 import { environment, here, type Ran, type Variables } from './harness.ts';
@@ -119,6 +120,8 @@ function changes(file: (name: string, content: string) => string): string[] {
     'roster.csv',
     `${cells.map(([name]) => name).join()}\n${cells.map(([, value]) => value).join()}\n`,
   );
+  const deductions = file('deductions.json', JSON.stringify([{ ...deduction, id: 'ded-before' }]));
+  const leavers = file('leavers.csv', 'employee_id,termination_date\nemp-2,2027-12-31\n');
   const staged = file('census.json', JSON.stringify(census));
   return [
     `run create ${run}`,
@@ -135,6 +138,17 @@ function changes(file: (name: string, content: string) => string): string[] {
     'events dismiss evt-bad --reason mistaken --yes',
     'events reprocess evt-bad',
     'run show .',
+    `import deductions ${deductions}`,
+    `import deductions ${deductions} --json`,
+    `import deductions ${file('bad.csv', 'id,employee_id\n')}`,
+    `change termination ${leavers}`,
+    `change termination ${leavers}`,
+    `change termination ${leavers} --json`,
+    `change termination ${leavers} --key-prefix a\u0001b`,
+    `change termination ${file('none.csv', 'employee_id,termination_date\n,x\n')}`,
+    'schedule propose --year 2027 --frequency biweekly --from 2027-01-01 --lag 5',
+    'schedule propose --year 2027 --frequency semimonthly --day 15 --day 31 --json',
+    'schedule propose --year 2027 --frequency weekly',
   ];
 }
 
@@ -152,6 +166,8 @@ t.test('a change prints the same and exits the same on the database and at a run
   for (const place of ['local', 'remote'] as const)
     await t.test(place, async (t) => {
       const { db, ...variables } = await stage(t);
+      // The other place has a running sidecar, which applies events.
+      t.teardown(holdServeLock(variables.local.DATABASE_URL));
       const bad = deductionOf('evt-bad', { member_contribution: 'much' });
       await deliver(db, [bad], systemClock().toISOString());
       for (const line of words) ran[place].push(known(await here(t, variables[place], line.split(' '))));

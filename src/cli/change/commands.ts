@@ -1,6 +1,7 @@
 /** The commands of employment changes. */
 
 import type { ResultOf } from '../../api/operation.ts';
+import { reportChanges } from '../../api/operations/change-batch.ts';
 import {
   cancelEmployeeChange,
   getEmployeeChange,
@@ -8,12 +9,11 @@ import {
   releaseEmployeeChange,
   retryEmployeeChange,
 } from '../../api/operations/employee-changes.ts';
-import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { ROWS_FILE } from '../arguments.ts';
 import { type Command, confirm } from '../command.ts';
 import { addOperation } from '../operation-command.ts';
 import { type Column, type Output, printable, printPairs, printTable } from '../output.ts';
-import { changeReport, keyPrefix } from './report.ts';
+import { type ChangeKind, reportFile } from './report.ts';
 
 /** For examples. */
 const CHANGE_ID = '0b5e6f0c-8a1d-4c0e-9f43-2d6a7b1c9e10';
@@ -28,25 +28,28 @@ const REPORTS: Readonly<Record<ChangeKind, readonly [string, string]>> = {
 
 export function addChangeCommands(program: Command): void {
   const change = program.subcommand('change', 'Report employment changes and follow their delivery.');
-  for (const kind of CHANGE_KINDS) addReportCommand(change, kind);
+  for (const kind of Object.keys(REPORTS)) addReportCommand(change, kind as ChangeKind);
   addShowCommands(change);
   addActionCommands(change);
 }
 
 function addReportCommand(change: Command, kind: ChangeKind): void {
   const [description, file] = REPORTS[kind];
-  change
-    .subcommand(kind, `${description} One invalid row rejects the whole file.`)
-    .records('change.report')
-    .examples(`change ${kind} ${file}`, `change ${kind} ${file} --key-prefix 2026-07`)
-    .argument('<file>', `A ${ROWS_FILE}; CSV columns are field paths such as address.line1`)
-    .option(
-      '--key-prefix <text>',
-      'Prefix of the idempotency keys; another prefix reports the same file again (default: a hash of the file)',
-      keyPrefix,
-    )
-    .json()
-    .does(changeReport(kind));
+  addOperation(change, kind, reportChanges, {
+    description: `${description} One invalid row rejects the whole file.`,
+    examples: [file, `${file} --key-prefix 2026-07`],
+    more: (command) =>
+      command
+        .argument('<file>', `A ${ROWS_FILE}; CSV columns are field paths such as address.line1`)
+        .option(
+          '--key-prefix <text>',
+          'Prefix of the idempotency keys; another prefix reports the same file again (default: a hash of the file)',
+        ),
+    async input(context, _named, options: { file: string; keyPrefix?: string }) {
+      await reportFile(context, kind, options);
+      return null;
+    },
+  });
 }
 
 function addShowCommands(change: Command): void {

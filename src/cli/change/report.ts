@@ -1,89 +1,66 @@
 /** Reports the employment changes in a file. */
 import { createHash } from 'node:crypto';
-import { readDataKeys } from '../../config.ts';
+import { Readable } from 'node:stream';
+import type { ResultOf } from '../../api/operation.ts';
+import { reportChanges } from '../../api/operations/change-batch.ts';
 import { givenFieldPath, within } from '../../contract/check.ts';
 import type { ParsedJson } from '../../contract/json.ts';
-import { sharedClock } from '../../database/engine.ts';
-import {
-  type Accepted,
-  type Accepting,
-  acceptChanges,
-  CHANGES_AT_ONCE,
-  keyProblem,
-  type Submission,
-} from '../../employment/accept.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { isAppError, type Problem } from '../../errors.ts';
 import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { columnsOf, csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
 import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
-import { censusHas } from '../../ledger/near-ids.ts';
-import type { ChangeKind } from '../../outbox/manual.ts';
-import type { Actor } from '../../security/audit.ts';
-import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
-import { type Context, withDatabase } from '../command.ts';
+import type { Context } from '../command.ts';
 import { failed, inputRefused, wrongUsage } from '../failure.ts';
+import type { OperationContext } from '../operation-run.ts';
 import { counted, printResult, withProgress } from '../output.ts';
 
-type ReportedChange = {
-  path: string;
-  outcome: Accepted['outcome'];
-  change_id: string | null;
-  near_employee_id?: string;
-};
+export type ChangeKind = keyof typeof CHANGE_SCHEMAS;
+
+type ReportOptions = { readonly file: string; readonly keyPrefix?: string };
 
 /**
  * Reports the changes in a file, all of one kind. A wrong row rejects the file before anything is accepted. Each
  * idempotency key is made from the content of the file and the row's place in it, so the same file again changes
  * nothing, and continues after an interruption. Only a keyed hash of the key is stored.
  */
-export function changeReport(kind: ChangeKind) {
-  return async (context: Context, path: string, { keyPrefix }: { keyPrefix?: string }): Promise<void> => {
-    const { out, env, now } = context;
-    const encryptor = createEncryptor(readDataKeys(env));
-    const file = await findRowsFile(path);
-    await withDatabase(context, async (db) => {
-      const { rows, digest } = await checkFile(context, file, kind);
-      const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
-      const results = await withProgress(out, 'changes', rows, ({ set }) =>
-        accept(
-          { db, encryptor, sharedNow: sharedClock(now) },
-          { file, kind, keyOf, actor: context.actor },
-          set,
-          context.stopped(),
-        ),
-      );
-      summarize(context, results, rows);
-      const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
-      if (conflicts.length > 0) {
-        throw failed(
-          'some rows were rejected, because other changes used their keys before: set another --key-prefix',
-          { problems: conflicts.map(({ path }) => ({ path, rule: 'another change used its key before' })) },
-        );
-      }
-      if (results.length < rows) {
-        throw failed(
-          `stopped after ${results.length} of ${rows} changes: run the command again with the same file to continue`,
-        );
-      }
-      if (results.some(({ outcome }) => outcome === 'accepted')) {
-        out.note('The sidecar sends them now, or when it starts.');
-      }
-    });
-  };
+export async function reportFile(
+  context: OperationContext,
+  kind: ChangeKind,
+  { file: path, keyPrefix }: ReportOptions,
+): Promise<void> {
+  if (keyPrefix !== undefined && !KEY_PREFIX.test(keyPrefix))
+    throw wrongUsage('--key-prefix must be 1 to 200 visible ASCII characters, without spaces');
+  const { out } = context;
+  const file = await findRowsFile(path);
+  const { rows, digest } = await checkFile(context, file, kind);
+  const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
+  const results = await withProgress(out, 'changes', rows, ({ set }) =>
+    report(context, { file, kind, keyOf }, set),
+  );
+  summarize(context, results, rows);
+  const refused = results.filter(({ problems }) => problems.length > 0);
+  if (refused.length > 0) {
+    const isKeyed = refused.some(({ outcome }) => outcome === 'conflict');
+    const why = isKeyed ? ', because other changes used their keys before: set another --key-prefix' : '';
+    const problems = refused.flatMap(({ path, problems }) =>
+      problems.map((problem) => within(path, problem)),
+    );
+    throw failed(`some rows were rejected${why}`, { problems });
+  }
+  if (results.length < rows) {
+    throw failed(
+      `stopped after ${results.length} of ${rows} changes: run the command again with the same file to continue`,
+    );
+  }
+  if (results.some(({ outcome }) => outcome === 'accepted'))
+    out.note('The sidecar sends them now, or when it starts.');
 }
 
 /** Leaves space for the kind and the row in a key. */
-const PREFIX_MAX_CHARACTERS = 200;
-
-export function keyPrefix(text: string): string {
-  if (keyProblem('', text) === null && text.length <= PREFIX_MAX_CHARACTERS) return text;
-  throw wrongUsage(
-    `--key-prefix must be 1 to ${PREFIX_MAX_CHARACTERS} visible ASCII characters, without spaces`,
-  );
-}
+const KEY_PREFIX = /^[!-~]{1,200}$/;
 
 /** Reads the whole file. Throws COMMAND_FAILED, which names each wrong row and field. */
 async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
@@ -111,47 +88,81 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
   return { rows, digest: hash.digest('hex') };
 }
 
-type Pending = Submission & { path: string };
+/** Changes and bytes of one batch, below its limits. Many commands fit into the time until a command is stopped. */
+const BATCH = { changes: 500, bytes: 4 * 1024 * 1024 };
 
-type Reporting = { file: RowsFile; kind: ChangeKind; keyOf: (row: number) => string; actor: Actor };
+type Batched = ResultOf<typeof reportChanges>['results'][number];
+type ReportedChange = {
+  readonly path: string;
+  readonly outcome: Batched['status'];
+  readonly change_id: string | null;
+  readonly near_employee_id?: string;
+  readonly problems: readonly Problem[];
+};
 
-/** Accepts some hundred rows in each transaction until the end, or until the command is stopped. */
-async function accept(
-  accepting: Accepting,
-  { file, kind, keyOf, actor }: Reporting,
+type Reporting = { file: RowsFile; kind: ChangeKind; keyOf: (row: number) => string };
+
+/** Reports rows in batches until the end, until the command is stopped, or until the database fails. */
+async function report(
+  { perform, stopped }: OperationContext,
+  { file, kind, keyOf }: Reporting,
   done: (changes: number) => void,
-  signal: AbortSignal,
 ): Promise<ReportedChange[]> {
+  const signal = stopped();
   const results: ReportedChange[] = [];
-  let some: Pending[] = [];
-  const flush = async (): Promise<void> => {
-    for (const [index, accepted] of (await acceptChanges(accepting, some)).entries()) {
-      const change_id = 'changeId' in accepted ? accepted.changeId : null;
-      const near =
-        'near' in accepted && accepted.near !== undefined ? { near_employee_id: accepted.near } : {};
-      results.push({ path: (some[index] as Pending).path, outcome: accepted.outcome, change_id, ...near });
-    }
-    some = [];
+  let paths: string[] = [];
+  let lines: string[] = [];
+  let bytes = 0;
+  /** Returns whether to continue. */
+  const flush = async (): Promise<boolean> => {
+    if (signal.aborted) return false;
+    const content = Buffer.from(`[${lines.join()}]`);
+    const batch = { format: 'json', content: Readable.from([content]) };
+    const reported = await perform(reportChanges, { body: batch }).catch((error: unknown) => {
+      if (signal.aborted) return null;
+      throw error;
+    });
+    const accepted = (reported?.results ?? []).filter(({ status }) => status !== 'unavailable');
+    results.push(...accepted.map((result, index) => reportedOf(String(paths[index]), result)));
     done(results.length);
+    const isWhole = accepted.length === lines.length;
+    [paths, lines, bytes] = [[], [], 0];
+    return isWhole;
   };
   for await (const checked of checkedChanges(file.read(), file.format, kind)) {
-    if (signal.aborted) return results;
     if ('problems' in checked) throw failed('the file changed while it was read: run the command again');
-    some.push({ ...checked, idempotencyKey: keyOf(results.length + some.length), actor });
-    if (some.length === CHANGES_AT_ONCE) await flush();
+    const key = keyOf(results.length + lines.length);
+    const line = JSON.stringify({ ...checked.fields, kind, idempotency_key: key });
+    paths.push(checked.path);
+    lines.push(line);
+    bytes += line.length;
+    const isFull = lines.length === BATCH.changes || bytes > BATCH.bytes;
+    if (isFull && !(await flush())) return results;
   }
-  if (some.length > 0) await flush();
+  if (lines.length > 0) await flush();
   return results;
 }
 
-function summarize({ out }: Context, results: readonly ReportedChange[], rows: number): void {
-  const count = (outcome: ReportedChange['outcome']): number =>
-    results.filter((result) => result.outcome === outcome).length;
+function reportedOf(
+  path: string,
+  { status, change_id, near_employee_id, errors = [] }: Batched,
+): ReportedChange {
+  const near = near_employee_id === undefined ? {} : { near_employee_id };
+  const problems =
+    status === 'conflict' ? [{ path: '', rule: 'another change used its key before' }] : errors;
+  return { path, outcome: status, change_id: change_id ?? null, ...near, problems };
+}
+
+function summarize({ out }: Context, reported: readonly ReportedChange[], rows: number): void {
+  const count = (outcome: Batched['status']): number =>
+    reported.filter((result) => result.outcome === outcome).length;
   const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
+  const results = reported.map(({ problems: _, ...result }) => result);
   printResult(out, { changes: rows, accepted, repeated, conflicts, results }, () => {
     out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} already reported`);
     for (const { path, near_employee_id: near } of results) {
-      if (near !== undefined) out.note(`${path}.employee_id: is in no census and no hire${censusHas(near)}`);
+      if (near !== undefined)
+        out.note(`${path}.employee_id: is in no census and no hire. The census has ${near}`);
     }
     if (repeated === rows) {
       out.note('This file was reported before. To report its changes again, set another --key-prefix.');
@@ -166,7 +177,7 @@ async function* checkedChanges(content: AsyncIterable<Uint8Array>, format: RowFo
     else {
       const { path, value, line } = row;
       const checked = checkChange(kind, value);
-      if (checked.ok) yield { path, change: checked.change };
+      if (checked.ok) yield { path, fields: value as object };
       else yield { problems: checked.problems.map((problem) => within(path, problem)), line };
     }
   }

@@ -1,0 +1,64 @@
+/** The import of deductions from before the sidecar existed. */
+import Type from 'typebox';
+import { Deduction } from '../../contract/deduction.ts';
+import * as field from '../../contract/fields.ts';
+import type { Rows } from '../../formats/rows.ts';
+import { IMPORT_COLUMNS, importDeductions as importRows } from '../../inbox/import.ts';
+import { actingIn } from '../auth.ts';
+import { operation } from '../operation.ts';
+import { broken } from '../problem.ts';
+import { fileOf } from '../schemas.ts';
+
+const ImportedDeduction = field.component(
+  'ImportedDeduction',
+  {
+    ...Deduction.properties,
+    created_at: Type.Optional(
+      field.text('The time of this state. Required for several states of one deduction.'),
+    ),
+  },
+  'A deduction as the service sends it in events. Amounts are texts.',
+);
+
+const Imported = field.component(
+  'DeductionImport',
+  {
+    rows: field.integer('The number of rows in the file.'),
+    imported: field.integer('The number of rows that are new.'),
+    applied: field.boolean('Whether the rows were applied. If not, a sidecar applies them now.'),
+    warnings: Type.Array(field.FieldProblem, {
+      description: 'Rows of employees whose ID is similar to one of the roster. They block nothing.',
+    }),
+  },
+  'The result of an import.',
+);
+
+export const importDeductions = operation({
+  id: 'importDeductions',
+  group: 'Deductions',
+  method: 'POST',
+  path: '/v1/deductions/import',
+  scope: 'events:write',
+  employers: 'refused',
+  action: 'deduction.import',
+  summary: 'Import deductions',
+  description:
+    'Stores each row as an event, for the deductions that the service sent before the sidecar existed. One invalid row rejects the whole file. ' +
+    'The same rows again change nothing. Send JSON `{"deductions": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. At most 64 MiB.',
+  body: fileOf<() => Rows>(
+    field.component('DeductionImportRequest', { deductions: Type.Array(ImportedDeduction, { minItems: 1 }) }),
+  ),
+  rows: IMPORT_COLUMNS,
+  areRowsRepeatable: true,
+  response: { 200: Imported },
+  refuses: ['TOO_SLOW', 'ROWS_REFUSED'],
+  async run(call, { db, sharedNow, wakeApply, applyPending }) {
+    const imported = await importRows(db, call.body, actingIn(call, await sharedNow(db)));
+    if (!imported.ok) throw broken('ROWS_REFUSED', imported.problems, imported.problem_count);
+    wakeApply();
+    const applied = (await applyPending?.()) ?? false;
+    const { rows, stored, warnings } = imported;
+    return { rows, imported: stored, applied, warnings };
+  },
+  logs: (_call, { imported }) => [{ count: imported }, 'deductions were imported'],
+});
