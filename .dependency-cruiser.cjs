@@ -92,12 +92,14 @@ module.exports = {
       to: { path: '^src/api/', pathNot: '^src/api/(?:operations/|(?:operation|problem)\\.ts$)' },
     },
     {
-      name: 'console-renders-the-api',
+      name: 'console-performs-operations',
       severity: 'error',
-      comment: 'The console renders responses of the API and imports no domain module.',
+      comment: 'The console performs operations of the API and imports no domain module and no client.',
       from: { path: '^src/console/' },
       to: {
         path: within([
+          'client.ts',
+          'client-types.ts',
           'operations',
           'readiness',
           'payroll',

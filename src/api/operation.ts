@@ -219,6 +219,8 @@ export type Input = {
 
 export type BodyOf<O> = O extends Operation<infer _P, infer _Q, infer B> ? Static<B> : never;
 export type ResultOf<O> = O extends Operation<infer _P, infer _Q, infer _B, infer R> ? R : never;
+/** A row of a list. */
+export type RowOf<O> = ResultOf<O> extends { readonly data: readonly (infer Row)[] } ? Row : never;
 
 /** Checks the caller and the input, and runs the operation. Throws the refusal of either. */
 export async function perform<P extends TSchema, Q extends TSchema, B extends TSchema, R>(

@@ -69,7 +69,7 @@ export function upload(
       const { fields, small, part } = await readUpload(request, file).catch(rethrowCutOff);
       const content = Readable.from(withCutOff(part.file), { objectMode: false });
       const { filename } = part;
-      result = await act({ ...visitOf(app, request, parts), fields, small, filename, file: content });
+      result = await act({ ...visitOf(request, parts), fields, small, filename, file: content });
     } finally {
       // A browser reads no response before it has sent the whole form.
       request.raw.unpipe();

@@ -1,7 +1,10 @@
 /** Declares pages and what their buttons do, and sends them. Errors are pages or messages with the API's texts. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import { BACKGROUND_HEADER, knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';
 import type { EmployerRule } from '../api/employers.ts';
+import type { Operation } from '../api/operation.ts';
 import { logRefusal, problemOf, refusalOf } from '../api/problem.ts';
 import type { ApiParts } from '../api/route.ts';
 import type { Config } from '../config.ts';
@@ -10,11 +13,10 @@ import type { OpenIdProvider } from '../security/openid.ts';
 import type { Scope } from '../security/scopes.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Caller } from '../security/tokens.ts';
-import { type Api as Client, createApi as createClient } from './api-client.ts';
 import { empty, problemBody } from './elements/facts.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout } from './layout.ts';
-import { type Api, createApi, rejectionOf } from './performing.ts';
+import { type Api, createApi, type Input, rejectionOf, sendCsv } from './performing.ts';
 import { SIGN_IN_PATH } from './sign-in-cookies.ts';
 
 /** The console has the parts of the operations that its pages perform. */
@@ -30,7 +32,7 @@ export type ConsoleParts = ApiParts & {
 type Texts = Readonly<Record<string, string>>;
 
 export type Visit = {
-  readonly api: Api & Client;
+  readonly api: Api;
   readonly params: Texts;
   /** The parameters of the address: the last value of each name, without empty ones. */
   readonly query: Texts;
@@ -86,14 +88,26 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
       employers?: EmployerRule,
     ): void {
       app.get(url, options(scope, employers), async (request, reply) => {
-        const shown = await show(visitOf(app, request, parts));
+        const shown = await show(visitOf(request, parts));
         return 'go' in shown ? reply.redirect(shown.go, 303) : sendPage(request, reply, parts, shown);
       });
     },
     /** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
     part(url: string, scope: RouteScope, show: (visit: Visit) => Promise<Html>): void {
       app.get(url, options(scope), async (request, reply) =>
-        sendResult(reply, await show(visitOf(app, request, parts))),
+        sendResult(reply, await show(visitOf(request, parts))),
+      );
+    },
+    /** Declares a download of a list's rows: `GET url`. `show` returns the list's parameters, and the name of the file. */
+    csv<P extends TSchema, Q extends TSchema, B extends TSchema, R>(
+      url: string,
+      op: Operation<P, Q, B, R>,
+      show: (visit: Visit) => Promise<Input<P, Q, B> & { readonly filename: string }>,
+    ): void {
+      const { config, schema } = options(op.scope);
+      const measured = { ...config, ...(op.runWork && { runWork: op.runWork }) };
+      app.get(url, { config: measured, schema }, async (request, reply) =>
+        sendCsv(request, reply, parts, op, await show(visitOf(request, parts))),
       );
     },
     /**
@@ -107,16 +121,16 @@ export function createConsole(app: FastifyInstance, parts: ConsoleParts) {
       limit: { bodyLimit?: number } = {},
     ): void {
       app.post(url, { ...options(scope), ...limit }, async (request, reply) =>
-        sendResult(reply, await act({ ...visitOf(app, request, parts), form: textsOf(request.body) })),
+        sendResult(reply, await act({ ...visitOf(request, parts), form: textsOf(request.body) })),
       );
     },
   };
 }
 
-export function visitOf(app: FastifyInstance, request: FastifyRequest, parts: ConsoleParts): Visit {
+export function visitOf(request: FastifyRequest, parts: ConsoleParts): Visit {
   const now = parts.now();
   return {
-    api: { ...createApi(request, parts), ...createClient(app, request) },
+    api: createApi(request, parts),
     params: textsOf(request.params),
     query: textsOf(request.query),
     now,

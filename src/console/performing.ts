@@ -102,7 +102,7 @@ function given(
   const present = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   return {
     ...input,
-    params: Object.fromEntries(all.filter(([name]) => name in known)),
+    params: Object.fromEntries(all.filter(([name, value]) => name in known && value !== undefined)),
     query: Object.fromEntries(present),
   };
 }
@@ -133,7 +133,7 @@ async function performed<T>(
 }
 
 /** The refusal of a call, which is logged. */
-export class RejectedCall extends Refusal {}
+class RejectedCall extends Refusal {}
 
 /** Returns the problem with which a call was rejected; undefined for other errors. */
 export function rejectionOf(error: unknown): ProblemDetails | undefined {

@@ -1,5 +1,5 @@
 /** Employment changes that were reported: their delivery, and what a person does about it. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Trx } from '../../database/tables.ts';
 import { readBody } from '../../employment/bodies.ts';
@@ -149,7 +149,7 @@ export const getEmployeeChange = operation({
   }),
   response: { 200: WholeChange },
   refuses: ['NOT_FOUND'],
-  async run(call, parts) {
+  async run(call, parts): Promise<Static<typeof WholeChange>> {
     const { db } = parts;
     const { change_id } = call.params;
     if (call.query.body === true) alsoNeeds(call, 'pii:read');

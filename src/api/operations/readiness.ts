@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { APPROVALS_SEEN } from '../../payroll/records/approvals.ts';
@@ -106,7 +106,7 @@ export const getReadiness = operation({
     ),
   }),
   response: { 200: Readiness },
-  async run(call, parts) {
+  async run(call, parts): Promise<Static<typeof Readiness>> {
     const { employer_id: employerId } = call.query;
     if (employerId !== undefined) assertOwnEmployer(call, employerId);
     else if (employersOf(call) !== null)

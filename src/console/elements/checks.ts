@@ -1,6 +1,7 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
-import { isBlocking, titleOfCheck } from '../../api/operations/readiness.ts';
-import type { Schemas } from '../../client.ts';
+import type { ResultOf } from '../../api/operation.ts';
+import { getActivity } from '../../api/operations/activity.ts';
+import { getReadiness, isBlocking, titleOfCheck } from '../../api/operations/readiness.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
@@ -9,7 +10,7 @@ import { actorName, clock, count, lacksScope, plain, sentence, since, withInstan
 import * as links from './links.ts';
 import { unappliedNotice } from './unapplied.ts';
 
-type Readiness = Schemas['Readiness'];
+type Readiness = ResultOf<typeof getReadiness>;
 type Check = Readiness['checks'][number];
 export type Run = { readonly id: string; readonly employer_id: string };
 
@@ -307,12 +308,12 @@ function choiceOf({ id, result }: Check, accepting: Accepting | undefined): Html
 /** Explains why sending is paused; null while it is active, or for a user who may not see it. */
 export async function pausedNotice({ api, may, now, caller }: Visit): Promise<Html | null> {
   if (may('metrics:read')) {
-    const { state, reason, paused_at } = (await api.get('/v1/activity')).circuit_breaker;
+    const { state, reason, paused_at } = (await api.perform(getActivity)).circuit_breaker;
     return state === 'active' ? null : notice([reason, paused_at && [', since ', since(paused_at, now)]]);
   }
   if (!may('ledger:read')) return null;
   // A token limited to employers gets the report of one of them. This check is the same in each.
-  const { checks } = await api.get('/v1/readiness', { employer_id: caller?.employers?.[0] });
+  const { checks } = await api.perform(getReadiness, { query: { employer_id: caller?.employers?.[0] } });
   const check = checks.find(({ id }) => id === 'circuit-breaker-paused');
   // The example of this check includes the time. A limited token gets none.
   return check === undefined || check.result === 'pass' ? null : notice(check.examples[0]);

@@ -1,4 +1,5 @@
 /** Chooses the employer of a page that shows one employer. */
+import { listPayrollRuns } from '../../api/operations/payroll-runs.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { laterText } from './facts.ts';
@@ -16,7 +17,7 @@ export async function employerChooser(
   path: string,
   summary?: string,
 ): Promise<Html> {
-  const { data } = await api.get('/v1/payroll-runs', { limit: PAGE_ROWS });
+  const { data } = await api.perform(listPayrollRuns, { query: { limit: PAGE_ROWS } });
   const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
   const linked = employers.map((employer_id) => {
     const link = idLink(address(path, { employer_id }), employer_id);

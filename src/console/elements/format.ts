@@ -1,5 +1,6 @@
 /** Formats counts, money, times and the contract's names for people. */
-import type { Schemas } from '../../client.ts';
+import type { ResultOf } from '../../api/operation.ts';
+import type { listAuditRecords } from '../../api/operations/audit.ts';
 import { dollars } from '../../money.ts';
 import { ROLE_NAMES, ROLES, type Scope } from '../../security/scopes.ts';
 import { type Html, html } from '../html.ts';
@@ -94,7 +95,9 @@ export function lacksScope(purpose: string, scope: Scope): string {
 }
 
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */
-export function actorName(actor: Schemas['Actor'] | null): string | null {
+export function actorName(
+  actor: ResultOf<typeof listAuditRecords>['data'][number]['actor'] | null,
+): string | null {
   if (actor === null) return null;
   const { kind, name, acting_user } = actor;
   const who = kind === 'cli' ? `${name} (command line)` : name;

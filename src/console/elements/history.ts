@@ -1,5 +1,6 @@
 /** The history of the resource of a page: its audit records. */
-import type { Schemas } from '../../client.ts';
+import type { RowOf } from '../../api/operation.ts';
+import { listAuditRecords } from '../../api/operations/audit.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { actionName } from './actions.ts';
@@ -8,7 +9,7 @@ import { actorName, instant } from './format.ts';
 import { address, type Query } from './links.ts';
 import { type Column, table, withNote } from './list.ts';
 
-type AuditRecord = Schemas['AuditRecord'];
+type AuditRecord = RowOf<typeof listAuditRecords>;
 
 /** Records shown on the page of a resource. The page of audit records has all. */
 const SHOWN = 20;
@@ -34,7 +35,7 @@ export async function historyOf(
   { isOpen = false }: { isOpen?: boolean } = {},
 ): Promise<Html | null> {
   if (!may('audit:read')) return null;
-  const { data, has_more } = await api.get('/v1/audit', { ...filter, limit: SHOWN });
+  const { data, has_more } = await api.perform(listAuditRecords, { query: { ...filter, limit: SHOWN } });
   const { action, time, by, reason } = RECORD_COLUMNS;
   const more = html`<p><a href=${address('/audit', filter)}>All records</a></p>`;
   const caption = { caption: 'Actions, newest first', stacked: true, captionHidden: true };

@@ -1,5 +1,6 @@
 /** The last paychecks of an employee: each amount with its pay date and reason. */
-import type { Schemas } from '../../client.ts';
+import type { RowOf } from '../../api/operation.ts';
+import { listPaychecksOfEmployee } from '../../api/operations/employees.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
@@ -8,7 +9,7 @@ import { dayOf, money, plain, sentence } from './format.ts';
 import { address, fitsPath, runEmployeePath, runPath } from './links.ts';
 import { type Column, table, withNote } from './list.ts';
 
-export type Paycheck = Schemas['Paycheck'];
+export type Paycheck = RowOf<typeof listPaychecksOfEmployee>;
 type Line = Paycheck['lines'][number];
 
 /** Paychecks read for a page: two months of weekly ones. */
@@ -19,7 +20,8 @@ const SHOWN = 3;
 /** Reads the last paychecks of an employee, the latest first; null for a user who may not read runs. */
 export async function lastPaychecks({ api, may }: Visit, employee_id: string): Promise<Paycheck[] | null> {
   if (!may('runs:read') || !fitsPath(employee_id)) return null;
-  return (await api.get('/v1/employees/{employee_id}/paychecks', { employee_id, limit: READ })).data;
+  return (await api.perform(listPaychecksOfEmployee, { params: { employee_id }, query: { limit: READ } }))
+    .data;
 }
 
 /** Links to the lines of the employee in the run. */

@@ -1,13 +1,14 @@
 /** Whether a run can be finalized or voided, and what it waits for. */
+import type { ResultOf } from '../../api/operation.ts';
+import type { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
 import { isBlocking } from '../../api/operations/readiness.ts';
-import type { Schemas } from '../../client.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
 import { type Accepting, checkList, isChoice, type Run, runFixes } from './checks.ts';
 import { actorName } from './format.ts';
 import { runEmployeeLink } from './links.ts';
 
-type RunReadiness = Schemas['PayrollRunReadiness'];
+type RunReadiness = ResultOf<typeof getPayrollRunReadiness>;
 /** The second approval of a run. Null if none is required. */
 export type RunApproval = RunReadiness['approval'];
 

@@ -1,11 +1,12 @@
 /** Changes of amounts that arrived and are not applied: why an amount may be outdated. */
-import type { Schemas } from '../../client.ts';
+import type { ResultOf } from '../../api/operation.ts';
+import type { getEmployee } from '../../api/operations/employees.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { sentence } from './format.ts';
 import { eventOf } from './links.ts';
 
-type UnappliedChange = Schemas['UnappliedChange'];
+type UnappliedChange = ResultOf<typeof getEmployee>['unapplied'][number];
 
 /** Renders changes with their quarantined events; null without any. `nameOf` renders the employee of each. */
 export function unappliedNotice(

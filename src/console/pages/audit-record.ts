@@ -1,5 +1,6 @@
 /** One audit record, and what its action changed in the settings of an employer. */
-import type { Schemas } from '../../client.ts';
+import type { ResultOf } from '../../api/operation.ts';
+import { getAuditRecord } from '../../api/operations/audit.ts';
 import { actionName } from '../elements/actions.ts';
 import { empty, facts } from '../elements/facts.ts';
 import { actorName, count, dayText, instant, plain } from '../elements/format.ts';
@@ -13,12 +14,12 @@ import { resourceOf } from './audit.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from './runs/labels.ts';
 import { TAKES, titleOf } from './settings/overview.ts';
 
-type AuditRecord = Schemas['AuditRecordWithDifferences'];
-type Difference = Schemas['SettingDifference'];
+type AuditRecord = ResultOf<typeof getAuditRecord>;
+type Difference = NonNullable<ResultOf<typeof getAuditRecord>['differences']>[number];
 
 export function auditRecordPages({ page }: Console): void {
   page('/audit/:record_id', 'audit:read', async (visit) => {
-    const record = await dataOrNull(visit.api.get('/v1/audit/{record_id}'));
+    const record = await dataOrNull(visit.api.perform(getAuditRecord));
     if (record === null) {
       const body = empty('There is no such record', html`<p><a href="/audit">All records</a></p>`);
       return { title: 'Audit record', status: 404, body };

@@ -1,6 +1,6 @@
 /** Audit records: who did what, newest first. */
-import type { Schemas } from '../../client.ts';
-import { sendCsv } from '../api-client.ts';
+import type { RowOf } from '../../api/operation.ts';
+import { getAuditHead, listAuditRecords } from '../../api/operations/audit.ts';
 import { ACTION_NAMES } from '../elements/actions.ts';
 import { empty } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
@@ -11,7 +11,7 @@ import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list
 import { type Content, html } from '../html.ts';
 import type { Console } from '../page.ts';
 
-type AuditRecord = Schemas['AuditRecord'];
+type AuditRecord = RowOf<typeof listAuditRecords>;
 
 const PATH = '/audit';
 const FILTERS = [
@@ -25,12 +25,14 @@ const FILTERS = [
   { name: 'until', label: 'Before', type: 'datetime-local' },
 ] as const;
 
-export function auditPages({ app, options, page }: Console): void {
+export function auditPages({ page, csv }: Console): void {
   page(PATH, 'audit:read', async ({ api, query }) => {
     const { cursor } = query;
     const filter = filtersIn(query, FILTERS);
-    const { data, next_cursor } = await api.get('/v1/audit', { ...filter, cursor, limit: PAGE_ROWS });
-    const { head } = await api.get('/v1/audit/head');
+    const { data, next_cursor } = await api.perform(listAuditRecords, {
+      query: { ...filter, cursor, limit: PAGE_ROWS },
+    });
+    const { head } = await api.perform(getAuditHead);
     const { action, time, by, reason } = RECORD_COLUMNS;
     const caption = { caption: 'Audit records, newest first', captionHidden: true, stacked: true };
     const list = table(data, caption, [
@@ -56,10 +58,7 @@ export function auditPages({ app, options, page }: Console): void {
     return { title: 'Audit records', body };
   });
 
-  app.get(`${PATH}.csv`, options('audit:read'), async (request, reply) => {
-    const path = address('/v1/audit', request.query as Record<string, string>);
-    return sendCsv(app, request, reply, { path, filename: 'audit.csv' });
-  });
+  csv(`${PATH}.csv`, listAuditRecords, async ({ query }) => ({ query, filename: 'audit.csv' }));
 }
 
 /** Names the resource of a record, or links to the decisions that it recorded. */

@@ -1,5 +1,6 @@
 /** The syncs of censuses, each with its steps, its problems and its response. */
-import type { Schemas } from '../../client.ts';
+import type { RowOf } from '../../api/operation.ts';
+import type { listCensusSyncs } from '../../api/operations/census-syncs.ts';
 import { recordedRead, responseOfService, state } from '../elements/facts.ts';
 import { age, counted, instant, lacksScope, resultText } from '../elements/format.ts';
 import { address, censusPath, employeeOf, fitsPath, pathOf } from '../elements/links.ts';
@@ -7,8 +8,8 @@ import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { problemTable } from './census-upload.ts';
 
-type Sync = Schemas['CensusSync'];
-type Hold = Schemas['CensusHold'];
+type Sync = RowOf<typeof listCensusSyncs>;
+type Hold = Sync['held_for'][number];
 /** A sync with the response that the user requested to see. */
 type SyncResponse = { readonly id: string; readonly response?: string | null };
 type Step = readonly [name: string, at: string | null, tone: keyof typeof STEP_STATES];

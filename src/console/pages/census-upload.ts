@@ -2,9 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { ResultOf } from '../../api/operation.ts';
+import { putCensus, validateCensus } from '../../api/operations/censuses.ts';
 import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
-import type { Result } from '../api-client.ts';
 import { field } from '../elements/fields.ts';
 import { count, counted, since } from '../elements/format.ts';
 import { censusPath, employeeOf } from '../elements/links.ts';
@@ -13,7 +14,7 @@ import { type Upload, upload } from '../forms.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Console, Visit } from '../page.ts';
 
-type Report = Result<'post', '/v1/employers/{employer_id}/census/validate'>;
+type Report = ResultOf<typeof validateCensus>;
 type Changes = NonNullable<Report['changes']>;
 
 const LISTED = 200;
@@ -22,16 +23,14 @@ const TIMEOUT = 'timeout:600s';
 
 export function censusUploads(pages: Console): void {
   upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
-    const { headers, body, digest } = contentOf(uploaded);
-    const path = '/v1/employers/{employer_id}/census/validate';
-    const report = await uploaded.api.send('post', path, personsOf(uploaded), body, headers);
+    const { file, digest } = contentOf(uploaded);
+    const report = await uploaded.api.upload(validateCensus, file, { query: personsOf(uploaded) });
     return outcome(report, uploaded, digest());
   });
 
   upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
-    const { headers, body } = contentOf(uploaded, uploaded.query.checked ?? '');
-    const path = '/v1/employers/{employer_id}/census';
-    const { id } = await uploaded.api.send('put', path, personsOf(uploaded), body, headers);
+    const { file } = contentOf(uploaded, uploaded.query.checked ?? '');
+    const { id } = await uploaded.api.upload(putCensus, file, { query: personsOf(uploaded) });
     return { go: `${censusPath(uploaded.params.employer_id ?? '')}?staged=${id}` };
   });
 }
@@ -72,12 +71,14 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
     if (held !== null) yield held;
   }
   return {
-    headers: {
-      'content-type': isCsv ? 'text/csv' : 'application/json',
-      // Headers arrive over the network as bytes, so this one is passed the same way.
-      ...(organization !== undefined && { 'census-organization': organization.toString('latin1') }),
+    file: {
+      content: Readable.from(hashed(), { objectMode: false }),
+      headers: {
+        'content-type': isCsv ? 'text/csv' : 'application/json',
+        // Headers arrive over the network as bytes, so this one is passed the same way.
+        ...(organization !== undefined && { 'census-organization': organization.toString('latin1') }),
+      },
     },
-    body: Readable.from(hashed(), { objectMode: false }),
     digest: () => digest,
   };
 }

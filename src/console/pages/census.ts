@@ -1,5 +1,13 @@
 /** Censuses: what is staged and the syncs, of all employers and of one. */
-import type { Schemas } from '../../client.ts';
+import type { ResultOf, RowOf } from '../../api/operation.ts';
+import {
+  dismissCensusSync,
+  getCensusSync,
+  listCensusSyncs,
+  releaseCensusSync,
+  syncCensus,
+} from '../../api/operations/census-syncs.ts';
+import { listCensuses } from '../../api/operations/censuses.ts';
 import { pausedNotice } from '../elements/checks.ts';
 import { empty, facts, live, savedNotice } from '../elements/facts.ts';
 import { choicesOf, decision } from '../elements/fields.ts';
@@ -12,8 +20,8 @@ import { timeline } from './census-syncs.ts';
 import { uploadForm } from './census-upload.ts';
 import { nextStepOf } from './payrolls.ts';
 
-type Sync = Schemas['CensusSync'];
-type Staged = Schemas['StagedCensus'];
+type Sync = RowOf<typeof listCensusSyncs>;
+type Staged = RowOf<typeof listCensuses>;
 
 /** Problems shown of each failed sync in the list; the employer's page shows as many as the API returns. */
 const PROBLEMS_LISTED = 20;
@@ -42,12 +50,12 @@ export function censusPages({ page, action }: Console): void {
     // The page has two lists with a cursor each; a cursor or a state selects one of them.
     const staged =
       state === undefined && cursor === undefined
-        ? await api.get('/v1/censuses', { limit: PAGE_ROWS, employer_id, cursor: employers })
+        ? await api.perform(listCensuses, { query: { limit: PAGE_ROWS, employer_id, cursor: employers } })
         : null;
     const which = state === 'overdue' ? { overdue: true } : { state };
     const syncs =
       employers === undefined
-        ? await api.get('/v1/census-syncs', { limit: PAGE_ROWS, employer_id, cursor, ...which })
+        ? await api.perform(listCensusSyncs, { query: { limit: PAGE_ROWS, employer_id, cursor, ...which } })
         : null;
     const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
     const body = html`
@@ -68,13 +76,13 @@ export function censusPages({ page, action }: Console): void {
     const { response: sync_id, dismiss, release, requested, saved, ...query } = visit.query;
     const { employer_id = '' } = params;
     const path = censusPath(employer_id);
-    const { data, source } = await api.get('/v1/censuses', { employer_id });
+    const { data, source } = await api.perform(listCensuses, { query: { employer_id } });
     const { cursor } = query;
-    const syncs = await api.get('/v1/census-syncs', { employer_id, limit: PAGE_ROWS, cursor });
+    const syncs = await api.perform(listCensusSyncs, { query: { employer_id, limit: PAGE_ROWS, cursor } });
     // Each read of a response is recorded, so this runs only when the user requested it.
     const response =
       sync_id !== undefined && may('pii:read')
-        ? await api.get('/v1/census-syncs/{sync_id}', { sync_id, response: true })
+        ? await api.perform(getCensusSync, { params: { sync_id }, query: { response: true } })
         : null;
     const list =
       syncs.data.length === 0
@@ -103,31 +111,30 @@ export function censusPages({ page, action }: Console): void {
   });
 
   action('/census/:employer_id/sync', 'census:write', async ({ api, params }) => {
-    await api.send('post', '/v1/employers/{employer_id}/census/sync');
+    await api.perform(syncCensus);
     return { go: address(censusPath(params.employer_id ?? ''), { requested: 'true' }) };
   });
 
   action('/census/sync-all', 'census:write', async ({ api }) => {
     const employers = await employersToSync(api);
-    for (const employer_id of employers)
-      await api.send('post', '/v1/employers/{employer_id}/census/sync', { employer_id });
+    for (const employer_id of employers) await api.perform(syncCensus, { params: { employer_id } });
     return { go: address('/census', { requested: employers.length }) };
   });
 
   action('/census/:employer_id/syncs/:sync_id/dismiss', 'census:write', async ({ api, params, form }) => {
-    await api.send('post', '/v1/census-syncs/{sync_id}/dismiss', {}, { reason: form.reason ?? '' });
+    await api.perform(dismissCensusSync, { body: { reason: form.reason ?? '' } });
     return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
   });
 
   action('/census/:employer_id/syncs/:sync_id/release', 'runs:approve', async ({ api, params, form }) => {
     const { reason = '', census_id } = form;
-    await api.send('post', '/v1/census-syncs/{sync_id}/release', {}, { reason, census_id });
+    await api.perform(releaseCensusSync, { body: { reason, census_id } });
     return { go: address(censusPath(params.employer_id ?? ''), { saved: 'true' }) };
   });
 }
 
 async function heldSync(api: Visit['api'], sync_id: string): Promise<Sync | null> {
-  const sync = await api.get('/v1/census-syncs/{sync_id}', { sync_id });
+  const sync = await api.perform(getCensusSync, { params: { sync_id } });
   return sync.state === 'held' ? sync : null;
 }
 
@@ -145,10 +152,10 @@ function nothing({ query: { employer_id: employer, state }, may }: Visit): Html 
 
 /** Returns the employers whose staged census was neither uploaded, requested nor held. */
 async function employersToSync(api: Visit['api']): Promise<string[]> {
-  const { data: censuses } = await api.get('/v1/censuses', { limit: LIST_MAX });
+  const { data: censuses } = await api.perform(listCensuses, { query: { limit: LIST_MAX } });
   const requested = new Set<string>();
   for (const state of ['requested', 'held'] as const) {
-    const { data: syncs } = await api.get('/v1/census-syncs', { limit: LIST_MAX, state });
+    const { data: syncs } = await api.perform(listCensusSyncs, { query: { limit: LIST_MAX, state } });
     for (const { employer_id } of syncs) requested.add(employer_id);
   }
   return censuses
@@ -167,7 +174,7 @@ function syncAll(employers: number): Html | null {
   `;
 }
 
-function stagedPart({ data, next_cursor }: Schemas['StagedCensusList'], visit: Visit): Html {
+function stagedPart({ data, next_cursor }: ResultOf<typeof listCensuses>, visit: Visit): Html {
   const { now, may, query } = visit;
   const sync: Column<Staged> = ['Sync', ({ employer_id }) => syncButton(employer_id, 'Sync now')];
   const list = table(data, { caption: 'Staged censuses', captionHidden: true, stacked: true }, [

@@ -1,4 +1,7 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
+import { listEmployeeChanges } from '../../api/operations/employee-changes.ts';
+import { openPayrollRun } from '../../api/operations/payroll-runs.ts';
+import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { BACKGROUND, empty, live, savedNotice } from '../elements/facts.ts';
 import { field } from '../elements/fields.ts';
@@ -35,7 +38,7 @@ export function homePages({ page, action }: Console): void {
     let isAny = false;
     for (const { run_id } of (await payrollsOf(act)).filter(isOutdated)) {
       if (performance.now() > until) break;
-      await act.api.send('post', '/v1/payroll-runs/{run_id}/computation', { run_id: run_id as string });
+      await act.api.perform(computePayrollRun, { params: { run_id: run_id as string } });
       isAny = true;
     }
     return isAny ? payrollsPart(act) : null;
@@ -46,7 +49,7 @@ export function homePages({ page, action }: Console): void {
 async function open(api: Visit['api'], payroll: Readonly<Record<Key, string | null | undefined>>) {
   const { employer_id, pay_frequency, pay_group, pay_date } = payroll;
   const body = { employer_id, pay_frequency, ...(pay_group && { pay_group }), pay_date };
-  return (await api.send('post', '/v1/payroll-runs', {}, body)).id;
+  return (await api.perform(openPayrollRun, { body })).id;
 }
 
 function canStart({ run_id, pay_date }: Payroll): boolean {
@@ -113,7 +116,7 @@ function tabs(all: readonly Payroll[], visit: Visit): Html {
 /** Links to the rejected changes, also those of employees who have no known employer and so are in no row. */
 async function rejectedNotice({ api, may }: Visit): Promise<Html | null> {
   if (!may('changes:read')) return null;
-  const { data } = await api.get('/v1/employee-changes', { state: 'rejected', limit: 1 });
+  const { data } = await api.perform(listEmployeeChanges, { query: { state: 'rejected', limit: 1 } });
   if (data.length === 0) return null;
   return html`<p class="notice"><a href=${address('/changes', { state: 'rejected' })}>Rejected employment changes</a>${' need a decision.'}</p>`;
 }

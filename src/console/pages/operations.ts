@@ -1,5 +1,9 @@
 /** Operations: readiness, what is pending, the last hour as charts, and the latest census syncs. */
-import type { Schemas } from '../../client.ts';
+import type { ResultOf, RowOf } from '../../api/operation.ts';
+import { getActivity } from '../../api/operations/activity.ts';
+import { listCensusSyncs } from '../../api/operations/census-syncs.ts';
+import { listCensuses } from '../../api/operations/censuses.ts';
+import { getReadiness } from '../../api/operations/readiness.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { timeChart } from '../elements/chart.ts';
 import { checkList, QUARANTINED } from '../elements/checks.ts';
@@ -11,7 +15,7 @@ import { type Content, type Html, html } from '../html.ts';
 import type { Console, Page, Visit } from '../page.ts';
 import { type Attempt, attempt } from '../performing.ts';
 
-type Activity = Schemas['Activity'];
+type Activity = ResultOf<typeof getActivity>;
 
 /** The parts of the page by the scope they need. */
 const PARTS: readonly (readonly [Scope, shows: string])[] = [
@@ -36,10 +40,10 @@ export function operationPages({ page }: Console): void {
 async function operations(visit: Visit): Promise<Page> {
   const { api, may } = visit;
   const [readiness, activity, syncs, staged] = await Promise.all([
-    may('ledger:read') ? attempt(api.get('/v1/readiness')) : null,
-    may('metrics:read') ? attempt(api.get('/v1/activity')) : null,
-    may('census:read') ? attempt(api.get('/v1/census-syncs', { limit: SYNCS_READ })) : null,
-    may('census:read') ? attempt(api.get('/v1/censuses', { limit: 1 })) : null,
+    may('ledger:read') ? attempt(api.perform(getReadiness)) : null,
+    may('metrics:read') ? attempt(api.perform(getActivity)) : null,
+    may('census:read') ? attempt(api.perform(listCensusSyncs, { query: { limit: SYNCS_READ } })) : null,
+    may('census:read') ? attempt(api.perform(listCensuses, { query: { limit: 1 } })) : null,
   ]);
   const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
   const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
@@ -85,7 +89,7 @@ function firstSteps(isEmpty: boolean): Html {
 }
 
 /** An installation without data passes every check but is not ready for payroll. */
-function readinessCard(readiness: Schemas['Readiness'], visit: Visit, isEmpty: boolean): Html {
+function readinessCard(readiness: ResultOf<typeof getReadiness>, visit: Visit, isEmpty: boolean): Html {
   const noData = 'No event and no census has arrived, so there is nothing to run payroll from.';
   const [title, explanation, tone] = !readiness.ready
     ? ['Not ready', 'Fix these before you run payroll.', 'bad']
@@ -213,7 +217,7 @@ function charts({ minutes, counted_since: since }: Activity): Html {
 }
 
 /** `syncs`: newest first. */
-function latestSyncs(syncs: readonly Schemas['CensusSync'][]): Html {
+function latestSyncs(syncs: readonly RowOf<typeof listCensusSyncs>[]): Html {
   const caption = 'Latest census sync by employer';
   const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
     (a, b) => (a.employer_id < b.employer_id ? -1 : 1),

@@ -1,5 +1,6 @@
 /** The payrolls that are due: the setup that each needs, and the button that opens its run. */
-import type { Schemas } from '../../client.ts';
+import type { RowOf } from '../../api/operation.ts';
+import { listPayrollsDue } from '../../api/operations/payrolls-due.ts';
 import { hiddenFields } from '../elements/fields.ts';
 import { dayText, lacksScope } from '../elements/format.ts';
 import { address, censusPath, runPath } from '../elements/links.ts';
@@ -7,7 +8,7 @@ import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
 import { nameOf } from './runs/labels.ts';
 
-export type Payroll = Schemas['PayrollDue'];
+export type Payroll = RowOf<typeof listPayrollsDue>;
 export type Missing = Payroll['missing'][number];
 export type Key = (typeof KEY)[number];
 type Step = readonly [label: string, path: (payroll: Payroll) => string];
@@ -50,7 +51,7 @@ function scheduleEditor({ employer_id, ...schedule }: Partial<Payroll>): string 
 }
 
 export async function payrollsOf({ api }: Pick<Visit, 'api'>): Promise<Payroll[]> {
-  return (await api.get('/v1/payrolls-due', { limit: ROWS })).data;
+  return (await api.perform(listPayrollsDue, { query: { limit: ROWS } })).data;
 }
 
 /** Reports whether the run of a payroll is approved, and another person must finalize it. */
@@ -81,7 +82,7 @@ export function payrollFields(payroll: Readonly<Record<Key, string | null>>): Ht
 /** Renders the next step of the setup of an employer or, when nothing is missing, the button that starts its payroll. */
 export async function nextStepOf(visit: Visit, employer_id: string): Promise<Html | null> {
   if (!visit.may('runs:write')) return null;
-  const payrolls = (await visit.api.get('/v1/payrolls-due', { employer_id })).data;
+  const payrolls = (await visit.api.perform(listPayrollsDue, { query: { employer_id } })).data;
   const stepsOf = (payroll: Payroll) => payroll.missing.filter((what) => !canWait(what, payroll));
   const payroll =
     payrolls.find((candidate) => stepsOf(candidate).length > 0) ??

@@ -1,5 +1,13 @@
 /** One employment change with its attempts, content and actions. */
 
+import {
+  cancelEmployeeChange,
+  getEmployeeChange,
+  listEmployeeChanges,
+  releaseEmployeeChange,
+  retryEmployeeChange,
+} from '../../../api/operations/employee-changes.ts';
+import { getEmployee } from '../../../api/operations/employees.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { facts, live, recordedRead, responseOfService, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
@@ -19,7 +27,7 @@ export function changePages({ page, action }: Console): void {
     const { api, query, may } = visit;
     // Each read of personal data is recorded, so this runs only when the user requested it.
     const isBodyShown = query.body === 'true' && may('pii:read');
-    const change = await api.get('/v1/employee-changes/{change_id}', isBodyShown ? { body: true } : {});
+    const change = await api.perform(getEmployeeChange, { query: { body: isBodyShown || undefined } });
     const counts = await isCounted(change, visit);
     const body = html`
       ${await pausedNotice(visit)}
@@ -42,10 +50,10 @@ export function changePages({ page, action }: Console): void {
 
   action('/changes/:change_id/retry', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
     const force = form.force === 'true';
-    const call = api.send('post', '/v1/employee-changes/{change_id}/retry', {}, { force });
+    const call = api.perform(retryEmployeeChange, { body: { force } });
     const { problem } = await attempt(call, 409);
     if (problem !== undefined && !force) {
-      const { state } = await api.get('/v1/employee-changes/{change_id}');
+      const { state } = await api.perform(getEmployeeChange);
       // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
       if (state === 'rejected') return { go: `${changePath(change_id)}?newer=1` };
     }
@@ -54,12 +62,12 @@ export function changePages({ page, action }: Console): void {
   });
 
   action('/changes/:change_id/cancel', 'changes:write', async ({ api, params: { change_id = '' }, form }) => {
-    await api.send('post', '/v1/employee-changes/{change_id}/cancel', {}, { reason: form.reason ?? '' });
+    await api.perform(cancelEmployeeChange, { body: { reason: form.reason ?? '' } });
     return { go: address(changePath(change_id), { saved: 'true' }) };
   });
 
   action('/changes/:change_id/release', 'changes:write', async ({ api, params: { change_id = '' } }) => {
-    await api.send('post', '/v1/employee-changes/{change_id}/release');
+    await api.perform(releaseEmployeeChange);
     return { go: address(changePath(change_id), { saved: 'true' }) };
   });
 }
@@ -67,7 +75,7 @@ export function changePages({ page, action }: Console): void {
 /** Reports whether payroll runs count a change: it is not only of contact data, and its employee is in the roster. */
 async function isCounted({ kind, employee_id }: Change, { api, may }: Visit): Promise<boolean> {
   if (kind === 'demographic' || !may('ledger:read')) return false;
-  const employee = await dataOrNull(api.get('/v1/employees/{employee_id}', { employee_id }));
+  const employee = await dataOrNull(api.perform(getEmployee, { params: { employee_id } }));
   return employee !== null && employee.employments.length > 0;
 }
 
@@ -116,7 +124,7 @@ async function waitingChanges(change: Change, { api }: Visit): Promise<Html | nu
   const { employee_id, id: ownId, state, blocking } = change;
   if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !blocking)) return null;
   const query = { employee_id, state: 'pending', limit: WAITING_READ };
-  const { data } = await api.get('/v1/employee-changes', query);
+  const { data } = await api.perform(listEmployeeChanges, { query });
   const blocked = new Set([ownId]);
   // Oldest first: each change waits for an earlier change.
   for (const { id, earlier_change_id } of data.toReversed()) {

@@ -1,12 +1,13 @@
 /** Names and columns of employment changes. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import type { getEmployeeChange, listEmployeeChanges } from '../../../api/operations/employee-changes.ts';
 import { instant } from '../../elements/format.ts';
 import { changePath } from '../../elements/links.ts';
 import type { Column } from '../../elements/list.ts';
 import { html } from '../../html.ts';
 
-export type Change = Schemas['EmployeeChange'];
-export type Summary = Schemas['EmployeeChangeSummary'];
+export type Change = ResultOf<typeof getEmployeeChange>;
+export type Summary = RowOf<typeof listEmployeeChanges>;
 
 export const KINDS: Readonly<Record<Change['kind'], string>> = {
   'new-hire': 'New hire',

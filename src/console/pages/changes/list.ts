@@ -1,4 +1,5 @@
 /** The employment changes that payroll reported. */
+import { listEmployeeChanges } from '../../../api/operations/employee-changes.ts';
 import { pausedNotice } from '../../elements/checks.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
@@ -24,7 +25,7 @@ export function changeListPages({ page }: Console): void {
     const { cursor } = query;
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = await api.get('/v1/employee-changes', list);
+    const { data, next_cursor } = await api.perform(listEmployeeChanges, { query: list });
     const isWhole = Object.keys(filter).length === 0 && cursor === undefined;
     const shown = html`
       ${await pausedNotice(visit)}

@@ -1,12 +1,13 @@
 /** The bodies of an event: as received, or next to the conflicting ones. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import type { getEvent, listEventConflicts } from '../../../api/operations/events.ts';
 import { state } from '../../elements/facts.ts';
 import { count, instant } from '../../elements/format.ts';
 import { type Html, html } from '../../html.ts';
 import { differenceOf, LINES_MAX, linesOf, MASK } from '../body-lines.ts';
 
-type Event = Schemas['Event'];
-type Conflict = Schemas['EventConflict'];
+type Event = ResultOf<typeof getEvent>;
+type Conflict = RowOf<typeof listEventConflicts>;
 
 /** Renders the body of an event, next to each other body with the same id. */
 export function bodies(event: Event, conflicts: readonly Conflict[]): Html {

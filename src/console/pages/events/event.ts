@@ -1,5 +1,8 @@
 /** One event: its consequence for paychecks, the action that helps, its result and its bodies. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import { getDeduction } from '../../../api/operations/deductions.ts';
+import { dismissEvent, reprocessEvent } from '../../../api/operations/event-work.ts';
+import { getEvent, listEventConflicts } from '../../../api/operations/events.ts';
 import { QUARANTINED } from '../../elements/checks.ts';
 import { facts, live, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
@@ -14,7 +17,7 @@ import { employerAdviceFor } from '../ledger/terms.ts';
 import { bodies } from './bodies.ts';
 import { advice, consequence, dayIn, effectLabel, messageFor } from './labels.ts';
 
-type Event = Schemas['Event'];
+type Event = ResultOf<typeof getEvent>;
 type Conflicts = Event['conflicts'];
 
 export function eventPages({ page, action }: Console): void {
@@ -22,8 +25,8 @@ export function eventPages({ page, action }: Console): void {
     const { api, params, query, may, today } = visit;
     const { event_id = '' } = params;
     const { cursor } = query;
-    const event = await api.get('/v1/events/{event_id}');
-    const conflicts = await api.get('/v1/events/{event_id}/conflicts', { cursor });
+    const event = await api.perform(getEvent);
+    const conflicts = await api.perform(listEventConflicts, { query: { cursor } });
     const path = eventPath(event_id);
     const lead = html`
       <p class="lead">${state(...effectLabel(event))}${` ${consequence(event, today)}`}</p>
@@ -42,12 +45,12 @@ export function eventPages({ page, action }: Console): void {
   });
 
   action('/events/:event_id/reprocess', 'events:write', async ({ api, params: { event_id = '' } }) => {
-    await api.send('post', '/v1/events/{event_id}/reprocess');
+    await api.perform(reprocessEvent);
     return { go: address(eventPath(event_id), { saved: 'true' }) };
   });
 
   action('/events/:event_id/dismiss', 'events:write', async ({ api, params: { event_id = '' }, form }) => {
-    await api.send('post', '/v1/events/{event_id}/dismiss', {}, { reason: form.reason ?? '' });
+    await api.perform(dismissEvent, { body: { reason: form.reason ?? '' } });
     return { go: address(eventPath(event_id), { saved: 'true' }) };
   });
 }
@@ -62,7 +65,7 @@ async function employerNotice({ effects, effect }: Event, { api, may }: Visit): 
   const deduction_id = effects.deduction_version?.deduction_id;
   if (deduction_id === undefined || effect !== 'applied' || !may('ledger:read')) return null;
   if (!fitsPath(deduction_id)) return null;
-  const deduction = await dataOrNull(api.get('/v1/deductions/{deduction_id}', { deduction_id }));
+  const deduction = await dataOrNull(api.perform(getDeduction, { params: { deduction_id } }));
   return deduction && employerAdviceFor([deduction]);
 }
 

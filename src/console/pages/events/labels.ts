@@ -1,5 +1,6 @@
 /** The words of events: their types, effects, and consequences for paychecks. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import type { getEvent, listEvents } from '../../../api/operations/events.ts';
 import {
   CENSUS_SYNC_COMPLETE,
   CENSUS_SYNC_REQUEST,
@@ -10,8 +11,8 @@ import type { Tone } from '../../elements/facts.ts';
 import { dayOf, dayText, money, plain } from '../../elements/format.ts';
 import type { Content } from '../../html.ts';
 
-type Event = Schemas['Event'];
-type Summary = Schemas['EventSummary'];
+type Event = ResultOf<typeof getEvent>;
+type Summary = RowOf<typeof listEvents>;
 type Days = NonNullable<Summary['in_effect']>;
 
 const TYPES: Readonly<Record<string, string>> = {

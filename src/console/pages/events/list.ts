@@ -1,6 +1,8 @@
 /** The list of events, newest first, and reprocessing of a selection or a whole filter. */
+import type { RowOf } from '../../../api/operation.ts';
+import { reprocessEvent, reprocessEvents } from '../../../api/operations/event-work.ts';
+import { getEvent, listEvents } from '../../../api/operations/events.ts';
 import { Refusal } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
 import { EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
@@ -20,7 +22,7 @@ import type { Console, Visit } from '../../page.ts';
 import { dataOrNull } from '../../performing.ts';
 import { effectLabel, typeName } from './labels.ts';
 
-type Summary = Schemas['EventSummary'];
+type Summary = RowOf<typeof listEvents>;
 type Texts = Visit['query'];
 
 /** Two lines; the event's page shows the whole reason. */
@@ -48,7 +50,7 @@ export function eventListPages({ page, action }: Console): void {
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
     const { data, next_cursor } =
-      id === '' ? await api.get('/v1/events', list) : await eventsWithId(visit, id);
+      id === '' ? await api.perform(listEvents, { query: list }) : await eventsWithId(visit, id);
     const isReprocessable = data.length > 0 && id === '' && may('events:write') && acceptsAll(filter);
     const shown = data.length === 0 ? nothing(filter, id, cursor) : eventTable(data, filter, may);
     const body = html`
@@ -70,12 +72,12 @@ export function eventListPages({ page, action }: Console): void {
     const ids = selected.map((name) => name.slice(SELECTED.length));
     if (ids.length === 0) throw new Refusal('INVALID_REQUEST', 'Select at least one event.');
     if (ids.length > PAGE_ROWS) throw new Refusal('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
-    for (const event_id of ids) await api.send('post', '/v1/events/{event_id}/reprocess', { event_id });
+    for (const event_id of ids) await api.perform(reprocessEvent, { params: { event_id } });
     return { go: address('/events', { ...filtersIn(form, FILTERS), reprocessed: ids.length }) };
   });
 
   action('/events/reprocess-all', 'events:write', async ({ api, form }) => {
-    const done = await api.send('post', '/v1/events/reprocess', {}, filtersIn(form, REPROCESSABLE));
+    const done = await api.perform(reprocessEvents, { body: filtersIn(form, REPROCESSABLE) });
     return { go: address('/events', { ...filtersIn(form, FILTERS), ...done }) };
   });
 }
@@ -91,7 +93,7 @@ async function eventsWithId(
   { api }: Visit,
   event_id: string,
 ): Promise<{ data: Summary[]; next_cursor: null }> {
-  const event = fitsPath(event_id) ? await dataOrNull(api.get('/v1/events/{event_id}', { event_id })) : null;
+  const event = fitsPath(event_id) ? await dataOrNull(api.perform(getEvent, { params: { event_id } })) : null;
   return { data: event === null ? [] : [event], next_cursor: null };
 }
 

@@ -1,6 +1,7 @@
 /** The form that decides about the selected open items, and what it does. */
+import type { ResultOf } from '../../../api/operation.ts';
+import { decideOpenItems, previewItemDecisions } from '../../../api/operations/open-items.ts';
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
 import { choicesOf, filledForm, hiddenFields, problemSummary, type Specs } from '../../elements/fields.ts';
 import { dayOf, money, sentence } from '../../elements/format.ts';
 import type { Query } from '../../elements/links.ts';
@@ -28,13 +29,10 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 export function itemActions({ action }: Console): void {
   action('/open-items/preview', 'runs:write', async ({ api, form }) => {
-    const call = api.send(
-      'post',
-      '/v1/employers/{employer_id}/open-items/decisions/preview',
-      { employer_id: form.back_employer_id },
-      // A preview needs no reason.
-      { decisions: decisionsOf(form), reason: form.reason ?? 'preview' },
-    );
+    const call = api.perform(previewItemDecisions, {
+      params: { employer_id: form.back_employer_id },
+      body: { decisions: decisionsOf(form), reason: form.reason ?? 'preview' }, // A preview needs no reason.
+    });
     const { data, problem } = await attempt(call, 400, 409, 422);
     return problem === undefined
       ? previewOf(data.paychecks)
@@ -43,12 +41,10 @@ export function itemActions({ action }: Console): void {
 
   action('/open-items/decide', 'runs:write', async ({ api, form }) => {
     const kept = Object.fromEntries(labels.FILTERS.map(({ name }) => [name, form[`back_${name}`]]));
-    const call = api.send(
-      'post',
-      '/v1/employers/{employer_id}/open-items/decisions',
-      { employer_id: kept.employer_id },
-      { decisions: decisionsOf(form), reason: form.reason ?? '' },
-    );
+    const call = api.perform(decideOpenItems, {
+      params: { employer_id: kept.employer_id },
+      body: { decisions: decisionsOf(form), reason: form.reason ?? '' },
+    });
     const { data, problem } = await attempt(call, 400, 409, 422);
     return problem === undefined
       ? { go: labels.itemsPath({ ...kept, recorded: String(data.decision_ids.length) }) }
@@ -66,7 +62,7 @@ function ofFields(problem: ProblemDetails): ProblemDetails {
 }
 
 /** Shows what the decisions would do to the next paycheck of each employee. */
-function previewOf(paychecks: Schemas['ItemDecisionsPreview']['paychecks']): Html {
+function previewOf(paychecks: ResultOf<typeof previewItemDecisions>['paychecks']): Html {
   return html`
     <div id="preview">
       ${table(paychecks, { caption: 'Next paychecks with these decisions', stacked: true }, [

@@ -1,5 +1,6 @@
 /** The decisions about an open item, or about all open items of an employer. */
-import type { Schemas } from '../../../client.ts';
+import type { RowOf } from '../../../api/operation.ts';
+import { listItemDecisions } from '../../../api/operations/open-items.ts';
 import { empty } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, instant } from '../../elements/format.ts';
@@ -10,7 +11,7 @@ import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import * as labels from './labels.ts';
 
-type Listed = Schemas['ListedItemDecision'];
+type Listed = RowOf<typeof listItemDecisions>;
 
 const PATH = '/open-items/decisions';
 
@@ -24,8 +25,8 @@ export function decisionPages({ page }: Console): void {
 async function listOf(visit: Visit): Promise<Html> {
   const { api, query } = visit;
   const { employer_id = '', item_id, employee_id, cursor } = query;
-  const list = { limit: PAGE_ROWS, cursor, employer_id, item_id, employee_id };
-  const call = api.get('/v1/employers/{employer_id}/open-items/decisions', list);
+  const list = { limit: PAGE_ROWS, cursor, item_id, employee_id };
+  const call = api.perform(listItemDecisions, { params: { employer_id }, query: list });
   const { data: decisions, problem } = await attempt(call, 400);
   if (problem !== undefined) return problemSummary(problem);
   return html`

@@ -1,5 +1,6 @@
 /** The words and filters of open items. */
-import type { Schemas } from '../../../client.ts';
+import type { RowOf } from '../../../api/operation.ts';
+import type { listOpenItems } from '../../../api/operations/open-items.ts';
 import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { EMPLOYER_FILTER } from '../../elements/employers.ts';
 import { choicesOf } from '../../elements/fields.ts';
@@ -9,7 +10,7 @@ import type { Filter } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 
-export type Item = Schemas['OpenItem'];
+export type Item = RowOf<typeof listOpenItems>;
 
 export const KINDS: Readonly<Record<Item['kind'], string>> = {
   arrears: 'Arrears',

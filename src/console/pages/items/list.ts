@@ -1,5 +1,6 @@
 /** Open items of an employer: the list with filters and totals, and the form that decides about the selected items. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import { getOpenItemTotals, listOpenItems } from '../../../api/operations/open-items.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
@@ -13,7 +14,7 @@ import { decisionForm } from './decide.ts';
 import * as labels from './labels.ts';
 
 type Item = labels.Item;
-type Totals = Schemas['OpenItemTotals'];
+type Totals = ResultOf<typeof getOpenItemTotals>;
 
 export function itemPages({ page, part }: Console): void {
   page('/open-items', 'runs:read', async (visit) => {
@@ -25,13 +26,13 @@ export function itemPages({ page, part }: Console): void {
 
   part('/open-items/totals', 'runs:read', async ({ api, query }) => {
     const { employer_id, ...filters } = filtersIn(query, labels.FILTERS);
-    const call = api.get('/v1/employers/{employer_id}/open-items/totals', { employer_id, ...filters });
+    const call = api.perform(getOpenItemTotals, { params: { employer_id }, query: filters });
     const { data, problem } = await attempt(call, 400);
     return problem === undefined ? totalsOf(data) : problemSummary(problem);
   });
 
   part('/open-items/sum', 'runs:read', async ({ api, query: { employer_id } }) => {
-    const totals = await api.get('/v1/employers/{employer_id}/open-items/totals', { employer_id });
+    const totals = await api.perform(getOpenItemTotals, { params: { employer_id } });
     const { items, employees, outstanding_member_amount } = totals;
     if (items === 0) return html`<span class="soft">: none</span>`;
     const of = `${counted(items, 'item')} of ${counted(employees, 'employee')}`;
@@ -50,11 +51,9 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
   const { api, may } = visit;
   const { recorded, ...query } = visit.query;
   const { employer_id: _, ...filters } = filtersIn(query, labels.FILTERS);
-  const list = { limit: PAGE_ROWS, cursor: query.cursor, employer_id, ...filters };
-  const { data: page, problem } = await attempt(
-    api.get('/v1/employers/{employer_id}/open-items', list) as Promise<Schemas['OpenItemList']>,
-    400,
-  );
+  const list = { limit: PAGE_ROWS, cursor: query.cursor, ...filters };
+  const call = api.perform(listOpenItems, { params: { employer_id }, query: list });
+  const { data: page, problem } = await attempt(call, 400);
   const shown =
     problem !== undefined
       ? problemSummary(problem)

@@ -1,15 +1,20 @@
 /** The employers to which a deduction was assigned, and the form that assigns it to one of them. */
+import type { ResultOf } from '../../../api/operation.ts';
+import {
+  assignDeduction,
+  type getEmployerOfDeduction,
+} from '../../../api/operations/deduction-assignments.ts';
+import { getEmployee } from '../../../api/operations/employees.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
-import type { Api } from '../../api-client.ts';
 import { filledForm, hiddenFields, type Specs } from '../../elements/fields.ts';
 import { actorName, dayText } from '../../elements/format.ts';
 import { address, employerLink, type Query } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import type { Api } from '../../performing.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
 
-type Assignment = Schemas['DeductionAssignment'];
+type Assignment = ResultOf<typeof getEmployerOfDeduction>['assignments'][number];
 
 function specsOf(employers: readonly string[]): Specs {
   return {
@@ -28,7 +33,7 @@ export function assignmentActions({ action }: Console): void {
     const path = `/deductions/${encodeURIComponent(params.deduction_id ?? '')}`;
     const { employer_id, effective_on = '', reason = '', employee_id = '' } = form;
     const body = { employer_id, reason, ...(effective_on !== '' && { effective_on }) };
-    const call = api.send('put', '/v1/deductions/{deduction_id}/employer', {}, body);
+    const call = api.perform(assignDeduction, { body });
     const { problem } = await attempt(call, 400, 404, 409, 422);
     if (problem === undefined) return { go: address(path, { saved: 'true' }) };
     return assignmentForm(path, await employersOf(api, employee_id), form, problem);
@@ -49,7 +54,7 @@ export async function assignmentPart(
 
 /** Returns the employers that an employee has or had. */
 async function employersOf(api: Api, employee_id: string): Promise<string[]> {
-  const employee = await dataOrNull(api.get('/v1/employees/{employee_id}', { employee_id }));
+  const employee = await dataOrNull(api.perform(getEmployee, { params: { employee_id } }));
   return (employee?.employments ?? []).map(({ employer_id }) => employer_id);
 }
 

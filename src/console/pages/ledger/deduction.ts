@@ -1,6 +1,11 @@
 /** One deduction: its latest state, its state at another time, and all its versions. */
-import type { Schemas } from '../../../client.ts';
-import type { Api } from '../../api-client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import { getEmployerOfDeduction } from '../../../api/operations/deduction-assignments.ts';
+import {
+  getDeduction,
+  getTimelineOfDeduction,
+  listVersionsOfDeduction,
+} from '../../../api/operations/deductions.ts';
 import { facts, savedNotice, state } from '../../elements/facts.ts';
 import { dayText, instant } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
@@ -9,6 +14,7 @@ import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.t
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
+import type { Api } from '../../performing.ts';
 import { dataOrNull } from '../../performing.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
@@ -16,7 +22,7 @@ import { deductedNow } from './now.ts';
 import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { previousVersion, type Then, versionTable } from './versions.ts';
 
-type Deduction = Schemas['Deduction'];
+type Deduction = ResultOf<typeof getDeduction>;
 
 export function deductionPages(console: Console): void {
   const { page } = console;
@@ -25,18 +31,18 @@ export function deductionPages(console: Console): void {
     const { api, params, query, today, may } = visit;
     const { deduction_id: id = '' } = params;
     const path = pathOf('/deductions', id);
-    const deduction = path === null ? null : await dataOrNull(api.get('/v1/deductions/{deduction_id}'));
+    const deduction = path === null ? null : await dataOrNull(api.perform(getDeduction));
     if (path === null || deduction === null) return notFound('deduction', id, may);
     const asked = filtersIn(query, TIME_FILTERS);
     const isAsked = Object.keys(asked).length > 0;
-    const past = isAsked ? await dataOrNull(api.get('/v1/deductions/{deduction_id}', asked)) : null;
+    const past = isAsked ? await dataOrNull(api.perform(getDeduction, { query: asked })) : null;
     const then: Then | null = isAsked
       ? { on: asked.on ?? null, knownAt: knownAtOf(asked), version: past?.version ?? null }
       : null;
     const { versions, next } = await versionsOf(api, query.cursor);
-    const { versions: inEffect } = await api.get('/v1/deductions/{deduction_id}/timeline');
+    const { versions: inEffect } = await api.perform(getTimelineOfDeduction);
     const paychecks = await lastPaychecks(visit, deduction.employee_id);
-    const { assignments } = await api.get('/v1/deductions/{deduction_id}/employer');
+    const { assignments } = await api.perform(getEmployerOfDeduction);
     const body = html`
       ${savedNotice(query, '/', 'All payrolls')}
       ${query.assign !== undefined && (await assignmentPart(api, path, deduction.employee_id, may))}
@@ -58,7 +64,7 @@ export function deductionPages(console: Console): void {
 async function versionsOf(api: Api, cursor: string | undefined) {
   const read = (after: string | undefined) => {
     const query = { order: 'newest_first', limit: PAGE_ROWS, cursor: after };
-    return api.get('/v1/deductions/{deduction_id}/versions', query);
+    return api.perform(listVersionsOfDeduction, { query });
   };
   const { data, next_cursor } = await read(cursor);
   const older = next_cursor === null ? null : await read(next_cursor);

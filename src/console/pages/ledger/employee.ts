@@ -1,5 +1,8 @@
 /** One employee: employment, deductions, open items, changes and roster reports. Shows no names or SSN. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import { type getDeduction, listDeductions } from '../../../api/operations/deductions.ts';
+import { getEmployee } from '../../../api/operations/employees.ts';
+import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { empty, state } from '../../elements/facts.ts';
 import { dayOf, dayText, instant, plain, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
@@ -30,7 +33,7 @@ import {
   stateOn,
 } from './terms.ts';
 
-type Employee = Schemas['Employee'];
+type Employee = ResultOf<typeof getEmployee>;
 type Fact = Employee['roster'][number];
 type Employment = Employee['employments'][number];
 type Spell = Employment['spells'][number];
@@ -54,7 +57,7 @@ export function employeePages({ page }: Console): void {
     const { api, params, today, may } = visit;
     const { employee_id: id = '' } = params;
     const path = links.pathOf('/employees', id);
-    const employee = path === null ? null : await dataOrNull(api.get('/v1/employees/{employee_id}'));
+    const employee = path === null ? null : await dataOrNull(api.perform(getEmployee));
     if (path === null || employee === null) return notFound('employee', id, may);
     const { employer_id, roster } = employee;
     // A hidden part must not look like an empty one.
@@ -95,7 +98,7 @@ function employments(list: readonly Employment[], due: DuePayrolls, today: strin
 /** Renders the pay frequency. If it is unknown, a run uses the frequency of the employer's only schedule. */
 function frequencyOf(
   { pay_frequency }: Pick<Employment, 'pay_frequency'>,
-  due: readonly Schemas['PayrollDue'][],
+  due: readonly RowOf<typeof listPayrollsDue>[],
 ): Html {
   const only = due.length === 1 ? due[0]?.pay_frequency : null;
   if (pay_frequency === null && only != null) return withNote(term(only), 'the employer’s only pay schedule');
@@ -120,7 +123,7 @@ async function deductionsOf(employee: Employee, visit: Visit): Promise<Html> {
   const { id: employee_id, deductions } = employee;
   if (deductions.data.length === 0) return empty('No deductions');
   const paychecks = await lastPaychecks(visit, employee_id);
-  const current = await api.get('/v1/deductions', { employee_id, on: today, limit: EXPLAINED });
+  const current = await api.perform(listDeductions, { query: { employee_id, on: today, limit: EXPLAINED } });
   const inLatest = new Set(paychecks?.[0]?.lines.map(({ deduction_id }) => deduction_id));
   const currentIds = new Set(current.data.map(({ id }) => id));
   const ended = deductions.data.filter(({ id }) => inLatest.has(id) && !currentIds.has(id));
@@ -139,7 +142,7 @@ async function deductionsOf(employee: Employee, visit: Visit): Promise<Html> {
 }
 
 function explanationOf(
-  deduction: Schemas['Deduction'],
+  deduction: ResultOf<typeof getDeduction>,
   paychecks: readonly Paycheck[] | null,
   today: string,
 ): Html {

@@ -1,4 +1,6 @@
 /** The ledger: every deduction, with filters that are kept in the address; and employees and deductions by their id. */
+import { getDeduction, listDeductions } from '../../../api/operations/deductions.ts';
+import { getEmployee } from '../../../api/operations/employees.ts';
 import { toMilliseconds } from '../../../api/schemas.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
 import { isDay, toInstant } from '../../../contract/instant.ts';
@@ -46,7 +48,7 @@ export function ledgerPages({ page }: Console): void {
   page(PATH, 'ledger:read', async ({ api, query: { cursor, ...query }, today }) => {
     const filter = filtersIn(query, FILTERS);
     const list = { limit: PAGE_ROWS, cursor, ...filter };
-    const { data, next_cursor } = await api.get('/v1/deductions', list);
+    const { data, next_cursor } = await api.perform(listDeductions, { query: list });
     const isEmpty = data.length === 0 && next_cursor === null;
     if (isEmpty && cursor === undefined && Object.keys(filter).length === 0) {
       const advice = html`<p>${'They arrive as signed webhooks. Register the public address of this sidecar, followed by '}<code>/webhooks</code>${', in the benefits service’s portal, and set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>.</p>`;
@@ -70,8 +72,8 @@ export function ledgerPages({ page }: Console): void {
   page(`${PATH}/find`, 'ledger:read', async ({ api, query, may }) => {
     const id = query.id?.trim() ?? '';
     if (id === '' || !fitsPath(id)) return { go: address(PATH, { employee_id: id }) };
-    const deduction = await dataOrNull(api.get('/v1/deductions/{deduction_id}', { deduction_id: id }));
-    const employee = await dataOrNull(api.get('/v1/employees/{employee_id}', { employee_id: id }));
+    const deduction = await dataOrNull(api.perform(getDeduction, { params: { deduction_id: id } }));
+    const employee = await dataOrNull(api.perform(getEmployee, { params: { employee_id: id } }));
     if (deduction === null && employee === null) return notFound('employee or deduction', id, may);
     if (employee === null) return { go: pathOf('/deductions', id) ?? PATH };
     if (deduction === null) return { go: pathOf('/employees', id) ?? PATH };

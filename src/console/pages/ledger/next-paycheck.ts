@@ -1,5 +1,8 @@
 /** The next paychecks of an employee: the lines in the open runs of the payrolls that are due. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import type { getEmployee } from '../../../api/operations/employees.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { state } from '../../elements/facts.ts';
 import { dayText, money, sentence, term } from '../../elements/format.ts';
 import { fitsPath, runEmployeePath } from '../../elements/links.ts';
@@ -9,38 +12,38 @@ import type { Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { flagLabel } from '../runs/labels.ts';
 
-type Line = Schemas['Line'];
+type Line = RowOf<typeof listPayrollRunLines>;
 
 /** An employee has a handful of lines. */
 const LINES = 100;
 
-export type DuePayrolls = ReadonlyMap<string, readonly Schemas['PayrollDue'][]>;
+export type DuePayrolls = ReadonlyMap<string, readonly RowOf<typeof listPayrollsDue>[]>;
 
 /** Returns the payrolls that are due of the employers of an employee; none for a user who may not read runs. */
 export async function payrollsOfEmployee(
   { api, may }: Visit,
-  { employments }: Schemas['Employee'],
+  { employments }: ResultOf<typeof getEmployee>,
 ): Promise<DuePayrolls> {
-  const due = new Map<string, Schemas['PayrollDue'][]>();
+  const due = new Map<string, RowOf<typeof listPayrollsDue>[]>();
   if (!may('runs:read')) return due;
   for (const { employer_id } of employments)
-    due.set(employer_id, (await api.get('/v1/payrolls-due', { employer_id })).data);
+    due.set(employer_id, (await api.perform(listPayrollsDue, { query: { employer_id } })).data);
   return due;
 }
 
 /** Renders the lines of each open run that has any. */
 export async function nextPaychecks(
   { api }: Visit,
-  { id: employee_id }: Schemas['Employee'],
+  { id: employee_id }: ResultOf<typeof getEmployee>,
   due: DuePayrolls,
 ): Promise<Html[]> {
   if (!fitsPath(employee_id)) return [];
   const shown: Html[] = [];
   for (const { run_id, pay_date, state: now } of [...due.values()].flat()) {
     if (run_id === null || pay_date === null || now === 'finalized') continue;
-    const list = { run_id, employee_id, limit: LINES };
+    const list = { params: { run_id }, query: { employee_id, limit: LINES } };
     // A run that cannot be computed has no lines, and its page states why.
-    const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 409, 422);
+    const { data } = await attempt(api.perform(listPayrollRunLines, list), 409, 422);
     if (data !== undefined && data.data.length > 0) shown.push(paycheck(data.data, { run_id, pay_date }));
   }
   return shown;

@@ -1,13 +1,14 @@
 /** The sentence at the top of a deduction: its amounts in paychecks now, and their reason. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import type { getDeduction, getTimelineOfDeduction } from '../../../api/operations/deductions.ts';
 import { dayText } from '../../elements/format.ts';
 import { eventOf } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { changeList, changesBetween, employerAdvice, sentence, spanOf, stateOn } from './terms.ts';
 
-type Deduction = Schemas['Deduction'];
-export type Timeline = Schemas['DeductionTimeline']['versions'];
+type Deduction = ResultOf<typeof getDeduction>;
+export type Timeline = ResultOf<typeof getTimelineOfDeduction>['versions'];
 
 /** Renders that sentence. `timeline`: the versions that are in effect on some day, in the order of their days. */
 export function deductedNow(

@@ -1,5 +1,6 @@
 /** The terms of a deduction in words, its employer, and the table of deductions. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import type { getDeduction } from '../../../api/operations/deductions.ts';
 import { dayOf } from '../../../contract/instant.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import { alignedMoney, dayText, money, plain, term } from '../../elements/format.ts';
@@ -7,7 +8,7 @@ import { deductionLink, employeeLink, employerLink } from '../../elements/links.
 import { type Column, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 
-type Deduction = Schemas['Deduction'];
+type Deduction = ResultOf<typeof getDeduction>;
 
 const FIELDS = {
   member_contribution: 'employee contribution',

@@ -1,5 +1,6 @@
 /** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
-import type { Schemas } from '../../../client.ts';
+import type { RowOf } from '../../../api/operation.ts';
+import type { listVersionsOfDeduction } from '../../../api/operations/deductions.ts';
 import { state, type Tone } from '../../elements/facts.ts';
 import { alignedMoney, instant } from '../../elements/format.ts';
 import { eventOf } from '../../elements/links.ts';
@@ -9,7 +10,7 @@ import type { Visit } from '../../page.ts';
 import type { Timeline } from './now.ts';
 import { changeList, changesBetween, datesOf, type Span, spanOf, spanWords } from './terms.ts';
 
-export type Version = Schemas['DeductionVersion'];
+export type Version = RowOf<typeof listVersionsOfDeduction>;
 
 /** A time that the user asked about, and the version in effect then; null: none was. */
 export type Then = {

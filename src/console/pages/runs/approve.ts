@@ -1,4 +1,9 @@
 /** Approves finalizing or voiding a run, for an employer that requires a second person. */
+import {
+  approvePayrollRun,
+  withdrawPayrollRunApproval,
+} from '../../../api/operations/payroll-run-approvals.ts';
+import { getPayrollRun, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptedIn } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
@@ -37,8 +42,7 @@ export function approvalPages({ page, part, action }: Console): void {
     const { action: approved = '', reason = '', etag } = form;
     const accept = acceptedIn(form);
     const body = { action: approved, ...(accept.length > 0 && { accept }), reason };
-    const headers: Record<string, string> = etag === undefined ? {} : { 'if-match': `"${etag}"` };
-    const call = api.send('post', '/v1/payroll-runs/{run_id}/approval', {}, body, headers);
+    const call = api.perform(approvePayrollRun, { body, ifMatch: etag && `"${etag}"` });
     const { problem } = await attempt(call, 400, 409, 412);
     const runId = params.run_id ?? '';
     if (problem === undefined) return { go: address(runPath(runId), { approved }) };
@@ -46,7 +50,7 @@ export function approvalPages({ page, part, action }: Console): void {
   });
 
   action('/runs/:run_id/approval/withdraw', scope, async ({ api, params: { run_id = '' } }) => {
-    await api.send('delete', '/v1/payroll-runs/{run_id}/approval');
+    await api.perform(withdrawPayrollRunApproval);
     return { go: address(runPath(run_id), { withdrawn: 'true' }) };
   });
 }
@@ -95,12 +99,12 @@ async function finalizing(
 ): Promise<Html> {
   const { api, params } = visit;
   const { run_id: runId = '' } = params;
-  const { data: run, problem: uncomputable } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
+  const { data: run, problem: uncomputable } = await attempt(api.perform(getPayrollRun), 422);
   if (run?.state !== 'open') {
     const shown = uncomputable ?? problem;
     return html`<div id="approval">${shown !== undefined && problemSummary(shown)}<p><a href=${runPath(runId)}>Back to the run</a></p></div>`;
   }
-  const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
+  const readiness = await api.perform(getPayrollRunReadiness);
   const blocked = blockedBy(readiness);
   const obstacle =
     blocked === null

@@ -1,5 +1,6 @@
 /** The employees of a run, compared with the previous run. A row opens into its lines; rows without a difference are folded. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
 import { empty, later, state } from '../../elements/facts.ts';
 import { ANY, choicesOf, field } from '../../elements/fields.ts';
 import { count, counted, difference, money, plain } from '../../elements/format.ts';
@@ -11,8 +12,8 @@ import { attempt } from '../../performing.ts';
 import { REASONS, type Run } from './labels.ts';
 import { linesOfEmployee } from './lines.ts';
 
-type Employees = Schemas['PayrollRunEmployeeList'];
-type Employee = Schemas['PayrollRunEmployee'];
+type Employees = ResultOf<typeof listPayrollRunEmployees>;
+type Employee = RowOf<typeof listPayrollRunEmployees>;
 
 const SORTS = {
   difference: 'Largest difference',
@@ -47,7 +48,7 @@ async function employeesPart({ api, params, query, may }: Visit): Promise<Html> 
   const { search, reason, sort, all, page = '1' } = query;
   const isFolded = all === undefined && search === undefined && reason === undefined;
   const list = { limit: PAGE_ROWS, search, reason, sort, page, ...(isFolded && { different: 'true' }) };
-  const { data: employees } = await attempt(api.get('/v1/payroll-runs/{run_id}/employees', list), 422);
+  const { data: employees } = await attempt(api.perform(listPayrollRunEmployees, { query: list }), 422);
   // The totals above show why the run cannot be computed.
   if (employees === undefined) return html`<div></div>`;
   const path = runPath(runId);

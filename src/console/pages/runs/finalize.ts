@@ -1,8 +1,16 @@
 /** Finalizes and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
 
-import { titleOfCheck } from '../../../api/operations/readiness.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import { listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
+import { finalizePayrollRun } from '../../../api/operations/payroll-run-work.ts';
+import {
+  deletePayrollRun,
+  getPayrollRun,
+  getPayrollRunOutline,
+  getPayrollRunReadiness,
+} from '../../../api/operations/payroll-runs.ts';
+import { type getReadiness, titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
@@ -20,8 +28,8 @@ import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf, toApprovals } from './state.ts';
 import { breakdown } from './totals.ts';
 
-type Run = Schemas['PayrollRun'];
-type Approval = Schemas['PayrollRunApprovals']['approvals'][number];
+type Run = ResultOf<typeof getPayrollRun>;
+type Approval = ResultOf<typeof listPayrollRunApprovals>['approvals'][number];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
 
@@ -46,15 +54,14 @@ export function finalizePages({ page, part, action }: Console): void {
     // An empty list is refused with the checks to select, instead of with the reason.
     const isAccepting = accept.length > 0 || failed !== undefined;
     const body = { ...(isAccepting && { accept }), ...(reason && { reason }) };
-    const headers = { 'if-match': `"${etag}"` };
-    const call = act.api.send('post', '/v1/payroll-runs/{run_id}/finalize', {}, body, headers);
+    const call = act.api.perform(finalizePayrollRun, { body, ifMatch: `"${etag}"` });
     const { problem } = await attempt(call, 400, 409, 412);
     const path = address(runPath(act.params.run_id ?? ''), { finalized: 'true' });
     return problem === undefined ? { go: path } : review(act, act.form, problem);
   });
 
   action('/runs/:run_id/delete', scope, async ({ api, params: { run_id } }) => {
-    await api.send('delete', '/v1/payroll-runs/{run_id}');
+    await api.perform(deletePayrollRun);
     return { go: address('/runs', { deleted: run_id }) };
   });
 }
@@ -63,12 +70,12 @@ export function finalizePages({ page, part, action }: Console): void {
 async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: ProblemDetails): Promise<Html> {
   const { api, params } = visit;
   const path = runPath(params.run_id ?? '');
-  const { data: run, problem: uncomputable } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
+  const { data: run, problem: uncomputable } = await attempt(api.perform(getPayrollRun), 422);
   if (run?.state !== 'open') {
     const shown = uncomputable ?? problem;
     return html`<div id="review">${shown !== undefined && problemSummary(shown)}<p><a href=${path}>Back to the run</a></p></div>`;
   }
-  const readiness = await api.get('/v1/payroll-runs/{run_id}/readiness');
+  const readiness = await api.perform(getPayrollRunReadiness);
   const wasRejected = problem?.status === 412;
   const hasChanged = wasRejected || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
   const whatHappened = wasRejected
@@ -89,12 +96,12 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
 /** Suggests the reason of the run that the user finalized before, if it covers every check that fails here. */
 async function withReason(
   { api }: Visit,
-  { checks }: Schemas['Readiness'],
+  { checks }: ResultOf<typeof getReadiness>,
   reviewed: Visit['query'],
 ): Promise<Visit['query']> {
   const { after, reason } = reviewed;
   if (after === undefined || reason !== undefined) return reviewed;
-  const before = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id: after }));
+  const before = await dataOrNull(api.perform(getPayrollRunOutline, { params: { run_id: after } }));
   const failed = checks.filter(({ result }) => result === 'fail');
   const isCovered = failed.length > 0 && failed.every(({ id }) => before?.accepted_checks.includes(id));
   return isCovered && before?.accept_reason != null
@@ -114,7 +121,7 @@ export function changedNotice(path: string, whatHappened: string, next: string):
 
 /** Lists who approved the run, the newest approval first; null without any. */
 export async function approvalsOf({ api }: Visit): Promise<Html | null> {
-  const { approvals } = await api.get('/v1/payroll-runs/{run_id}/approvals');
+  const { approvals } = await api.perform(listPayrollRunApprovals);
   if (approvals.length === 0) return null;
   return table(approvals, { caption: 'Approvals, newest first', stacked: true }, [
     ['Action', ({ action }) => term(action), 'name'],
@@ -161,7 +168,7 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
 /** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
 async function confirmation(
   visit: Visit | Act,
-  { run, readiness }: { run: Run; readiness: Schemas['PayrollRunReadiness'] },
+  { run, readiness }: { run: Run; readiness: ResultOf<typeof getPayrollRunReadiness> },
   reviewed: Visit['query'],
   problem?: ProblemDetails,
 ): Promise<Html> {
@@ -206,7 +213,7 @@ async function confirmation(
 }
 
 /** Returns why the user may not finalize the run; null if they may. */
-function whyNot(visit: Visit, readiness: Schemas['PayrollRunReadiness']): string | null {
+function whyNot(visit: Visit, readiness: ResultOf<typeof getPayrollRunReadiness>): string | null {
   const { ready, approval } = readiness;
   const obstacle = blockedBy(readiness) ?? obstacleOf(approval, visit);
   if (obstacle !== null || approval !== null || ready || visit.may('runs:approve')) return obstacle;
@@ -214,7 +221,7 @@ function whyNot(visit: Visit, readiness: Schemas['PayrollRunReadiness']): string
 }
 
 /** Returns why nobody can finalize the run; null if somebody can. */
-export function blockedBy(readiness: Schemas['PayrollRunReadiness']): string | null {
+export function blockedBy(readiness: ResultOf<typeof getPayrollRunReadiness>): string | null {
   const id = blockingOf(readiness);
   return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;
 }

@@ -1,6 +1,8 @@
 /** The readiness findings that finalizing a run accepts, or accepted, each with its employee and event. */
+import type { ResultOf } from '../../../api/operation.ts';
+import { listPayrollRunFindings } from '../../../api/operations/payroll-run-findings.ts';
+import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
-import type { Schemas } from '../../../client.ts';
 import type { Scope } from '../../../security/scopes.ts';
 import { type Fixes, linkedExample, runFixes } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
@@ -12,14 +14,14 @@ import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import type { Run } from './labels.ts';
 
-type Finding = Schemas['PayrollRunFindings']['findings'][number];
+type Finding = ResultOf<typeof listPayrollRunFindings>['findings'][number];
 type FindingRun = Pick<Run, 'id' | 'employer_id'>;
 
 export function findingPages({ part }: Console): void {
   part('/runs/:run_id/findings', 'runs:read', async (visit) => {
-    const { data, problem } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/findings'), 422);
+    const { data, problem } = await attempt(visit.api.perform(listPayrollRunFindings), 422);
     if (problem !== undefined || data.count === 0) return html`<div></div>`;
-    return listOf(data, await visit.api.get('/v1/payroll-runs/{run_id}/outline'), visit);
+    return listOf(data, await visit.api.perform(getPayrollRunOutline), visit);
   });
 }
 
@@ -30,14 +32,18 @@ export function findingsOf(run: Pick<Run, 'id'>): Html {
 
 /** Renders the findings of an open run that a person can accept, by check. */
 export async function openFindings(visit: Visit, run: FindingRun): Promise<Map<string, Html[]>> {
-  const { findings } = await visit.api.get('/v1/payroll-runs/{run_id}/findings');
+  const { findings } = await visit.api.perform(listPayrollRunFindings);
   const fixes = runFixes(run, visit.may);
   const textOf = (finding: Finding) => textWith(described(finding, fixes, visit), finding, run.id);
   const byCheck = Map.groupBy(findings, ({ check_id }) => check_id);
   return new Map([...byCheck].map(([id, each]) => [id, each.map(textOf)]));
 }
 
-function listOf({ count: all, findings }: Schemas['PayrollRunFindings'], run: Run, visit: Visit): Html {
+function listOf(
+  { count: all, findings }: ResultOf<typeof listPayrollRunFindings>,
+  run: Run,
+  visit: Visit,
+): Html {
   // Nothing of a final run can be overridden.
   const fixes = runFixes(run);
   return html`

@@ -1,11 +1,15 @@
 /** Labels and explanations of a run's options, states and lines. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf, RowOf } from '../../../api/operation.ts';
+import type { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
+import type { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import type { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
+import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { recoupText } from '../../../formats/recoup.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { dayText, plain } from '../../elements/format.ts';
 
-export type Run = Schemas['PayrollRunOutline'];
-export type Line = Schemas['Line'];
+export type Run = ResultOf<typeof getPayrollRunOutline>;
+export type Line = RowOf<typeof listPayrollRunLines>;
 
 export const STATES: Readonly<Record<Run['state'], string>> = {
   open: 'It is recomputed from the ledger each time you open it, until you finalize it.',
@@ -104,7 +108,9 @@ export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>,
 };
 
 /** Why the amount of an employee differs from the previous run. */
-export const REASONS: Readonly<Record<Schemas['PayrollRunEmployee']['reasons'][number]['reason'], string>> = {
+export const REASONS: Readonly<
+  Record<RowOf<typeof listPayrollRunEmployees>['reasons'][number]['reason'], string>
+> = {
   joined: 'joined',
   left: 'left',
   new: 'new',
@@ -158,7 +164,7 @@ export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' 
   return `${dayText(period_start)} to ${dayText(period_end)}`;
 }
 
-type Named = Pick<Schemas['PayrollDue'], 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date'>;
+type Named = Pick<RowOf<typeof listPayrollsDue>, 'employer_id' | 'pay_frequency' | 'pay_group' | 'pay_date'>;
 
 /** Names a payroll or its run: `acme, biweekly, Jul 17, 2026`, with the word off-cycle, and with its pay group. */
 export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly kind?: Run['kind'] }): string {
@@ -168,7 +174,9 @@ export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly ki
 }
 
 /** Why an employee with a deduction is not in a run. */
-export const NOT_IN_RUN: Readonly<Record<Schemas['PayrollRun']['not_in_run'][number]['reason'], string>> = {
+export const NOT_IN_RUN: Readonly<
+  Record<ResultOf<typeof getPayrollRun>['not_in_run'][number]['reason'], string>
+> = {
   terminated: 'Terminated',
   not_hired_yet: 'Not hired yet',
   unknown_frequency: 'Unknown pay frequency',

@@ -1,6 +1,8 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 
-import { sendCsv } from '../../api-client.ts';
+import { listDeductions } from '../../../api/operations/deductions.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
@@ -17,7 +19,7 @@ import {
 } from '../../elements/links.ts';
 import { type Filter, filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { type Console, type Visit, visitOf } from '../../page.ts';
+import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { spanOf } from '../ledger/terms.ts';
 import * as labels from './labels.ts';
@@ -56,23 +58,19 @@ const LEAVER_FLAGS: Line['flags'] = ['open_after_termination', 'coverage_beyond_
 const LINES_OF_EMPLOYEE = 1_000;
 const KIND_FILTER: Filter = { name: 'kind', label: 'Kind', choices: choicesOf(labels.LINE_KINDS) };
 
-export function runLinePages({ app, parts, options, part }: Console): void {
+export function runLinePages({ part, csv }: Console): void {
   part('/runs/:run_id/lines', 'runs:read', async (visit) => {
-    const { state: now } = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
+    const { state: now } = await visit.api.perform(getPayrollRunOutline);
     return linePage(visit, now === 'open');
   });
 
-  app.get('/runs/:run_id/lines.csv', options('runs:read'), async (request, reply) => {
-    const { run_id } = request.params as { run_id: string };
-    const lines = `/v1/payroll-runs/${encodeURIComponent(run_id)}/lines`;
-    const { api, query } = visitOf(app, request, parts);
-    const { state: now } = await api.get('/v1/payroll-runs/{run_id}/outline', { run_id });
+  csv('/runs/:run_id/lines.csv', listPayrollRunLines, async ({ api, params: { run_id }, query }) => {
+    const { state: now } = await api.perform(getPayrollRunOutline);
     // Only the whole file of a final run is what payroll loads.
     const download = now === 'finalized' && Object.keys(query).length === 0 ? 'true' : undefined;
-    const path = address(lines, { ...query, download });
     // A file of another state must not pass for the final one.
     const filename = `${run_id}${now === 'finalized' ? '' : `-${now}`}.csv`;
-    return sendCsv(app, request, reply, { path, filename });
+    return { query: { ...query, download }, filename };
   });
 }
 
@@ -116,9 +114,9 @@ export async function linesOfEmployee(visit: Visit): Promise<Html> {
   const { api, params, query, may } = visit;
   const { run_id: runId = '' } = params;
   const { employee_id } = query;
-  const run = await api.get('/v1/payroll-runs/{run_id}/outline');
+  const run = await api.perform(getPayrollRunOutline);
   const list = { employee_id, limit: LINES_OF_EMPLOYEE };
-  const { data, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 422);
+  const { data, problem } = await attempt(api.perform(listPayrollRunLines, { query: list }), 422);
   if (problem !== undefined) return problemSummary(problem);
   if (data.data.length === 0) return html`<p class="soft">No lines in this run.</p>`;
   const isOpen = run.state === 'open';
@@ -134,10 +132,10 @@ async function linesBefore(
   list: { employee_id: string | undefined; limit: number },
 ): Promise<Line[]> {
   if (lines.every(({ amount_change }) => amount_change !== 'changed')) return [];
-  const { comparison } = await api.get('/v1/payroll-runs/{run_id}');
+  const { comparison } = await api.perform(getPayrollRun);
   if (comparison === null) return [];
   const run_id = comparison.previous_run_id;
-  return (await api.get('/v1/payroll-runs/{run_id}/lines', { ...list, run_id })).data;
+  return (await api.perform(listPayrollRunLines, { params: { run_id }, query: list })).data;
 }
 
 /** Returns until when deductions cover an employee who left, by id; empty for a user who may not see it. */
@@ -145,7 +143,7 @@ async function endsAfterLeaving({ api, query, may }: Visit, lines: readonly Line
   const { employee_id } = query;
   const isOfLeaver = lines.some(({ flags }) => flags.some((flag) => LEAVER_FLAGS.includes(flag)));
   if (employee_id === undefined || !isOfLeaver || !may('ledger:read')) return new Map();
-  const { data } = await api.get('/v1/deductions', { employee_id, limit: LINES_OF_EMPLOYEE });
+  const { data } = await api.perform(listDeductions, { query: { employee_id, limit: LINES_OF_EMPLOYEE } });
   return new Map(data.map((deduction) => [deduction.id, spanOf(deduction).until]));
 }
 
@@ -156,7 +154,7 @@ async function linePage(visit: Visit, isOpen: boolean): Promise<Html> {
   const { cursor } = query;
   const list = { limit: PAGE_ROWS, cursor, ...filtersOf(query) };
   // The run cannot be computed any more (422), or was finalized since the list began (409).
-  const { data: page, problem } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 409, 422);
+  const { data: page, problem } = await attempt(api.perform(listPayrollRunLines, { query: list }), 409, 422);
   if (problem !== undefined) {
     return html`
       ${problemSummary(problem)}

@@ -1,5 +1,6 @@
 /** The list of payroll runs and, for one employer, its next pay dates. */
-import type { Schemas } from '../../../client.ts';
+import type { RowOf } from '../../../api/operation.ts';
+import { listPayrollRuns } from '../../../api/operations/payroll-runs.ts';
 import { empty, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf } from '../../elements/fields.ts';
 import { count, dayOf, dayText, lacksScope, money } from '../../elements/format.ts';
@@ -11,7 +12,7 @@ import { payrollFields } from '../payrolls.ts';
 import { scheduleYearsOf, titleOf } from '../settings/overview.ts';
 import * as labels from './labels.ts';
 
-type Summary = Schemas['PayrollRunSummary'];
+type Summary = RowOf<typeof listPayrollRuns>;
 
 /** Pay dates that a person may choose to start: two months of a biweekly schedule. */
 const PAY_DATES_SHOWN = 4;
@@ -26,7 +27,7 @@ export function runListPages({ page }: Console): void {
     const { deleted, ...query } = visit.query;
     const { employer_id, cursor } = query;
     const list = { limit: PAGE_ROWS, cursor, ...filtersIn(query, FILTERS) };
-    const { data, next_cursor } = await api.get('/v1/payroll-runs', list);
+    const { data, next_cursor } = await api.perform(listPayrollRuns, { query: list });
     const body = html`
       ${savedNotice({ saved: deleted }, '/', 'All payrolls', `Run ${deleted} deleted.`)}
       <div class="actions">

@@ -1,6 +1,11 @@
 /** A new payroll run: its form, previewed, then saved. */
 
-import { RUN_BYTES_MAX } from '../../../api/operations/payroll-runs.ts';
+import {
+  getPayrollRunOutline,
+  previewPayrollRun,
+  putPayrollRun,
+  RUN_BYTES_MAX,
+} from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';
@@ -40,8 +45,8 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
   const run_id = (typed.run_id ?? '').trim();
   const isSaved = command === 'save' && run_id !== '' && fitsPath(run_id);
   const call: Promise<object> = isSaved
-    ? api.send('put', '/v1/payroll-runs/{run_id}', { run_id }, body)
-    : api.send('post', '/v1/payroll-runs/preview', {}, body);
+    ? api.perform(putPayrollRun, { params: { run_id }, body })
+    : api.perform(previewPayrollRun, { body });
   const { data, problem } = await attempt(call, 400, 409, 422);
   const form = { typed, maySave: may('runs:write') };
   if (command === 'save' && !isSaved) {
@@ -67,7 +72,7 @@ async function previewOrSave({ api, may, form: { do: command, ...typed } }: Act)
  * have the next pay date of the employer's schedule, or none. Returns null when there is no such run.
  */
 async function copyOf({ api }: Visit, run_id: string): Promise<Query | null> {
-  const run = await dataOrNull(api.get('/v1/payroll-runs/{run_id}/outline', { run_id }));
+  const run = await dataOrNull(api.perform(getPayrollRunOutline, { params: { run_id } }));
   if (run === null) return null;
   const { employer_id, employee_ids, deductions } = run;
   const years = (await scheduleYearsOf(api, employer_id)).toReversed();

@@ -1,6 +1,13 @@
 /** Overrides of an open run: their list on the page of the run, and the form that sets or removes one. */
+import type { ResultOf } from '../../../api/operation.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import {
+  listPayrollRunOverrides,
+  overridePayrollRunLine,
+  removePayrollRunOverride,
+} from '../../../api/operations/payroll-run-overrides.ts';
+import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
 import { state } from '../../elements/facts.ts';
 import { filledForm, type Specs } from '../../elements/fields.ts';
 import { actorName, money, term } from '../../elements/format.ts';
@@ -11,7 +18,7 @@ import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { CHANGES, type Line, nameOf, type Run } from './labels.ts';
 
-type Override = Schemas['PayrollRunOverride'];
+type Override = ResultOf<typeof listPayrollRunOverrides>['overrides'][number];
 
 /** Lines of one paycheck: deductions of an employee. */
 const LINES_OF_PAYCHECK = 1_000;
@@ -30,14 +37,14 @@ const SPECS: Specs = {
 
 export function overridePages({ page, action }: Console): void {
   page('/runs/:run_id/override', 'runs:write', async (visit) => {
-    const run = await visit.api.get('/v1/payroll-runs/{run_id}/outline');
+    const run = await visit.api.perform(getPayrollRunOutline);
     const { id, state } = run;
     const title = `Override an amount: ${nameOf(run)}`;
     if (state !== 'open') {
       const body = html`<p>${`This run is ${state}, so its amounts stay as they are. `}<a href=${runPath(id)}>Back to the run</a></p>`;
       return { title, body };
     }
-    const { overrides } = await visit.api.get('/v1/payroll-runs/{run_id}/overrides');
+    const { overrides } = await visit.api.perform(listPayrollRunOverrides);
     const { employee_id, deduction_id } = visit.query;
     const known = overrides.find(
       (override) => override.employee_id === employee_id && override.deduction_id === deduction_id,
@@ -56,12 +63,10 @@ export function overridePages({ page, action }: Console): void {
     const { run_id = '' } = params;
     const { employee_id = '', deduction_id = '', ...typed } = form;
     const { member_amount = '', employer_amount = '', reason = '' } = typed;
-    const call = api.send(
-      'put',
-      '/v1/payroll-runs/{run_id}/overrides/{employee_id}/{deduction_id}',
-      { employee_id, deduction_id },
-      { member_amount, employer_amount, reason },
-    );
+    const call = api.perform(overridePayrollRunLine, {
+      params: { employee_id, deduction_id },
+      body: { member_amount, employer_amount, reason },
+    });
     const { problem } = await attempt(call, 400, 404, 409, 422);
     if (problem === undefined) return backToLines(run_id, employee_id);
     return overrideForm(run_id, form, hintsOf(await regularLines(act, employee_id), deduction_id), problem);
@@ -69,10 +74,7 @@ export function overridePages({ page, action }: Console): void {
 
   action('/runs/:run_id/remove-override', 'runs:write', async ({ api, params: { run_id = '' }, query }) => {
     const { employee_id = '', deduction_id = '' } = query;
-    await api.send('delete', '/v1/payroll-runs/{run_id}/overrides/{employee_id}/{deduction_id}', {
-      employee_id,
-      deduction_id,
-    });
+    await api.perform(removePayrollRunOverride, { params: { employee_id, deduction_id } });
     return backToLines(run_id, employee_id);
   });
 }
@@ -85,7 +87,7 @@ function backToLines(runId: string, employee_id: string) {
 async function regularLines({ api }: Pick<Visit, 'api'>, employee_id = ''): Promise<readonly Line[]> {
   if (employee_id === '') return [];
   const list = { employee_id, kind: 'regular', limit: LINES_OF_PAYCHECK };
-  const { data } = await attempt(api.get('/v1/payroll-runs/{run_id}/lines', list), 400, 422);
+  const { data } = await attempt(api.perform(listPayrollRunLines, { query: list }), 400, 422);
   return data?.data ?? [];
 }
 
@@ -158,7 +160,7 @@ export async function overridesOf(
   { api, may }: Visit,
   { id, state }: Pick<Run, 'id' | 'state'>,
 ): Promise<Content> {
-  const { overrides } = await api.get('/v1/payroll-runs/{run_id}/overrides');
+  const { overrides } = await api.perform(listPayrollRunOverrides);
   if (overrides.length === 0) return null;
   const isEditable = state === 'open' && may('runs:write');
   return table(overrides, { caption: 'Overrides', stacked: true }, [

@@ -1,6 +1,10 @@
 /** Files from payroll: reports of deductions taken, and the comparison of a run with payroll’s figures. */
+import { Readable } from 'node:stream';
+import type { ResultOf } from '../../../api/operation.ts';
+import { auditPayrollRun, listTakenLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
+import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
+import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runLink, runPath } from '../../elements/links.ts';
@@ -8,14 +12,14 @@ import { type Column, PAGE_ROWS, pager, rowProblems, table } from '../../element
 import { type Upload, upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import { attempt } from '../../performing.ts';
+import { attempt, type UploadedFile } from '../../performing.ts';
 import { itemsPath } from '../items/labels.ts';
 import { nameOf, type Run } from './labels.ts';
 import { outlineOf } from './run.ts';
 import { paycheckForm, reportedAmounts } from './short-paycheck.ts';
 import { stateOf } from './state.ts';
 
-type Audit = Schemas['PayrollRunAudit'];
+type Audit = ResultOf<typeof auditPayrollRun>;
 
 const TAKEN_COLUMNS = {
   employee_id: 'Employee ID (required)',
@@ -48,11 +52,6 @@ const COMPARED_BY: Readonly<Record<string, string>> = {
   line_of_coverage: 'Line of coverage',
   deduction_id: 'Deduction ID',
 };
-const TYPES: Readonly<Record<string, string>> = {
-  csv: 'text/csv',
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-};
 
 export function payrollFilePages(pages: Console): void {
   const taken = '/runs/:run_id/taken';
@@ -69,14 +68,13 @@ export function payrollFilePages(pages: Console): void {
     `;
     return { title: `Deductions taken: ${nameOf(run)}`, body };
   });
-  upload(pages, taken, 'runs:write', 'file', (uploaded) =>
-    saveReport(uploaded, uploaded.file, headersOf(uploaded)),
-  );
+  upload(pages, taken, 'runs:write', 'file', (uploaded) => saveReport(uploaded, fileOf(uploaded)));
 
   pages.action(`${taken}/paycheck`, 'runs:write', async (act) => {
     const report = await reportedAmounts(act);
     if (report.lines.length === 0) throw new Refusal('INVALID_REQUEST', 'Enter at least one amount.');
-    return saveReport(act, report);
+    const content = Readable.from([JSON.stringify(report)], { objectMode: false });
+    return saveReport(act, { content, headers: { 'content-type': ROW_TYPES.json } });
   });
 
   const audit = '/runs/:run_id/audit';
@@ -91,8 +89,8 @@ export function payrollFilePages(pages: Console): void {
     return { title: `Compare with payroll: ${nameOf(run)}`, body };
   });
   upload(pages, audit, 'runs:read', 'file', async (uploaded) => {
-    const { params, filename, file } = uploaded;
-    const call = uploaded.api.send('post', '/v1/payroll-runs/{run_id}/audit', {}, file, headersOf(uploaded));
+    const { api, params, filename } = uploaded;
+    const call = api.upload(auditPayrollRun, fileOf(uploaded));
     const { data, problem } = await attempt(call, 422);
     return problem === undefined ? outcome(data, filename, params.run_id ?? '') : rejectedRows(problem);
   });
@@ -113,7 +111,7 @@ async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> 
   const { report, cursor } = query;
   const path = runPath(id, '/taken');
   const list = { limit: PAGE_ROWS, report_id: report, cursor };
-  const { data, next_cursor } = await api.get('/v1/payroll-runs/{run_id}/taken', list);
+  const { data, next_cursor } = await api.perform(listTakenLines, { query: list });
   const linesOfReport = (reportId: string) => address(path, { report: reportId });
   return html`
     <section aria-labelledby="reports-title">
@@ -141,7 +139,7 @@ async function reportsOf(run: Run, { api, query }: Visit): Promise<Html | null> 
   `;
 }
 
-type ReportedLine = Schemas['TakenReport']['differences'][number];
+type ReportedLine = ResultOf<typeof recordTaken>['differences'][number];
 const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
   ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage)],
   [
@@ -154,19 +152,15 @@ const LINE_COLUMNS: readonly Column<ReportedLine>[] = [
   ['Arrears', ({ owed }) => money(owed), 'number'],
 ];
 
-async function saveReport(
-  { api, params }: Visit,
-  report: object,
-  headers?: Record<string, string>,
-): Promise<Html> {
-  const call = api.send('post', '/v1/payroll-runs/{run_id}/taken', {}, report, headers);
+async function saveReport({ api, params }: Visit, file: UploadedFile): Promise<Html> {
+  const call = api.upload(recordTaken, file);
   const { data, problem } = await attempt(call, 422);
   if (problem !== undefined) return rejectedRows(problem);
-  const { employer_id } = await api.get('/v1/payroll-runs/{run_id}/outline');
+  const { employer_id } = await api.perform(getPayrollRunOutline);
   return saved(data, params.run_id ?? '', employer_id);
 }
 
-function saved(report: Schemas['TakenReport'], runId: string, employer_id: string): Html {
+function saved(report: ResultOf<typeof recordTaken>, runId: string, employer_id: string): Html {
   const { id, lines, owed, difference_count, differences } = report;
   const shown = differences.length;
   const arrears = html`
@@ -252,7 +246,7 @@ function fileForm(
   trigger: 'submit' | 'change, submit',
   columns: Readonly<Record<string, string>>,
 ): Html {
-  const accepted = Object.entries(TYPES).map(([ending, type]) => `.${ending},${type}`);
+  const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
   return html`
     <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">
       <div class="field">
@@ -276,11 +270,11 @@ function fileForm(
   `;
 }
 
-function headersOf({ filename }: Upload): Record<string, string> {
+function fileOf({ filename, file: content }: Upload): UploadedFile {
   const [, ending = ''] = /\.([a-z]+)$/i.exec(filename) ?? [];
-  const type = TYPES[ending.toLowerCase()];
+  const type = (ROW_TYPES as Readonly<Record<string, string>>)[ending.toLowerCase()];
   if (type === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .csv, .json or .ndjson file.');
-  return { 'content-type': type };
+  return { content, headers: { 'content-type': type } };
 }
 
 function rejectedRows({ title, errors = [], error_count = errors.length }: ProblemDetails): Html {

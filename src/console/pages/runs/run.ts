@@ -1,8 +1,15 @@
 /** One payroll run with its options, totals, readiness and lines. Slow parts load separately. */
 
+import type { ResultOf } from '../../../api/operation.ts';
+import { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
+import {
+  getPayrollRun,
+  getPayrollRunOutline,
+  getPayrollRunReadiness,
+  verifyPayrollRun,
+} from '../../../api/operations/payroll-runs.ts';
 import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import type { Schemas } from '../../../client.ts';
 import { facts, later, savedNotice, state } from '../../elements/facts.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { actorName, count, counted, dayText, difference, money } from '../../elements/format.ts';
@@ -66,15 +73,15 @@ export function runPages({ page, part }: Console): void {
   statePart(part);
 
   part('/runs/:run_id/bar', 'runs:read', async (visit) => {
-    const { data: run, problem } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}'), 422);
+    const { data: run, problem } = await attempt(visit.api.perform(getPayrollRun), 422);
     return problem === undefined ? bar(run, visit) : uncomputable(problem);
   });
 
   part('/runs/:run_id/changes', 'runs:read', async (visit) => {
     const { api } = visit;
-    const { data: run } = await attempt(api.get('/v1/payroll-runs/{run_id}'), 422);
+    const { data: run } = await attempt(api.perform(getPayrollRun), 422);
     if (run === undefined) return html`<div></div>`;
-    const { reasons } = await api.get('/v1/payroll-runs/{run_id}/employees', { limit: 1 });
+    const { reasons } = await api.perform(listPayrollRunEmployees, { query: { limit: 1 } });
     return html`
       <section aria-labelledby="changes">
         <h2 id="changes">${run.comparison === null ? 'Totals' : 'Changes since the previous run'}</h2>
@@ -96,18 +103,18 @@ export function runPages({ page, part }: Console): void {
   });
 
   part('/runs/:run_id/readiness', 'runs:read', async (visit) => {
-    const { data } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/readiness'), 422);
+    const { data } = await attempt(visit.api.perform(getPayrollRunReadiness), 422);
     if (data === undefined) return html`<div></div>`;
     return readinessOf(data, await outlineOf(visit), visit);
   });
 
   part('/runs/:run_id/verification', 'runs:read', async ({ api }) =>
-    verified(await api.get('/v1/payroll-runs/{run_id}/verify')),
+    verified(await api.perform(verifyPayrollRun)),
   );
 }
 
 /** Renders the bar that stays at the top: the run, its totals and its next action. After finalizing, the page has the action. */
-async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
+async function bar(run: ResultOf<typeof getPayrollRun>, visit: Visit): Promise<Html> {
   const { may, query } = visit;
   const { totals, comparison, employees, id } = run;
   const compared = (amount: string, change: string | undefined) =>
@@ -158,7 +165,7 @@ async function bar(run: Schemas['PayrollRun'], visit: Visit): Promise<Html> {
   `;
 }
 
-function stateWith({ state: now }: Schemas['PayrollRun'], approval: RunApproval): Html {
+function stateWith({ state: now }: ResultOf<typeof getPayrollRun>, approval: RunApproval): Html {
   if (approval === null) return state(now);
   return approval.state === 'missing'
     ? state('waiting for approval', 'warn')
@@ -238,7 +245,7 @@ function repetition({ may }: Visit, run: Run): Html | null {
 
 /** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */
 export function outlineOf({ api }: Visit): Promise<Run> {
-  return api.get('/v1/payroll-runs/{run_id}/outline');
+  return api.perform(getPayrollRunOutline);
 }
 
 /** The figures that a user reviews before finalizing. They are sent along, to notice when they changed. */
@@ -250,7 +257,7 @@ export const REVIEWED = {
 } as const;
 export type Reviewed = Readonly<Record<keyof typeof REVIEWED | 'etag', string>>;
 
-export function reviewedOf(run: Schemas['PayrollRun']): Reviewed {
+export function reviewedOf(run: ResultOf<typeof getPayrollRun>): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;
   const { etag, employees } = run;
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
@@ -270,7 +277,7 @@ function verification(runId: string): Html {
   `;
 }
 
-function verified(result: Schemas['PayrollRunVerification']): Html {
+function verified(result: ResultOf<typeof verifyPayrollRun>): Html {
   const { identical, lines, difference_count, differences } = result;
   if (identical) return html`<p>${state('identical')}${` All ${counted(lines, 'line')} match.`}</p>`;
   const compared = differences.map(

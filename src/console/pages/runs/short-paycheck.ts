@@ -1,5 +1,6 @@
 /** The form that reports what payroll took from one paycheck. */
-import type { Schemas } from '../../../client.ts';
+import type { RowOf } from '../../../api/operation.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
@@ -8,7 +9,7 @@ import type { Act, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
 import { LINE_KINDS, type Run } from './labels.ts';
 
-type Line = Schemas['Line'];
+type Line = RowOf<typeof listPayrollRunLines>;
 
 /** Lines of one paycheck: deductions, and adjustments of the year. */
 const LINES_OF_PAYCHECK = 1_000;
@@ -90,5 +91,5 @@ function namesOf(line: Line): object {
 
 async function linesOf({ api }: Visit, employee_id: string): Promise<Line[]> {
   const list = { employee_id, limit: LINES_OF_PAYCHECK };
-  return (await api.get('/v1/payroll-runs/{run_id}/lines', list)).data;
+  return (await api.perform(listPayrollRunLines, { query: list })).data;
 }

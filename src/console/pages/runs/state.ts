@@ -1,5 +1,8 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
 
+import { getSecondApproval, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
+import { getPayrollRunFreshness } from '../../../api/operations/payroll-run-employees.ts';
+import { getPayrollRunOutline, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';
 import { facts, live, state } from '../../elements/facts.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { actorName, counted, instant } from '../../elements/format.ts';
@@ -20,7 +23,7 @@ const LISTED = 50;
 export function statePart(part: Console['part']): void {
   part('/runs/:run_id/state', 'runs:read', async (visit) => {
     const { shown = '', since, summary } = visit.query;
-    const { data: run } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/outline'), 404);
+    const { data: run } = await attempt(visit.api.perform(getPayrollRunOutline), 404);
     return stateOf(visit, run, { shown, since }, summary === undefined ? undefined : runSummary);
   });
 }
@@ -38,7 +41,9 @@ export async function stateOf(
 ): Promise<Html> {
   const { run_id = '' } = visit.params;
   const isOpen = run?.state === 'open';
-  const fresh = isOpen ? await visit.api.get('/v1/payroll-runs/{run_id}/freshness', { run_id, since }) : null;
+  const fresh = isOpen
+    ? await visit.api.perform(getPayrollRunFreshness, { params: { run_id }, query: { since } })
+    : null;
   const summary = summaryOf && 'true';
   const path = address(runPath(run_id, '/state'), { shown, since: since ?? fresh?.state, summary });
   const content = html`
@@ -139,14 +144,14 @@ function listed(ids: readonly string[] | null): string | null {
 /** Returns the approval of finalizing an open run. It needs the checks, so it takes as long as computing the run. */
 export async function approvalOf(visit: Visit, run: RunKey): Promise<RunApproval> {
   if (run.state !== 'open' || !(await requiresApproval(visit, run))) return null;
-  const { data } = await attempt(visit.api.get('/v1/payroll-runs/{run_id}/readiness'), 409, 422);
+  const { data } = await attempt(visit.api.perform(getPayrollRunReadiness), 409, 422);
   return data?.approval ?? null;
 }
 
 /** Returns the approval of voiding a final run. */
 export async function voidApprovalOf(visit: Visit, run: RunKey): Promise<RunApproval> {
   if (run.state !== 'finalized' || !(await requiresApproval(visit, run))) return null;
-  const { approvals } = await visit.api.get('/v1/payroll-runs/{run_id}/approvals');
+  const { approvals } = await visit.api.perform(listPayrollRunApprovals);
   const counting = approvals.filter(({ action, ended_at }) => action === 'void' && ended_at === null);
   const byAnother = counting.find(({ is_yours }) => !is_yours);
   const approved_by = (byAnother ?? counting[0])?.approved_by ?? null;
@@ -163,7 +168,7 @@ export function toApprovals(runId: string, approval: RunApproval, visit: Visit):
 type RunKey = Pick<Run, 'state' | 'employer_id'>;
 
 async function requiresApproval({ api }: Visit, { employer_id }: Pick<Run, 'employer_id'>): Promise<boolean> {
-  return (await api.get('/v1/employers/{employer_id}/second-approval', { employer_id })).required;
+  return (await api.perform(getSecondApproval, { params: { employer_id } })).required;
 }
 
 /** Renders the buttons that the state of a run allows. The bar has the next action. `voiding`: the approval of it. */

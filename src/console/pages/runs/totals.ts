@@ -1,5 +1,6 @@
 /** The totals of a run or a preview. The API computes all amounts. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import type { getPayrollRun, previewPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { type Cents, centsOf } from '../../../money.ts';
 import { count, counted, difference, money, term } from '../../elements/format.ts';
 import { employeeOf, runLink } from '../../elements/links.ts';
@@ -10,7 +11,7 @@ import { itemsPath, KINDS } from '../items/labels.ts';
 import { NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
 
-type Computed = Schemas['PayrollRun'] | Schemas['PayrollRunPreview'];
+type Computed = ResultOf<typeof getPayrollRun> | ResultOf<typeof previewPayrollRun>;
 type Sum = Computed['totals']['by_taxability'][number];
 
 /** Employees shown here; the API has all. */
@@ -46,7 +47,7 @@ function figures({ employees, totals, ...run }: Computed): Html {
 }
 
 /** A preview has lines only when it names employees. */
-export function previewOf(preview: Schemas['PayrollRunPreview'], visit: Pick<Visit, 'may'>): Html {
+export function previewOf(preview: ResultOf<typeof previewPayrollRun>, visit: Pick<Visit, 'may'>): Html {
   const { lines, totals } = preview;
   const isCut = lines !== null && lines.length < totals.lines;
   const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;

@@ -1,4 +1,5 @@
 /** Voids a final run. */
+import { voidPayrollRun } from '../../../api/operations/payroll-run-work.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts } from '../../elements/facts.ts';
 import { filledForm } from '../../elements/fields.ts';
@@ -33,7 +34,7 @@ export function voidPages({ page, action }: Console): void {
 
   action('/runs/:run_id/void', 'runs:approve', async (act) => {
     const { api, form } = act;
-    const call = api.send('post', '/v1/payroll-runs/{run_id}/void', {}, { reason: form.reason ?? '' });
+    const call = api.perform(voidPayrollRun, { body: { reason: form.reason ?? '' } });
     const { data, problem } = await attempt(call, 400, 409);
     const { run_id = '' } = act.params;
     if (problem !== undefined) return voiding(act, await outlineOf(act), form, problem);

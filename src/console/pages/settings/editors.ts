@@ -1,15 +1,25 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
+
 import { Temporal } from 'temporal-polyfill';
-import { CODES_MAX, DATES_MAX } from '../../../api/operations/payroll-settings.ts';
+import {
+  CODES_MAX,
+  DATES_MAX,
+  getPayScheduleOfYear,
+  listLinesOfCoverage,
+  listPayFrequencies,
+  putPayrollCodes,
+  putPayrollPolicy,
+  putPayScheduleOfYear,
+} from '../../../api/operations/payroll-settings.ts';
 import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
-import type { Api } from '../../api-client.ts';
 import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
 import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';
 import { counted } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
+import type { Api } from '../../performing.ts';
 import { attempt } from '../../performing.ts';
 import { FREQUENCIES, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
 import * as settings from './overview.ts';
@@ -123,7 +133,7 @@ export function editorPages({ page, action }: Console): void {
   });
   action(POLICY_PATH, 'runs:write', async ({ api, form: { employer_id = '', ...typed } }) => {
     const body = { ...typed, recoup: recoupIn(typed.recoup ?? '1x') };
-    const call = api.send('put', '/v1/employers/{employer_id}/payroll-policy', { employer_id }, body);
+    const call = api.perform(putPayrollPolicy, { params: { employer_id }, body });
     const { problem } = await attempt(call, 400, 422);
     if (problem !== undefined) return policyForm(employer_id, typed, problem);
     return { go: address('/settings', { employer_id, saved: 'policy' }) };
@@ -138,7 +148,7 @@ function ruleOf(last: settings.Schedule['pay_dates'][number] | undefined): Edite
 }
 
 async function schedulesOf(api: Api, employer_id: string, year: string): Promise<settings.Schedule[]> {
-  return (await api.get('/v1/employers/{employer_id}/pay-schedules/{year}', { employer_id, year })).schedules;
+  return (await api.perform(getPayScheduleOfYear, { params: { employer_id, year } })).schedules;
 }
 
 /** Replaces, adds or deletes the schedule. The API takes all schedules of a year; the year's others are sent unchanged. */
@@ -186,9 +196,8 @@ async function saveSchedule({ api, form, today }: Act): Promise<Html | Done> {
     year_in_fewer_checks: form.fewer_checks === 'true',
   };
   const schedules = (all as object[]).toSpliced(index, 1, ...(command === 'drop' ? [] : [changed]));
-  const path = '/v1/employers/{employer_id}/pay-schedules/{year}';
   const body = { schedules, ...(form.untaken === 'true' && { untaken: true }) };
-  const call = api.send('put', path, { employer_id, year }, body);
+  const call = api.perform(putPayScheduleOfYear, { params: { employer_id, year }, body });
   const { problem } = await attempt(call, 409, 422);
   if (problem === undefined) return { go: address('/settings', { employer_id, saved: 'schedule' }) };
   const { status, title, detail: rule = title } = problem;
@@ -260,16 +269,14 @@ async function firstFrequency(
   employer_id: string,
   schedules: readonly settings.Schedule[],
 ): Promise<string> {
-  const path = '/v1/employers/{employer_id}/pay-frequencies';
-  const { pay_frequencies } = await api.get(path, { employer_id });
+  const { pay_frequencies } = await api.perform(listPayFrequencies, { params: { employer_id } });
   const isSet = (frequency: string) => schedules.some(({ pay_frequency }) => pay_frequency === frequency);
   return pay_frequencies.find((frequency) => !isSet(frequency)) ?? pay_frequencies[0] ?? 'biweekly';
 }
 
 /** Returns rows for the lines of coverage in use that have no code yet. */
 async function rowsWithoutCode(api: Api, employer_id: string, codes: readonly settings.Code[]) {
-  const path = '/v1/employers/{employer_id}/lines-of-coverage';
-  const { lines_of_coverage } = await api.get(path, { employer_id });
+  const { lines_of_coverage } = await api.perform(listLinesOfCoverage, { params: { employer_id } });
   const used = lines_of_coverage.flatMap((line_of_coverage) =>
     ['employee', 'employer'].map((side) => ({ line_of_coverage, side })),
   );
@@ -293,7 +300,7 @@ async function saveCodes({ api, form }: Act): Promise<Html | Done> {
   // A suggested row that was left without a code is not a code.
   const places = [...edited.rows.keys()].filter((place) => edited.rows[place]?.code !== undefined);
   const codes = places.map((place) => edited.rows[place]);
-  const call = api.send('put', '/v1/employers/{employer_id}/payroll-codes', { employer_id }, { codes });
+  const call = api.perform(putPayrollCodes, { params: { employer_id }, body: { codes } });
   const { problem } = await attempt(call, 422);
   if (problem !== undefined) return codeForm(employer_id, { ...edited, loaded, problem }, places);
   return { go: address('/settings', { employer_id, saved: 'codes' }) };

@@ -1,9 +1,14 @@
 /** The payroll settings of an employer: pay schedules, payroll codes, the versions of the payroll policy, second approval. */
 
 import { Temporal } from 'temporal-polyfill';
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import {
+  getPayrollCodes,
+  getPayrollPolicy,
+  type getPayScheduleOfYear,
+  listPaySchedules,
+} from '../../../api/operations/payroll-settings.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
-import type { Api } from '../../api-client.ts';
 import type { RowColumn } from '../../elements/editor.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
@@ -14,16 +19,17 @@ import { address } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
+import type { Api } from '../../performing.ts';
 import { nextStepOf } from '../payrolls.ts';
 import { choiceOf, OPTION_NAMES, OPTIONS, RECOUP, recoupLimit } from '../runs/labels.ts';
 import { secondApprovalOf } from './second-approval.ts';
 
-export type Schedule = Schemas['PaySchedules']['schedules'][number];
+export type Schedule = ResultOf<typeof getPayScheduleOfYear>['schedules'][number];
 /** The key of a schedule among its employer's schedules of a year. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
-type ScheduleYear = Schemas['PaySchedulesByYear']['years'][number];
-export type Code = Schemas['PayrollCodes']['codes'][number];
-type Policy = Schemas['PayrollPolicy']['versions'][number];
+type ScheduleYear = ResultOf<typeof listPaySchedules>['years'][number];
+export type Code = ResultOf<typeof getPayrollCodes>['codes'][number];
+type Policy = ResultOf<typeof getPayrollPolicy>['versions'][number];
 
 /** Dates on one page: about 20 weekly schedules. An employer may have 100 schedules a year. */
 const DATES_SHOWN = 1_100;
@@ -100,16 +106,16 @@ async function ofEmployer(visit: Visit, employer_id: string): Promise<Html> {
 
 /** Returns the schedules of each year, the latest year first. */
 export async function scheduleYearsOf(api: Api, employer_id: string): Promise<ScheduleYear[]> {
-  return (await api.get('/v1/employers/{employer_id}/pay-schedules', { employer_id })).years;
+  return (await api.perform(listPaySchedules, { params: { employer_id } })).years;
 }
 
 export async function codesOf(api: Api, employer_id: string): Promise<Code[]> {
-  return (await api.get('/v1/employers/{employer_id}/payroll-codes', { employer_id })).codes;
+  return (await api.perform(getPayrollCodes, { params: { employer_id } })).codes;
 }
 
 /** Returns the versions of the policy, newest first. */
 export async function policiesOf(api: Api, employer_id: string): Promise<Policy[]> {
-  return (await api.get('/v1/employers/{employer_id}/payroll-policy', { employer_id })).versions;
+  return (await api.perform(getPayrollPolicy, { params: { employer_id } })).versions;
 }
 
 /** A missing pay group is null in some responses and absent in others. */

@@ -1,5 +1,6 @@
 /** Whether an employer requires a second approval: requires it, and stops requiring it with two persons. */
-import type { Schemas } from '../../../client.ts';
+import type { ResultOf } from '../../../api/operation.ts';
+import { getSecondApproval, putSecondApproval } from '../../../api/operations/payroll-run-approvals.ts';
 import { facts } from '../../elements/facts.ts';
 import { hiddenFields, reasonField } from '../../elements/fields.ts';
 import { actorName, instant } from '../../elements/format.ts';
@@ -7,7 +8,7 @@ import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import { type Console, mayApprove, type Visit } from '../../page.ts';
 
-type Change = Pick<Schemas['SecondApproval'], 'required' | 'switching_off'>;
+type Change = Pick<ResultOf<typeof getSecondApproval>, 'required' | 'switching_off'>;
 
 const PATH = '/settings/second-approval';
 const REQUIRE = { required: 'true', label: 'Require a second approval' };
@@ -19,7 +20,7 @@ export function secondApprovalActions({ action }: Console): void {
   action(PATH, 'runs:approve', async ({ api, form }) => {
     const { employer_id = '', required, reason = '' } = form;
     const body = { required: required === 'true', reason };
-    await api.send('put', '/v1/employers/{employer_id}/second-approval', { employer_id }, body);
+    await api.perform(putSecondApproval, { params: { employer_id }, body });
     return { go: address('/settings', { employer_id, saved: 'second-approval' }) };
   });
 }
@@ -27,7 +28,7 @@ export function secondApprovalActions({ action }: Console): void {
 /** Renders the setting, and for a user who may approve, the form that changes it. */
 export async function secondApprovalOf(visit: Visit, employer_id: string): Promise<Html> {
   const { api, may } = visit;
-  const setting = await api.get('/v1/employers/{employer_id}/second-approval', { employer_id });
+  const setting = await api.perform(getSecondApproval, { params: { employer_id } });
   const { required, set_by, set_at, switching_off: off } = setting;
   return html`
     <p>${required ? 'Another person must approve each run before it is finalized or voided.' : 'Each run is finalized and voided by one person.'}</p>
