@@ -88,7 +88,7 @@ export const ASSIGNMENT_REASONS: ReasonColumn = {
 export const ASSIGNMENTS_CONTENT: Content<'deduction_assignments'> = {
   table: 'deduction_assignments',
   key: ['position'],
-  columns: ['position', 'deduction_id', 'employer_id', 'effective_on', 'recorded_at'],
+  changing: ['reason'],
   actions: ['deduction.assign'],
   isRemovable: false,
 };

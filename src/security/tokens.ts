@@ -127,7 +127,7 @@ export async function createToken(
 const TOKENS_CONTENT: Content<'tokens'> = {
   table: 'tokens',
   key: ['token_id'],
-  columns: ['token_id', 'name', 'token_hash', 'scopes', 'person', 'employers', 'created_at', 'expires_at'],
+  changing: ['revoked_at'],
   actions: ['token.create'],
   isRemovable: false,
 };

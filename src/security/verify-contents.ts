@@ -25,20 +25,31 @@ type ColumnOf<T extends ContentTable> = keyof Tables[T] & string;
 export type Content<T extends ContentTable = ContentTable> = {
   readonly table: T;
   readonly key: readonly ColumnOf<T>[];
-  /** The columns that never change. */
-  readonly columns: readonly ColumnOf<T>[];
+  /** The columns that change later, such as a reason that is erased. */
+  readonly changing: readonly ColumnOf<T>[];
   /** The actions that insert rows. */
   readonly actions: readonly Action[];
   /** Whether a later action may remove rows. */
   readonly isRemovable: boolean;
 };
 
-/** Returns the SHA-256 of the content of rows, for the details of their audit record. */
+/**
+ * Returns the SHA-256 of the content of rows, for the details of their audit record. A null is no content, so a new column does
+ * not change the hash of older rows.
+ */
 export function contentHash<T extends ContentTable>(
-  { columns }: Content<T>,
+  { changing }: Content<T>,
   rows: readonly Partial<Tables[T]>[],
 ): string {
-  return hash('sha256', JSON.stringify(rows.map((row) => columns.map((column) => storedValue(row[column])))));
+  const isContent = ([column, value]: [string, unknown]) =>
+    value !== null && column !== 'record_id' && !(changing as readonly string[]).includes(column);
+  const contents = rows.map((row) =>
+    Object.entries(row)
+      .filter(isContent)
+      .sort(([column], [other]) => (column < other ? -1 : 1))
+      .map(([column, value]) => [column, storedValue(value)]),
+  );
+  return hash('sha256', JSON.stringify(contents));
 }
 
 /** A database stores other characters in place of lone surrogates. */

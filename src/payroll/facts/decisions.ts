@@ -173,20 +173,7 @@ export const DECISION_REASONS: ReasonColumn = {
 export const DECISIONS_CONTENT: Content<'item_decisions'> = {
   table: 'item_decisions',
   key: ['employer_id', 'decision_id'],
-  columns: [
-    'employer_id',
-    'decision_id',
-    'employee_id',
-    'item_id',
-    'run_id',
-    'action',
-    'member_amount',
-    'employer_amount',
-    'amount',
-    'until',
-    'paid_on',
-    'recorded_at',
-  ],
+  changing: ['reason'],
   actions: ['item.decide'],
   isRemovable: false,
 };

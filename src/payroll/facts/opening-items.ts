@@ -134,19 +134,7 @@ function contentOf(item: OpeningItem): string {
 export const OPENINGS_CONTENT: Content<'opening_items'> = {
   table: 'opening_items',
   key: ['employer_id', 'ordinal'],
-  columns: [
-    'employer_id',
-    'opening_id',
-    'ordinal',
-    'employee_id',
-    'deduction_id',
-    'line_of_coverage',
-    'taxability',
-    'member_amount',
-    'employer_amount',
-    'pay_date',
-    'recorded_at',
-  ],
+  changing: [],
   actions: ['item.open'],
   isRemovable: false,
 };

@@ -19,15 +19,15 @@ type OverrideKey = Pick<Override, 'employee_id' | 'deduction_id'>;
 /** An override with its reason, and the person or program that set it. */
 export type MadeOverride = Override & { reason: string; created_by: Actor; created_at: string };
 
-const CONTENT_COLUMNS = [
+const COLUMNS = [
   'employee_id',
   'deduction_id',
   'member_amount',
   'employer_amount',
   'regular_member_amount',
   'regular_employer_amount',
+  'record_id',
 ] as const satisfies readonly (keyof Tables['run_overrides'])[];
-const COLUMNS = [...CONTENT_COLUMNS, 'record_id'] as const;
 
 /** Returns the overrides of a run without their reasons, by employee and deduction. */
 export function overridesOf(db: Db | Trx, runId: string): Promise<Override[]> {
@@ -129,7 +129,7 @@ export const OVERRIDE_REASONS: ReasonColumn = {
 const OVERRIDES_CONTENT: Content<'run_overrides'> = {
   table: 'run_overrides',
   key: ['run_id', 'employee_id', 'deduction_id'],
-  columns: ['run_id', ...CONTENT_COLUMNS],
+  changing: ['reason'],
   actions: ['run.override'],
   isRemovable: true,
 };

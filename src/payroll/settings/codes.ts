@@ -121,7 +121,7 @@ export async function putCodes(
 export const CODES_CONTENT: Content<'payroll_codes'> = {
   table: 'payroll_codes',
   key: ['employer_id', 'version'],
-  columns: ['employer_id', 'version', 'codes'],
+  changing: [],
   actions: ['codes.put'],
   isRemovable: false,
 };

@@ -174,7 +174,7 @@ export async function putPolicy(
 export const POLICY_CONTENT: Content<'payroll_policies'> = {
   table: 'payroll_policies',
   key: ['employer_id', 'version'],
-  columns: ['employer_id', 'version', 'effective_from', 'options'],
+  changing: [],
   actions: ['policy.put'],
   isRemovable: false,
 };

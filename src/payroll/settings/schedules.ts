@@ -153,7 +153,7 @@ export async function putSchedules(
 export const SCHEDULES_CONTENT: Content<'pay_schedules'> = {
   table: 'pay_schedules',
   key: ['employer_id', 'version'],
-  columns: ['employer_id', 'version', 'schedules'],
+  changing: [],
   actions: ['schedule.put', 'schedule.delete'],
   isRemovable: false,
 };
