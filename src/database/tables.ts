@@ -427,14 +427,18 @@ export interface OpeningItemTable {
 
 export interface ItemDecisionTable {
   employer_id: string;
+  /** Its number among the decisions of the employer. */
   decision_id: number;
   employee_id: string;
+  /** Null: a hold that covers all items of the employee. */
   item_id: string | null;
+  /** The run whose item it is; null for an opening item and for an employee. */
   run_id: string | null;
   action: 'take' | 'hold' | 'write_off' | 'paid_directly';
   member_amount: string | null;
   employer_amount: string | null;
   amount: string | null;
+  /** The last day on which a hold counts. */
   until: string | null;
   paid_on: string | null;
   reason: string;

@@ -9,7 +9,7 @@ import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
 import { recordAssignment } from '../../src/ledger/assignments.ts';
 import { centsOf } from '../../src/money.ts';
-import { recordDecisions } from '../../src/payroll/facts/decisions.ts';
+import { NO_TERMS, recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { putOpeningItems } from '../../src/payroll/facts/opening-items.ts';
 import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { setApproval } from '../../src/payroll/settings/approval.ts';
@@ -130,14 +130,20 @@ async function decided(db: Db): Promise<void> {
     moving('moved.2', '12.00', '2026-10-01', '2026-07-02T00:00:00Z'),
   ]);
   const by = acting(LATELY);
-  const openings = ['old-1', 'old-2'].map((openingId) => ({
-    ...{ openingId, employeeId: 'e-9', deductionId: null, lineOfCoverage: 'dental', taxability: 'pre_tax' },
-    ...{ amount: { member: centsOf('10.00'), employer: centsOf('0.00') }, payDate: '2026-06-05' },
+  const openings = ['old-1', 'old-2'].map((opening_id) => ({
+    ...{
+      opening_id,
+      employee_id: 'e-9',
+      deduction_id: null,
+      line_of_coverage: 'dental',
+      taxability: 'pre_tax',
+    },
+    ...{ amount: { member: centsOf('10.00'), employer: centsOf('0.00') }, pay_date: '2026-06-05' },
   }));
   const decisions = ['take', 'hold'].map((action) => ({
-    ...{ employeeId: 'e-9', itemId: 'opening:old-1:e-9::dental:pre_tax', runId: null, amount: null },
-    ...{ action: action as 'take' | 'hold', madeFor: openings[0]?.amount ?? null, reason: 'agreed' },
-    ...{ until: null, paidOn: null },
+    ...NO_TERMS,
+    ...{ employee_id: 'e-9', item_id: 'opening:old-1:e-9::dental:pre_tax', run_id: null, reason: 'agreed' },
+    ...{ action: action as 'take' | 'hold', made_for: openings[0]?.amount ?? null },
   }));
   await transact(db, async (trx) => {
     const assigned = { deduction_id: 'd-moved', employer_id: 'deciding', effective_on: '2026-09-01' };

@@ -18,7 +18,7 @@ import { beginComputation } from '../../src/payroll/compute/computation.ts';
 import { computeRun } from '../../src/payroll/compute/compute.ts';
 import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../src/payroll/compute/item-state.ts';
-import { type NewDecision, recordDecisions } from '../../src/payroll/facts/decisions.ts';
+import { type NewDecision, NO_TERMS, recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { recordTaken, type TakenResult } from '../../src/payroll/facts/taken.ts';
 import { previewWithLines } from '../../src/payroll/lifecycle/begin.ts';
 import {
@@ -372,13 +372,11 @@ export async function decideItem(
 ): Promise<void> {
   const { kind, source, employee_id } = item.identity;
   const made: NewDecision = {
-    employeeId: employee_id,
-    itemId: item.id,
-    runId: kind === 'opening' ? null : source,
-    madeFor: { member: item.line.member_amount, employer: item.line.employer_amount },
-    amount: null,
-    until: null,
-    paidOn: null,
+    ...NO_TERMS,
+    employee_id,
+    item_id: item.id,
+    run_id: kind === 'opening' ? null : source,
+    made_for: { member: item.line.member_amount, employer: item.line.employer_amount },
     reason: 'asked the employee',
     ...decision,
   };

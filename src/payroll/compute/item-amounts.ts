@@ -94,15 +94,15 @@ function arrearsItem(
 }
 
 function openingOf(computation: Computation, opening: OpeningItem): ItemAmount {
-  const { openingId, employeeId, deductionId, lineOfCoverage, taxability, amount, payDate } = opening;
-  const line = bareLine(employeeId, deductionId ?? '', lineOfCoverage, taxability);
-  const day = dayInWords(payDate, yearOf(computation.run.pay_date));
+  const { opening_id, employee_id, deduction_id, line_of_coverage, taxability, amount, pay_date } = opening;
+  const line = bareLine(employee_id, deduction_id ?? '', line_of_coverage, taxability);
+  const day = dayInWords(pay_date, yearOf(computation.run.pay_date));
   const item = arrearsLine(computation, line, {
-    ...{ member_amount: amount.member, employer_amount: amount.employer, opening_id: openingId },
-    adjustment_pay_date: payDate,
+    ...{ member_amount: amount.member, employer_amount: amount.employer, opening_id },
+    adjustment_pay_date: pay_date,
     explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
   });
-  return itemOf('opening', openingId, payDate, item);
+  return itemOf('opening', opening_id, pay_date, item);
 }
 
 function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): ItemAmount {
@@ -138,7 +138,7 @@ function settledLines(
   const { employeeId, takenItems, earlierLines } = employee;
   const taken = takenItems.filter((item) => item.kind === kind && !item.isOpening && item.source === runId);
   const paid = paidDirectly(employee)
-    .flatMap(({ itemId }) => itemIdentity(itemId ?? '') ?? [])
+    .flatMap(({ item_id }) => itemIdentity(item_id ?? '') ?? [])
     .filter((item) => item.source === runId && item.kind !== 'opening')
     .filter((item) => (item.kind === 'arrears') === (kind === 'arrears'))
     .map((item) => ({ ...item, deduction_id: item.deduction_id ?? '' }));

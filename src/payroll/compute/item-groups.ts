@@ -91,7 +91,7 @@ function standingOfGroup(group: readonly OpenItem[]): (item: OpenItem) => GroupS
   }
   const newest = group
     .filter(isDecided)
-    .toSorted((one, other) => (other.decision?.decisionId ?? 0) - (one.decision?.decisionId ?? 0))
+    .toSorted((one, other) => (other.decision?.decision_id ?? 0) - (one.decision?.decision_id ?? 0))
     .at(0);
   if (newest === undefined) return () => ({});
   const { state, decision } = newest;

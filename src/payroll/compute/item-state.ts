@@ -43,12 +43,12 @@ export function standingOf(
   const outstanding = outstandingOf(amount, taken, decisions);
   const standing = { outstanding, reopened: null };
   const decision = decisions.at(-1) ?? null;
-  const onItem = decisions.findLast(({ itemId }) => itemId !== null);
+  const onItem = decisions.findLast(({ item_id }) => item_id !== null);
   const ending = onItem?.action === 'write_off' || onItem?.action === 'paid_directly' ? onItem : null;
   if (isNothing(outstanding)) return { ...standing, state: endedState(ending), decision: onItem ?? null };
   if (decision === null) return { ...standing, state: 'open', decision };
   const hasChanged =
-    decision.madeFor !== null && hasOutgrown(decision, amount, outstanding, taken, decisions);
+    decision.made_for !== null && hasOutgrown(decision, amount, outstanding, taken, decisions);
   const open = (reopened: Reopened): Standing => ({ ...standing, state: 'open', decision, reopened });
   switch (decision.action) {
     case 'hold': {
@@ -98,21 +98,21 @@ function within(amount: Cents, outstanding: Cents): Cents {
  * have taken all that was outstanding when it was decided. The employee's side decides, or the employer's if only that was due.
  */
 function hasOutgrown(
-  { decisionId, madeFor }: Decision,
+  { decision_id, made_for }: Decision,
   amount: Sides,
   outstanding: Sides,
   taken: readonly TakenItem[],
   decisions: readonly Decision[],
 ): boolean {
-  const made = madeFor as Sides;
+  const made = made_for as Sides;
   const side =
     made.member === 0n && amount.member === 0n && outstanding.member === 0n ? 'employer' : 'member';
   if (within(amount[side], made[side]) !== amount[side]) return true;
   if (amount[side] === 0n && made[side] !== 0n) return true;
   const [before, since] = [true, false].map((isBefore) =>
-    taken.filter((item) => item.decisions < decisionId === isBefore),
+    taken.filter((item) => item.decisions < decision_id === isBefore),
   ) as [TakenItem[], TakenItem[]];
-  const earlier = decisions.filter((decision) => decision.decisionId < decisionId);
+  const earlier = decisions.filter((decision) => decision.decision_id < decision_id);
   const then = outstandingOf(made, before, earlier);
   // A decision on the employer's amount alone decides nothing of the employee's.
   if (then.member === 0n && outstanding.member !== 0n) return true;

@@ -51,7 +51,7 @@ function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemA
   return standingOf(
     sidesOf(item.line),
     employee.takenItems.filter((taken) => isTakenOf(taken, item.identity)),
-    employee.decisions.filter(({ itemId }) => itemId === null || itemId === item.id),
+    employee.decisions.filter(({ item_id }) => item_id === null || item_id === item.id),
     run.pay_date,
   );
 }

@@ -14,7 +14,7 @@ export type Reopened = Pick<RunEmployee, 'reopened' | 'revised'>;
 export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): Reopened {
   const settledRuns = new Set([
     ...employee.takenItems.map(({ source }) => source),
-    ...paidDirectly(employee).map(({ runId }) => runId),
+    ...paidDirectly(employee).map(({ run_id }) => run_id),
   ]);
   const reopened = new Set<EarlierRun>();
   const revised = new Set<EarlierRun>();

@@ -9,31 +9,23 @@ import type { Sides } from '../calculation/items.ts';
 import { lastNumber } from './last-number.ts';
 
 export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
-type ItemAction = (typeof ITEM_ACTIONS)[number];
 
-export type Decision = {
-  /** Its number among the decisions of the employer. */
-  decisionId: number;
-  employeeId: string;
-  /** Null: a hold that covers all items of the employee. */
-  itemId: string | null;
-  /** The run whose item it is; null for an opening item and for an employee. */
-  runId: string | null;
-  action: ItemAction;
+/** A decision as it is stored, with its amounts. */
+export type Decision = Omit<
+  ItemDecisionTable,
+  'employer_id' | 'member_amount' | 'employer_amount' | 'amount'
+> & {
   /** The amounts of the item when it was decided. Null without an item. */
-  madeFor: Sides | null;
+  made_for: Sides | null;
   /** The decision's own amount of the employee's side, with the item's sign: written off, or paid directly. */
   amount: Cents | null;
-  /** The last day on which a hold counts. */
-  until: string | null;
-  paidOn: string | null;
-  reason: string;
-  recordId: number;
-  recordedAt: string;
 };
 
 /** A decision without its number and record, which `recordDecisions` adds. */
-export type NewDecision = Omit<Decision, 'decisionId' | 'recordId' | 'recordedAt'>;
+export type NewDecision = Omit<Decision, 'decision_id' | 'record_id' | 'recorded_at'>;
+
+/** The terms that only some decisions have. */
+export const NO_TERMS = { amount: null, until: null, paid_on: null } satisfies Partial<NewDecision>;
 
 /**
  * Appends decisions of an employer, made with one reason, and returns their numbers. They share an audit record. The caller has
@@ -49,32 +41,26 @@ export async function recordDecisions(
   const ids = decisions.map((_, index) => before + index + 1);
   const [only] = decisions.length === 1 ? decisions : [];
   const contents = decisions.map(
-    (decision, index): Omit<ItemDecisionTable, 'record_id'> => ({
+    ({ made_for, amount, ...decision }, index): Omit<ItemDecisionTable, 'record_id'> => ({
+      ...decision,
       employer_id: employerId,
       decision_id: ids[index] as number,
-      employee_id: decision.employeeId,
-      item_id: decision.itemId,
-      run_id: decision.runId,
-      action: decision.action,
-      member_amount: amountOrNull(decision.madeFor?.member ?? null),
-      employer_amount: amountOrNull(decision.madeFor?.employer ?? null),
-      amount: amountOrNull(decision.amount),
-      until: decision.until,
-      paid_on: decision.paidOn,
-      reason: decision.reason,
+      member_amount: amountOrNull(made_for?.member ?? null),
+      employer_amount: amountOrNull(made_for?.employer ?? null),
+      amount: amountOrNull(amount),
       recorded_at: acting.now,
     }),
   );
-  const employees = new Set(decisions.map(({ employeeId }) => employeeId));
+  const employees = new Set(decisions.map(({ employee_id }) => employee_id));
   const details = {
     ...{ decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
     content_hash: contentHash(DECISIONS_CONTENT, contents),
   };
   const record_id = await record(trx, acting, {
     action: 'item.decide',
-    resource: only?.itemId ?? null,
+    resource: only?.item_id ?? null,
     employer: employerId,
-    employee: employees.size === 1 ? (decisions[0]?.employeeId ?? null) : null,
+    employee: employees.size === 1 ? (decisions[0]?.employee_id ?? null) : null,
     details,
     reason: decisions[0]?.reason ?? null,
   });
@@ -104,7 +90,7 @@ export async function decisionsOf(
     .where('decision_id', '<=', upTo)
     .orderBy('decision_id')
     .execute();
-  return Map.groupBy(rows.map(decisionOf), ({ employeeId }) => employeeId);
+  return Map.groupBy(rows.map(decisionOf), ({ employee_id }) => employee_id);
 }
 
 /** Returns the first `most` decisions on the items of a run, by number: they do not concern another run. */
@@ -144,25 +130,13 @@ export async function newestDecisions(
   return rows.map(decisionOf);
 }
 
-function decisionOf(row: ItemDecisionTable): Decision {
-  const { member_amount, employer_amount, amount } = row;
-  return {
-    decisionId: row.decision_id,
-    employeeId: row.employee_id,
-    itemId: row.item_id,
-    runId: row.run_id,
-    action: row.action,
-    madeFor:
-      member_amount === null || employer_amount === null
-        ? null
-        : { member: centsOf(member_amount), employer: centsOf(employer_amount) },
-    amount: centsOrNull(amount),
-    until: row.until,
-    paidOn: row.paid_on,
-    reason: row.reason,
-    recordId: row.record_id,
-    recordedAt: row.recorded_at,
-  };
+function decisionOf({ employer_id: _, ...row }: ItemDecisionTable): Decision {
+  const { member_amount, employer_amount, amount, ...decision } = row;
+  const made_for =
+    member_amount === null || employer_amount === null
+      ? null
+      : { member: centsOf(member_amount), employer: centsOf(employer_amount) };
+  return { ...decision, made_for, amount: centsOrNull(amount) };
 }
 
 export const DECISION_REASONS: ReasonColumn = {

@@ -1,4 +1,5 @@
 /** Opening items: amounts that were owed before the first run, as the caller brought them. Append-only. */
+import { isDeepStrictEqual } from 'node:util';
 import { insertRows, isOneOf } from '../../database/bulk.ts';
 import type { Db, OpeningItemTable, Trx } from '../../database/tables.ts';
 import { amountOf, centsOf } from '../../money.ts';
@@ -8,16 +9,11 @@ import type { Sides } from '../calculation/items.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { lastNumber } from './last-number.ts';
 
-export type OpeningItem = {
-  openingId: string;
-  employeeId: string;
-  /** Null if the caller named none. */
-  deductionId: string | null;
-  lineOfCoverage: string;
-  taxability: string;
-  amount: Sides;
-  payDate: string;
-};
+/** An opening item as it is stored, with its amounts. `deduction_id` is null if the caller named none. */
+export type OpeningItem = Omit<
+  OpeningItemTable,
+  'employer_id' | 'ordinal' | 'member_amount' | 'employer_amount' | 'record_id' | 'recorded_at'
+> & { amount: Sides };
 
 type OpeningsPut =
   | { outcome: 'created'; created: readonly string[] }
@@ -37,30 +33,26 @@ export async function putOpeningItems(
   const known = await storedUnder(
     trx,
     employerId,
-    items.map(({ openingId }) => openingId),
+    items.map(({ opening_id }) => opening_id),
   );
   const isDifferent = (item: OpeningItem) => {
-    const stored = known.get(item.openingId);
-    return stored !== undefined && contentOf(stored) !== contentOf(item);
+    const stored = known.get(item.opening_id);
+    return stored !== undefined && !isDeepStrictEqual(stored, item);
   };
   const different = items.filter(isDifferent);
-  if (different.length > 0) return { outcome: 'different', ids: different.map(({ openingId }) => openingId) };
-  const added = items.filter(({ openingId }) => !known.has(openingId));
+  if (different.length > 0)
+    return { outcome: 'different', ids: different.map(({ opening_id }) => opening_id) };
+  const added = items.filter(({ opening_id }) => !known.has(opening_id));
   if (added.length === 0) return { outcome: 'same' };
-  const created = added.map(({ openingId }) => openingId);
+  const created = added.map(({ opening_id }) => opening_id);
   const before = await lastOpening(trx, employerId);
   const contents = added.map(
-    (item, index): Omit<OpeningItemTable, 'record_id'> => ({
+    ({ amount, ...item }, index): Omit<OpeningItemTable, 'record_id'> => ({
+      ...item,
       employer_id: employerId,
-      opening_id: item.openingId,
       ordinal: before + index + 1,
-      employee_id: item.employeeId,
-      deduction_id: item.deductionId,
-      line_of_coverage: item.lineOfCoverage,
-      taxability: item.taxability,
-      member_amount: amountOf(item.amount.member),
-      employer_amount: amountOf(item.amount.employer),
-      pay_date: item.payDate,
+      member_amount: amountOf(amount.member),
+      employer_amount: amountOf(amount.employer),
       recorded_at: acting.now,
     }),
   );
@@ -110,25 +102,12 @@ export async function openingItemsOf(
     .where('ordinal', '<=', upTo)
     .orderBy('ordinal')
     .execute();
-  return Map.groupBy(rows.map(openingOf), ({ employeeId }) => employeeId);
+  return Map.groupBy(rows.map(openingOf), ({ employee_id }) => employee_id);
 }
 
 function openingOf(row: OpeningItemTable): OpeningItem {
-  return {
-    openingId: row.opening_id,
-    employeeId: row.employee_id,
-    deductionId: row.deduction_id,
-    lineOfCoverage: row.line_of_coverage,
-    taxability: row.taxability,
-    amount: { member: centsOf(row.member_amount), employer: centsOf(row.employer_amount) },
-    payDate: row.pay_date,
-  };
-}
-
-function contentOf(item: OpeningItem): string {
-  const { employeeId, deductionId, lineOfCoverage, taxability, amount, payDate } = item;
-  const amounts = [amountOf(amount.member), amountOf(amount.employer)];
-  return JSON.stringify([employeeId, deductionId, lineOfCoverage, taxability, ...amounts, payDate]);
+  const { employer_id: _, ordinal, member_amount, employer_amount, record_id, recorded_at, ...item } = row;
+  return { ...item, amount: { member: centsOf(member_amount), employer: centsOf(employer_amount) } };
 }
 
 export const OPENINGS_CONTENT: Content<'opening_items'> = {

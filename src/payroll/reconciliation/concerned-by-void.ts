@@ -26,11 +26,11 @@ type Concerned = Static<Type.TObject<typeof CONCERNED>>;
 /** Returns the decisions about the items of a run, and its overrides. */
 export async function concernedByVoid(db: Db, runId: string): Promise<Concerned> {
   const decisions = await decisionsOnRun(db, runId, DECISIONS_NAMED);
-  const records = decisions.map(({ recordId }) => recordId);
+  const records = decisions.map(({ record_id }) => record_id);
   const makers = await makersOf(db, [...new Set(records)]);
   return {
     decisions: decisions.map((decision) => {
-      return { item_id: decision.itemId as string, ...viewDecision(decision, makers) };
+      return { item_id: decision.item_id as string, ...viewDecision(decision, makers) };
     }),
     overrides: await shownOverrides(db, runId),
   };

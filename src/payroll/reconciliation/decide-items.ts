@@ -10,7 +10,7 @@ import type { Acting } from '../../security/audit.ts';
 import { isNothing, itemIdentity } from '../calculation/items.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
 import type { OpenItem } from '../compute/item-state.ts';
-import { type NewDecision, recordDecisions } from '../facts/decisions.ts';
+import { type NewDecision, NO_TERMS, recordDecisions } from '../facts/decisions.ts';
 import { lockPayroll, readPayrollRevision } from '../settings/lock.ts';
 import {
   type DecisionsRequest,
@@ -78,7 +78,7 @@ export async function checkDecisions(
     const path = pathOf(index);
     if (item_id === undefined) {
       if (employees.has(employee_id as string))
-        return [newDecision(decision, reason, { employeeId: employee_id as string, item: null })];
+        return [newDecision(decision, reason, { employee_id: employee_id as string, item: null })];
       const rule = `must be an employee of the employer${censusHas(near.get(employee_id as string))}`;
       problems.push({ path: `${path}.employee_id`, rule });
       return [];
@@ -101,7 +101,7 @@ export async function checkDecisions(
     problems.push(...impossible);
     if (impossible.length > 0) return [];
     return [item, ...partners].map((partner) =>
-      newDecision(decision, reason, { employeeId: partner.identity.employee_id, item: partner }),
+      newDecision(decision, reason, { employee_id: partner.identity.employee_id, item: partner }),
     );
   });
   if (problems.length > 0) return { ok: false, why: 'refused', problems };
@@ -182,21 +182,31 @@ function impossibleFor(decision: RequestedDecision, { outstanding }: OpenItem, p
   return problem('amount', `must be from ${amountOf(least)} to ${amountOf(most)}, which is outstanding`);
 }
 
+/** What a decision is about: an item, or all items of the employee. */
+type Decided = { employee_id: string; item: OpenItem | null };
+
 function newDecision(
-  { action, amount: text, until, paid_on }: RequestedDecision,
+  requested: RequestedDecision,
   reason: string,
-  { employeeId, item }: { employeeId: string; item: OpenItem | null },
+  { employee_id, item }: Decided,
 ): NewDecision {
-  const statedAmount = text === undefined ? null : (parseAmount(text) as Cents);
+  const {
+    item_id,
+    employee_id: _,
+    outstanding_member_amount,
+    outstanding_employer_amount,
+    ...terms
+  } = requested;
+  const { action, amount } = terms;
+  const statedAmount = amount === undefined ? null : (parseAmount(amount) as Cents);
   return {
-    employeeId,
-    itemId: item?.id ?? null,
-    runId: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
-    action,
-    madeFor: item === null ? null : { member: item.line.member_amount, employer: item.line.employer_amount },
+    ...NO_TERMS,
+    ...terms,
     amount: action === 'write_off' && item !== null ? item.outstanding.member : statedAmount,
-    until: until ?? null,
-    paidOn: paid_on ?? null,
+    employee_id,
+    item_id: item?.id ?? null,
+    run_id: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
+    made_for: item === null ? null : { member: item.line.member_amount, employer: item.line.employer_amount },
     reason,
   };
 }

@@ -44,9 +44,9 @@ export async function listDecisions(
   const filter = { itemId: itemId ?? null, employeeId: employees[0] ?? null };
   const decisions = await newestDecisions(db, employerId, filter, { before, limit: page.limit + 1 });
   const listed = decisions.slice(0, page.limit);
-  const makers = await makersOf(db, [...new Set(listed.map(({ recordId }) => recordId))]);
+  const makers = await makersOf(db, [...new Set(listed.map(({ record_id }) => record_id))]);
   const data = listed.map((decision): ListedDecision => {
-    const { employeeId: employee_id, itemId: item_id, runId: run_id } = decision;
+    const { employee_id, item_id, run_id } = decision;
     const identity = item_id === null ? null : itemIdentity(item_id);
     return {
       ...{ employee_id, item_id, run_id },
@@ -58,5 +58,5 @@ export async function listDecisions(
     };
   });
   const last = decisions.length > page.limit ? listed.at(-1) : undefined;
-  return decisionCursor.page(data, last === undefined ? null : { before: last.decisionId });
+  return decisionCursor.page(data, last === undefined ? null : { before: last.decision_id });
 }

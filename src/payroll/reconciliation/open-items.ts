@@ -197,7 +197,7 @@ async function showItems(
   { employerId, today, viewer = null }: ItemsOf,
   items: readonly OpenItem[],
 ): Promise<ShownItem[]> {
-  const records = items.flatMap(({ decision }) => (decision === null ? [] : [decision.recordId]));
+  const records = items.flatMap(({ decision }) => (decision === null ? [] : [decision.record_id]));
   const makers = await makersOf(db, [...new Set(records)]);
   const shown = items.map((item) => showItem(employerId, today, item, makers));
   return withVisibleCauses(db, viewer, shown);
@@ -242,15 +242,22 @@ export function viewDecision(
   decision: Decision,
   makers: ReadonlyMap<number, Made>,
 ): Static<typeof ItemDecision> {
+  const {
+    decision_id,
+    employee_id: _,
+    item_id,
+    run_id,
+    made_for,
+    record_id,
+    recorded_at,
+    ...terms
+  } = decision;
   return {
-    id: String(decision.decisionId),
-    action: decision.action,
-    covers: decision.itemId === null ? 'employee' : 'item',
-    amount: amountOrNull(decision.amount),
-    until: decision.until,
-    paid_on: decision.paidOn,
-    reason: decision.reason,
-    decided_by: makerOf(makers, decision.recordId).by,
-    decided_at: decision.recordedAt,
+    id: String(decision_id),
+    ...terms,
+    covers: item_id === null ? 'employee' : 'item',
+    amount: amountOrNull(terms.amount),
+    decided_by: makerOf(makers, record_id).by,
+    decided_at: recorded_at,
   };
 }

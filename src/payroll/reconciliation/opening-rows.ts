@@ -135,13 +135,8 @@ function itemOf({ path, fields }: GivenRow, today: string, problems: Problems): 
   for (const [name, , rule, meant] of broken) wrong(name, rule, meant);
   if (missing.length + broken.length > 0 || member == null || employer == null) return null;
   return {
-    openingId: id,
-    employeeId: employee_id,
-    deductionId: deduction_id,
-    lineOfCoverage: line_of_coverage,
-    taxability,
+    ...{ opening_id: id, employee_id, deduction_id, line_of_coverage, taxability, pay_date },
     amount: { member, employer },
-    payDate: pay_date,
   };
 }
 
@@ -158,22 +153,22 @@ async function addUnknown(
   const employees = await employeesKnownAt(
     db,
     employerId,
-    items.map(({ item }) => item.employeeId),
+    items.map(({ item }) => item.employee_id),
   );
-  const deductionIds = items.flatMap(({ item }) => item.deductionId ?? []);
+  const deductionIds = items.flatMap(({ item }) => item.deduction_id ?? []);
   const deductions = await deductionsKnownAt(db, employerId, deductionIds);
-  const unknown = items.map(({ item }) => item.employeeId).filter((id) => !employees.has(id));
+  const unknown = items.map(({ item }) => item.employee_id).filter((id) => !employees.has(id));
   const near = await nearIds(db, unknown, [employerId]);
   const seen = new Set<string>();
   for (const { path, item } of items) {
-    const { openingId, employeeId, deductionId } = item;
-    if (seen.has(openingId)) problems.add({ path: `${path}.id`, rule: 'must be named once' });
-    seen.add(openingId);
-    if (!employees.has(employeeId)) {
-      const rule = `must be an employee of the employer${censusHas(near.get(employeeId))}`;
+    const { opening_id, employee_id, deduction_id } = item;
+    if (seen.has(opening_id)) problems.add({ path: `${path}.id`, rule: 'must be named once' });
+    seen.add(opening_id);
+    if (!employees.has(employee_id)) {
+      const rule = `must be an employee of the employer${censusHas(near.get(employee_id))}`;
       problems.add({ path: `${path}.employee_id`, rule });
     }
-    if (deductionId !== null && deductions.get(deductionId)?.has(employeeId) !== true)
+    if (deduction_id !== null && deductions.get(deduction_id)?.has(employee_id) !== true)
       problems.add({ path: `${path}.deduction_id`, rule: 'must be a deduction of the employee' });
   }
 }

@@ -112,9 +112,9 @@ async function proposedOf(
 ): Promise<Map<string, Decision[]>> {
   const last = await lastDecision(db, employerId);
   const numbered = decisions.map((decision, index): Decision => {
-    return { ...decision, decisionId: last + index + 1, recordId: 0, recordedAt: now.toISOString() };
+    return { ...decision, decision_id: last + index + 1, record_id: 0, recorded_at: now.toISOString() };
   });
-  return Map.groupBy(numbered, ({ employeeId }) => employeeId);
+  return Map.groupBy(numbered, ({ employee_id }) => employee_id);
 }
 
 /**

@@ -148,12 +148,12 @@ export function decisionOf(
 export async function storeDecision(db: Db, decision: ModelItemDecision, of: OpenItem, now: string) {
   const item = decision.item === null ? null : of;
   const stored: NewDecision = {
-    employeeId: decision.employee,
-    itemId: item?.id ?? null,
-    runId: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
-    ...{ action: decision.action, madeFor: decision.madeFor, amount: decision.amount },
+    employee_id: decision.employee,
+    item_id: item?.id ?? null,
+    run_id: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
+    ...{ action: decision.action, made_for: decision.madeFor, amount: decision.amount },
     until: decision.until,
-    paidOn: decision.action === 'paid_directly' ? now.slice(0, 'YYYY-MM-DD'.length) : null,
+    paid_on: decision.action === 'paid_directly' ? now.slice(0, 'YYYY-MM-DD'.length) : null,
     reason: 'a test',
   };
   await transact(db, async (trx) => {
@@ -165,8 +165,14 @@ export async function storeDecision(db: Db, decision: ModelItemDecision, of: Ope
 export async function storeOpening(db: Db, item: ModelOpening, now: string): Promise<void> {
   const { id, employee, deduction, coverage, taxability, amounts, payDate } = item;
   const stored = {
-    ...{ openingId: id, employeeId: employee, deductionId: deduction, lineOfCoverage: coverage, taxability },
-    ...{ amount: amounts, payDate },
+    ...{
+      opening_id: id,
+      employee_id: employee,
+      deduction_id: deduction,
+      line_of_coverage: coverage,
+      taxability,
+    },
+    ...{ amount: amounts, pay_date: payDate },
   };
   await transact(db, (trx) => putOpeningItems(trx, item.employer, [stored], acting(now)));
 }

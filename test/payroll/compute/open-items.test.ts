@@ -53,8 +53,8 @@ onEitherEngine('the newest decision that counts decides the state of an item', a
   t.equal(await after({ action: 'hold', until: TODAY }), '6.00 of 6.00 hold');
   t.equal(await after({ action: 'hold', until: '2026-07-09' }), '6.00 of 6.00 open (hold_ended)');
   t.equal(await after({ action: 'take' }), '6.00 of 6.00 take');
-  t.equal(await after({ action: 'hold', itemId: null, runId: null, madeFor: null }), '6.00 of 6.00 hold');
-  const paid = await after({ action: 'paid_directly', amount: 200n, paidOn: TODAY });
+  t.equal(await after({ action: 'hold', item_id: null, run_id: null, made_for: null }), '6.00 of 6.00 hold');
+  const paid = await after({ action: 'paid_directly', amount: 200n, paid_on: TODAY });
   t.equal(paid, '4.00 of 6.00 open (part_paid)');
   t.equal(await after({ action: 'write_off', amount: 400n }), '0.00 of 6.00 written_off');
   await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '3.00' });
@@ -78,7 +78,7 @@ onEitherEngine('an item that was taken or held is open again once its amount gro
 onEitherEngine('an amount paid directly comes back if nothing is due of its item any more', async (t) => {
   const db = await staged(t);
   await send(db, election('2025-12-02', { member_contribution: '12.00' }));
-  await decided(db, { action: 'paid_directly', amount: 200n, paidOn: TODAY });
+  await decided(db, { action: 'paid_directly', amount: 200n, paid_on: TODAY });
   await send(db, election('2025-12-03', { member_contribution: '10.00' }));
   t.strictSame(await brief(db), ['adjustment r0 a: -2.00 of 0.00 open (amount_changed)']);
 });
@@ -86,7 +86,7 @@ onEitherEngine('an amount paid directly comes back if nothing is due of its item
 onEitherEngine('a decision stands for what is outstanding after an earlier payment', async (t) => {
   const db = await staged(t);
   await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '4.00' });
-  await decided(db, { action: 'paid_directly', amount: 600n, paidOn: TODAY });
+  await decided(db, { action: 'paid_directly', amount: 600n, paid_on: TODAY });
   await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '5.00' });
   await decided(db, { action: 'take' });
   t.strictSame(await brief(db), ['arrears r0 a: -1.00 of 5.00 take']);
