@@ -1,4 +1,10 @@
-import { type Line, type LineRecord, lineOf as lineOfRecord } from '../../src/payroll/calculation/line.ts';
+import {
+  type Line,
+  type LineRecord,
+  lineOf as lineOfRecord,
+  NO_ITEM,
+  NOT_COMPARED,
+} from '../../src/payroll/calculation/line.ts';
 
 export function lineOf(fields: Partial<LineRecord>): Line {
   return lineOfRecord({
@@ -18,19 +24,9 @@ export function lineOf(fields: Partial<LineRecord>): Line {
     member_amount: '69.24',
     employer_amount: '161.54',
     kind: 'regular',
-    adjustment_for: null,
-    opening_id: null,
-    item_id: null,
-    outstanding_after: null,
-    adjustment_pay_date: null,
-    because: null,
+    ...NO_ITEM,
     shares: null,
-    change: null,
-    replaces_deduction_id: null,
-    amount_change: null,
-    member_difference: null,
-    employer_difference: null,
-    previous_amount: null,
+    ...NOT_COMPARED,
     flags: [],
     explanation: 'as computed',
     ...fields,

@@ -158,6 +158,26 @@ export type Line = Omit<LineRecord, Amount | NullableAmount> &
   Record<Amount, Cents> &
   Record<NullableAmount, Cents | null>;
 
+/** Only lines that take an open item settle anything. */
+export const NO_ITEM = {
+  adjustment_for: null,
+  opening_id: null,
+  item_id: null,
+  outstanding_after: null,
+  adjustment_pay_date: null,
+  because: null,
+};
+
+/** Only regular lines are compared with the previous run. */
+export const NOT_COMPARED = {
+  change: null,
+  replaces_deduction_id: null,
+  amount_change: null,
+  previous_amount: null,
+  member_difference: null,
+  employer_difference: null,
+};
+
 /** Reports whether a line stops a deduction of the previous run. */
 export function isStopped({ change }: Pick<Line, 'change'>): boolean {
   return change === 'ended' || change === 'moved';
@@ -189,26 +209,36 @@ export function lineOf(record: LineRecord): Line {
   };
 }
 
-/** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */
-export function lineKey({
-  kind,
-  deduction_id,
-  adjustment_for,
-  opening_id,
-  line_of_coverage,
-  taxability,
-}: Keyed): string {
-  const regular = `${kind} ${deduction_id}`;
-  if (kind === 'regular') return regular;
-  // A run id has no colon.
-  const source = adjustment_for ?? `opening:${opening_id}`;
-  return `${regular} ${source} ${line_of_coverage} ${taxability}`;
+/** What a line settles: an earlier run, or an opening item. */
+type Settled = { settles_kind: 'run' | 'opening'; settles: string };
+
+type Sourced = Pick<Line, 'adjustment_for' | 'opening_id'>;
+
+/** Returns what a line settles that takes an open item. */
+export function sourceOf({ adjustment_for, opening_id }: Sourced): Settled {
+  return adjustment_for === null
+    ? { settles_kind: 'opening', settles: opening_id ?? '' }
+    : { settles_kind: 'run', settles: adjustment_for };
 }
 
-type Keyed = Pick<
-  Line,
-  'kind' | 'deduction_id' | 'adjustment_for' | 'opening_id' | 'line_of_coverage' | 'taxability'
->;
+type Keyed = Pick<Line, 'kind' | 'deduction_id' | 'line_of_coverage' | 'taxability'>;
+
+/** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */
+export function lineKey(line: Keyed & Sourced): string {
+  return line.kind === 'regular' ? regularKey(line) : itemLineKey({ ...line, ...sourceOf(line) });
+}
+
+/** Returns the key of the line that takes an open item. */
+export function itemLineKey(line: Keyed & Settled): string {
+  const { settles_kind, settles, line_of_coverage, taxability } = line;
+  // A run id has no colon.
+  const source = settles_kind === 'run' ? settles : `opening:${settles}`;
+  return `${regularKey(line)} ${source} ${line_of_coverage} ${taxability}`;
+}
+
+function regularKey({ kind, deduction_id }: Keyed): string {
+  return `${kind} ${deduction_id}`;
+}
 
 /** Compares ids and codes for the order of lines and items. */
 export function byText(text: string, other: string): number {

@@ -6,7 +6,7 @@ import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
 import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
-import type { Because, Flag, Line } from '../calculation/line.ts';
+import { type Because, type Flag, type Line, NO_ITEM, NOT_COMPARED } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
 import { becauseOf } from './because.ts';
@@ -17,16 +17,6 @@ import { isCanceled, overriddenAmounts } from './overrides.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
 import { type CheckAmounts, checkAmounts, isShareTaken, sharesOn } from './shares.ts';
 import type { RunTerms } from './terms.ts';
-
-/** Only regular lines are compared with the previous run. */
-export const NOT_COMPARED = {
-  change: null,
-  replaces_deduction_id: null,
-  amount_change: null,
-  previous_amount: null,
-  member_difference: null,
-  employer_difference: null,
-};
 
 /**
  * The amounts that a run should have taken for a deduction by what is known today. `offCycle`: what off-cycle runs of the pay
@@ -190,7 +180,8 @@ function dueIn(
   return checkAmounts(computation, terms, employee, history, employments);
 }
 
-function contentOf({ codesOf }: RunTerms, state: RunVersion) {
+/** Returns what a line has from the state of its deduction. */
+export function contentOf({ codesOf }: RunTerms, state: RunVersion) {
   return {
     employee_id: state.employee_id,
     deduction_id: state.deduction_id,
@@ -262,10 +253,8 @@ function differenceLine(
     member_amount: member,
     employer_amount: employer,
     kind: 'adjustment',
+    ...NO_ITEM,
     adjustment_for: runId,
-    opening_id: null,
-    item_id: null,
-    outstanding_after: null,
     adjustment_pay_date: pay_date,
     because: cause,
     ...NOT_COMPARED,

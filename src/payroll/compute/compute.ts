@@ -1,6 +1,6 @@
 /** Computes a run from the ledger, some employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
-import { byText, LINE_KINDS, type Line } from '../calculation/line.ts';
+import { byText, LINE_KINDS, type Line, sourceOf } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type Reading, readEmployees } from './employees.ts';
@@ -46,8 +46,8 @@ function byPlace(line: Line, other: Line): number {
     LINE_KINDS.indexOf(line.kind) - LINE_KINDS.indexOf(other.kind) ||
     byText(line.line_of_coverage, other.line_of_coverage) ||
     byText(line.deduction_id, other.deduction_id) ||
-    byText(line.adjustment_for ?? '', other.adjustment_for ?? '') ||
-    byText(line.opening_id ?? '', other.opening_id ?? '') ||
+    byText(sourceOf(line).settles_kind, sourceOf(other).settles_kind) ||
+    byText(sourceOf(line).settles, sourceOf(other).settles) ||
     byText(line.taxability, other.taxability)
   );
 }

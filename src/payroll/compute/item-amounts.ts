@@ -2,10 +2,10 @@
 import { dayIn } from '../../clock.ts';
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
-import { type Because, type Line, lineKey } from '../calculation/line.ts';
+import { type Because, type Line, lineKey, NO_ITEM, NOT_COMPARED } from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
-import { adjustmentLines, NOT_COMPARED } from './adjustments.ts';
+import { adjustmentLines } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
@@ -186,12 +186,7 @@ function bareLine(
     member_amount: 0n,
     employer_amount: 0n,
     kind: 'arrears',
-    adjustment_for: null,
-    opening_id: null,
-    item_id: null,
-    outstanding_after: null,
-    adjustment_pay_date: null,
-    because: null,
+    ...NO_ITEM,
     ...NOT_COMPARED,
     flags: [],
     explanation: '',

@@ -1,7 +1,8 @@
 /** The regular lines of one employee in a run. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import type { Line } from '../calculation/line.ts';
+import { type Line, NO_ITEM, NOT_COMPARED } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
+import { contentOf } from './adjustments.ts';
 import { compareWithPrevious, continuingLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { stateFor } from './history.ts';
@@ -39,37 +40,15 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
 /** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
 function regularLine(computation: Computation, check: CheckAmounts): Line {
   const { state, member_amount, employer_amount, flags, explanation, shares } = check;
-  const codes = computation.codesOf(state);
   return {
-    employee_id: state.employee_id,
-    deduction_id: state.deduction_id,
-    version: state.version,
-    line_of_coverage: state.line_of_coverage,
-    coverage_type: state.coverage_type,
-    taxability: state.taxability,
-    payroll_code: codes.payroll_code,
-    employer_payroll_code: codes.employer_payroll_code,
-    employer_treatment: codes.employer_treatment,
-    description: state.description,
-    period: state.period as PayFrequency,
-    member_contribution: state.member_contribution,
-    employer_contribution: state.employer_contribution,
+    ...contentOf(computation, state),
     member_amount,
     employer_amount,
     kind: 'regular',
-    adjustment_for: null,
-    opening_id: null,
-    item_id: null,
-    outstanding_after: null,
-    adjustment_pay_date: null,
-    because: null,
+    ...NO_ITEM,
     shares,
+    ...NOT_COMPARED,
     change: 'new',
-    replaces_deduction_id: null,
-    amount_change: null,
-    previous_amount: null,
-    member_difference: null,
-    employer_difference: null,
     flags,
     explanation,
   };

@@ -1,7 +1,7 @@
 /** The amounts of open items that earlier runs took. Pure. */
 import { centsOf } from '../../money.ts';
 import type { ItemIdentity } from '../calculation/items.ts';
-import { lineKey } from '../calculation/line.ts';
+import { itemLineKey } from '../calculation/line.ts';
 import type { Owed } from '../facts/owed.ts';
 import type { ItemSettlement } from '../records/settlements.ts';
 import type { Computation, EarlierRun, TakenItem } from './computation.ts';
@@ -33,8 +33,7 @@ function takenItem(
 ): TakenItem {
   const { kind, settles_kind, settles, deduction_id, line_of_coverage, taxability } = settlement;
   const isOpening = settles_kind === 'opening';
-  const source = { adjustment_for: isOpening ? null : settles, opening_id: isOpening ? settles : null };
-  const key = lineKey({ kind, deduction_id, ...source, line_of_coverage, taxability });
+  const key = itemLineKey(settlement);
   const notTaken = owed.find((line) => line.runId === runId && line.line === key)?.owed ?? 0n;
   return {
     ...{ runId, decisions, kind, deduction_id, line_of_coverage, taxability },

@@ -3,15 +3,14 @@ import { type Insertable, sql } from 'kysely';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { amountOf } from '../../money.ts';
-import type { Line } from '../calculation/line.ts';
+import { type Line, sourceOf } from '../calculation/line.ts';
 
 export type Settlement = Insertable<Tables['run_settlements']>;
 
 /** Returns the rows of an employee's lines. */
 export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settlement[] {
   return lines.flatMap((line): Settlement[] => {
-    const { employee_id, kind, adjustment_for, opening_id, deduction_id, line_of_coverage, taxability } =
-      line;
+    const { employee_id, kind, deduction_id, line_of_coverage, taxability } = line;
     const of = { freeze_id, employee_id, kind, deduction_id, line_of_coverage, taxability };
     if (kind === 'regular')
       return (line.shares ?? []).map(({ pay_date, ...amounts }) => ({
@@ -24,11 +23,7 @@ export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settle
       member_amount: amountOf(line.member_amount),
       employer_amount: amountOf(line.employer_amount),
     };
-    const item =
-      adjustment_for === null
-        ? ({ settles_kind: 'opening', settles: opening_id as string } as const)
-        : ({ settles_kind: 'run', settles: adjustment_for } as const);
-    return [{ ...of, ...item, ...amounts }];
+    return [{ ...of, ...sourceOf(line), ...amounts }];
   });
 }
 
