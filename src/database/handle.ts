@@ -41,6 +41,7 @@ function openHandle(path: string): BetterSqlite3.Database {
     try {
       handle.pragma('journal_mode = WAL');
       handle.pragma('busy_timeout = 0');
+      assertUtf8(handle);
       return handle;
     } catch (error) {
       // If two processes create a file, SQLite refuses one at once instead of letting it wait.
@@ -49,6 +50,14 @@ function openHandle(path: string): BetterSqlite3.Database {
       throw error;
     }
   }
+}
+
+/** Throws for a file that another program made in UTF-16, which sorts in another order. */
+function assertUtf8(handle: BetterSqlite3.Database): void {
+  const encoding = handle.pragma('encoding', { simple: true });
+  if (encoding === 'UTF-8') return;
+  const remedy = 'set DATABASE_URL to a path without a file, and the sidecar creates one';
+  throw new AppError('NOT_UTF8', `the encoding of the database is ${encoding}, not UTF8: ${remedy}`);
 }
 
 /** Throws unless a commit is on the disk when it returns: WAL and FULL, read back from the engine. */

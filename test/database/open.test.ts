@@ -33,6 +33,16 @@ t.test('a handle that is not durable is rejected', async (t) => {
   t.doesNotThrow(() => assertDurable(handle));
 });
 
+t.test('a file that another program made in UTF-16 is rejected', (t) => {
+  const path = join(t.testdir(), 'other.db');
+  const file = new BetterSqlite3(path);
+  file.exec("pragma encoding = 'UTF-16'; create table x (y)");
+  file.close();
+  const rejection = { code: 'NOT_UTF8', message: /is UTF-16.., not UTF8: set DATABASE_URL/ };
+  t.throws(() => openDatabase(`sqlite:${path}`), rejection);
+  t.end();
+});
+
 test('only the owner can read the database and its companion files', async (t, { url }) => {
   for (const end of ['', '-wal', '-shm'])
     t.equal(statSync(`${sqlitePath(url)}${end}`).mode & 0o777, 0o600, `sidecar.db${end}`);
