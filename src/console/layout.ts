@@ -112,10 +112,20 @@ export function layout(
   `;
 }
 
-function navigation({ name, isLimited, may }: User, path: string): Html {
-  const mayOpen = ({ scope, employers }: Link) =>
-    (scope === 'any' || may(scope)) && (employers === undefined || !isLimited);
-  const links = LINKS.filter(mayOpen).map(
+/** Returns the pages that a user may open. */
+function linksOf({ isLimited, may }: Pick<User, 'isLimited' | 'may'>): readonly Link[] {
+  return LINKS.filter(
+    ({ scope, employers }) => (scope === 'any' || may(scope)) && (employers === undefined || !isLimited),
+  );
+}
+
+/** Returns the page where a user without Home starts. Everyone may open their sessions. */
+export function firstPageOf(user: Pick<User, 'isLimited' | 'may'>): string {
+  return user.isLimited ? (linksOf(user)[0]?.path ?? '/sessions') : '/operations';
+}
+
+function navigation(user: User, path: string): Html {
+  const links = linksOf(user).map(
     (link) => html`<li><a href=${link.path} aria-current=${currentOf(link, path)}>${link.title}</a></li>`,
   );
   return html`
@@ -123,7 +133,7 @@ function navigation({ name, isLimited, may }: User, path: string): Html {
       <nav aria-label="Pages"><ul>${links}</ul></nav>
       <form class="user" hx-post="/sign-out">
         <a href="/help" aria-current=${path === '/help' ? 'page' : undefined}>Help</a>
-        <a href="/sessions" title="Your access and sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>${name}<span class="hidden-label">, sessions</span></a>
+        <a href="/sessions" title="Your access and sessions" aria-current=${path === '/sessions' ? 'page' : undefined}>${user.name}<span class="hidden-label">, sessions</span></a>
         <button type="submit" class="quiet">Sign out</button>
       </form>
     </div>

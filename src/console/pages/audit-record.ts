@@ -30,7 +30,7 @@ export function auditRecordPages({ page }: Console): void {
         ${facts([
           ['Time', instant(recorded_at)],
           ['By', actorName(actor)],
-          ['Resource', resourceOf(record)],
+          ['Resource', resourceOf(record, visit)],
           ['Employer', employer_id],
           ['Employee', employee_id !== null && employeeOf(employee_id, visit)],
           ['Reason', reasonOf(record)],

@@ -6,10 +6,10 @@ import { empty } from '../elements/facts.ts';
 import { choicesOf } from '../elements/fields.ts';
 import { counted } from '../elements/format.ts';
 import { RECORD_COLUMNS } from '../elements/history.ts';
-import { address, employeeLink, employerLink, runLink } from '../elements/links.ts';
+import { address, employeeOf, employerLink, runLink } from '../elements/links.ts';
 import { filterForm, filtersIn, PAGE_ROWS, pager, table } from '../elements/list.ts';
 import { type Content, html } from '../html.ts';
-import type { Console } from '../page.ts';
+import type { Console, Visit } from '../page.ts';
 
 type AuditRecord = RowOf<typeof listAuditRecords>;
 
@@ -26,7 +26,8 @@ const FILTERS = [
 ] as const;
 
 export function auditPages({ page, csv }: Console): void {
-  page(PATH, 'audit:read', async ({ api, query }) => {
+  page(PATH, 'audit:read', async (visit) => {
+    const { api, query } = visit;
     const { cursor } = query;
     const filter = filtersIn(query, FILTERS);
     const { data, next_cursor } = await api.perform(listAuditRecords, {
@@ -39,9 +40,13 @@ export function auditPages({ page, csv }: Console): void {
       action,
       time,
       by,
-      ['Resource', resourceOf],
-      ['Employer', ({ employer_id }) => employer_id && employerLink(employer_id)],
-      ['Employee', ({ employee_id }) => employee_id && employeeLink(employee_id)],
+      ['Resource', (record) => resourceOf(record, visit)],
+      [
+        'Employer',
+        ({ employer_id }) =>
+          employer_id && visit.may('ledger:read') ? employerLink(employer_id) : employer_id,
+      ],
+      ['Employee', ({ employee_id }) => employee_id && employeeOf(employee_id, visit)],
       reason,
     ]);
     const body = html`
@@ -62,13 +67,17 @@ export function auditPages({ page, csv }: Console): void {
 }
 
 /** Names the resource of a record, or links to the decisions that it recorded. */
-export function resourceOf({ resource_type, resource_id, ...record }: AuditRecord): Content {
+export function resourceOf(
+  { resource_type, resource_id, ...record }: AuditRecord,
+  { may }: Pick<Visit, 'may'>,
+): Content {
   const { decisions } = record.details;
   if (typeof decisions === 'number') {
+    if (!may('runs:read')) return counted(decisions, 'decision');
     const { employer_id, employee_id } = record;
     const query = { employer_id, employee_id: employee_id ?? undefined, item_id: resource_id ?? undefined };
     return html`<a href=${address('/open-items/decisions', query)}>${counted(decisions, 'decision')}</a>`;
   }
   if (resource_id === null) return resource_type;
-  return resource_type === 'run' ? runLink(resource_id) : resource_id;
+  return resource_type === 'run' && may('runs:read') ? runLink(resource_id) : resource_id;
 }

@@ -8,6 +8,7 @@ import { field } from '../elements/fields.ts';
 import { count, counted, dayText, lacksScope } from '../elements/format.ts';
 import { address, runPath } from '../elements/links.ts';
 import { type Html, html } from '../html.ts';
+import { firstPageOf } from '../layout.ts';
 import type { Console, Done, Visit } from '../page.ts';
 import { failedOf, fails, payrollTable, STATES, type State, scheduleOf, stateIn } from './payroll-table.ts';
 import { type Key, type Payroll, payrollsOf, STEPS } from './payrolls.ts';
@@ -17,7 +18,8 @@ const COMPUTE_MS = 3_000;
 
 export function homePages({ page, action }: Console): void {
   page('/', 'self', async (visit) => {
-    if (!visit.may('runs:read')) return { go: '/operations' };
+    const { may, caller } = visit;
+    if (!may('runs:read')) return { go: firstPageOf({ may, isLimited: caller?.employers != null }) };
     const done = `${counted(Number(visit.query.started), 'payroll')} started.`;
     const body = html`${savedNotice({ saved: visit.query.started }, '/', 'All payrolls', done)}${await payrollsPart(visit)}`;
     return { title: 'Payrolls', body };

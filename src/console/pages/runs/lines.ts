@@ -10,7 +10,6 @@ import {
   address,
   deductionLink,
   employeeOf,
-  eventLink,
   eventOf,
   idLink,
   runEmployeeLink,
@@ -257,8 +256,8 @@ const RECORDS = {
 };
 
 /** Shows the record since which the amount of an adjustment or arrears line is due. */
-function recordOf({ kind, id }: NonNullable<Line['because']>): Html {
-  if (kind === 'event') return html`<span>${RECORDS[kind]} ${eventLink(id)}</span>`;
+function recordOf({ kind, id }: NonNullable<Line['because']>, may: Options['may'] = () => false): Html {
+  if (kind === 'event') return html`<span>${RECORDS[kind]} ${eventOf(id, { may })}</span>`;
   return html`<span>${RECORDS[kind]} <code>${id}</code></span>`;
 }
 
@@ -297,7 +296,7 @@ function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Option
     ['Amount change', changed],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
     ['Opening item', line.opening_id],
-    ['Because of', line.because !== null && recordOf(line.because)],
+    ['Because of', line.because !== null && recordOf(line.because, may)],
     ['Deduction', deduction_id !== '' && deduction],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
     ['Payroll code', line.payroll_code],
