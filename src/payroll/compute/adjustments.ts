@@ -194,13 +194,12 @@ export function contentOf({ codesOf }: RunTerms, state: RunVersion) {
     period: state.period as PayFrequency,
     member_contribution: state.member_contribution,
     employer_contribution: state.employer_contribution,
-    shares: null,
   };
 }
 
 /** Returns an earlier line with the codes of today. */
 function withCodes({ codesOf }: RunTerms, line: Line): Line {
-  return { ...line, shares: null, ...codesOf(line) };
+  return { ...line, ...codesOf(line) };
 }
 
 /** Returns the content of today's state, or else of the newest line that took an amount. */
@@ -257,6 +256,7 @@ function differenceLine(
     adjustment_for: runId,
     adjustment_pay_date: pay_date,
     because: cause,
+    shares: null,
     ...NOT_COMPARED,
     flags: due?.flags ?? [],
     explanation: `Paycheck of ${dayInWords(pay_date, year)}: ${working.join('')}`,
