@@ -81,7 +81,9 @@ export async function sendCsv<P extends TSchema, Q extends TSchema, B extends TS
   op: Operation<P, Q, B, R>,
   { filename, ...input }: Input<P, Q, B> & { readonly filename: string },
 ): Promise<FastifyReply> {
-  const csv = await performed(op, request, parts, async (identity, refused) => {
+  // The listener measures the work, to the last byte.
+  const { method, path } = op;
+  const csv = await performed({ method, path }, request, parts, async (identity, refused) => {
     const read = given(op, request, input);
     assertNoPage(read.query);
     const file = await performFiles(op, read, 'csv', identity, parts);

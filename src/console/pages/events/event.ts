@@ -8,7 +8,7 @@ import { facts, live, savedNotice, state } from '../../elements/facts.ts';
 import { decision } from '../../elements/fields.ts';
 import { counted, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { historyOf } from '../../elements/history.ts';
-import { address, deductionLink, employeeLink, fitsPath, idLink, pathOf } from '../../elements/links.ts';
+import { address, deductionLink, employeeLink, idLink, pathOf } from '../../elements/links.ts';
 import { pager } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
@@ -64,7 +64,6 @@ function eventPath(id: string): string {
 async function employerNotice({ effects, effect }: Event, { api, may }: Visit): Promise<Content> {
   const deduction_id = effects.deduction_version?.deduction_id;
   if (deduction_id === undefined || effect !== 'applied' || !may('ledger:read')) return null;
-  if (!fitsPath(deduction_id)) return null;
   const deduction = await dataOrNull(api.perform(getDeduction, { params: { deduction_id } }));
   return deduction && employerAdviceFor([deduction]);
 }

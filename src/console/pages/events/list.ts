@@ -7,7 +7,7 @@ import { EVENT_TYPES } from '../../../contract/events.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import { choicesOf, field, hiddenFields } from '../../elements/fields.ts';
 import { alignedMoney, count, counted, instant, term } from '../../elements/format.ts';
-import { address, employeeLink, eventLink, fitsPath } from '../../elements/links.ts';
+import { address, employeeLink, eventLink } from '../../elements/links.ts';
 import {
   type Column,
   filterForm,
@@ -93,7 +93,7 @@ async function eventsWithId(
   { api }: Visit,
   event_id: string,
 ): Promise<{ data: Summary[]; next_cursor: null }> {
-  const event = fitsPath(event_id) ? await dataOrNull(api.perform(getEvent, { params: { event_id } })) : null;
+  const event = await dataOrNull(api.perform(getEvent, { params: { event_id } }));
   return { data: event === null ? [] : [event], next_cursor: null };
 }
 

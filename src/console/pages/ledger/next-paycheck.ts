@@ -5,7 +5,7 @@ import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.t
 import { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { state } from '../../elements/facts.ts';
 import { dayText, money, sentence, term } from '../../elements/format.ts';
-import { fitsPath, runEmployeePath } from '../../elements/links.ts';
+import { runEmployeePath } from '../../elements/links.ts';
 import { table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
@@ -37,7 +37,6 @@ export async function nextPaychecks(
   { id: employee_id }: ResultOf<typeof getEmployee>,
   due: DuePayrolls,
 ): Promise<Html[]> {
-  if (!fitsPath(employee_id)) return [];
   const shown: Html[] = [];
   for (const { run_id, pay_date, state: now } of [...due.values()].flat()) {
     if (run_id === null || pay_date === null || now === 'finalized') continue;
