@@ -136,11 +136,8 @@ export async function assertKnownFilter(
   if (!(await isKnownEmployer(db, employerId))) throw unknownEmployer();
 }
 
-export function unknownEmployer(): Refusal {
-  return new Refusal(
-    'NOT_FOUND',
-    'Nothing is known of this employer. Check the ID, or stage its census first.',
-  );
+export function unknownEmployer(next = 'stage its census first'): Refusal {
+  return new Refusal('NOT_FOUND', `Nothing is known of this employer. Check the ID, or ${next}.`);
 }
 
 /** Returns the employers to which the caller's token is limited; null if it is not limited. */

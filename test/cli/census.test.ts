@@ -134,7 +134,10 @@ onEitherEngine('a sync of an employer that no source has is refused', async (t) 
     here(t, { ...env, ...more }, ['census', 'sync', '--employer', employer]);
   const refused = { code: 1, stdout: '', stderr: /typo: Nothing is known of this employer/ };
   t.match(await sync('typo'), refused);
-  t.match(await sync('typo', { CENSUS_SOURCE: `dir:${folder}` }), refused);
+  t.match(await sync('typo', { CENSUS_SOURCE: `dir:${folder}` }), {
+    ...{ code: 1, stdout: '' },
+    stderr: /typo: Nothing is known of this employer\. Check the ID, or add its census to the folder/,
+  });
   t.equal((await sync('acme', { CENSUS_SOURCE: `dir:${folder}` })).code, 0);
   t.equal((await sync('other', { CENSUS_SOURCE: 'http://127.0.0.1:9/{employer_id}' })).code, 0);
   t.equal((await sync('acme')).code, 0, 'its earlier sync makes it known');

@@ -216,9 +216,12 @@ export const syncCensus = operation({
   response: { 202: Sync },
   refuses: ['NOT_FOUND'],
   async run(call, parts) {
-    const { db, sharedNow, mayFetch } = parts;
+    const { db, sharedNow, mayFetch, censusFrom } = parts;
     const { employer_id: employerId } = call.params;
-    if (!(await mayFetch(employerId)) && !(await isKnownEmployer(db, employerId))) throw unknownEmployer();
+    if (!(await mayFetch(employerId)) && !(await isKnownEmployer(db, employerId)))
+      throw unknownEmployer(
+        censusFrom === 'dir' ? 'add its census to the folder of CENSUS_SOURCE' : undefined,
+      );
     const at = await sharedNow(db);
     const request = { employerId, ...actingIn(call, at) };
     const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
