@@ -89,7 +89,7 @@ export function openConflicts(db: Db | Trx) {
   return db.selectFrom('conflicted_events').select('event_id').where('dismissed_at', 'is', null);
 }
 
-/** Marks the conflicts of an event as seen, and returns whether it has any. Earlier dismissals keep reason and time. */
+/** Marks the conflicts of an event as seen, and returns whether any was not. Earlier dismissals keep reason and time. */
 export async function dismissConflicts(trx: Trx, eventId: string, reason: string, dismissedAt: string) {
   const dismissed = {
     dismissed_at: sql<string>`coalesce(dismissed_at, ${dismissedAt})`,
@@ -99,6 +99,7 @@ export async function dismissConflicts(trx: Trx, eventId: string, reason: string
     .updateTable('conflicted_events')
     .set(dismissed)
     .where('event_id', '=', eventId)
+    .where('dismissed_at', 'is', null)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return false;
   await trx.updateTable('event_conflicts').set(dismissed).where('event_id', '=', eventId).execute();

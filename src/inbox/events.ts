@@ -179,28 +179,28 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
 
 /**
  * Marks an event that needs a decision, and its conflicts, as seen: readiness no longer fails for them. What was dismissed
- * before keeps its first reason and time.
+ * before keeps its first reason and time, and is not recorded again.
  */
 export async function dismissEvent(trx: Trx, eventId: string, reason: string, acting: Acting) {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
-    .select(['seq', 'state'])
+    .select(['seq', 'state', 'dismissed_at'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
   const version = await versionOfEvent(trx, eventId);
-  const dismissed = {
-    dismissed_at: sql<string>`coalesce(dismissed_at, ${acting.now})`,
-    dismissed_reason: sql<string>`coalesce(dismissed_reason, ${reason})`,
-  };
+  const dismissed = { dismissed_at: acting.now, dismissed_reason: reason };
+  const wasConflicted = (await conflictsOf(trx, eventId)) !== null;
   const hasConflicts = await dismissConflicts(trx, eventId, reason, acting.now);
   // The first body of a dismissed conflict may be dropped like any other.
   if (hasConflicts && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
   const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
   const needsDecision = isMarked || event.state === 'quarantined';
-  if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
-  if (!needsDecision && !hasConflicts) return 'nothing to dismiss';
+  if (!needsDecision && !wasConflicted) return 'nothing to dismiss';
+  const isDecided = needsDecision && event.dismissed_at === null;
+  if (!isDecided && !hasConflicts) return 'dismissed before';
+  if (isDecided) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   await record(trx, acting, { action: 'event.dismiss', resource: eventId, reason });
   return 'dismissed';
 }

@@ -7,7 +7,7 @@ import { transact } from '../../database/transaction.ts';
 import { type EventView, viewEvents } from '../../inbox/event-views.ts';
 import * as inbox from '../../inbox/events.ts';
 import { actingIn, mayAlso } from '../auth.ts';
-import { type Call, operation } from '../operation.ts';
+import { Answer, type Call, operation } from '../operation.ts';
 import { conflict, notFound } from '../problem.ts';
 import { Dismissal } from '../schemas.ts';
 import { EVENT_FILTER, EventId, EventSummary, storedEvent } from './events.ts';
@@ -82,7 +82,8 @@ export const dismissEvent = operation({
       if (outcome === 'nothing to dismiss') {
         throw conflict('The event is not quarantined and has no conflict or tie.');
       }
-      return shown(trx, call, event_id);
+      const event = await shown(trx, call, event_id);
+      return new Answer(event, { isUnchanged: outcome === 'dismissed before' });
     });
   },
   logs: ({ params }) => [params, 'an event was dismissed'],
