@@ -1,7 +1,9 @@
 /** The command that writes the evidence for a payroll run. */
-import { createWriteStream, existsSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { createWriteStream, rmSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { getEvidenceOfPayrollRun } from '../api/operations/evidence.ts';
+import { codeOf } from '../errors.ts';
 import type { Command } from './command.ts';
 import { failed, ifStopped } from './failure.ts';
 import { addOperation } from './operation-command.ts';
@@ -19,18 +21,25 @@ export function addEvidenceCommands(program: Command): void {
     more: (command) => command.argument('<file>', 'The tar archive to create').records('run.read'),
     async input({ perform, out, stopped }, named, options: { file: string; personalData?: boolean }) {
       const { file, personalData = false } = options;
-      if (existsSync(file)) throw failed(`${file} exists: choose another file`);
+      // Before the operation, because it records a read of personal data.
+      const target = createWriteStream(file, { mode: 0o600, flags: 'wx' });
+      await once(target, 'open').catch((error) => {
+        throw codeOf(error) === 'EEXIST' ? failed(`${file} exists: choose another file`) : error;
+      });
+      const removed = (error: unknown) => {
+        rmSync(file, { force: true });
+        throw error;
+      };
       const archive = await perform(getEvidenceOfPayrollRun, {
         ...named,
         query: { personal_data: personalData },
+      }).catch((error) => {
+        target.destroy();
+        return removed(error);
       });
       const signal = stopped();
-      const target = createWriteStream(file, { mode: 0o600, flags: 'wx' });
       await pipeline(archive, target, { signal })
-        .catch((error: unknown) => {
-          rmSync(file, { force: true });
-          throw error;
-        })
+        .catch(removed)
         .catch(ifStopped(signal, 'stopped before the end: no archive was created'));
       printResult(out, { file, bytes: target.bytesWritten }, `Wrote ${file}`);
       return null;
