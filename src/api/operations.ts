@@ -3,6 +3,7 @@ import { type Operation, operationsIn } from './operation.ts';
 import * as activity from './operations/activity.ts';
 import * as audit from './operations/audit.ts';
 import * as censusSyncs from './operations/census-syncs.ts';
+import * as censusUploads from './operations/census-uploads.ts';
 import * as censuses from './operations/censuses.ts';
 import * as changeBatch from './operations/change-batch.ts';
 import * as changeReports from './operations/change-reports.ts';
@@ -18,6 +19,7 @@ import * as evidence from './operations/evidence.ts';
 import * as openItems from './operations/open-items.ts';
 import * as payDateProposal from './operations/pay-date-proposal.ts';
 import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
+import * as payrollRunCreation from './operations/payroll-run-creation.ts';
 import * as payrollRunEmployees from './operations/payroll-run-employees.ts';
 import * as payrollRunFindings from './operations/payroll-run-findings.ts';
 import * as payrollRunLines from './operations/payroll-run-lines.ts';
@@ -30,13 +32,13 @@ import * as readiness from './operations/readiness.ts';
 import * as sessions from './operations/sessions.ts';
 
 const NOUNS = [
-  ...[censuses, censusSyncs],
+  ...[censuses, censusUploads, censusSyncs],
   ...[changeReports, changeBatch, employeeChanges, employees],
   ...[deductions, deductionAssignments, deductionImports],
   ...[events, eventWork, eventDeliveries],
   ...[readiness, activity],
   openItems,
-  ...[payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
+  ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
   ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
   ...[payrollSettings, payDateProposal],
   ...[audit, evidence, sessions],

@@ -61,7 +61,7 @@ export function several<T>(parse: (text: string) => T): (text: string, before?: 
 export function employerId(text: string): string {
   if (pathSegment(text) !== null && [...text].length <= ID_MAX_CHARACTERS) return text;
   throw wrongUsage(
-    `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
+    `--employer must be an ID of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
   );
 }
 

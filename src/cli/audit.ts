@@ -60,7 +60,7 @@ export function addAuditCommands(program: Command): void {
     .subcommand('erase-reason', 'Erase the reason of an audit record, for example because it names a person.')
     .records('reason.erase')
     .examples('audit erase-reason 311 --reason "it named an employee"')
-    .argument('<record-id>', 'The id of the record', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .argument('<record-id>', 'The ID of the record', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .reason('Why; stored with the record of the erasure')
     .confirmed()
     .json()
@@ -198,6 +198,6 @@ function headOf(text: string) {
   const head = parseHead(text);
   if (head !== null) return head;
   throw wrongUsage(
-    '--head must be the id of a record, a colon and a hash of 64 characters, such as 311:5f5f…',
+    '--head must be the ID of a record, a colon and a hash of 64 characters, such as 311:5f5f…',
   );
 }

@@ -21,7 +21,7 @@ const SYNC_ID = '5d1f9c1e-4c07-4b1a-9a35-7f0e2f6c8b21';
 /** Employees of a hold that are printed; `--json` has more. */
 const EMPLOYEES_LISTED = 20;
 
-const HELP = { sync_id: 'The id of the sync, which "census show" prints' };
+const HELP = { sync_id: 'The ID of the sync, which "census show" prints' };
 
 export function addSyncCommands(census: Command): void {
   addOperation(census, 'sync', syncCensus, {

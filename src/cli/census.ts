@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
-import { listCensuses, putCensus, validateCensus } from '../api/operations/censuses.ts';
+import { putCensus, validateCensus } from '../api/operations/census-uploads.ts';
+import { listCensuses } from '../api/operations/censuses.ts';
 import { listPaySchedules } from '../api/operations/payroll-settings.ts';
 import { checkCensus, viewFindings } from '../census/check.ts';
 import { createWarnings } from '../census/warnings.ts';
@@ -59,7 +60,7 @@ export function addCensusCommands(program: Command): void {
       if (twice !== null && twice > 0)
         out.note(
           `${counted(twice, 'employee')} also active with another employer, so no run takes their deductions until each is assigned to an employer. ` +
-            'If they do not have two jobs, check the employer id and the file, then stage the right census for both employers.',
+            'If they do not have two jobs, check the employer ID and the file, then stage the right census for both employers.',
         );
     },
   });
@@ -169,7 +170,7 @@ function changesInWords({ last_upload, changes }: Partial<Report>): string[] {
       ...lines.slice(0, LISTED).map((line) => `  ${what} ${line}`),
       ...(count > LISTED ? [`  … and ${count - LISTED} more ${what}`] : []),
     ]),
-    ...(changed === null ? ['Only ids were compared: --personal-data also names changed fields.'] : []),
+    ...(changed === null ? ['Only IDs were compared: --personal-data also names changed fields.'] : []),
   ];
 }
 

@@ -59,7 +59,7 @@ export function addEventCommands(program: Command): void {
       const byFilter = Object.keys(body).length > 0;
       if (byFilter === ids.length > 0) {
         throw wrongUsage(
-          'name events by id, or by at least one of --state, --type, --from and --until, but not both',
+          'name events by ID, or by at least one of --state, --type, --from and --until, but not both',
         );
       }
       if (byFilter) return { body };

@@ -56,7 +56,7 @@ export function addItemCommands(program: Command): void {
     more: (command) =>
       command
         .confirmed()
-        .option('--item <id...>', 'Open items, as "items list" prints their ids')
+        .option('--item <id...>', 'Open items, as "items list" prints their IDs')
         .option('--employee <id>', 'All items of this employee; a hold also covers later ones')
         .addOption(ACTION)
         .option('--amount <amount>', 'The amount paid directly')

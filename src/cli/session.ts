@@ -27,7 +27,7 @@ export function addSessionCommands(program: Command): void {
       'session end --person "https://login.example.com 248289761001"',
       'session end --all --yes',
     )
-    .argument('[id]', 'The id of one session')
+    .argument('[id]', 'The ID of one session')
     .option('--person <id>', 'End the sessions of this person, as "session list" prints it', personId)
     .option('--all', 'End all sessions')
     .confirmed()
@@ -35,7 +35,7 @@ export function addSessionCommands(program: Command): void {
     .doesOnDatabase(async (context, id: string | undefined, { person, all = false }: EndOptions) => {
       const { db, out, now } = context;
       if ([id !== undefined, person !== undefined, all].filter(Boolean).length !== 1) {
-        throw wrongUsage('give one of: the id of a session, --person, --all');
+        throw wrongUsage('give one of: the ID of a session, --person, --all');
       }
       if (all) await confirm(context, ['Everyone must sign in again.'], 'End all sessions?');
       const ending: Ending = { ...(id !== undefined && { id }), ...(person !== undefined && { person }) };
@@ -43,7 +43,7 @@ export function addSessionCommands(program: Command): void {
         endSessions(trx, ending, actingIn(context, await databaseNow(trx, now))),
       );
       if (ended === 0 && !all) {
-        throw failed('no session has this id or person: find it with "benefits-sidecar session list"');
+        throw failed('no session has this ID or person: find it with "benefits-sidecar session list"');
       }
       printResult(out, { ended }, `Ended ${counted(ended, 'session')}`);
     });

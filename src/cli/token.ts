@@ -65,7 +65,7 @@ export function addTokenCommands(program: Command): void {
     .subcommand('revoke', 'Revoke a token. Its requests are rejected from now on.')
     .records('token.revoke')
     .examples('token revoke grafana', 'token revoke tok_3f9c1a2b --yes')
-    .argument('<name-or-id>', 'The id, or the name if only one valid token has it')
+    .argument('<name-or-id>', 'The ID, or the name if only one valid token has it')
     .confirmed()
     .json()
     .doesOnDatabase(async (context, idOrName: string) => {

@@ -84,7 +84,7 @@ const CASES: Refused = {
     ...{ accept: ['overlap'], reason: ' ' },
   }),
   'a reason without accept → 400 reason: omitted without accept': post('/open/finalize', { reason: 'x' }),
-  'accept as a text → 400 accept: list of different check ids': post('/open/finalize', {
+  'accept as a text → 400 accept: list of different check IDs': post('/open/finalize', {
     ...{ accept: 'overlap', reason: 'x' },
   }),
   'an unknown check without a reason → 400 accept: cannot: bogus$; reason: is required to accept findings':

@@ -24,7 +24,7 @@ onEitherEngine('records are listed, and verified against a kept head', async (t)
   t.match(jsonOf(await verify('--head', head, '--json')), { head, result: 'continues', difference_count: 0 });
   const missing = await verify('--head', `99:${'a'.repeat(64)}`);
   t.match(missing, { code: 1, stdout: /restored from an older state\n.*no restore is recorded/ });
-  t.match(await verify('--head', 'a'), { code: 2, stderr: /--head must be the id of a record/ });
+  t.match(await verify('--head', 'a'), { code: 2, stderr: /--head must be the ID of a record/ });
   const by = await altering(t, env.DATABASE_URL as string);
   await by.run("update audit_records set resource_id = 'evt-2' where record_id = 1");
   const altered = await verify('--head', head);

@@ -99,7 +99,7 @@ onEitherEngine(
     writeFileSync(changed, json);
     const validate = (...more: string[]) =>
       here(t, env, ['census', 'validate', changed, ...employer, ...more]);
-    t.match(await validate(), { code: 0, stdout: /: 0 added, 0 absent\nOnly ids were compared/ });
+    t.match(await validate(), { code: 0, stdout: /: 0 added, 0 absent\nOnly IDs were compared/ });
     t.strictSame(await readsOf(db), []);
     const { code, stdout } = await validate('--personal-data');
     t.match(

@@ -76,7 +76,7 @@ test('an operator lists the console sessions and ends the sessions of a person',
   t.match((await cli('session list')).stdout, /Ben\s+https:\/\/login\.example ben/);
   const endAnn = () => cli('session end --person', 'https://login.example ann');
   t.match(await endAnn(), { code: 0, stdout: 'Ended 2 sessions\n' });
-  t.match(await endAnn(), { code: 1, stderr: /no session has this id/ });
+  t.match(await endAnn(), { code: 1, stderr: /no session has this ID/ });
   const ben = listed.find(({ name }) => name === 'Ben');
   t.match(await cli('session end', String(ben?.id)), { code: 0, stdout: 'Ended 1 session\n' });
   t.match(await cli('session end'), { code: 2, stderr: /give one of/ });
@@ -100,7 +100,7 @@ test('the sessions of a typed person end with those of all tokens of the person,
   const endDana = () => cli('session end --person', 'DANA@example.com');
   t.match(await endDana(), { code: 0, stdout: 'Ended 2 sessions\n' });
   t.match((await json('session list')).data, [{ name: 'c', person: 'eve@example.com' }]);
-  t.match(await endDana(), { code: 1, stderr: /no session has this id/ });
+  t.match(await endDana(), { code: 1, stderr: /no session has this ID/ });
 });
 
 test('a token pasted instead of its id is not printed', async (t, { cli }) => {

@@ -9,13 +9,16 @@ import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { systemClock } from '../../src/clock.ts';
 import { holdServeLock } from '../../src/database/open.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { SYSTEM } from '../../src/security/audit.ts';
+import { createToken } from '../../src/security/tokens.ts';
 import { VERSION } from '../../src/version.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { FIRST_TOKEN, start } from '../api/start.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { EMPLOYER, readyEmployer } from '../support/payroll.ts';
-import { environment, here, type Ran, type Variables } from './harness.ts';
+import { environment, here, jsonOf, type Ran, type Variables } from './harness.ts';
 import { filesOf, optionsOn, PAY_DATE } from './payroll-stage.ts';
 
 const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
@@ -138,6 +141,7 @@ function changes(file: (name: string, content: string) => string): string[] {
     'events dismiss evt-bad --reason mistaken --yes',
     'events reprocess evt-bad',
     'run show .',
+    'evidence run r1 /missing/evidence.tar --personal-data',
     `import deductions ${deductions}`,
     `import deductions ${deductions} --json`,
     `import deductions ${file('bad.csv', 'id,employee_id\n')}`,
@@ -173,6 +177,50 @@ t.test('a change prints the same and exits the same on the database and at a run
       for (const line of words) ran[place].push(known(await here(t, variables[place], line.split(' '))));
     });
   for (const [index, line] of words.entries()) t.strictSame(ran.remote[index], ran.local[index], line);
+});
+
+t.test('pages and JSON are the same, and a limited token counts only at a sidecar', async (t) => {
+  const { db, local, remote } = await stage(t);
+  const list = ['deductions', 'list', '--limit', '1'];
+  let cursor: string[] = [];
+  for (const page of [1, 2]) {
+    const [there, inPlace] = [
+      await here(t, remote, [...list, ...cursor]),
+      await here(t, local, [...list, ...cursor]),
+    ];
+    t.strictSame(there, inPlace, `page ${page}`);
+    const json = [...list, ...cursor, '--json'];
+    const [text, same] = [await here(t, remote, json), await here(t, local, json)];
+    t.strictSame(text, same);
+    cursor = ['--cursor', jsonOf(text).next_cursor];
+  }
+  const limited = await transact(db, (trx) =>
+    createToken(trx, {
+      ...{ name: 'limited', scopes: ['ledger:read'], employers: ['other'] },
+      ...{ expiresAt: null, now: systemClock(), actor: SYSTEM },
+    }),
+  );
+  const env = { ...remote, SIDECAR_TOKEN: limited.token };
+  t.match(await here(t, env, ['deductions', 'list']), { code: 0, stdout: '' });
+  const refused = [
+    ['deductions', 'versions', 'ded-1'],
+    ['run', 'list'],
+    ['events', 'list', '--follow'],
+  ];
+  for (const argv of refused) {
+    const ran = await here(t, env, argv);
+    t.match(ran, { code: 1, stdout: '', stderr: /no employer|There is no|scope/ }, argv.join(' '));
+    t.equal(
+      (
+        await here(
+          t,
+          remote,
+          argv.filter((word) => word !== '--follow'),
+        )
+      ).code,
+      0,
+    );
+  }
 });
 
 t.test('deliveries are followed on the database and at a running sidecar, until Ctrl-C', async (t) => {

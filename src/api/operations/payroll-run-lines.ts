@@ -231,7 +231,7 @@ export const listTakenLines = operation({
     report_id: Type.Optional(
       Type.String({
         pattern: '^[1-9][0-9]{0,8}$',
-        rule: 'must be the id of a report of the run',
+        rule: 'must be the ID of a report of the run',
         description: 'Only lines of this report.',
       }),
     ),

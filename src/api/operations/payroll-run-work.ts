@@ -23,7 +23,7 @@ export const acceptField = Type.Optional(
   // No check has a longer id, and an error quotes it.
   Type.Array(Type.String({ maxLength: 100, description: 'The ID of a check.' }), {
     uniqueItems: true,
-    rule: 'must be a list of different check ids',
+    rule: 'must be a list of different check IDs',
     description:
       'The checks whose findings are accepted: failures and, to have them remembered, warnings that name versions, events or dates. ' +
       'Send the ETag of the readiness report that was reviewed as `If-Match`.',

@@ -1,6 +1,6 @@
 /** The commands of payroll runs. This file creates and previews them. */
 import type { ResultOf } from '../../api/operation.ts';
-import { previewPayrollRun, putPayrollRun } from '../../api/operations/payroll-runs.ts';
+import { previewPayrollRun, putPayrollRun } from '../../api/operations/payroll-run-creation.ts';
 import type { Command } from '../command.ts';
 import { addOperation } from '../operation-command.ts';
 import type { Output } from '../output.ts';

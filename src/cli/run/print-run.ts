@@ -1,6 +1,7 @@
 /** Prints runs for people: their request and state, their totals, and what changed since the previous run. */
 import type { ResultOf } from '../../api/operation.ts';
-import type { getPayrollRun, previewPayrollRun } from '../../api/operations/payroll-runs.ts';
+import type { previewPayrollRun } from '../../api/operations/payroll-run-creation.ts';
+import type { getPayrollRun } from '../../api/operations/payroll-runs.ts';
 import { recoupText } from '../../formats/recoup.ts';
 import { dollars } from '../../money.ts';
 import { Run } from '../../payroll/records/body.ts';

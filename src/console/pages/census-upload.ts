@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ResultOf } from '../../api/operation.ts';
-import { putCensus, validateCensus } from '../../api/operations/censuses.ts';
+import { putCensus, validateCensus } from '../../api/operations/census-uploads.ts';
 import { Refusal } from '../../api/problem.ts';
 import type { Problem } from '../../errors.ts';
 import { field } from '../elements/fields.ts';

@@ -1,6 +1,6 @@
 /** Home: the payrolls that are due, what each needs, and one button that opens its run. */
 import { listEmployeeChanges } from '../../api/operations/employee-changes.ts';
-import { openPayrollRun } from '../../api/operations/payroll-runs.ts';
+import { openPayrollRun } from '../../api/operations/payroll-run-creation.ts';
 import { computePayrollRun } from '../../api/operations/payrolls-due.ts';
 import { titleOfCheck } from '../../api/operations/readiness.ts';
 import { BACKGROUND, empty, live, savedNotice } from '../elements/facts.ts';

@@ -1,11 +1,11 @@
 /** A new payroll run: its form, previewed, then saved. */
 
 import {
-  getPayrollRunOutline,
   previewPayrollRun,
   putPayrollRun,
   RUN_BYTES_MAX,
-} from '../../../api/operations/payroll-runs.ts';
+} from '../../../api/operations/payroll-run-creation.ts';
+import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import { choicesOf, filledForm, type Specs } from '../../elements/fields.ts';

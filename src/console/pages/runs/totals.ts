@@ -1,6 +1,7 @@
 /** The totals of a run or a preview. The API computes all amounts. */
 import type { ResultOf } from '../../../api/operation.ts';
-import type { getPayrollRun, previewPayrollRun } from '../../../api/operations/payroll-runs.ts';
+import type { previewPayrollRun } from '../../../api/operations/payroll-run-creation.ts';
+import type { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { type Cents, centsOf } from '../../../money.ts';
 import { count, counted, difference, money, term } from '../../elements/format.ts';
 import { employeeOf, runLink } from '../../elements/links.ts';
