@@ -90,7 +90,8 @@ function listed({ kind, pay_date, applies_on }: PlannedRun, calendar: Calendar, 
  * take it.
  */
 export function isPartialCycle({ days, k }: Cycle, isInEffectOn: (day: string) => boolean): boolean {
-  if (k === null || days.every(isInEffectOn)) return false;
-  const hasLine = days.map((day, index) => index === k - 1 || isInEffectOn(day));
-  return hasLine.indexOf(true) === k - 1 || hasLine.lastIndexOf(true) === k - 1;
+  if (k === null) return false;
+  const isFirst = !days.some((day, index) => index < k - 1 && isInEffectOn(day));
+  const isLast = !days.some((day, index) => index > k - 1 && isInEffectOn(day));
+  return (isFirst || isLast) && !days.every(isInEffectOn);
 }

@@ -23,8 +23,8 @@ export function historyFrom(versions: readonly RunVersion[], assignments: readon
 /** Returns the history as known at an earlier position of the ledger, or null if nothing was known then. */
 export function historyAt(history: History, position: number): History | null {
   const { versions, assignments } = history;
-  const newest = [versions, assignments].map((facts) => facts.at(-1)?.position ?? 0);
-  if (Math.max(...newest) <= position) return history;
+  const newest = Math.max(versions.at(-1)?.position ?? 0, assignments.at(-1)?.position ?? 0);
+  if (newest <= position) return history;
   const known = <Fact extends { position: number }>(facts: readonly Fact[]) =>
     facts.filter((fact) => fact.position <= position);
   const knownVersions = known(versions);

@@ -47,6 +47,8 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
   const employments = employmentsIn(earlier, employee, wasIn);
   return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
+    // Most often nothing was recorded since.
+    if (then === history) return false;
     // An override has a state also if the deduction is in effect no more.
     const statesOf = (known: History): (RunVersion | null)[] => [
       (wasIn ? overriddenAmounts(earlier, employee, known)?.state : null) ?? null,
