@@ -9,7 +9,17 @@ import { revokeToken } from '../../src/security/tokens.ts';
 import { acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { deduct, EMPLOYER, etagOf, LATELY, NOW, QUESTION } from '../support/payroll.ts';
+import {
+  BIWEEKLY,
+  deduct,
+  EMPLOYER,
+  etagOf,
+  LATELY,
+  NOW,
+  QUESTION,
+  schedule,
+  setSchedules,
+} from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const SETTING = `/v1/employers/${EMPLOYER}/second-approval`;
@@ -113,6 +123,16 @@ onEitherEngine('an approval ends when a line changes, and not before', async (t)
   await call({ method: 'PUT', url: `${RUNS}/r/overrides/emp-1/ded-1`, body: override });
   await approve('bob');
   t.equal((await finalize('ann')).status, 200);
+});
+
+onEitherEngine('an approval does not count while its run cannot be computed', async (t) => {
+  const { approve, db, get } = await startApproving(t);
+  await approve('bob');
+  await setSchedules(db, [
+    schedule({ pay_dates: BIWEEKLY.filter(({ pay_date }) => pay_date !== '2026-07-17') }),
+  ]);
+  t.equal((await get('/r')).status, 422);
+  t.match((await get('/r/approvals')).json.approvals, [{ no_longer_counts: 'lines_changed' }]);
 });
 
 onEitherEngine('an approval ends when its giver withdraws it', async (t) => {
