@@ -17,6 +17,7 @@ import {
 import type { ApiParts } from '../api/route.ts';
 import { assertNoPage, begun, interruptedOf } from '../api/streams.ts';
 import { note } from '../telemetry/metric.ts';
+import { presentIn } from './elements/links.ts';
 
 type KeysOf<T> = T extends object ? keyof T : never;
 /** The values come from addresses and forms; the operation checks them. */
@@ -101,11 +102,10 @@ function given(
 ) {
   const known = (schema as { properties?: object } | undefined)?.properties ?? {};
   const all = Object.entries({ ...(request.params as object), ...params });
-  const present = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   return {
     ...input,
     params: Object.fromEntries(all.filter(([name, value]) => name in known && value !== undefined)),
-    query: Object.fromEntries(present),
+    query: Object.fromEntries(presentIn(query)),
   };
 }
 

@@ -6,9 +6,15 @@ export type Query = Readonly<Record<string, string | undefined>>;
 
 /** Adds a query to a path, without the parameters that are undefined or empty. */
 export function address(path: string, query: Readonly<Record<string, unknown>>): string {
-  const present = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const pairs = present.flatMap(([name, value]) => [value].flat().map((text) => [name, String(text)]));
+  const pairs = presentIn(query).flatMap(([name, value]) =>
+    [value].flat().map((text) => [name, String(text)]),
+  );
   return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;
+}
+
+/** Returns the parameters that are neither undefined nor empty. */
+export function presentIn(query: object): [name: string, value: unknown][] {
+  return Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
 }
 
 /** Returns whether an id can be part of a path. Browsers resolve `.` and `..` even when percent-encoded. */

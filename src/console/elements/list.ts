@@ -2,7 +2,7 @@
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { ANY, type Field, field } from './fields.ts';
-import { count } from './format.ts';
+import { count, money } from './format.ts';
 import { address, type Query } from './links.ts';
 
 export const PAGE_ROWS = 50;
@@ -10,6 +10,18 @@ export const PAGE_ROWS = 50;
 /** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`: in a stacked table, full width. */
 type Kind = 'name' | 'number' | 'date' | 'wide';
 export type Column<Row> = readonly [title: Content, cell: (row: Row) => Content, kind?: Kind];
+
+type Amounts = { readonly member_amount: string; readonly employer_amount: string };
+export const EMPLOYER_AMOUNT: Column<Pick<Amounts, 'employer_amount'>> = [
+  'Employer amount',
+  ({ employer_amount }) => money(employer_amount),
+  'number',
+];
+/** What the employee and the employer pay. */
+export const AMOUNT_COLUMNS: readonly Column<Amounts>[] = [
+  ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
+  EMPLOYER_AMOUNT,
+];
 
 /**
  * Renders a table that scrolls sideways when it is too wide. `stacked`: on a narrow screen each row becomes a block.

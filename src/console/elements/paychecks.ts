@@ -7,7 +7,7 @@ import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
 import { dayOf, money, plain, sentence } from './format.ts';
 import { address, runEmployeePath, runPath } from './links.ts';
-import { type Column, table, withNote } from './list.ts';
+import { type Column, EMPLOYER_AMOUNT, table, withNote } from './list.ts';
 
 export type Paycheck = RowOf<typeof listPaychecksOfEmployee>;
 type Line = Paycheck['lines'][number];
@@ -41,7 +41,7 @@ export function paychecksOfDeduction(paychecks: readonly Paycheck[], deductionId
   return table(shown, { caption: `Last paychecks of ${deductionId}`, captionHidden: true, stacked: true }, [
     ['Pay date', ({ run_id, pay_date, employee_id }) => payDateLink(run_id, pay_date, employee_id), 'name'],
     ['Employee amount', memberAmountOf, 'number'],
-    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    EMPLOYER_AMOUNT,
     ['Why', whyOf, 'wide'],
   ]);
 }
@@ -65,7 +65,7 @@ export function paycheckTable(paychecks: readonly Paycheck[], employee_id: strin
   return table(paychecks, { caption: 'Last paychecks', stacked: true }, [
     ['Pay date', ({ run_id, pay_date }) => payDateLink(run_id, pay_date, employee_id), 'name'],
     ['Employee amount', totalOf, 'number'],
-    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    EMPLOYER_AMOUNT,
     ['Made up of', ({ lines }) => lines.map(partOf).join(' + '), 'wide'],
     ...(may('runs:write') ? [report] : []),
   ]);

@@ -1,6 +1,6 @@
 /** The console sessions of the signed-in user's token. */
 
-import type { ResultOf } from '../../api/operation.ts';
+import type { RowOf } from '../../api/operation.ts';
 import { endOtherSessions, endSession, listSessions } from '../../api/operations/sessions.ts';
 import { roleOf } from '../../security/scopes.ts';
 import type { Caller } from '../../security/tokens.ts';
@@ -13,7 +13,7 @@ import type { Console } from '../page.ts';
 import { dataOrNull } from '../performing.ts';
 
 const PATH = '/sessions';
-type Session = ResultOf<typeof listSessions>['data'][number];
+type Session = RowOf<typeof listSessions>;
 
 export function sessionPages({ page, action }: Console): void {
   page(PATH, 'self', async ({ api, now, caller, query: { cursor, ended } }) => {

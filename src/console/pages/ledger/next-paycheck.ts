@@ -4,15 +4,13 @@ import type { getEmployee } from '../../../api/operations/employees.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { state } from '../../elements/facts.ts';
-import { dayText, money, sentence, term } from '../../elements/format.ts';
+import { dayText, sentence, term } from '../../elements/format.ts';
 import { runEmployeePath } from '../../elements/links.ts';
-import { table } from '../../elements/list.ts';
+import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { flagLabel } from '../runs/labels.ts';
-
-type Line = RowOf<typeof listPayrollRunLines>;
+import { flagLabel, type Line } from '../runs/labels.ts';
 
 /** An employee has a handful of lines. */
 const LINES = 100;
@@ -55,8 +53,7 @@ function paycheck(lines: readonly Line[], run: { run_id: string; pay_date: strin
     <div>
       ${table(lines, { caption, stacked: true }, [
         ['Line of coverage', ({ line_of_coverage }) => term(line_of_coverage), 'name'],
-        ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-        ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+        ...AMOUNT_COLUMNS,
         ['Why', whyOf, 'wide'],
       ])}
       <p class="on-screen"><a href=${runEmployeePath(run.run_id, employee_id)}>Open these lines in the run</a></p>

@@ -9,7 +9,7 @@ import {
   getPayrollRunOutline,
   getPayrollRunReadiness,
 } from '../../../api/operations/payroll-runs.ts';
-import { type getReadiness, titleOfCheck } from '../../../api/operations/readiness.ts';
+import { titleOfCheck } from '../../../api/operations/readiness.ts';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
@@ -22,13 +22,13 @@ import { type Content, type Html, html } from '../../html.ts';
 import type { Act, Console, Visit } from '../../page.ts';
 import { attempt, dataOrNull } from '../../performing.ts';
 import { openFindings } from './findings.ts';
-import { nameOf, periodOf } from './labels.ts';
+import { type ComputedRun, nameOf, periodOf } from './labels.ts';
 import { overridesOf } from './overrides.ts';
 import { outlineOf, REVIEWED, type Reviewed, reviewedOf } from './run.ts';
 import { stateOf, toApprovals } from './state.ts';
 import { breakdown } from './totals.ts';
 
-type Run = ResultOf<typeof getPayrollRun>;
+type Readiness = ResultOf<typeof getPayrollRunReadiness>;
 type Approval = ResultOf<typeof listPayrollRunApprovals>['approvals'][number];
 type Figure = keyof typeof REVIEWED;
 type Totals = { readonly name: string; readonly values: Partial<Reviewed> };
@@ -96,7 +96,7 @@ async function review(visit: Visit | Act, reviewed: Visit['query'], problem?: Pr
 /** Suggests the reason of the run that the user finalized before, if it covers every check that fails here. */
 async function withReason(
   { api }: Visit,
-  { checks }: ResultOf<typeof getReadiness>,
+  { checks }: Pick<Readiness, 'checks'>,
   reviewed: Visit['query'],
 ): Promise<Visit['query']> {
   const { after, reason } = reviewed;
@@ -144,7 +144,7 @@ const ENDS: Readonly<Record<NonNullable<Approval['no_longer_counts']>, string>> 
   finding_failed: 'Another finding fails',
 };
 
-export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
+export function totals(run: ComputedRun, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
   const isCompared = before.member_amount !== undefined;
   const figures = Object.entries(REVIEWED) as [Figure, string][];
   const shown = (name: Figure, value = '–') => (name.endsWith('amount') ? money(value) : value);
@@ -168,7 +168,7 @@ export function totals(run: Run, before: Partial<Reviewed>, visit: Pick<Visit, '
 /** Renders the checks, which the user may accept, and the button that finalizes the run, or why the user may not. */
 async function confirmation(
   visit: Visit | Act,
-  { run, readiness }: { run: Run; readiness: ResultOf<typeof getPayrollRunReadiness> },
+  { run, readiness }: { run: ComputedRun; readiness: Readiness },
   reviewed: Visit['query'],
   problem?: ProblemDetails,
 ): Promise<Html> {
@@ -213,7 +213,7 @@ async function confirmation(
 }
 
 /** Returns why the user may not finalize the run; null if they may. */
-function whyNot(visit: Visit, readiness: ResultOf<typeof getPayrollRunReadiness>): string | null {
+function whyNot(visit: Visit, readiness: Readiness): string | null {
   const { ready, approval } = readiness;
   const obstacle = blockedBy(readiness) ?? obstacleOf(approval, visit);
   if (obstacle !== null || approval !== null || ready || visit.may('runs:approve')) return obstacle;
@@ -221,7 +221,7 @@ function whyNot(visit: Visit, readiness: ResultOf<typeof getPayrollRunReadiness>
 }
 
 /** Returns why nobody can finalize the run; null if somebody can. */
-export function blockedBy(readiness: ResultOf<typeof getPayrollRunReadiness>): string | null {
+export function blockedBy(readiness: Readiness): string | null {
   const id = blockingOf(readiness);
   return id && `The run cannot be finalized: ${titleOfCheck(id).toLowerCase()}.`;
 }

@@ -9,6 +9,8 @@ import type { Choice } from '../../elements/fields.ts';
 import { dayText, plain } from '../../elements/format.ts';
 
 export type Run = ResultOf<typeof getPayrollRunOutline>;
+/** A run with its computed amounts. */
+export type ComputedRun = ResultOf<typeof getPayrollRun>;
 export type Line = RowOf<typeof listPayrollRunLines>;
 
 export const STATES: Readonly<Record<Run['state'], string>> = {
@@ -174,9 +176,7 @@ export function nameOf({ employer_id, pay_group, ...run }: Named & { readonly ki
 }
 
 /** Why an employee with a deduction is not in a run. */
-export const NOT_IN_RUN: Readonly<
-  Record<ResultOf<typeof getPayrollRun>['not_in_run'][number]['reason'], string>
-> = {
+export const NOT_IN_RUN: Readonly<Record<ComputedRun['not_in_run'][number]['reason'], string>> = {
   terminated: 'Terminated',
   not_hired_yet: 'Not hired yet',
   unknown_frequency: 'Unknown pay frequency',

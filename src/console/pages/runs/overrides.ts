@@ -12,7 +12,7 @@ import { state } from '../../elements/facts.ts';
 import { filledForm, type Specs } from '../../elements/fields.ts';
 import { actorName, money, term } from '../../elements/format.ts';
 import { address, idLink, runEmployeeLink, runPath } from '../../elements/links.ts';
-import { table } from '../../elements/list.ts';
+import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
@@ -102,8 +102,7 @@ function lineChoices(runId: string, lines: readonly Line[]): Html | null {
         idLink(overridePath(runId, { employee_id, deduction_id }), deduction_id),
     ],
     ['Since the previous run', ({ change }) => change !== null && state(CHANGES[change])],
-    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    ...AMOUNT_COLUMNS,
   ]);
 }
 
@@ -171,8 +170,7 @@ export async function overridesOf(
         idLink(isEditable ? overridePath(id, { employee_id, deduction_id }) : null, deduction_id),
     ],
     ['Regular amount', ({ regular_member_amount }) => money(regular_member_amount), 'number'],
-    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    ...AMOUNT_COLUMNS,
     ['By', ({ created_by }) => actorName(created_by)],
     ['Reason', ({ reason }) => reason, 'wide'],
   ]);

@@ -114,7 +114,7 @@ export function runPages({ page, part }: Console): void {
 }
 
 /** Renders the bar that stays at the top: the run, its totals and its next action. After finalizing, the page has the action. */
-async function bar(run: ResultOf<typeof getPayrollRun>, visit: Visit): Promise<Html> {
+async function bar(run: labels.ComputedRun, visit: Visit): Promise<Html> {
   const { may, query } = visit;
   const { totals, comparison, employees, id } = run;
   const compared = (amount: string, change: string | undefined) =>
@@ -165,7 +165,7 @@ async function bar(run: ResultOf<typeof getPayrollRun>, visit: Visit): Promise<H
   `;
 }
 
-function stateWith({ state: now }: ResultOf<typeof getPayrollRun>, approval: RunApproval): Html {
+function stateWith({ state: now }: labels.ComputedRun, approval: RunApproval): Html {
   if (approval === null) return state(now);
   return approval.state === 'missing'
     ? state('waiting for approval', 'warn')
@@ -257,7 +257,7 @@ export const REVIEWED = {
 } as const;
 export type Reviewed = Readonly<Record<keyof typeof REVIEWED | 'etag', string>>;
 
-export function reviewedOf(run: ResultOf<typeof getPayrollRun>): Reviewed {
+export function reviewedOf(run: labels.ComputedRun): Reviewed {
   const { lines, member_amount, employer_amount } = run.totals;
   const { etag, employees } = run;
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };

@@ -1,5 +1,4 @@
 /** The form that reports what payroll took from one paycheck. */
-import type { RowOf } from '../../../api/operation.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
@@ -7,9 +6,7 @@ import { runPath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Visit } from '../../page.ts';
 import { attempt } from '../../performing.ts';
-import { LINE_KINDS, type Run } from './labels.ts';
-
-type Line = RowOf<typeof listPayrollRunLines>;
+import { LINE_KINDS, type Line, type Run } from './labels.ts';
 
 /** Lines of one paycheck: deductions, and adjustments of the year. */
 const LINES_OF_PAYCHECK = 1_000;

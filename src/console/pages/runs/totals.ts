@@ -5,7 +5,7 @@ import type { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { type Cents, centsOf } from '../../../money.ts';
 import { count, counted, difference, money, term } from '../../elements/format.ts';
 import { employeeOf, runLink } from '../../elements/links.ts';
-import { table } from '../../elements/list.ts';
+import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { itemsPath, KINDS } from '../items/labels.ts';
@@ -86,8 +86,7 @@ function sums<Row extends Omit<Sum, 'taxability'>>(
     [title, (row) => term(nameOf(row)), 'name'],
     ['Employees', ({ employees }) => count(employees), 'number'],
     ['Lines', ({ lines }) => count(lines), 'number'],
-    ['Employee amount', ({ member_amount }) => money(member_amount), 'number'],
-    ['Employer amount', ({ employer_amount }) => money(employer_amount), 'number'],
+    ...AMOUNT_COLUMNS,
   ]);
 }
 
