@@ -1,6 +1,4 @@
 /** The commands of open items: what payroll still owes or is owed, and decisions about it. */
-
-import { Option } from 'commander';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import {
   createOpeningItems,
@@ -12,10 +10,11 @@ import {
 } from '../api/operations/open-items.ts';
 import { dollars } from '../money.ts';
 import { itemIdentity } from '../payroll/calculation/items.ts';
-import { ITEM_ACTIONS } from '../payroll/facts/decisions.ts';
+import { RequestedDecision } from '../payroll/reconciliation/requested-decisions.ts';
 import { type Command, confirm } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { addOperation } from './operation-command.ts';
+import { addField, addOperation } from './operation-command.ts';
+import { fieldsOf, namedBy } from './operation-fields.ts';
 import type { OperationContext } from './operation-run.ts';
 import { type Column, counted, type Output, printResult, printTable } from './output.ts';
 
@@ -53,16 +52,14 @@ export function addItemCommands(program: Command): void {
       '--employer maple-bakery --employee maple-bakery-001 --action hold --until 2026-10-01 --reason "leave of absence"',
     ],
     without: ['decisions'],
-    more: (command) =>
+    more: (command) => {
       command
         .confirmed()
         .option('--item <id...>', 'Open items, as "items list" prints their IDs')
-        .option('--employee <id>', 'All items of this employee; a hold also covers later ones')
-        .addOption(ACTION)
-        .option('--amount <amount>', 'The amount paid directly')
-        .option('--until <date>', 'The last day on which the hold counts')
-        .option('--paid-on <date>', 'The date of the payment outside payroll')
-        .option('--preview', 'Show the next paychecks with the decisions, and record nothing') as Command,
+        .option('--employee <id>', 'All items of this employee; a hold also covers later ones');
+      for (const field of TERMS) addField(command, field, field.isRequired ? 'required' : null);
+      command.option('--preview', 'Show the next paychecks with the decisions, and record nothing');
+    },
     async input(context, { params, body }, options: DecideOptions) {
       const decisions = await requestedDecisions(context, options);
       const input = { params, body: { ...body, decisions } };
@@ -93,18 +90,15 @@ export function addItemCommands(program: Command): void {
   });
 }
 
-const ACTION = new Option('--action <action>', 'What to do with them (required)')
-  .choices(ITEM_ACTIONS)
-  .makeOptionMandatory();
+/** What a decision states besides its item or employee. */
+const TERMS = fieldsOf({ body: RequestedDecision }, {}).filter(
+  ({ name }) => !/^(item_id|employee_id|outstanding_\w+)$/.test(name),
+);
 
-type DecideOptions = {
+type DecideOptions = Pick<Decision, 'action'> & {
   employer: string;
   item?: string[];
   employee?: string;
-  action: (typeof ITEM_ACTIONS)[number];
-  amount?: string;
-  until?: string;
-  paidOn?: string;
   preview?: true;
 };
 
@@ -114,16 +108,12 @@ const PAGE = 1_000;
 /** Returns the decisions that the options name, for the amounts that are outstanding now. */
 async function requestedDecisions(
   { perform }: OperationContext,
-  { employer, item: ids = [], employee, action, amount, until, paidOn: paid_on }: DecideOptions,
+  options: DecideOptions,
 ): Promise<Decision[]> {
+  const { employer, item: ids = [], employee, action } = options;
   if ((ids.length === 0) === (employee === undefined)) throw wrongUsage('use either --item or --employee');
-  const fields = {
-    action,
-    ...(amount !== undefined && { amount }),
-    ...(until !== undefined && { until }),
-    ...(paid_on !== undefined && { paid_on }),
-  };
-  if (employee !== undefined && action === 'hold') return [{ employee_id: employee, ...fields }];
+  const terms = namedBy(TERMS, options).body as Pick<Decision, 'action'>;
+  if (employee !== undefined && action === 'hold') return [{ employee_id: employee, ...terms }];
   const employees = [employee ?? [], ids.flatMap((id) => itemIdentity(id)?.employee_id ?? [])].flat();
   const items = new Map<string, ShownItem>();
   for (const employee_id of new Set(employees)) {
@@ -145,7 +135,7 @@ async function requestedDecisions(
         `${item_id} is no item with an outstanding amount: list them with "benefits-sidecar items list"`,
       );
     const { outstanding_member_amount, outstanding_employer_amount } = item;
-    return { item_id, outstanding_member_amount, outstanding_employer_amount, ...fields };
+    return { item_id, outstanding_member_amount, outstanding_employer_amount, ...terms };
   });
 }
 

@@ -32,6 +32,13 @@ export function addOperation<
   command.does((context, ...parameters: unknown[]) => runSpoken(spoken, command, context, parameters));
 }
 
+/** Adds a field as an argument or an option. `help` replaces the description of its schema. */
+export function addField(command: Command, field: Field, requirement: Requirement, help?: string): void {
+  const text = (help ?? String(field.schema.description)).replace(/\.$/, '');
+  if (field.flags.startsWith('<')) command.argument(field.flags, text);
+  else command.addOption(optionOf(field, text, requirement));
+}
+
 /** Adds the arguments and options of a command. */
 function declared<R, O, Row>({ group, name, op, words, fields }: Spoken<R, O, Row>): Command {
   const { description = `${op.summary}.`, examples, help = {}, isBodyInFile = false } = words;
@@ -41,9 +48,7 @@ function declared<R, O, Row>({ group, name, op, words, fields }: Spoken<R, O, Ro
     .records(op.action ?? 'none')
     .examples(...examples.map((line) => `${path} ${line}`.trim()));
   for (const field of fields) {
-    const text = (help[field.name] ?? String(field.schema.description)).replace(/\.$/, '');
-    if (field.flags.startsWith('<')) command.argument(field.flags, text);
-    else command.addOption(optionOf(field, text, requirementOf(field, words)));
+    addField(command, field, requirementOf(field, words), help[field.name]);
   }
   if (op.rows !== undefined) command.argument('<file>', `A ${ROWS_FILE} of ${words.file}`);
   if (isBodyInFile === true) command.argument('<file>', 'A .json file with the request body of the API');

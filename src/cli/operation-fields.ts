@@ -19,7 +19,7 @@ export type Field = {
 type Flagged = { readonly arguments?: readonly string[]; readonly flags?: Readonly<Record<string, string>> };
 
 /** Returns the fields of an operation that have one value each, in the order of its schemas. */
-export function fieldsOf(op: Operation, words: Flagged): Field[] {
+export function fieldsOf(op: Partial<Operation>, words: Flagged): Field[] {
   return (['params', 'query', 'body'] as const).flatMap((part) => {
     const { properties = {}, required = [] } = (op[part] ?? {}) as {
       properties?: Record<string, Field['schema']>;

@@ -42,7 +42,7 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   /** The help of `--personal-data`, or the flag of `personal_data`, with which the command has the scope `pii:read`. */
   readonly personalData?: string;
   /** Adds options and arguments that the operation does not have. */
-  more?(command: Command): Command;
+  more?(command: Command): void;
   /** Returns the result of options that need no database; null for others. Then the params are optional. */
   offline?(context: Context, options: O): Promise<Partial<R> | null>;
   /** Returns the input, by default what the options name. Null: the command is done. */

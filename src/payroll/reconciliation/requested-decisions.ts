@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { closed, component, day, identifier, oneOfDescribed, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
 import { requestedAmount } from '../calculation/line.ts';
-import { ITEM_ACTIONS } from '../facts/decisions.ts';
+import { ITEM_ACTIONS, NO_TERMS } from '../facts/decisions.ts';
 
 /** They are one transaction, which holds the write lock of SQLite. */
 const DECISIONS_MAX = 5_000;
@@ -16,7 +16,7 @@ const ITEM_ID_MAX_CHARACTERS = 10_000;
 
 export const ItemId = Type.String({ minLength: 1, maxLength: ITEM_ID_MAX_CHARACTERS });
 
-const RequestedDecision = closed({
+export const RequestedDecision = closed({
   item_id: Type.Optional({
     ...ItemId,
     description: 'The open item. Either this or `employee_id` is required.',
@@ -69,7 +69,8 @@ export function pathOf(index: number): string {
   return `decisions[${index}]`;
 }
 
-type Field = 'amount' | 'until' | 'paid_on';
+type Field = keyof typeof NO_TERMS;
+const TERMS = Object.keys(NO_TERMS) as readonly Field[];
 
 /** The fields that an action may state, and the fields that it must state. */
 const FIELDS: Readonly<
@@ -87,7 +88,7 @@ function formProblems(decision: RequestedDecision, path: string, today: string):
   const problems: Problem[] = [];
   const add = (name: string, rule: string) => problems.push({ path: `${path}.${name}`, rule });
   const { may, must } = FIELDS[action];
-  for (const name of ['amount', 'until', 'paid_on'] as const) {
+  for (const name of TERMS) {
     if (decision[name] !== undefined && !may.includes(name)) add(name, `must be omitted for ${action}`);
     if (decision[name] === undefined && must.includes(name)) add(name, `is required for ${action}`);
   }

@@ -4,7 +4,7 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { openItemsOf } from '../../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
-import { type NewDecision, recordDecisions } from '../../../src/payroll/facts/decisions.ts';
+import { type NewDecision, NO_TERMS, recordDecisions } from '../../../src/payroll/facts/decisions.ts';
 import { putOpeningItems } from '../../../src/payroll/facts/opening-items.ts';
 import type { Run } from '../../../src/payroll/records/body.ts';
 import { lockPayroll } from '../../../src/payroll/settings/lock.ts';
@@ -148,6 +148,7 @@ export function decisionOf(
 export async function storeDecision(db: Db, decision: ModelItemDecision, of: OpenItem, now: string) {
   const item = decision.item === null ? null : of;
   const stored: NewDecision = {
+    ...NO_TERMS,
     employee_id: decision.employee,
     item_id: item?.id ?? null,
     run_id: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
