@@ -33,6 +33,10 @@ export const ERROR_CODES = [
   'SCHEDULE_LEAVES_REST',
   /** A limited caller names employees who are active at another employer; `problems` names the rows. */
   'EMPLOYEE_ELSEWHERE',
+  /** There is nothing with an id. */
+  'NOT_FOUND',
+  /** The state of something does not allow the action. */
+  'CONFLICT',
   /** An idempotency key was used with other content. */
   'KEY_REUSED',
   'THREAD_SILENT',
@@ -119,6 +123,16 @@ export class CodedError<Code extends string = string> extends Error {
 
 /** An error of the domain. */
 export class AppError<Code extends ErrorCode = ErrorCode> extends CodedError<Code> {}
+
+/** Returns the refusal of an unknown id, without repeating the id. */
+export function unknownResource(what: string): AppError {
+  return new AppError('NOT_FOUND', `There is no ${what} with this ID.`);
+}
+
+/** Returns the refusal of an action that the state does not allow. */
+export function conflicting(why: string): AppError {
+  return new AppError('CONFLICT', why);
+}
 
 /** Returns whether the error is one of this program: of the domain, the API or the command line. */
 export function isCodedError(error: unknown): error is CodedError {

@@ -35,7 +35,7 @@ t.test('only errors of this program with one of the codes are recognized', async
 });
 
 t.test('a code of the API or of the command line is none of the domain', async (t) => {
-  const refusal = new CodedError('NOT_FOUND', '');
+  const refusal = new CodedError('FORBIDDEN', '');
   t.ok(isCodedError(refusal));
   t.notOk(isAppError(refusal));
 });

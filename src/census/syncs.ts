@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { sql, type Updateable } from 'kysely';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
-import { type Problem, withoutHint } from '../errors.ts';
+import { conflicting, type Problem, unknownResource, withoutHint } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { type Acting, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
@@ -120,22 +120,21 @@ export async function employersWithSyncs(db: Db, employers: readonly string[] | 
 /** A sync that was requested before `overdueBefore` is overdue. */
 type Dismissal = { reason: string; overdueBefore: string } & Acting;
 
-/** Dismisses a sync for which readiness fails. The first reason stays when it is dismissed again. */
-export async function dismissSync(
-  trx: Trx,
-  syncId: string,
-  dismissal: Dismissal,
-): Promise<'dismissed' | 'unknown' | 'nothing to dismiss'> {
+/**
+ * Dismisses a sync for which readiness fails. The first reason stays when it is dismissed again. Returns whether anything changed.
+ * Throws NOT_FOUND or CONFLICT.
+ */
+export async function dismissSync(trx: Trx, syncId: string, dismissal: Dismissal): Promise<boolean> {
   const { reason, overdueBefore, now } = dismissal;
   const named = trx.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
   const known = await named.executeTakeFirst();
-  if (known === undefined) return 'unknown';
+  if (known === undefined) throw unknownResource('census sync');
   // Stagings and uploads move syncs under this lock.
   await lockSubject(trx, employerSubject(known.employer_id));
   const sync = await named.executeTakeFirstOrThrow();
-  if (sync.state === 'dismissed') return 'dismissed';
+  if (sync.state === 'dismissed') return false;
   if (!STALLED.some((state) => state === sync.state) && !isOverdue(sync, overdueBefore))
-    return 'nothing to dismiss';
+    throw conflicting('The census sync is not waiting, held, failed or overdue.');
   await trx
     .updateTable('census_syncs')
     .set({ state: 'dismissed', dismissed_at: now, dismissed_reason: reason })
@@ -145,7 +144,7 @@ export async function dismissSync(
   if (sync.request_id !== null) await makeDue(trx, sync.request_id, now);
   const employer = sync.employer_id;
   await record(trx, dismissal, { action: 'census-sync.dismiss', resource: syncId, employer, reason });
-  return 'dismissed';
+  return true;
 }
 
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {

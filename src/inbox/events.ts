@@ -5,6 +5,7 @@ import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictedEventTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { conflicting, unknownResource } from '../errors.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
 import { type Acting, record } from '../security/audit.ts';
@@ -54,19 +55,18 @@ export async function getEvent(db: Db | Trx, eventId: string): Promise<WholeEven
   return { event, conflicts: await conflictsOf(db, eventId) };
 }
 
-/** Sets an event back to pending from any state. Nothing that it did is done twice. */
-export async function reprocessEvent(trx: Trx, eventId: string, acting: Acting) {
+/** Sets an event back to pending from any state. Nothing that it did is done twice. Throws NOT_FOUND or CONFLICT. */
+export async function reprocessEvent(trx: Trx, eventId: string, acting: Acting): Promise<void> {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
     .select(['seq', 'body_hash'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  if (event === undefined) return 'unknown';
-  if (event.body_hash !== null) return 'body dropped';
+  if (event === undefined) throw unknownResource('event');
+  if (event.body_hash !== null) throw conflicting(BODY_DROPPED);
   if ((await backToPending(trx, [event.seq], through)) > 0)
     await record(trx, acting, { action: 'event.reprocess', resource: eventId });
-  return 'put back';
 }
 
 /** An event as evidence of its receipt: its delivery id, its time, and its body or only the SHA-256 of it. */
@@ -100,7 +100,7 @@ export async function receivedEvents(
   }));
 }
 
-export const BODY_DROPPED =
+const BODY_DROPPED =
   'The body of this event was deleted after RETENTION_EVENTS, so it cannot be reprocessed. Its effect remains until a newer event replaces it.';
 
 /** Events set to pending per transaction: about 10 of the 50 ms that the write lock may be held. */
@@ -179,16 +179,21 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
 
 /**
  * Marks an event that needs a decision, and its conflicts, as seen: readiness no longer fails for them. What was dismissed
- * before keeps its first reason and time, and is not recorded again.
+ * before keeps its first reason and time, and is not recorded again. Returns whether anything changed. Throws NOT_FOUND or CONFLICT.
  */
-export async function dismissEvent(trx: Trx, eventId: string, reason: string, acting: Acting) {
+export async function dismissEvent(
+  trx: Trx,
+  eventId: string,
+  reason: string,
+  acting: Acting,
+): Promise<boolean> {
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
     .select(['seq', 'state', 'dismissed_at'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  if (event === undefined) return 'unknown';
+  if (event === undefined) throw unknownResource('event');
   const version = await versionOfEvent(trx, eventId);
   const dismissed = { dismissed_at: acting.now, dismissed_reason: reason };
   const wasConflicted = (await conflictsOf(trx, eventId)) !== null;
@@ -197,12 +202,13 @@ export async function dismissEvent(trx: Trx, eventId: string, reason: string, ac
   if (hasConflicts && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
   const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
   const needsDecision = isMarked || event.state === 'quarantined';
-  if (!needsDecision && !wasConflicted) return 'nothing to dismiss';
+  if (!needsDecision && !wasConflicted)
+    throw conflicting('The event is not quarantined and has no conflict or tie.');
   const isDecided = needsDecision && event.dismissed_at === null;
-  if (!isDecided && !hasConflicts) return 'dismissed before';
+  if (!isDecided && !hasConflicts) return false;
   if (isDecided) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   await record(trx, acting, { action: 'event.dismiss', resource: eventId, reason });
-  return 'dismissed';
+  return true;
 }
 
 // The state is a literal, because an engine does not use a partial index for a bound value.

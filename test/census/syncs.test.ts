@@ -137,7 +137,7 @@ for (const [state, act] of Object.entries(STALLED)) {
     const clock = setClock();
     const id = await openedBy(db, clock, act);
     t.equal(await readinessOf(db, clock), 1);
-    t.equal(await dismiss(db, clock, id), 'dismissed');
+    t.equal(await dismiss(db, clock, id), true);
     t.equal(await readinessOf(db, clock), 0);
     const dismissed_at = clock().toISOString();
     clock.advance(2 * HOUR_MS);
@@ -152,12 +152,12 @@ test('only a sync that waits, failed or is overdue can be dismissed', async (t, 
   const clock = setClock();
   const id = await openedBy(db, clock, async () => {});
   clock.advance(HOUR_MS);
-  t.equal(await dismiss(db, clock, id), 'nothing to dismiss');
+  await t.rejects(dismiss(db, clock, id), { code: 'CONFLICT' });
   clock.advance(1);
-  t.equal(await dismiss(db, clock, id), 'dismissed');
-  t.equal(await dismiss(db, clock, 'unknown'), 'unknown');
+  t.equal(await dismiss(db, clock, id), true);
+  await t.rejects(dismiss(db, clock, 'unknown'), { code: 'NOT_FOUND' });
   clock.advance(HOUR_MS);
-  t.equal(await dismiss(db, clock, id, 'again'), 'dismissed');
+  t.equal(await dismiss(db, clock, id, 'again'), false);
   t.match((await list(db, clock)).syncs, [{ id, dismissed_reason: 'left us' }], 'the first reason stays');
 });
 

@@ -140,6 +140,7 @@ function changes(file: (name: string, content: string) => string): string[] {
     'events dismiss evt-bad --reason mistaken --yes',
     'events dismiss evt-bad --reason mistaken --yes',
     'events reprocess evt-bad',
+    'events reprocess evt-none',
     'run show .',
     'evidence run r1 /missing/evidence.tar --personal-data',
     `import deductions ${deductions}`,

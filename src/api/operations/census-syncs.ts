@@ -11,7 +11,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
-import { operation, type Parts } from '../operation.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
 import { conflict, notFound, Refusal } from '../problem.ts';
 import {
   cursor,
@@ -158,12 +158,9 @@ export const dismissCensusSync = operation({
     const { sync_id } = call.params;
     const at = await sharedNow(db);
     const dismissal = { ...call.body, overdueBefore: ago(at, overdueMs), ...actingIn(call, at) };
-    const outcome = await transact(db, (trx) => dismissSync(trx, sync_id, dismissal));
-    if (outcome === 'unknown') throw notFound('census sync');
-    if (outcome === 'nothing to dismiss')
-      throw conflict('The census sync is not waiting, held, failed or overdue.');
+    const isChanged = await transact(db, (trx) => dismissSync(trx, sync_id, dismissal));
     parts.wakeSend();
-    return knownSync(parts, sync_id, at);
+    return new Answer(await knownSync(parts, sync_id, at), { isUnchanged: !isChanged });
   },
   logs: ({ params }) => [{ sync_id: params.sync_id }, 'a census sync was dismissed'],
 });

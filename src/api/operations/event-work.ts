@@ -8,7 +8,6 @@ import { type EventView, viewEvents } from '../../inbox/event-views.ts';
 import * as inbox from '../../inbox/events.ts';
 import { actingIn, mayAlso } from '../auth.ts';
 import { Answer, type Call, operation } from '../operation.ts';
-import { conflict, notFound } from '../problem.ts';
 import { Dismissal } from '../schemas.ts';
 import { EVENT_FILTER, EventId, EventSummary, storedEvent } from './events.ts';
 
@@ -47,9 +46,7 @@ export const reprocessEvent = operation({
     const { event_id } = call.params;
     const acting = actingIn(call, now());
     const event = await transact(db, async (trx) => {
-      const outcome = await inbox.reprocessEvent(trx, event_id, acting);
-      if (outcome === 'unknown') throw notFound('event');
-      if (outcome === 'body dropped') throw conflict(inbox.BODY_DROPPED);
+      await inbox.reprocessEvent(trx, event_id, acting);
       return shown(trx, call, event_id);
     });
     wakeApply();
@@ -77,13 +74,9 @@ export const dismissEvent = operation({
     const { event_id } = call.params;
     const acting = actingIn(call, now());
     return transact(db, async (trx) => {
-      const outcome = await inbox.dismissEvent(trx, event_id, call.body.reason, acting);
-      if (outcome === 'unknown') throw notFound('event');
-      if (outcome === 'nothing to dismiss') {
-        throw conflict('The event is not quarantined and has no conflict or tie.');
-      }
+      const isChanged = await inbox.dismissEvent(trx, event_id, call.body.reason, acting);
       const event = await shown(trx, call, event_id);
-      return new Answer(event, { isUnchanged: outcome === 'dismissed before' });
+      return new Answer(event, { isUnchanged: !isChanged });
     });
   },
   logs: ({ params }) => [params, 'an event was dismissed'],
