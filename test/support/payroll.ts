@@ -148,6 +148,14 @@ export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
   return transact(db, (trx) => recordDeductions(trx, incoming, LATELY));
 }
 
+/** A database with the employees `e` and `f`, and the deduction of `election`. */
+export async function elected(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, election('2025-12-01'));
+  return db;
+}
+
 // Settings
 
 /** A pay date for a period of these days, which ends `lag` days before it. */

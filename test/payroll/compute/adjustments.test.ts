@@ -16,6 +16,7 @@ import {
   bodyUnder,
   dateOf,
   decideItem,
+  elected,
   election,
   employment,
   type event,
@@ -45,9 +46,7 @@ type Changes = Parameters<typeof event>[2];
 
 /** An employee with a deduction, and finalized runs of these pay dates. */
 async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBody> = {}): Promise<Db> {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'), employment('f'));
-  await send(db, election('2025-12-01'));
+  const db = await elected(t);
   for (const place of places) await finalized(db, `r${place}`, body(place, changes));
   return db;
 }

@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import type { Takes } from '../../../src/payroll/calculation/calendar.ts';
@@ -6,11 +6,11 @@ import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { employeeRow } from '../../../src/payroll/compute/employee-rows.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
-import { scratch } from '../../database/scratch.ts';
 import { onSqlite } from '../../support/engine.ts';
 import {
   body,
   dateOf,
+  elected,
   election,
   employment,
   type event,
@@ -28,14 +28,7 @@ import {
 import { every } from '../calendars.ts';
 import { lineOf } from '../lines.ts';
 
-async function staged(t: Test): Promise<Db> {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'), employment('f'));
-  await send(db, election('2025-12-01'));
-  return db;
-}
-
-const test = onSqlite.with(staged);
+const test = onSqlite.with(elected);
 
 const brief = ({ employee_id, deduction_id, member_amount, change, previous_amount }: LineRecord) =>
   [employee_id, deduction_id, member_amount, change, previous_amount].join(' ');
@@ -73,7 +66,7 @@ const contents: [what: string, change: 'changed' | 'same', fields: Parameters<ty
 ];
 for (const [what, change, fields] of contents) {
   t.test(`a line with ${what} is ${change}`, async (t) => {
-    const db = await staged(t);
+    const db = await elected(t);
     await finalized(db, 'r2', body(2));
     await send(db, election('2026-01-30', { effective_start: '2026-02-01', ...fields }));
     t.strictSame(await changes(db, body(3)), [`e a 10.00 ${change} 10.00`]);
@@ -103,7 +96,7 @@ t.test('a change of frequency, group or employer is a move, not an end', async (
     [{ pay_group: 'south', effective_on: date }, 'in pay group south from February 1'],
     [{ employer_id: 'other', hire_date: '2026-01-30' }, 'with another employer from January 30'],
   ] as const) {
-    const db = await staged(t);
+    const db = await elected(t);
     const named = 'pay_group' in elsewhere ? { pay_group: 'north' } : {};
     await learn(db, employment('e', named));
     await finalized(db, 'r2', body(2, named));
@@ -154,7 +147,7 @@ const notReplaced: [what: string, begun: IncomingDeduction[], before: IncomingDe
 ];
 for (const [what, messages, before] of notReplaced) {
   t.test(`a deduction ${what} replaces none`, async (t) => {
-    const db = await staged(t);
+    const db = await elected(t);
     await send(db, ...before);
     await finalized(db, 'r2', body(2));
     await send(db, END(), ...messages);
@@ -191,7 +184,7 @@ const reasons: [reason: string, work: (db: Db) => Promise<void>][] = [
 ];
 for (const [reason, work] of reasons) {
   t.test(`a line that ended states why: ${reason}`, async (t) => {
-    const db = await staged(t);
+    const db = await elected(t);
     await send(db, dental('2026-01-05', '2026-01-20'));
     await finalized(db, 'r2', body(2));
     await work(db);

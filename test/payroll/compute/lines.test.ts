@@ -1,9 +1,9 @@
-import t, { type Test } from 'tap';
-import type { Db } from '../../../src/database/tables.ts';
+import t from 'tap';
 import { scratch } from '../../database/scratch.ts';
 import {
   body,
   bodyUnder,
+  elected,
   election,
   employment,
   event,
@@ -14,13 +14,6 @@ import {
 } from '../../support/payroll.ts';
 
 type Changes = Parameters<typeof event>[2];
-
-async function staged(t: Test): Promise<Db> {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'), employment('f'));
-  await send(db, election('2025-12-01'));
-  return db;
-}
 
 t.test('a line has the contents of the version and its amounts', async (t) => {
   const { db } = await scratch(t);
@@ -50,7 +43,7 @@ t.test('a line has the contents of the version and its amounts', async (t) => {
 });
 
 t.test('a code for the taxability takes precedence over one for the line of coverage', async (t) => {
-  const db = await staged(t);
+  const db = await elected(t);
   const dental = election('2025-12-01', { line_of_coverage: 'dental' }, 'c');
   await send(db, election('2025-12-01', { taxability: 'post_tax' }, 'b'), dental);
   await setCodes(db, [

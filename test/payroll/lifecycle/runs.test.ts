@@ -1,5 +1,3 @@
-import type { Test } from 'tap';
-import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { amountOf } from '../../../src/money.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
@@ -7,11 +5,11 @@ import { computedPages, linesOfRun } from '../../../src/payroll/lifecycle/line-p
 import { previewRun } from '../../../src/payroll/lifecycle/results.ts';
 import { type RunBody, runOf } from '../../../src/payroll/records/body.ts';
 import { deleteRun, listRuns, putRun, voidRun } from '../../../src/payroll/records/runs.ts';
-import { scratch } from '../../database/scratch.ts';
 import { ACTING, acting } from '../../support/audit.ts';
 import { onSqlite } from '../../support/engine.ts';
 import {
   body,
+  elected,
   election,
   employment,
   finalize,
@@ -27,14 +25,7 @@ import {
   view,
 } from '../../support/payroll.ts';
 
-async function staged(t: Test): Promise<Db> {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'), employment('f'));
-  await send(db, election('2025-12-01'));
-  return db;
-}
-
-const test = onSqlite.with(staged);
+const test = onSqlite.with(elected);
 
 test('the same run again changes nothing, with an explicit or default kind, in any order', async (t, db) => {
   const again = (given: RunBody) => {
