@@ -32,7 +32,6 @@ export type Input<P extends TSchema, Q extends TSchema, B extends TSchema> = {
   readonly query?: Parameters<Q>;
   readonly body?: Fields<B>;
   readonly ifMatch?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
 };
 
 /** A file of a form. `headers` are those with which the API gets its contents. */
