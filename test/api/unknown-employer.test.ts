@@ -73,17 +73,23 @@ onEitherEngine('every route with an employer in its path is a 404 for an unknown
 onEitherEngine('a filter by an unknown employer is a 404', async (t) => {
   const { db, call } = await start(t);
   await employ(db, 'e', { employer_id: 'hired' });
-  for (const path of [
-    'audit',
-    'deductions',
-    'employee-changes',
-    'payroll-runs',
-    'payrolls-due',
-    'readiness',
-  ]) {
+  for (const path of ['audit', 'deductions', 'employee-changes', 'payroll-runs', 'payrolls-due']) {
     t.match(await call({ url: `/v1/${path}?employer_id=acne` }), UNKNOWN, path);
     t.equal((await call({ url: `/v1/${path}?employer_id=hired` })).status, 200, path);
   }
+});
+
+onEitherEngine('the readiness of an unknown employer is a report that fails', async (t) => {
+  const { call } = await start(t);
+  const { status, json } = await call({ url: '/v1/readiness?employer_id=acne' });
+  t.equal(status, 200);
+  t.equal(json.ready, false);
+  t.strictSame(
+    json.checks
+      .filter(({ result }: { result: string }) => result === 'fail')
+      .map(({ id }: { id: string }) => id),
+    ['employer-unknown'],
+  );
 });
 
 onEitherEngine('a route with an employer in its path cannot declare another rule', async (t) => {

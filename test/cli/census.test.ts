@@ -147,7 +147,7 @@ onEitherEngine('a command that reads, filters by or protects an employer names a
   const { env } = await withDatabase(t);
   for (const command of [
     ...['census show', 'schedule show', 'policy show', 'codes show', 'run list', 'deductions list'],
-    ...['readiness', 'audit list', 'approval show', 'approval require --reason audit'],
+    ...['audit list', 'approval show', 'approval require --reason audit'],
   ]) {
     const ran = await here(t, env, [...command.split(' '), '--employer', 'typo', '--json']);
     t.match(

@@ -70,7 +70,7 @@ export const EMPLOYER_UNKNOWN: Check<Db> = {
   title: 'This employer is unknown',
   ask: async (db, { employerId }) => {
     if (employerId === undefined || (await isKnownEmployer(db, employerId))) return [];
-    return [{ example: employerId, result: 'warn' }];
+    return [{ example: employerId, result: 'fail' }];
   },
   advice: 'This employer is unknown, so nothing was checked. Check the ID, or stage its census.',
   passed: async (_, { employerId }) =>

@@ -176,7 +176,7 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'warn starts-far-ahead: emp-1: deduction ded-3, from 3026-07-01': (db) =>
     elect(db, { id: 'ded-3', employee_id: 'emp-1', effective_start: '3026-07-01', effective_end: null }),
   'warn events-unattributed: 1 event': (db) => elect(db, { period: 'daily', employee_id: 'emp-9' }),
-  'warn employer-unknown: nobody': () => {},
+  'fail employer-unknown: nobody': () => {},
   'fail employees-with-two-employers: emp-2: deduction ded-2': (db) =>
     employ(db, 'emp-2', { employer_id: 'globex' }),
   'fail census-completed: acme: no census was processed yet': (db) =>
