@@ -52,7 +52,7 @@ onEitherEngine('the evidence for a run leads from each line to its event', async
   t.match(approvals, [{ run_id: 'r', action: 'void', reason: 'reviewed', approved_by: { kind: 'token' } }]);
   const listed = (await get('/r/approvals')).json.approvals;
   t.strictSame(
-    approvals.map((approval) => ({ ...approval, is_yours: false })),
+    approvals.map((approval) => ({ ...approval, is_yours: false, no_longer_counts: null })),
     listed,
   );
   t.match(rowsOf(bytes, 'audit-records.ndjson'), [
