@@ -87,9 +87,9 @@ module.exports = {
     {
       name: 'cli-performs-operations',
       severity: 'error',
-      comment: 'Of the API, the command line uses operations and their refusals, without HTTP.',
+      comment: 'Of the API, the command line uses operations, their parts and their refusals, without HTTP.',
       from: { path: '^src/cli/' },
-      to: { path: '^src/api/', pathNot: '^src/api/(?:operations/|(?:operation|problem)\\.ts$)' },
+      to: { path: '^src/api/', pathNot: '^src/api/(?:operations/|(?:operation|parts|problem)\\.ts$)' },
     },
     {
       name: 'console-performs-operations',

@@ -10,26 +10,14 @@ import {
   perform,
   performFiles,
 } from '../api/operation.ts';
-import { mayFetch } from '../census/source-dir.ts';
-import {
-  type DataKey,
-  readAuditHeads,
-  readCensus,
-  readDatabaseUrl,
-  readDataKeys,
-  readReadinessLimits,
-} from '../config.ts';
+import { createParts } from '../api/parts.ts';
+import { readAuditHeads, readCensus, readDatabaseUrl, readDataKeys, readReadinessLimits } from '../config.ts';
 import { sharedClock } from '../database/engine.ts';
 import { codeOf, isAppError } from '../errors.ts';
-import { createEmployeeSets } from '../ledger/employee-sets.ts';
-import { appendHead } from '../operations/audit-heads.ts';
+import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { readClockState } from '../operations/clock-check.ts';
-import { createRunReviews } from '../readiness/run-reviews.ts';
-import { readHead } from '../security/audit-chain.ts';
-import { createEncryptor } from '../security/encryption.ts';
 import { SCOPES, type Scope } from '../security/scopes.ts';
-import { signHead } from '../security/signed-heads.ts';
-import type { Log } from '../telemetry/log.ts';
+import type { Log, LogFields } from '../telemetry/log.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context, DatabaseContext } from './command.ts';
 import { failed } from './failure.ts';
@@ -88,29 +76,22 @@ function bodyOf({ rows, areRowsRepeatable }: WithRows, { body }: Input): unknown
 /** What a command prints is its log. */
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {} };
 
-/** Variables are read when they are needed: most commands need no DATA_KEYS. */
 function partsOf(context: DatabaseContext): Parts {
   const { db, env, now } = context;
   const sharedNow = sharedClock(now);
-  return {
-    ...{ db, now, sharedNow, log: SILENT, firstToken: null },
-    ...{ employeeSets: createEmployeeSets(db), runReviews: createRunReviews(db) },
-    get encryptor() {
-      return createEncryptor(readDataKeys(env));
+  const settings = {
+    get dataKeys() {
+      return readDataKeys(env);
     },
-    get overdueMs() {
-      return readReadinessLimits(env).overdueMs;
+    get census() {
+      return readCensus(env);
     },
     get silentAfterMs() {
       return readReadinessLimits(env).silentAfterMs;
     },
-    get censusFrom() {
-      return readCensus(env).source.kind;
-    },
-    get censusMaxAgeMs() {
-      return readCensus(env).maxAgeMs;
-    },
-    mayFetch: (employerId) => mayFetch(readCensus(env).source, employerId),
+  };
+  return createParts(settings, {
+    ...{ db, now, sharedNow, log: SILENT, firstToken: null },
     clockWarning: () => readClockState(db, { now, sharedNow }),
     keepHead: () => keepHead(context),
     receiving: async () => {
@@ -123,18 +104,19 @@ function partsOf(context: DatabaseContext): Parts {
       return applyUnlessServed(db, readDatabaseUrl(env), now);
     },
     wakeSend() {},
-  };
+  });
 }
 
 /** Appends the signed head to the file of `AUDIT_HEADS`. A running sidecar writes it to its log within a minute. */
 async function keepHead({ db, env, out, now }: DatabaseContext): Promise<void> {
+  const noteFailure = (why: string) =>
+    out.note(`The run is final, but its head could not be written to AUDIT_HEADS (${printable(why)}).`);
   try {
     const auditHeads = readAuditHeads(env);
     if (auditHeads.to !== 'file') return;
-    const [key] = readDataKeys(env);
-    await appendHead(auditHeads.path, signHead(await readHead(db), now(), key as DataKey));
+    const log = { ...SILENT, error: ({ code }: LogFields) => noteFailure(String(code)) };
+    await createHeadKeeper({ db, now, log, auditHeads, dataKeys: readDataKeys(env) }).keep();
   } catch (error) {
-    const why = isAppError(error, 'CONFIG') ? error.message : codeOf(error);
-    out.note(`The run is final, but its head could not be written to AUDIT_HEADS (${printable(why)}).`);
+    noteFailure(isAppError(error, 'CONFIG') ? error.message : codeOf(error));
   }
 }

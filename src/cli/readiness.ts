@@ -1,6 +1,5 @@
-import { getReadiness } from '../api/operations/readiness.ts';
+import { CHECK_TEXTS, getReadiness, isBlocking } from '../api/operations/readiness.ts';
 import type { CheckResult, ReadinessReport } from '../checks.ts';
-import { CHECK_TEXTS, isBlocking } from '../readiness/run-report.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';

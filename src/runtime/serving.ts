@@ -1,11 +1,11 @@
 /** Wires what the API thread runs: API and console, send loop, retention, and on PostgreSQL the apply loop. */
+import { createParts } from '../api/parts.ts';
 import type { PressureLimits } from '../api/pressure.ts';
 import type { ApiParts } from '../api/route.ts';
 import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
 import type { CensusFetcher } from '../census/source.ts';
-import { mayFetch } from '../census/source-dir.ts';
 import type { Config } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
@@ -17,7 +17,6 @@ import { setTimeZone } from '../database/time-zone.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
 import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
-import { createEmployeeSets } from '../ledger/employee-sets.ts';
 import { readMark } from '../operations/activity.ts';
 import { createHeadKeeper } from '../operations/audit-heads.ts';
 import { createClockCheck } from '../operations/clock-check.ts';
@@ -25,7 +24,6 @@ import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient, type Transport } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
-import { createRunReviews } from '../readiness/run-reviews.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
@@ -120,28 +118,22 @@ export function createServing(config: Config, parts: ServingParts) {
   const { token: firstToken, proxies } = config.api;
   const { signIn } = config;
   const apiParts: ApiParts = {
-    ...{ db, now, sharedNow, elapsed, log, firstToken, signIn, proxies, onFatal: failed },
-    clockWarning: clock.warning,
-    employeeSets: createEmployeeSets(db),
-    runReviews: createRunReviews(db),
-    overdueMs: config.census.overdueMs,
-    silentAfterMs: config.silentAfterMs,
-    censusMaxAgeMs: maxAgeMs,
-    censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
-    mayFetch: async (employerId) => hasCensusFunction || mayFetch(config.census.source, employerId),
+    ...createParts(config, {
+      ...{ db, now, sharedNow, log, firstToken, wakeSend },
+      clockWarning: clock.warning,
+      receiving: parts.receiving,
+      wakeApply: () => {
+        wakeApply();
+        void wakeSidecars(db, 'apply');
+      },
+      keepHead: heads.keep,
+    }),
+    ...(hasCensusFunction && { censusFrom: 'function', mayFetch: async () => true }),
+    ...{ elapsed, signIn, proxies, counts, onFatal: failed },
     version: VERSION,
     whyNotReady: createReadiness(db, now),
-    encryptor,
-    receiving: parts.receiving,
     thread: watch.read,
-    counts,
     pressure: parts.pressure,
-    wakeApply: () => {
-      wakeApply();
-      void wakeSidecars(db, 'apply');
-    },
-    wakeSend,
-    keepHead: heads.keep,
   };
   const api = createApi(apiParts);
   addConsole(api, {

@@ -11,7 +11,7 @@ import { type Call, operation, type Parts } from '../operation.ts';
 import { invalid } from '../problem.ts';
 import { idFilter } from '../schemas.ts';
 
-export { isBlocking } from '../../readiness/run-report.ts';
+export { CHECK_TEXTS, isBlocking } from '../../readiness/run-report.ts';
 
 const Check = field.component('ReadinessCheck', {
   id: field.text('The name of the check; never changes.'),
