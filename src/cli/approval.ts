@@ -1,6 +1,7 @@
 /** The commands of second approval. Nothing here approves: that takes a person. */
 import type { ResultOf } from '../api/operation.ts';
 import {
+  ENDS_IN_WORDS,
   getSecondApproval,
   listPayrollRunApprovals,
   putSecondApproval,
@@ -43,15 +44,9 @@ function printSetting(out: Output, { required, switching_off: request }: Setting
   out.print(`${request.requested_by.name} asked to stop requiring it. Another person must confirm it.`);
 }
 
-const ENDS: Readonly<Record<NonNullable<Approval['no_longer_counts']>, string>> = {
-  ended: 'ended',
-  lines_changed: 'a line changed',
-  finding_failed: 'another finding fails',
-};
-
 /** Returns since when, or why, an approval does not count. */
 function endOf({ ended_at, no_longer_counts: end }: Approval): string | null {
-  return ended_at ?? (end && ENDS[end]);
+  return ended_at ?? (end && ENDS_IN_WORDS[end]);
 }
 
 const COLUMNS: readonly Column<Approval>[] = [

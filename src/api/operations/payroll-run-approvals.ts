@@ -7,6 +7,7 @@ import {
   APPROVAL_ENDS,
   APPROVED_ACTIONS,
   Approval,
+  type ApprovalEnd,
   approvalsOf,
   viewApproval,
   whyEnded,
@@ -57,6 +58,13 @@ const ListedApproval = field.closed({
     ),
   ),
 });
+
+/** Why an approval does not count, for people. */
+export const ENDS_IN_WORDS: Readonly<Record<ApprovalEnd, string>> = {
+  ended: 'ended',
+  lines_changed: 'a line changed',
+  finding_failed: 'another finding fails',
+};
 
 const Approvals = field.component(
   'PayrollRunApprovals',

@@ -8,7 +8,7 @@ import { folded, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import { type Choice, hiddenFields, optionsOf, type Place, problemSummary, ruleText } from './fields.ts';
-import { count } from './format.ts';
+import { capitalized, count } from './format.ts';
 import type { Query } from './links.ts';
 
 type Row = Readonly<Record<string, string | null>>;
@@ -193,7 +193,7 @@ export function editor(list: RowList, edited: Edited, around: Around): Html {
 
 function rowTable({ rows: name, columns }: RowList, shown: Shown, wrong: Wrong): Html {
   const { rows, focus } = shown;
-  const caption = name.charAt(0).toUpperCase() + name.slice(1);
+  const caption = capitalized(name);
   const isFocused = (id: string) => focus === id || undefined;
   const rowShown = (_: Row, index: number) => html`
     <tr id=${`row-${index}`}>

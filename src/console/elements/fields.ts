@@ -3,7 +3,7 @@ import type { ProblemDetails } from '../../api/problem.ts';
 import { REASON_MAX_CHARACTERS } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
-import { count, plain } from './format.ts';
+import { capitalized, count, plain } from './format.ts';
 import type { Query } from './links.ts';
 
 export type Choice = { readonly value: string; readonly label: string; readonly hint?: Content };
@@ -35,7 +35,7 @@ export function choicesOf(labels: Readonly<Record<string, string>> | readonly st
   const pairs = Array.isArray(labels)
     ? labels.map((value: string) => [value, plain(value)] as const)
     : Object.entries(labels);
-  return pairs.map(([value, label]) => ({ value, label: label.charAt(0).toUpperCase() + label.slice(1) }));
+  return pairs.map(([value, label]) => ({ value, label: capitalized(label) }));
 }
 
 export function field(spec: Field): Html {

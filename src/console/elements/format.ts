@@ -80,10 +80,12 @@ export function sentence(text: string): string {
 
 /** Writes the result of an attempt to send: `no response was received: ECONNREFUSED` names the service. */
 export function resultText(reason: string): string {
-  const text = reason.replace(
-    /^no response was received: (\w+)/,
-    'the benefits service did not respond ($1)',
+  return capitalized(
+    reason.replace(/^no response was received: (\w+)/, 'the benefits service did not respond ($1)'),
   );
+}
+
+export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

@@ -1,7 +1,7 @@
 /** Finalizes and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
 
 import type { ResultOf } from '../../../api/operation.ts';
-import { listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
+import { ENDS_IN_WORDS, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
 import { finalizePayrollRun } from '../../../api/operations/payroll-run-work.ts';
 import {
   deletePayrollRun,
@@ -14,7 +14,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { acceptanceId, acceptedIn, checkNames, isChoice } from '../../elements/checks.ts';
 import { later } from '../../elements/facts.ts';
 import { filledForm, hiddenFields, type Place, problemSummary } from '../../elements/fields.ts';
-import { actorName, instant, lacksScope, money, term } from '../../elements/format.ts';
+import { actorName, capitalized, instant, lacksScope, money, term } from '../../elements/format.ts';
 import { address, runPath } from '../../elements/links.ts';
 import { type Column, table } from '../../elements/list.ts';
 import { blockingOf, isApproved, obstacleOf, readinessOf } from '../../elements/run-readiness.ts';
@@ -135,14 +135,8 @@ export async function approvalsOf({ api }: Visit): Promise<Html | null> {
 
 /** Shows since when, or why, an approval does not count. */
 function endOf({ ended_at, no_longer_counts: end }: Approval): Content {
-  return ended_at !== null ? instant(ended_at) : end === null ? '–' : ENDS[end];
+  return ended_at !== null ? instant(ended_at) : end === null ? '–' : capitalized(ENDS_IN_WORDS[end]);
 }
-
-const ENDS: Readonly<Record<NonNullable<Approval['no_longer_counts']>, string>> = {
-  ended: 'Ended',
-  lines_changed: 'A line changed',
-  finding_failed: 'Another finding fails',
-};
 
 export function totals(run: ComputedRun, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {
   const isCompared = before.member_amount !== undefined;
