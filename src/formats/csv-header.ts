@@ -64,7 +64,7 @@ function wordsOf(name: string): string[] {
 }
 
 /**
- * Returns the problems of a header. Names of unknown columns are in hints only: without a header, they are values of the
+ * Returns the problems of a header. A column without a name has none: a value in it is a problem of its row. Names of unknown columns are in hints only: without a header, they are values of the
  * first row. `isKnown` reports whether the column at an index has the name of one.
  */
 export function headerProblems(
@@ -81,10 +81,9 @@ export function headerProblems(
     if (isKnown(index)) {
       return header.indexOf(name) < index ? [{ path: name, rule: 'is a duplicate column' }] : [];
     }
-    const path = `column ${index + 1}`;
-    if (name === '') return [{ path, rule: 'has no name' }];
+    if (name === '') return [];
     const missing = names.filter((known) => !header.includes(known));
-    return [{ path, rule: `is not a column of ${what}`, ...hintOf(name, missing) }];
+    return [{ path: `column ${index + 1}`, rule: `is not a column of ${what}`, ...hintOf(name, missing) }];
   });
   const missing = required.filter((name) => !header.includes(name));
   return [...problems, ...missing.map((path) => ({ path, rule: 'is a missing column' }))];
@@ -96,11 +95,12 @@ function hintOf(name: string, names: readonly string[]): { hint?: string } {
   return { hint: `its name is "${name}"${nearest === null ? '' : `: did you mean ${nearest}?`}` };
 }
 
-/** Returns the name that has the same meaning, or needs the fewest changes, at most a third of its characters. */
+/** Returns the name that is written alike, has the same meaning, or needs the fewest changes, at most a third of its characters. */
 function nearestName(name: string, names: readonly string[]): string | null {
   const word = folded(name);
+  const alike = names.find((known) => wordsOf(known).includes(word));
   const same = names.find((known) => OTHER_WORDS[known.slice(known.lastIndexOf('.') + 1)]?.includes(word));
-  if (same !== undefined) return same;
+  if (alike !== undefined || same !== undefined) return alike ?? same ?? null;
   const ranked = names.flatMap((known) =>
     wordsOf(known).map((candidate) => {
       const changes = changesBetween(word, candidate);

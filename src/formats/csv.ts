@@ -23,8 +23,8 @@ export type CsvRecord = {
 };
 
 /**
- * Yields the records of a CSV (RFC 4180, UTF-8), first the header without blanks. Blank rows, columns after the header's
- * last name, and cells of blanks are no data. `names` are columns, by which a header below a title is found. Errors have the
+ * Yields the records of a CSV (RFC 4180, UTF-8), first the header without blanks. Blank rows, cells of blanks, and columns
+ * without a name are no data; a value in such a column is a problem of its row. `names` are columns, by which a header below a title is found. Errors have the
  * path of `here`.
  */
 export async function* csvRecords(
@@ -33,21 +33,24 @@ export async function* csvRecords(
   names: readonly string[],
 ): AsyncGenerator<CsvRecord> {
   const isColumn = columnFinder(names);
-  let header = null as readonly string[] | null;
-  let ids: readonly number[] = [];
+  let header = null as HeaderRow | null;
   let before: Parsed[] = [];
   const begin = ({ record, line }: Parsed): CsvRecord => {
     if (record.some((name) => name.includes('\0')))
       throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
-    header = record.map(bareOf);
-    ids = header.flatMap((name, index) => (ID_COLUMN.test(name) ? [index] : []));
-    return { cells: [...header], line, broken: null, spacedIds: [] };
+    const names = record.map(bareOf);
+    header = {
+      names,
+      ids: [...names.keys()].filter((index) => ID_COLUMN.test(names[index] as string)),
+      unnamed: [...names.keys()].filter((index) => names[index] === ''),
+    };
+    return { cells: names, line, broken: null, spacedIds: [] };
   };
-  const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as string[], ids));
+  const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as HeaderRow));
   for await (const row of parsedRows(content, here)) {
-    if (!withoutBlanks(row.record, header?.length ?? 0)) continue;
+    if (!withoutBlanks(row.record, header?.names.length ?? 0)) continue;
     if (header !== null) {
-      yield recordOf(row, header, ids);
+      yield recordOf(row, header);
       continue;
     }
     before.push(row);
@@ -76,6 +79,13 @@ const ROWS_ABOVE_HEADER = 20;
 const ID_COLUMN = /(?:^|_)id$/;
 
 type Parsed = { record: string[]; line: number };
+
+/** The names of a header, and the indexes of its columns of ids and of those without a name. */
+type HeaderRow = {
+  readonly names: readonly string[];
+  readonly ids: readonly number[];
+  readonly unnamed: readonly number[];
+};
 
 async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => string): AsyncGenerator<Parsed> {
   /** The lines at the end of the last record, as the parser counts them: CRLF in a quoted cell is two. */
@@ -146,15 +156,11 @@ function withoutBlanks(cells: string[], columns: number): boolean {
   return end > 0;
 }
 
-function recordOf(
-  { record: cells, line }: Parsed,
-  header: readonly string[],
-  ids: readonly number[],
-): CsvRecord {
-  return { cells, line, broken: brokenRow(cells, header), spacedIds: spacedIds(cells, header, ids) };
+function recordOf({ record: cells, line }: Parsed, header: HeaderRow): CsvRecord {
+  return { cells, line, broken: brokenRow(cells, header), spacedIds: spacedIds(cells, header) };
 }
 
-function brokenRow(cells: readonly string[], header: readonly string[]): Problem | null {
+function brokenRow(cells: readonly string[], { names: header, unnamed }: HeaderRow): Problem | null {
   const at = cells.findIndex((cell) => cell.includes('\0'));
   if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character: ${SAVE_AS}` };
   if (isTotal(cells)) return { path: '', rule: 'looks like a total: delete the row' };
@@ -166,7 +172,12 @@ function brokenRow(cells: readonly string[], header: readonly string[]): Problem
         : '. Delete the row if it is a total or a note';
     return { path: '', rule: rule + advice };
   }
-  return null;
+  const column = unnamed.find((index) => cells[index] !== '');
+  if (column === undefined) return null;
+  return {
+    path: '',
+    rule: `has a value in column ${column + 1}, which has no name: name or delete the column`,
+  };
 }
 
 /** The text of a last row that adds up the others. A hyphen or digit follows it in an id. */
@@ -183,11 +194,7 @@ function isTotal(cells: readonly string[]): boolean {
 const NONE: readonly Problem[] = [];
 
 /** An id with blanks at its ends matches no other file. */
-function spacedIds(
-  cells: readonly string[],
-  header: readonly string[],
-  ids: readonly number[],
-): readonly Problem[] {
+function spacedIds(cells: readonly string[], { names, ids }: HeaderRow): readonly Problem[] {
   let problems: Problem[] | null = null;
   for (const index of ids) {
     const cell = cells[index];
@@ -196,7 +203,7 @@ function spacedIds(
     if (cell === id) continue;
     problems ??= [];
     const rule = 'must not begin or end with a blank';
-    problems.push({ path: header[index] as string, rule, ...didYouMean(id) });
+    problems.push({ path: names[index] as string, rule, ...didYouMean(id) });
   }
   return problems ?? NONE;
 }

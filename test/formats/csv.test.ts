@@ -9,12 +9,13 @@ import { byteByByte, described, parts, readAll } from './read.ts';
 const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
 const ROW = { employee_id: 'e-1', amount: '5', note: 'a b' };
 
-t.test('blank rows, columns after the last name and cells of blanks are no data', async (t) => {
+t.test('blank rows, columns without a name and cells of blanks are no data', async (t) => {
   const texts = {
     'rows of commas': 'employee_id,amount,note\n,,\ne-1,5,a b\n , ,\u00a0\n,,,,\n',
     'columns without a name': 'employee_id,amount,note,,\ne-1,5,a b,,\n',
     'a comma after each row': 'employee_id,amount,note\ne-1,5,a b,\n',
     'columns without a name that rows lack': 'employee_id,amount,note, \ne-1,5,a b\n',
+    'columns without a name before others': ',employee_id, ,amount,note\n\u00a0,e-1,,5,a b\n',
     'rows above the header': ',,\n\nemployee_id,amount,note\ne-1,5,a b\n',
     'the end of a DOS file': 'employee_id,amount,note\r\ne-1,5,a b\r\n\x1a',
     'a header with marks without width': '\u200bemployee_id,amount\u2060,note\ne-1,5,a b\n',
@@ -30,7 +31,8 @@ t.test('blank rows, columns after the last name and cells of blanks are no data'
 
 t.test('a value outside the columns is not dropped', async (t) => {
   const { rows, problems } = await readAll('employee_id,amount,,note\ne-1,5,x,a b\n', 'csv');
-  t.strictSame([rows, described(problems)], [[], ['column 3: has no name']]);
+  const rule = 'has a value in column 3, which has no name: name or delete the column';
+  t.strictSame([rows, described(problems)], [[], [`lines[0]: ${rule} (line 2)`]]);
   const after = await readAll('employee_id,amount,\ne-1,5,9\n', 'csv');
   t.match(described(after.problems), [/^lines\[0\]: must have as many cells as the header, 2: it has 3/]);
 });
@@ -165,6 +167,7 @@ const SAVED: Record<
   'CR LF': [(csv) => csv.replaceAll('\n', '\r\n'), { text: 'NOTE' }],
   'CR alone': [(csv) => csv.replaceAll('\n', '\r'), { text: 'NOTE' }],
   'blank rows': [(csv) => csv.replaceAll('\n', '\n\n , \n'), { text: 'NOTE' }],
+  'a column without a name or a value': [(csv) => csv.replaceAll(/^([^,\n]*),/gm, '$1, ,'), { text: 'NOTE' }],
   'blanks around a name of a column': [(csv) => csv.replace('id,', 'id ,'), { text: 'NOTE' }],
   'a quoted line break': [(csv) => csv.replace('NOTE', '"a\nb"'), { text: 'a\nb' }],
   'a quoted quote': [(csv) => csv.replace('NOTE', '"a ""b"" c"'), { text: 'a "b" c' }],
@@ -257,7 +260,6 @@ t.test(
     t.strictSame(described(problems), [
       'column 1: is not a column of this file; its name is "Employee ID": did you mean employee_id?',
       'column 2: is not a column of this file; its name is "Department"',
-      'column 3: has no name',
       'note: is a duplicate column',
       'column 6: is not a column of this file; its name is "Ammount": did you mean amount?',
       'employee_id: is a missing column',
@@ -284,6 +286,8 @@ t.test('a column in the words of other systems is named with the column of that 
     problems.flatMap(({ hint }) => /did you mean (.*)\?/.exec(hint ?? '')?.[1] ?? []),
     Object.values(words),
   );
+  const named = { names: ['employee_id', 'id'], required: [], what: 'this file' };
+  t.match(headerProblems(['ID'], named), [{ hint: /did you mean id\?/ }], 'the same word comes first');
   t.end();
 });
 
