@@ -1,4 +1,5 @@
 /** The values of options and arguments, and the files that they name. */
+import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
@@ -78,7 +79,10 @@ const JSON_BYTES_MAX = 8 * 1024 * 1024;
 export async function readJsonFile(path: string): Promise<unknown> {
   const { size } = await stat(path);
   if (size > JSON_BYTES_MAX) throw failed(`${path} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
-  const parsed = parseJson((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''));
+  const bytes = await readFile(path);
+  // Other bytes would become U+FFFD.
+  if (!isUtf8(bytes)) throw failed(`${path} must be valid UTF-8: save it as UTF-8`);
+  const parsed = parseJson(bytes.toString().replace(/^\uFEFF/, ''));
   if (!parsed.ok) throw failed(`${path} ${parsed.reason}`);
   return parsed.value;
 }

@@ -14,7 +14,7 @@ export const PAY_DATE = '2026-07-17';
 export type Stage = Awaited<ReturnType<typeof withDatabase>> & {
   run: (...argv: string[]) => Promise<Ran>;
   /** Writes a file into the test's folder and returns its path. */
-  file: (name: string, content: string) => string;
+  file: (name: string, content: string | Uint8Array) => string;
   /** Applies a deduction: emp-1, medical, 150.00 and 350.00 monthly from 2026 on, unless overridden. */
   deduct: (eventId: string, fields?: object, createdAt?: string) => Promise<void>;
 };

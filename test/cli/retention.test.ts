@@ -43,5 +43,8 @@ onEitherEngine('an invalid setting is rejected in one line and nothing is saved'
   const ran = await cli(`codes put ${file('c.json', '{"codes":[],"colour":1}')} --employer ${EMPLOYER}`);
   t.match(ran, { code: 1, stdout: '', stderr: /The settings are invalid: colour/ });
   t.equal(ran.stderr.trimEnd().split('\n').length, 1);
+  const latin = Buffer.from('{"codes":[],"colour":"Pe\xf1a"}', 'latin1');
+  const unread = await cli(`codes put ${file('d.json', latin)} --employer ${EMPLOYER}`);
+  t.match(unread, { code: 1, stdout: '', stderr: /d\.json must be valid UTF-8: save it as UTF-8/ });
   t.match(await cli(`codes show --employer ${EMPLOYER}`), { stdout: '' });
 });
