@@ -24,7 +24,7 @@ export function failureOf(
 ): unknown {
   if (!(error instanceof Refusal) && !isAppError(error)) return error;
   const { code, message, problems, problemCount } = error;
-  const named = problems.map((problem) => inOptions(problem, fields));
+  const named = problems.map((problem) => inOptions(problem, fields, code === 'ROWS_REFUSED'));
   if (code === 'NOT_FOUND' && ids !== '') {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
     return failed(`${ids}: ${message}${find}`);
@@ -42,8 +42,10 @@ export function failureOf(
 }
 
 /** Returns a problem with the option of its field, such as `--item[3]` for `items[3]`. */
-function inOptions(problem: Problem, fields: readonly Field[]): Problem {
+function inOptions(problem: Problem, fields: readonly Field[], isFile: boolean): Problem {
   const { path } = problem;
+  // The API's name of a file as a whole.
+  if (path === 'body' && isFile) return { ...problem, path: '' };
   const field = fieldAt(path, fields);
   if (field === undefined) return problem;
   return { ...problem, path: `${field.flags.split(' ')[0]}${path.slice(field.name.length)}` };

@@ -155,7 +155,7 @@ const WITH_NOTE = JSON.stringify({ changes: [termination], note: 1 });
 const UNUSABLE = {
   'a.csv': ['employee_id,ended_on\ne,x\n', /column 2: is not a column of a/],
   'b.csv': ['employee_id,termination_date\ne,"2026\n', /changes\[0\]: .* at line 2 .*find the quote/],
-  'a.json': ['[]', /has no change/],
+  'a.json': ['[]', /changes: must have at least 1 element/],
   'b.json': [WITH_NOTE, /note: is not/],
 } as const;
 test('an unusable file is rejected in one line', async (t, { report, list }) => {

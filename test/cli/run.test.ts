@@ -245,4 +245,9 @@ test('an audit that finds differences ends with 1', async (t, { run, file }) => 
   t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
   const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
   t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must name its deduction or code/ });
+  const empty = await run('audit', 'r1', file('empty.csv', ''));
+  t.match(empty, {
+    code: 1,
+    stderr: /: The file contains invalid rows: is empty: a CSV begins with a header$/m,
+  });
 });

@@ -79,7 +79,7 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
       }
       rows += 1;
     }
-    if (rows === 0) problems.add({ path: '', rule: 'has no change' });
+    if (rows === 0) problems.add({ path: 'changes', rule: 'must have at least 1 element' });
   }).catch((error: unknown) => {
     if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);
