@@ -35,7 +35,7 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
       return { value: instants.length === 0 ? value : withStored(value as HttpPart, instants) };
     }
     const known = new Set(misnamed.map(({ path }) => path));
-    const ofValues = checker.problems(value);
+    const ofValues = checker.problems(value, PROBLEMS_MAX, 'hints');
     return { error: invalid([...misnamed, ...ofValues.filter(({ path }) => !known.has(path))]) };
   };
 };

@@ -144,6 +144,8 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   pre_tax: ['pre', 'beforetax', 'section125', 'sec125', '125'],
   post_tax: ['post', 'aftertax'],
   medical: ['med', 'health'],
+  true: ['t', 'y', 'yes', '1'],
+  false: ['f', 'n', 'no', '0'],
   hsa: ['healthsavingsaccount'],
   commuter_transit: ['commuter', 'transit'],
   short_term_disability: ['std'],

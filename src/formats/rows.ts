@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { didYouMean, givenFieldPath, PROBLEMS_MAX, within } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
-import { meantAmount } from '../contract/meant.ts';
+import { meantAmount, meantChoice } from '../contract/meant.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { AMOUNT_RULE, parseAmount } from '../money.ts';
 import { slices, unreadableFor } from './bytes.ts';
@@ -144,6 +144,12 @@ export function amountProblem(path: string, text: string): Problem {
     rule: AMOUNT_RULE,
     ...didYouMean(meant !== null && parseAmount(meant) !== null ? meant : null),
   };
+}
+
+/** Returns the problem of a text that is none of `values`, or null. */
+export function choiceProblem(path: string, values: readonly string[], text: string): Problem | null {
+  if (values.includes(text)) return null;
+  return { path, rule: `must be one of ${values.join(', ')}`, ...didYouMean(meantChoice(values, text)) };
 }
 
 function pathOf({ list }: Columns, index: number): string {

@@ -116,7 +116,7 @@ const CASES: Refused = {
   'deductions taken for an open run → 409 (The run is open)': post('/open/taken', { lines: [] }),
   'an amount above its line → 422 lines[0].amount: ^is 1008\\.07 for a line of 69\\.23\\. Correct it, or set over':
     rows('employee_id,amount\nemp-1,1008.07\n'),
-  'an over that is no flag → 422 lines[0].over: must be true or false': rows(
+  'an over that is no flag → 422 lines[0].over: must be one of true, false': rows(
     { lines: [{ employee_id: 'emp-1', amount: '1.00', over: 'yes' }] },
     {},
   ),

@@ -1,7 +1,14 @@
 /** The rows of a report of amounts taken, and the lines that they name. */
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
-import { amountProblem, type Columns, type GivenRow, type Problems } from '../../formats/rows.ts';
+import {
+  amountProblem,
+  type Columns,
+  choiceProblem,
+  type GivenRow,
+  type Problems,
+} from '../../formats/rows.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { amountOf, type Cents, parseAmount } from '../../money.ts';
 import { LINE_KINDS, type Line } from '../calculation/line.ts';
@@ -25,6 +32,14 @@ export const TAKEN_COLUMNS: Columns = {
   optional: [...NAMING, 'over'],
   flags: ['over'],
 };
+
+/** The values of fields that have a few. */
+const CHOICES: readonly (readonly [name: string, values: readonly string[]])[] = [
+  ['kind', LINE_KINDS],
+  ['line_of_coverage', LINES_OF_COVERAGE],
+  ['taxability', TAXABILITIES],
+];
+const FLAG = ['true', 'false'];
 
 /** A line that a row names. */
 export type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
@@ -54,15 +69,18 @@ function linesOfRow(
   frozen: ReadonlyMap<string, readonly Line[]>,
   near: ReadonlyMap<string, string>,
 ): TakenRow[] | Problem {
-  const { employee_id, amount, kind, over = 'false' } = fields;
+  const { employee_id, amount, over = 'false' } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
   const taken = parseAmount(amount);
   if (taken === null) return amountProblem(`${path}.amount`, amount);
-  if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
-    return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
+  for (const [name, values] of CHOICES) {
+    const text = fields[name];
+    const problem = text === undefined ? null : choiceProblem(`${path}.${name}`, values, text);
+    if (problem !== null) return problem;
   }
-  if (!/^(true|false)$/i.test(over)) return { path: `${path}.over`, rule: 'must be true or false' };
+  const wrongFlag = choiceProblem(`${path}.over`, FLAG, over.toLowerCase());
+  if (wrongFlag !== null) return wrongFlag;
   const lines = frozen.get(employee_id);
   if (lines === undefined) {
     return { path: `${path}.employee_id`, rule: `is not in the run${censusHas(near.get(employee_id))}` };

@@ -1,6 +1,9 @@
 /** Compares payroll's own file with a run: docs/reconciliation.md. */
 import Type, { type Static } from 'typebox';
+import { didYouMean } from '../../contract/check.ts';
+import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import { closed, component, integer, nullableText, text } from '../../contract/fields.ts';
+import { meantChoice } from '../../contract/meant.ts';
 import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
@@ -194,6 +197,13 @@ function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {
   const employer = employer_amount === undefined ? null : parseAmount(employer_amount);
   if (employer_amount !== undefined && employer === null) {
     return amountProblem(`${path}.employer_amount`, employer_amount);
+  }
+  // Payroll may also have lines of its own, such as 401(k).
+  const coverage = fields.line_of_coverage ?? '';
+  const meant = meantChoice(LINES_OF_COVERAGE, coverage);
+  if (meant !== null && meant !== coverage) {
+    const rule = 'must be written as in the lines of the run';
+    return { path: `${path}.line_of_coverage`, rule, ...didYouMean(meant) };
   }
   const naming = NAMING.filter((name) => fields[name] !== undefined);
   if (naming.length === 0) return { path, rule: `must name its deduction or code: ${NAMING.join(' or ')}` };

@@ -1,6 +1,6 @@
 /** The body of a payroll run: "Payroll run" of the design. Pure. */
 import Type, { type Static, type TSchema } from 'typebox';
-import { compile } from '../../contract/check.ts';
+import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
@@ -105,7 +105,7 @@ const runBody = compile(RunBody);
 
 /** Returns the run that a body defines, or its problems, without reading any schedule. */
 export function runOf(body: unknown): { ok: true; run: RequestedRun } | { ok: false; problems: Problem[] } {
-  if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
+  if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body, PROBLEMS_MAX, 'hints') };
   const { kind = 'regular', employee_ids, deductions, items, final_checks = [] } = body;
   const problems: Problem[] = [];
   if (kind === 'regular') problems.push(...periodProblems(body, body.pay_frequency, 'period_end'));

@@ -1,7 +1,7 @@
 /** Payroll's own codes for deductions. Stored and read as a whole. */
 import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
-import { compile } from '../../contract/check.ts';
+import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { closed, component, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -154,7 +154,8 @@ const codesBody = compile(PayrollCodes);
 
 export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
   check(body) {
-    if (!codesBody.accepts(body)) return { ok: false, problems: codesBody.problems(body) };
+    if (!codesBody.accepts(body))
+      return { ok: false, problems: codesBody.problems(body, PROBLEMS_MAX, 'hints') };
     const codes = body.codes.map((code) => ({
       ...code,
       taxability: code.taxability ?? null,

@@ -1,7 +1,7 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
 import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
-import { compile } from '../../contract/check.ts';
+import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
@@ -102,7 +102,8 @@ const policyBody = compile(PolicyRequest);
 
 export const POLICY: Setting<Policy, { versions: ShownVersion[] }> = {
   check(body) {
-    if (!policyBody.accepts(body)) return { ok: false, problems: policyBody.problems(body) };
+    if (!policyBody.accepts(body))
+      return { ok: false, problems: policyBody.problems(body, PROBLEMS_MAX, 'hints') };
     return { ok: true, value: { ...DEFAULTS, ...body, recoup: recoupOf(body.recoup ?? DEFAULTS.recoup) } };
   },
   put: putPolicy,

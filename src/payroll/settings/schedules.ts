@@ -1,6 +1,6 @@
 /** An employer's pay schedules: the pay dates of each frequency and pay group. Set by year, stored and read as a whole. */
 import Type, { type Static } from 'typebox';
-import { compile } from '../../contract/check.ts';
+import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../contract/employee.ts';
 import {
   boolean,
@@ -240,7 +240,8 @@ const schedulesBody = compile(PaySchedulesRequest);
 
 /** Checks the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/amounts.md, "Pay dates". */
 export function checkSchedules(body: unknown, year: string): Checked<YearSchedules> {
-  if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
+  if (!schedulesBody.accepts(body))
+    return { ok: false, problems: schedulesBody.problems(body, PROBLEMS_MAX, 'hints') };
   const schedules = body.schedules.map(
     ({ pay_frequency, pay_group = null, year_in_fewer_checks = false, pay_dates }): Schedule => ({
       ...{ pay_frequency, pay_group },

@@ -143,6 +143,22 @@ test('a row identifies its line among the lines of its employee', async (t, db) 
   t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: does not match a line of the run']);
 });
 
+test('a value that is none of a few is refused with the one that was probably meant', async (t, db) => {
+  await finalizedOn(db, FIRST);
+  const wrong = { kind: 'Adjustment', line_of_coverage: 'MED', taxability: 'Pre-Tax', over: 'yes' };
+  const rows = Object.entries(wrong).map(([name, text]) => ({
+    employee_id: 'emp-1',
+    amount: '1',
+    [name]: text,
+  }));
+  const meant = ['adjustment', 'medical', 'pre_tax', 'true'];
+  const problems = await problemsOf(db, FIRST, ...rows);
+  t.strictSame(
+    problems.map((problem) => problem.replace(/must be one of [^;]*/, '')),
+    Object.keys(wrong).map((name, row) => `lines[${row}].${name}: ; did you mean ${meant[row]}?`),
+  );
+});
+
 test('an amount larger in size than its line, or of the other sign, needs over', async (t, db) => {
   await setPolicy(db, INCLUDE);
   await finalizedOn(db, FIRST);
@@ -156,7 +172,9 @@ test('an amount larger in size than its line, or of the other sign, needs over',
   for (const amount of ['-9.24', '0.01', '9.23']) t.strictSame(await of(amount), [rule(amount)], amount);
   for (const over of ['true', 'TRUE']) t.strictSame(await of('9.23', { over }), []);
   t.strictSame(await of('9.23', { over: 'false' }), [rule('9.23')]);
-  t.strictSame(await of('-5', { over: 'yes' }), ['lines[0].over: must be true or false']);
+  t.strictSame(await of('-5', { over: 'yes' }), [
+    'lines[0].over: must be one of true, false; did you mean true?',
+  ]);
   const typed = await problemsOf(db, FIRST, { employee_id: 'emp-1', amount: '692.30' });
   t.match(typed, [/is 692\.30 for a line of 69\.23\./]);
 });

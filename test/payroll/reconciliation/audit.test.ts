@@ -110,6 +110,7 @@ test('each invalid row is named before any line is read', async (t, db) => {
     { employee_id: 'e', member_amount: '1' },
     { employee_id: 'e', payroll_code: 'd', member_amount: '1' },
     { employee_id: 'e', deduction_id: 'd', line_of_coverage: 'medical', member_amount: '1' },
+    { employee_id: 'e', line_of_coverage: 'Medical', member_amount: '1' },
   ] as Given[];
   const pages = {
     [Symbol.asyncIterator]: () => {
@@ -125,6 +126,7 @@ test('each invalid row is named before any line is read', async (t, db) => {
     'lines[5]: must name its deduction or code: deduction_id or payroll_code or line_of_coverage',
     'lines[6]: must use the same columns as the rows before it: deduction_id',
     'lines[7]: must use the same columns as the rows before it: deduction_id',
+    'lines[8].line_of_coverage: must be written as in the lines of the run; did you mean medical?',
   ]);
   const empty = await auditRun(db, { employerId: EMPLOYER, pages }, []);
   t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });

@@ -47,6 +47,17 @@ function wrongCodes(...list: object[]): string[] {
 const changed = (index: number, fields: object) =>
   schedule({ pay_dates: BIWEEKLY.map((date, at) => (at === index ? { ...date, ...fields } : date)) });
 
+onEitherEngine('a value of a setting is refused with the one that was probably meant', async (t) => {
+  const [first] = BIWEEKLY;
+  const dated = { pay_frequency: 'Bi-Weekly', pay_dates: [{ ...first, pay_date: '1/2/2026' }] };
+  const code = { line_of_coverage: 'Medical', taxability: 'Pre-Tax', side: 'Employee', code: 'MED' };
+  const read = [checkSchedules({ schedules: [dated] }, '2026'), CODES.check({ codes: [code] })];
+  t.strictSame(
+    read.flatMap((checked) => (checked.ok ? [] : checked.problems.map(({ hint }) => hint))),
+    ['biweekly', '2026-01-02', 'medical', 'pre_tax', 'employee'].map((meant) => `did you mean ${meant}?`),
+  );
+});
+
 onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
   const [first] = BIWEEKLY;
   t.strictSame(wrongSchedules({ ...schedule(), pay_frequency: 'daily', nickname: 'x' }), [
