@@ -37,6 +37,8 @@ export const ERROR_CODES = [
   'NOT_FOUND',
   /** The state of something does not allow the action. */
   'CONFLICT',
+  /** The employer requires an approval by another person. */
+  'APPROVAL_MISSING',
   /** An idempotency key was used with other content. */
   'KEY_REUSED',
   'THREAD_SILENT',

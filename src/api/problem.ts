@@ -63,16 +63,11 @@ export class Refusal extends CodedError<ProblemCode> {
   }
 }
 
-/** The problem type of each error of the domain. An INTERNAL one reveals nothing to the caller. */
-const PROBLEM_OF: Readonly<Record<ErrorCode, ProblemCode>> = {
-  INVALID_REQUEST: 'INVALID_REQUEST',
-  RUN_REFUSED: 'RUN_REFUSED',
+/** The problem type of each error of the domain that is not named like one. An INTERNAL one reveals nothing to the caller. */
+const PROBLEM_OF: Readonly<Record<Exclude<ErrorCode, ProblemCode>, ProblemCode>> = {
   RUN_GROUPS_MIXED: 'CONFLICT',
   SCHEDULE_IN_USE: 'CONFLICT',
-  EMPLOYEE_ELSEWHERE: 'EMPLOYEE_ELSEWHERE',
   SCHEDULE_LEAVES_REST: 'CONFLICT',
-  NOT_FOUND: 'NOT_FOUND',
-  CONFLICT: 'CONFLICT',
   KEY_REUSED: 'CONFLICT',
   THREAD_SILENT: 'UNAVAILABLE',
   LOCK_TIMEOUT: 'UNAVAILABLE',
@@ -235,7 +230,10 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (isAppError(error)) {
     const { message, problems, problemCount } = error;
-    const code = PROBLEM_OF[error.code];
+    const code =
+      error.code in PROBLEMS
+        ? (error.code as ProblemCode)
+        : PROBLEM_OF[error.code as keyof typeof PROBLEM_OF];
     if (code === 'INTERNAL') return new Refusal(code, '');
     if (code === 'RUN_REFUSED') return broken(code, problems, problemCount);
     const headers = code === 'UNAVAILABLE' ? RETRY_LATER : {};

@@ -1,8 +1,8 @@
 /** The failures of commands for refusals of their operations: fields are options, and unknown ids are named. */
 import type { Operation } from '../api/operation.ts';
-import { invalid, PROBLEMS, Refusal } from '../api/problem.ts';
+import { invalid, PROBLEMS, Refusal, refusalOf } from '../api/problem.ts';
 import { compile } from '../contract/check.ts';
-import { AppError, isAppError, type Problem } from '../errors.ts';
+import { isAppError, type Problem } from '../errors.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import type { Field } from './operation-fields.ts';
 
@@ -22,8 +22,9 @@ export function failureOf(
   ids: string,
   list: string | null,
 ): unknown {
-  if (!(error instanceof Refusal) && !isAppError(error)) return error;
-  const { code, message, problems, problemCount } = error;
+  const refusal = isAppError(error) ? refusalOf(error) : error;
+  if (!(refusal instanceof Refusal) || PROBLEMS[refusal.code].status >= 500) return error;
+  const { code, message, problems, problemCount } = refusal;
   const named = problems.map((problem) => inOptions(problem, fields, code === 'ROWS_REFUSED'));
   if (code === 'NOT_FOUND' && ids !== '') {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
@@ -31,13 +32,9 @@ export function failureOf(
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   const [first] = problems;
-  if (!(error instanceof Refusal)) {
-    if (first === undefined) return error;
-    return new AppError(error.code, message, { problems: named, problemCount, cause: error });
-  }
   if (first === undefined) return failed(message);
   // A message that only repeats the problems.
-  const what = message.includes(first.rule) ? PROBLEMS[error.code].title : message.replace(/\.$/, '');
+  const what = message.includes(first.rule) ? PROBLEMS[code].title : message.replace(/\.$/, '');
   return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });
 }
 

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { isAppError, type Problem } from '../../errors.ts';
+import { isAppError, type Problem, unknownResource } from '../../errors.ts';
 import { type Approved, approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
 import {
   APPROVAL_ENDS,
@@ -12,7 +12,7 @@ import {
   viewApproval,
   whyEnded,
 } from '../../payroll/records/approvals.ts';
-import { bodyOf, type StoredRun } from '../../payroll/records/runs.ts';
+import { bodyOf, notFinalized, notOpen, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
 import {
   SecondApproval,
   SecondApprovalRequest,
@@ -26,15 +26,7 @@ import { Answer, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
-import {
-  acceptField,
-  acceptProblems,
-  etagRequired,
-  notFinalized,
-  notReady,
-  reviewAgain,
-} from './payroll-run-work.ts';
-import { noRun, notOpen, storedRun } from './payroll-runs.ts';
+import { acceptField, acceptProblems, etagRequired, notReady, reviewAgain } from './payroll-run-work.ts';
 import { questionOf, readinessOfReviewed } from './readiness.ts';
 
 const Approving = field.component(
@@ -170,7 +162,7 @@ export const withdrawPayrollRunApproval = operation({
     const person = call.caller?.person ?? null;
     if (person === null) throw needsPerson('An approval');
     const withdrawn = await withdrawApproval(db, run_id, person, actingIn(call, now()));
-    if (withdrawn.outcome === 'unknown') throw noRun();
+    if (withdrawn.outcome === 'unknown') throw unknownResource('payroll run');
     if (withdrawn.outcome === 'none') throw conflict('You have given no approval of this run that counts.');
     return new Answer(null, { logged: { employer_id: withdrawn.stored.employer_id } });
   },
@@ -241,10 +233,10 @@ function approvingProblems({ action, accept }: Static<typeof Approving>): Proble
 function refusalOf(
   refused: Exclude<Approved, { outcome: 'approved' }>,
   { action, accept }: Static<typeof Approving>,
-): Refusal {
+): Error {
   switch (refused.outcome) {
     case 'unknown':
-      return noRun();
+      return unknownResource('payroll run');
     case 'wrong-state':
       return action === 'void' ? notFinalized(refused) : notOpen();
     case 'not-ready':

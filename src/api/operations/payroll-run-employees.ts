@@ -6,12 +6,12 @@ import { readPosition } from '../../ledger/position.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { amountField } from '../../payroll/calculation/line.ts';
 import { DIFFERENCE_REASONS, differenceOf, type EmployeeRow } from '../../payroll/compute/employee-rows.ts';
+import { storedRun } from '../../payroll/records/runs.ts';
 import { readHead } from '../../security/audit-chain.ts';
 import { isChangeRecordedAfter } from '../../security/audit-list.ts';
 import { operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, flag, LIMIT_DEFAULT, limit } from '../schemas.ts';
-import { storedRun } from './payroll-runs.ts';
 
 const SORTS = ['difference', 'employee_id', 'member_amount', 'previous_member_amount'] as const;
 

@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { acceptancesOf, idsOf } from '../../payroll/lifecycle/acceptances.ts';
+import { storedRun } from '../../payroll/records/runs.ts';
 import { limitedAcceptances } from '../../readiness/report.ts';
 import { Actor, makerOf } from '../../security/audit.ts';
 import { employersOf } from '../employers.ts';
 import { operation } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
-import { storedRun } from './payroll-runs.ts';
 import { readinessOfReviewed } from './readiness.ts';
 
 /** The most findings in a response: more than a person reads before accepting them. */

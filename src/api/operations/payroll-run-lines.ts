@@ -12,7 +12,7 @@ import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
 import { auditHeadOf } from '../../payroll/lifecycle/run-view.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, Audit, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { LinesOfEmployee } from '../../payroll/records/frozen-lines.ts';
-import type { StoredRun } from '../../payroll/records/runs.ts';
+import { notFinalized, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
 import { record } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
@@ -20,8 +20,7 @@ import { Answer, type Call, operation, type Parts } from '../operation.ts';
 import { broken, conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
-import { notFinalized } from './payroll-run-work.ts';
-import { runHeaders, storedRun } from './payroll-runs.ts';
+import { runHeaders } from './payroll-runs.ts';
 
 const LineQuery = field.closed({
   employee_id: idFilter('Only lines of this employee.'),

@@ -3,20 +3,21 @@ import type { ReadinessReport } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Problem } from '../../errors.ts';
+import { type Problem, unknownResource } from '../../errors.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
 import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { CONCERNED, concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
-import { type StoredRun, voidRun } from '../../payroll/records/runs.ts';
+import { approvalMissing } from '../../payroll/records/approvals.ts';
+import { notFinalized, storedRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
 import { finalizeChecked, isBlocking, notAcceptable } from '../../readiness/run-report.ts';
 import { actingIn, alsoNeeds } from '../auth.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
-import { noRun, runHeaders, storedRun } from './payroll-runs.ts';
+import { runHeaders } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
 export const acceptField = Type.Optional(
@@ -142,11 +143,8 @@ export const voidPayrollRun = operation({
   async run(call, { db, now }) {
     const { run_id } = call.params;
     const how = { reason: call.body.reason, person: call.caller?.person ?? null, ...actingIn(call, now()) };
-    const outcome = await transact(db, (trx) => voidRun(trx, run_id, how));
-    if (outcome === 'unknown') throw noRun();
+    await transact(db, (trx) => voidRun(trx, run_id, how));
     const stored = await storedRun(db, run_id);
-    if (outcome === 'not-finalized') throw notFinalized(stored);
-    if (outcome === 'approval-missing') throw approvalMissing('void');
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
     const voided = { ...run, ...(await effectsOfVoid(db, run_id)) };
     return new Answer(voided, { headers: runHeaders(run) });
@@ -182,10 +180,10 @@ async function refusalOf(
   db: Parts['db'],
   id: string,
   accept: Acceptance | null,
-): Promise<Refusal> {
+): Promise<Error> {
   switch (finalized.outcome) {
     case 'unknown':
-      return noRun();
+      return unknownResource('payroll run');
     case 'not-open':
       return notFinalized(await storedRun(db, id));
     case 'etag-missing':
@@ -243,11 +241,6 @@ export function etagRequired(reviewed: string): Refusal {
   );
 }
 
-export function notFinalized({ state }: Pick<StoredRun, 'state'>): Refusal {
-  const todo = state === 'open' ? 'Finalize it first.' : 'Create another run.';
-  return conflict(`The run is ${state}. ${todo}`);
-}
-
 /** Returns the problem of unknown checks. */
 export function acceptProblems(accept: readonly string[]): Problem[] {
   const wrong = notAcceptable(accept);
@@ -266,13 +259,4 @@ function acceptanceOf({ accept, reason }: Static<typeof Finalizing>): Acceptance
   if (reason === undefined) problems.push({ path: 'reason', rule: 'is required to accept findings' });
   if (reason === undefined || problems.length > 0) throw invalid(problems);
   return { checks: accept, reason };
-}
-
-/** Returns the refusal of finalizing or voiding without an approval. */
-function approvalMissing(action: 'finalize' | 'void'): Refusal {
-  return new Refusal(
-    'APPROVAL_MISSING',
-    `This employer requires a second approval. Another person must approve it with POST …/approval, action "${action}", ` +
-      'for the current lines and findings. Then a person, or the command line, can do it.',
-  );
 }

@@ -13,13 +13,13 @@ import {
   viewStoredRun,
 } from '../../payroll/lifecycle/run-view.ts';
 import { Verification, verifyRun, whyOtherRules } from '../../payroll/lifecycle/verify.ts';
-import { findRun, listRuns, type StoredRun } from '../../payroll/records/runs.ts';
+import { listRuns, storedRun } from '../../payroll/records/runs.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { approvalOf } from '../../readiness/run-report.ts';
 import { actingIn, mayAlso } from '../auth.ts';
 import { assertKnownFilter, employersOf, viewerOf } from '../employers.ts';
-import { Answer, operation, type Parts } from '../operation.ts';
-import { conflict, notFound, type Refusal } from '../problem.ts';
+import { Answer, operation } from '../operation.ts';
+import { conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { RunReadiness, readinessOfReviewed } from './readiness.ts';
@@ -105,9 +105,7 @@ export const deletePayrollRun = operation({
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(call, { db, now }) {
     const acting = actingIn(call, now());
-    const outcome = await transact(db, (trx) => deleteOpenRun(trx, call.params.run_id, acting));
-    if (outcome === 'unknown') throw noRun();
-    if (outcome === 'not-open') throw notOpen();
+    await transact(db, (trx) => deleteOpenRun(trx, call.params.run_id, acting));
   },
   logs: ({ params }) => [params, 'a payroll run was deleted'],
 });
@@ -161,20 +159,6 @@ export const verifyPayrollRun = operation({
     return verifyRun(parts.db, stored, viewerOf(call, parts));
   },
 });
-
-export async function storedRun(db: Parts['db'], runId: string): Promise<StoredRun> {
-  const stored = await findRun(db, runId);
-  if (stored === null) throw noRun();
-  return stored;
-}
-
-export function noRun(): Refusal {
-  return notFound('payroll run');
-}
-
-export function notOpen(): Refusal {
-  return conflict('The run is no longer open. Void it and create another one.');
-}
 
 export function etagHeader(etag: string): { etag: string } {
   return { etag: `"${etag}"` };

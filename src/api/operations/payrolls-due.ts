@@ -22,14 +22,13 @@ import {
   saveComputation,
 } from '../../payroll/records/computations.ts';
 import { finalFigures } from '../../payroll/records/regular-runs.ts';
-import type { StoredRun } from '../../payroll/records/runs.ts';
+import { notOpen, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { oncePer, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
-import { notOpen, storedRun } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
 
 const RunComputation = field.component(

@@ -146,13 +146,9 @@ export function dropOverride(
   });
 }
 
-/** Deletes an open run with its overrides. */
-export async function deleteOpenRun(
-  trx: Trx,
-  runId: string,
-  acting: Acting,
-): Promise<'deleted' | 'unknown' | 'not-open'> {
+/** Deletes an open run with its overrides. Throws NOT_FOUND or CONFLICT. */
+export async function deleteOpenRun(trx: Trx, runId: string, acting: Acting): Promise<void> {
   await lockPayroll(trx);
   if ((await stateOf(trx, runId)) === 'open') await removeOverridesOf(trx, runId);
-  return deleteRun(trx, runId, acting);
+  await deleteRun(trx, runId, acting);
 }

@@ -5,6 +5,7 @@ import { component, nullableText, oneOf, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { AppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, type Made, makersOf, record } from '../../security/audit.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
@@ -49,6 +50,15 @@ export type NewApproval = {
   findings: readonly AcceptableFinding[];
   reason: string;
 };
+
+/** Returns the refusal of finalizing or voiding without an approval. */
+export function approvalMissing(action: ApprovedAction): AppError {
+  return new AppError(
+    'APPROVAL_MISSING',
+    `This employer requires a second approval. Another person must approve it with POST …/approval, action "${action}", ` +
+      'for the current lines and findings. Then a person, or the command line, can do it.',
+  );
+}
 
 const readTexts = jsonColumn('run_approvals', 'findings', Type.Array(Type.String()));
 

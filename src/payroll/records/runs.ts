@@ -2,11 +2,12 @@
 import { type Selectable, sql, type Updateable } from 'kysely';
 import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
+import { type AppError, conflicting, unknownResource } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { approvalFor, removeApprovalsOf } from './approvals.ts';
+import { approvalFor, approvalMissing, removeApprovalsOf } from './approvals.ts';
 import { hashOf } from './basis.ts';
 import { RequestedRun } from './body.ts';
 import { removeComputation } from './computations.ts';
@@ -64,6 +65,24 @@ export async function isOfAnotherEmployer(trx: Trx, runId: string, employerId: s
 export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
   const row = await db.selectFrom('payroll_runs').selectAll().where('run_id', '=', runId).executeTakeFirst();
   return row ?? null;
+}
+
+/** Throws NOT_FOUND. */
+export async function storedRun(db: Db | Trx, runId: string): Promise<StoredRun> {
+  const stored = await findRun(db, runId);
+  if (stored === null) throw unknownResource('payroll run');
+  return stored;
+}
+
+/** Returns the refusal of changing a run that is final. */
+export function notOpen(): AppError {
+  return conflicting('The run is no longer open. Void it and create another one.');
+}
+
+/** Returns the refusal of what only a finalized run allows. */
+export function notFinalized({ state }: Pick<StoredRun, 'state'>): AppError {
+  const todo = state === 'open' ? 'Finalize it first.' : 'Create another run.';
+  return conflicting(`The run is ${state}. ${todo}`);
 }
 
 export async function stateOf(db: Db | Trx, runId: string): Promise<RunState | undefined> {
@@ -284,20 +303,15 @@ function recordRun(
   return record(trx, acting, { action, resource: run_id, employer: employer_id, details });
 }
 
-export async function deleteRun(
-  trx: Trx,
-  runId: string,
-  acting: Acting,
-): Promise<'deleted' | 'unknown' | 'not-open'> {
+/** Throws NOT_FOUND or CONFLICT. */
+export async function deleteRun(trx: Trx, runId: string, acting: Acting): Promise<void> {
   await lockPayroll(trx);
-  const run = await findRun(trx, runId);
-  if (run === null) return 'unknown';
-  if (run.state !== 'open') return 'not-open';
+  const run = await storedRun(trx, runId);
+  if (run.state !== 'open') throw notOpen();
   await removeComputation(trx, runId);
   await removeApprovalsOf(trx, runId);
   await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
   await recordRun(trx, acting, 'run.delete', run);
-  return 'deleted';
 }
 
 /** Writes what a run keeps once it is final. */
@@ -317,12 +331,15 @@ export async function setFinalized(
 /** `person`: the person who voids it; null if unknown. */
 export type Voiding = { reason: string; person?: string | null } & Acting;
 
-/** Voids a finalized run: it stays readable, no longer counts and frees its pay date. */
+/**
+ * Voids a finalized run: it stays readable, no longer counts and frees its pay date. Throws NOT_FOUND, CONFLICT or
+ * APPROVAL_MISSING.
+ */
 export async function voidRun(
   trx: Trx,
   runId: string,
   { reason, person = null, ...acting }: Voiding,
-): Promise<'voided' | 'unknown' | 'not-finalized' | 'approval-missing'> {
+): Promise<void> {
   await lockPayroll(trx);
   // A frozen basis may be megabytes, and the write lock is held.
   const run = await trx
@@ -330,11 +347,11 @@ export async function voidRun(
     .select(['state', 'employer_id', 'etag'])
     .where('run_id', '=', runId)
     .executeTakeFirst();
-  if (run === undefined) return 'unknown';
-  if (run.state !== 'finalized') return 'not-finalized';
+  if (run === undefined) throw unknownResource('payroll run');
+  if (run.state !== 'finalized') throw notFinalized(run);
   const approved = { runId, employerId: run.employer_id, action: 'void', etag: run.etag as string } as const;
   const approval = await approvalFor(trx, approved, [], { actor: acting.actor, person }, acting.now);
-  if (approval.state === 'missing') return 'approval-missing';
+  if (approval.state === 'missing') throw approvalMissing('void');
   await trx
     .updateTable('payroll_runs')
     .set({ state: 'voided', voided_at: acting.now, void_reason: reason })
@@ -343,7 +360,6 @@ export async function voidRun(
   const details = approval.state === 'given' ? { approval_id: approval.approval.id } : {};
   const made = { action: 'run.void', resource: runId, employer: run.employer_id, details, reason } as const;
   await record(trx, acting, made);
-  return 'voided';
 }
 
 const readBody = jsonColumn('payroll_runs', 'body', RequestedRun);
