@@ -37,6 +37,12 @@ export const ERROR_CODES = [
   'NOT_FOUND',
   /** The state of something does not allow the action. */
   'CONFLICT',
+  /** Readiness checks fail that are not accepted; `problems` names them. */
+  'READINESS_FAILED',
+  /** What was reviewed changed. `subject` is the ETag of what is there now. */
+  'PRECONDITION_FAILED',
+  /** The ETag of what was reviewed is missing. */
+  'PRECONDITION_REQUIRED',
   /** The employer requires an approval by another person. */
   'APPROVAL_MISSING',
   /** An idempotency key was used with other content. */
@@ -102,7 +108,7 @@ export type ErrorDetails = {
   readonly problems?: readonly Problem[];
   /** Of all problems, if `problems` holds only the first. */
   readonly problemCount?: number;
-  /** A variable or key. */
+  /** A variable, a key or an ETag. */
   readonly subject?: string | null;
   readonly cause?: unknown;
 };

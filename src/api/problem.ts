@@ -236,7 +236,10 @@ export function refusalOf(error: unknown): Refusal {
         : PROBLEM_OF[error.code as keyof typeof PROBLEM_OF];
     if (code === 'INTERNAL') return new Refusal(code, '');
     if (code === 'RUN_REFUSED') return broken(code, problems, problemCount);
-    const headers = code === 'UNAVAILABLE' ? RETRY_LATER : {};
+    const headers =
+      code === 'UNAVAILABLE'
+        ? RETRY_LATER
+        : { ...(code === 'PRECONDITION_FAILED' && { etag: `"${error.subject}"` }) };
     return new Refusal(code, message, { problems, problemCount, headers });
   }
   const known = FRAMEWORK[codeOf(error)];

@@ -3,6 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { isAppError, type Problem, unknownResource } from '../../errors.ts';
 import { type Approved, approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
+import { etagRequired, notReady, reviewAgain } from '../../payroll/lifecycle/reviewed.ts';
 import {
   APPROVAL_ENDS,
   APPROVED_ACTIONS,
@@ -26,7 +27,7 @@ import { Answer, operation, type Parts } from '../operation.ts';
 import { conflict, invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
-import { acceptField, acceptProblems, etagRequired, notReady, reviewAgain } from './payroll-run-work.ts';
+import { acceptField, acceptProblems } from './payroll-run-work.ts';
 import { questionOf, readinessOfReviewed } from './readiness.ts';
 
 const Approving = field.component(

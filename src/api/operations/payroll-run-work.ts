@@ -1,21 +1,18 @@
 import Type, { type Static } from 'typebox';
-import type { ReadinessReport } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { type Problem, unknownResource } from '../../errors.ts';
+import type { Problem } from '../../errors.ts';
 import type { Acceptance } from '../../payroll/lifecycle/acceptances.ts';
-import type { Finalized } from '../../payroll/lifecycle/finalize.ts';
 import { viewRun } from '../../payroll/lifecycle/results.ts';
 import { PayrollRun, viewStoredRun } from '../../payroll/lifecycle/run-view.ts';
 import { CONCERNED, concernedByVoid } from '../../payroll/reconciliation/concerned-by-void.ts';
-import { approvalMissing } from '../../payroll/records/approvals.ts';
 import { notFinalized, storedRun, voidRun } from '../../payroll/records/runs.ts';
 import { settledBy } from '../../payroll/records/settlements.ts';
-import { finalizeChecked, isBlocking, notAcceptable } from '../../readiness/run-report.ts';
+import { finalizeChecked, notAcceptable } from '../../readiness/run-report.ts';
 import { actingIn, alsoNeeds } from '../auth.ts';
-import { Answer, operation, type Parts } from '../operation.ts';
-import { conflict, invalid, Refusal } from '../problem.ts';
+import { Answer, operation } from '../operation.ts';
+import { invalid } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
 import { questionOf } from './readiness.ts';
@@ -101,16 +98,14 @@ export const finalizePayrollRun = operation({
     const { caller, params, ifMatch, idempotencyKey } = call;
     const accept = acceptanceOf(call.body);
     if (accept !== null) alsoNeeds(call, 'runs:approve');
-    const finalized = await finalizeChecked(db, params.run_id, {
+    const { outcome, stored } = await finalizeChecked(db, params.run_id, {
       ...{ ifMatch, idempotencyKey, accept, sharedNow },
       actor: call.actor(),
       person: caller?.person ?? null,
       question: await questionOf(parts),
     });
-    if (!('stored' in finalized)) throw await refusalOf(finalized, db, params.run_id, accept);
-    const { stored } = finalized;
     const run = await viewStoredRun(db, await viewRun(db, stored), stored);
-    const isUnchanged = finalized.outcome === 'repeated';
+    const isUnchanged = outcome === 'repeated';
     if (!isUnchanged) await parts.keepHead();
     return new Answer(run, { headers: runHeaders(run), isUnchanged });
   },
@@ -173,72 +168,6 @@ export const previewVoidOfPayrollRun = operation({
 
 function fieldsOf({ id, employer_id, totals }: PayrollRun) {
   return { run_id: id, employer_id, count: totals.lines };
-}
-
-async function refusalOf(
-  finalized: Exclude<Finalized, { stored: unknown }>,
-  db: Parts['db'],
-  id: string,
-  accept: Acceptance | null,
-): Promise<Error> {
-  switch (finalized.outcome) {
-    case 'unknown':
-      return unknownResource('payroll run');
-    case 'not-open':
-      return notFinalized(await storedRun(db, id));
-    case 'etag-missing':
-      return etagRequired('run or readiness report');
-    case 'stale': {
-      const stored = await storedRun(db, id);
-      const { etag } = await viewRun(db, stored);
-      const detail =
-        stored.state === 'open'
-          ? `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`
-          : `The run was finalized with other lines. Their ETag is "${etag}". Review them, and void the run if they are wrong.`;
-      return reviewAgain(etag, detail);
-    }
-    case 'changed':
-      return conflict(
-        'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
-      );
-    case 'date-taken':
-      return conflict(
-        `The run ${finalized.by} is already finalized for this pay date, frequency and pay group. Void it first, or delete this one.`,
-      );
-    case 'approval-missing':
-      return approvalMissing('finalize');
-    case 'not-ready':
-      return notReady(finalized.report, accept?.checks);
-    case 'findings-changed': {
-      const { etag } = finalized.report;
-      const detail = `To accept findings, send the ETag of the readiness report that was reviewed. It is "${etag}" now: review it first.`;
-      return reviewAgain(etag, detail);
-    }
-  }
-}
-
-/** Returns the refusal of lines for the failed checks that the request does not accept. */
-export function notReady({ checks }: ReadinessReport, accept: readonly string[] = []): Refusal {
-  const failed = checks.filter(({ id, result }) => result === 'fail' && !accept.includes(id));
-  const todo = failed.some(({ id }) => isBlocking(id))
-    ? 'Fix what the readiness report lists.'
-    : 'Fix what the readiness report lists, or accept each check by name with a reason.';
-  const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. ${todo}`;
-  const problems = failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` }));
-  return new Refusal('READINESS_FAILED', detail, { problems });
-}
-
-/** Returns a refusal with the current ETag, for another attempt after a review. */
-export function reviewAgain(etag: string, detail: string): Refusal {
-  return new Refusal('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
-}
-
-/** Returns the refusal of a request without the ETag of what was reviewed. */
-export function etagRequired(reviewed: string): Refusal {
-  return new Refusal(
-    'PRECONDITION_REQUIRED',
-    `Send the ETag of the ${reviewed} that was reviewed as If-Match, so that nothing else is accepted.`,
-  );
 }
 
 /** Returns the problem of unknown checks. */

@@ -5,13 +5,14 @@ import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { confirmDurable, transact } from '../../database/transaction.ts';
+import { type AppError, conflicting } from '../../errors.ts';
 import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
 import { type Actor, record } from '../../security/audit.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
 import { type Summary, summarize } from '../compute/summary.ts';
-import { type ApprovalState, approvalFor, findingHash } from '../records/approvals.ts';
+import { type ApprovalState, approvalFor, approvalMissing, findingHash } from '../records/approvals.ts';
 import { columnsOfBasis, hashOf } from '../records/basis.ts';
 import {
   abandonFreeze,
@@ -23,10 +24,18 @@ import {
 } from '../records/freezes.ts';
 import { insertLines } from '../records/frozen-lines.ts';
 import type { FrozenOutcome } from '../records/outcome.ts';
-import { bodyOf, findRun, runOnPayDate, type StoredRun, setFinalized } from '../records/runs.ts';
+import {
+  bodyOf,
+  notFinalized,
+  runOnPayDate,
+  type StoredRun,
+  setFinalized,
+  storedRun,
+} from '../records/runs.ts';
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
+import { etagRequired, notReady, reviewAgain } from './reviewed.ts';
 
 export type Finalizing = {
   /** The ETag of the lines or of the readiness report that was reviewed; null if the request has none. */
@@ -42,26 +51,15 @@ export type Finalizing = {
 
 export type CheckReadiness = (computation: Computation, summary: Summary) => Promise<ReadinessReport>;
 
-export type Finalized =
-  | { outcome: 'finalized'; stored: StoredRun }
-  /** An earlier request with the same ETag or idempotency key finalized the run. */
-  | { outcome: 'repeated'; stored: StoredRun }
-  | { outcome: 'not-ready'; report: ReadinessReport }
-  /** The findings differ from the report whose ETag was sent. */
-  | { outcome: 'findings-changed'; report: ReadinessReport }
-  /** The employer requires an approval of these lines and findings by another person. */
-  | { outcome: 'approval-missing' }
-  | { outcome: 'unknown' | 'etag-missing' | 'not-open' | 'stale' | 'changed' }
-  /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
-  | { outcome: 'date-taken'; by: string };
+/** An earlier request with the same ETag or idempotency key finalized the run. */
+type Repeated = { outcome: 'repeated'; stored: StoredRun };
 
-/** Why a request finalized nothing. */
-type NotFinalized = Exclude<Finalized, { outcome: 'finalized' }>;
+export type Finalized = { outcome: 'finalized'; stored: StoredRun } | Repeated;
 
 /**
  * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one small
- * transaction makes the run final, unless the employer's payroll changed in the meantime. Throws RUN_REFUSED, and ABANDONED if a
- * clean-up removed the lines.
+ * transaction makes the run final, unless the employer's payroll changed in the meantime. Throws NOT_FOUND, CONFLICT, RUN_REFUSED,
+ * READINESS_FAILED, APPROVAL_MISSING, PRECONDITION_FAILED or PRECONDITION_REQUIRED, and ABANDONED if a clean-up removed the lines.
  */
 export async function finalizeRun(
   db: Db,
@@ -72,42 +70,48 @@ export async function finalizeRun(
   const { sharedNow } = finalizing;
   await removeAbandoned(db, sharedNow);
   const open = await findOpen(db, runId, finalizing);
-  if (open.outcome === 'repeated') await confirmDurable(db);
-  if (open.outcome !== 'open') return open;
+  if (open.outcome === 'repeated') {
+    await confirmDurable(db);
+    return open;
+  }
   const computation = await beginComputation(db, runId, bodyOf(open.stored));
   const freezeId = await beginFreeze(db, computation.basis.earlier, sharedNow);
   try {
     const frozen = await writeLines(db, computation, freezeId, sharedNow);
     const reviewed = await review(db, computation, frozen.summary, finalizing, checkReadiness);
-    const refused =
-      reviewed.outcome === 'accepted'
-        ? await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed, finalizing))
-        : reviewed;
-    if (refused !== null) {
+    const repeated = await transact(db, (trx) => makeFinal(trx, computation, frozen, reviewed, finalizing));
+    if (repeated !== null) {
       await abandonFreeze(db, freezeId);
-      return refused;
+      return repeated;
     }
   } catch (error) {
     // This error matters more. If the database is unavailable, a later finalize removes the lines.
     if (!isUnavailable(error)) await abandonFreeze(db, freezeId).catch(() => {});
     throw error;
   }
-  return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
+  return { outcome: 'finalized', stored: await storedRun(db, runId) };
 }
 
-/** Returns the run if it is open and its pay date is free; otherwise why it cannot be finalized. */
+/** Returns the run, which is open with a free pay date, or was finalized by this request. */
 async function findOpen(
   db: Db | Trx,
   runId: string,
   finalizing: Finalizing,
-): Promise<{ outcome: 'open'; stored: StoredRun } | NotFinalized> {
-  const stored = await findRun(db, runId);
-  if (stored === null) return { outcome: 'unknown' };
+): Promise<{ outcome: 'open'; stored: StoredRun } | Repeated> {
+  const stored = await storedRun(db, runId);
   if (isRepeated(stored, finalizing)) return { outcome: 'repeated', stored };
-  if (finalizing.ifMatch === null) return { outcome: 'etag-missing' };
-  if (stored.state !== 'open') return { outcome: stored.state === 'finalized' ? 'stale' : 'not-open' };
+  if (finalizing.ifMatch === null) throw etagRequired('run or readiness report');
+  if (stored.state === 'voided') throw notFinalized(stored);
+  if (stored.state === 'finalized') {
+    const etag = stored.etag as string;
+    const why = `The run was finalized with other lines. Their ETag is "${etag}". Review them, and void the run if they are wrong.`;
+    throw reviewAgain(etag, why);
+  }
   const holder = stored.kind === 'off_cycle' ? null : await runOnPayDate(db, runId, stored);
-  return holder === null ? { outcome: 'open', stored } : { outcome: 'date-taken', by: holder };
+  if (holder === null) return { outcome: 'open', stored };
+  throw conflicting(
+    `The run ${holder} is already finalized for this pay date, frequency and pay group. Void it first, or delete this one.`,
+  );
 }
 
 /** A written freeze: the number of its rows, the summary of its lines, and the columns for the basis. */
@@ -143,29 +147,38 @@ async function writeLines(
 /** The findings of a report that can be accepted, and the findings that earlier acceptances cover. */
 type Reviewed = { acceptable: readonly AcceptableFinding[]; remembered: readonly RememberedFinding[] };
 
-/** Returns the accepted findings, or why the lines or the readiness report are not the reviewed and accepted ones. */
+/** Returns the findings to accept. Throws if the lines or the readiness report are not the reviewed and accepted ones. */
 async function review(
   db: Db,
   computation: Computation,
   summary: Summary,
   finalizing: Finalizing,
   checkReadiness: CheckReadiness,
-): Promise<({ outcome: 'accepted' } & Reviewed) | NotFinalized> {
+): Promise<Reviewed> {
   const { ifMatch, accept } = finalizing;
-  const isStale = linesEtagOf(ifMatch) !== summary.etag;
-  if (isStale && accept === null) return { outcome: 'stale' };
+  const { etag } = summary;
+  const isStale = linesEtagOf(ifMatch) !== etag;
+  if (isStale && accept === null) {
+    const why = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
+    throw reviewAgain(etag, why);
+  }
   const report = await checkReadiness(computation, summary);
   // With `accept` only the ETag of the readiness report helps: the ETag of the lines would be refused again.
-  if (isStale) return { outcome: 'findings-changed', report };
+  if (isStale) throw findingsChanged(report);
   const { acceptable, remembered } = report;
   const approval = await approvalOf(db, computation, summary, acceptable, finalizing);
-  if (approval.state === 'missing') return { outcome: 'approval-missing' };
-  if (approval.state === 'given') return { outcome: 'accepted', acceptable, remembered };
+  if (approval.state === 'missing') throw approvalMissing('finalize');
+  if (approval.state === 'given') return { acceptable, remembered };
   const findings = acceptedFindings(acceptable, approval, accept);
   if (acceptable.some((finding) => finding.result === 'fail' && !findings.includes(finding)))
-    return { outcome: 'not-ready', report };
-  if (findings.length > 0 && ifMatch !== report.etag) return { outcome: 'findings-changed', report };
-  return { outcome: 'accepted', acceptable, remembered };
+    throw notReady(report, accept?.checks);
+  if (findings.length > 0 && ifMatch !== report.etag) throw findingsChanged(report);
+  return { acceptable, remembered };
+}
+
+function findingsChanged({ etag }: ReadinessReport): AppError {
+  const why = `To accept findings, send the ETag of the readiness report that was reviewed. It is "${etag}" now: review it first.`;
+  return reviewAgain(etag, why);
 }
 
 async function approvalOf(
@@ -210,31 +223,31 @@ function linesEtagOf(etag: string | null): string | null {
   return etag?.split('.')[0] ?? null;
 }
 
-/** Makes the run final. Returns null, or why not: another caller finalized or removed it, or changed its inputs. */
+/** Makes the run final. Returns the run if a repeated request did. Throws if another caller finalized or removed it, or changed its inputs. */
 async function makeFinal(
   trx: Trx,
   computation: Computation,
   { freezeId, rows, summary, basis: basisColumns }: Frozen,
   { acceptable, remembered }: Reviewed,
   finalizing: Finalizing,
-): Promise<NotFinalized | null> {
+): Promise<Repeated | null> {
   const { idempotencyKey, actor, sharedNow } = finalizing;
   const { runId, basis } = computation;
   const now = (await sharedNow(trx)).toISOString();
   await lockPayroll(trx);
   await renewFreeze(trx, freezeId, sharedNow);
   const open = await findOpen(trx, runId as string, finalizing);
-  if (open.outcome !== 'open') return open;
+  if (open.outcome === 'repeated') return open;
   const today = await resolveBasis(trx, runId, bodyOf(open.stored));
   // Newer ledger positions do not matter, because the lines are computed at the frozen position.
-  if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) return { outcome: 'changed' };
+  if (!isDeepStrictEqual({ ...today, position: basis.position }, basis)) throw payrollChanged();
   // An assignment is refused only for runs that are final, so the run must be computed with it.
-  if (await isAnyAssignedAfter(trx, basis.position)) return { outcome: 'changed' };
+  if (await isAnyAssignedAfter(trx, basis.position)) throw payrollChanged();
   // Nothing removes rows of a freeze that is being written, so this finds only what was done by hand.
-  if ((await countFrozen(trx, freezeId)) !== rows) return { outcome: 'changed' };
+  if ((await countFrozen(trx, freezeId)) !== rows) throw payrollChanged();
   const ids = { runId: runId as string, employerId: basis.run.employer_id };
   const approved = await approvalOf(trx, computation, summary, acceptable, finalizing);
-  if (approved.state === 'missing') return { outcome: 'approval-missing' };
+  if (approved.state === 'missing') throw approvalMissing('finalize');
   const approval = approved.state === 'given' ? approved.approval : null;
   const accept = approval ?? finalizing.accept;
   const findings = acceptedFindings(acceptable, approved, finalizing.accept);
@@ -282,4 +295,10 @@ async function makeFinal(
   });
   await endFreeze(trx, freezeId);
   return null;
+}
+
+function payrollChanged(): AppError {
+  return conflicting(
+    'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
+  );
 }

@@ -3,6 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict';
 import type { COVERAGE_TYPES } from '../../../src/contract/deduction.ts';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
+import { isAppError } from '../../../src/errors.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../../src/ledger/roster.ts';
 import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
@@ -290,12 +291,14 @@ export class RecordedWorld implements World {
       assertSame(compared);
     }
     const { is: _, should: __, ...run } = compared;
-    const { outcome } = await finalize(this.#db, run.id);
-    if (outcome === 'finalized') this.runs.push(run);
-    // A pay date has one open run.
-    else if (outcome === 'date-taken')
+    try {
+      await finalize(this.#db, run.id);
+      this.runs.push(run);
+    } catch (error) {
+      if (!isAppError(error, 'CONFLICT') || !error.message.includes('for this pay date')) throw error;
+      // A pay date has one open run.
       await transact(this.#db, (trx) => deleteOpenRun(trx, run.id, this.#acting()));
-    else throw new Error(outcome);
+    }
   }
 
   /** Overrides the amounts of a deduction of an employee in the run, with or without a line. */

@@ -63,6 +63,8 @@ const report = async (db: Db, runId = RUN_ID) =>
 
 const run = async (db: Db, runId = RUN_ID) => (await findRun(db, runId)) as StoredRun;
 
+const FINDINGS_CHANGED = { code: 'PRECONDITION_FAILED', message: /^To accept findings/ };
+
 /** Two deductions of `emp-1` for one line of coverage. */
 const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
 
@@ -75,13 +77,13 @@ test('a warning does not stop finalizing, and an unneeded reason is not stored',
 test('only the failures of the report whose ETag is sent are accepted', async (t, db) => {
   await overlap(db);
   const { etag } = await viewRun(db, await run(db));
-  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'findings-changed' }, 'no ETag');
-  const byLines = await finalize(db, { accept: ['overlap'], ifMatch: etag });
-  t.match(byLines, { outcome: 'findings-changed' }, 'the ETag of the lines');
+  await t.rejects(finalize(db, { accept: ['overlap'] }), FINDINGS_CHANGED, 'no ETag');
+  const byLines = finalize(db, { accept: ['overlap'], ifMatch: etag });
+  await t.rejects(byLines, FINDINGS_CHANGED, 'the ETag of the lines');
   const reviewed = (await report(db)).etag;
   await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2', line_of_coverage: 'dental' });
-  const another = await finalize(db, { accept: ['overlap'], ifMatch: reviewed });
-  t.match(another, { outcome: 'findings-changed' }, 'another overlap since');
+  const another = finalize(db, { accept: ['overlap'], ifMatch: reviewed });
+  await t.rejects(another, FINDINGS_CHANGED, 'another overlap since');
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
 
@@ -107,11 +109,11 @@ test('a warning with ids can be accepted by name, and is then remembered', async
     );
   t.match(await moved(), { result: 'warn', count: 1 });
   const accept = ['start-moved'];
-  t.match(await finalize(db, { accept }), { outcome: 'findings-changed' }, 'no ETag');
+  await t.rejects(finalize(db, { accept }), FINDINGS_CHANGED, 'no ETag');
   const { etag } = await report(db);
   await move('ded-4', 'emp-2');
-  const since = await finalize(db, { accept, ifMatch: etag });
-  t.match(since, { outcome: 'findings-changed' }, 'another one since');
+  const since = finalize(db, { accept, ifMatch: etag });
+  await t.rejects(since, FINDINGS_CHANGED, 'another one since');
   t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
   t.match(await moved(), { result: 'accepted', count: 0, accepted: [{ example: /^emp-1: / }, {}] });
   await elect('ded-3', 'emp-1', '2026-08-01', '30.00', '2026-06-25');
@@ -213,5 +215,5 @@ test('a run is not final if a second approval is required since its review', asy
   };
   const ifMatch = await etagOf(db, RUN_ID);
   const request = { ifMatch, accept: null, actor: PAYROLL, sharedNow };
-  t.match(await finalizeRun(db, RUN_ID, request, review), { outcome: 'approval-missing' });
+  await t.rejects(finalizeRun(db, RUN_ID, request, review), { code: 'APPROVAL_MISSING' });
 });

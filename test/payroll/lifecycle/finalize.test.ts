@@ -67,6 +67,12 @@ function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Fi
   });
 }
 
+const REFUSALS: Record<string, { code: string; message?: RegExp }> = {
+  unknown: { code: 'NOT_FOUND' },
+  changed: { code: 'CONFLICT', message: /^Payroll data changed/ },
+  'date-taken': { code: 'CONFLICT', message: /already finalized for this pay date/ },
+};
+
 test('finalizing freezes lines, options, pay dates, roster, rules and position', async (t, db) => {
   await put(db, 'r', body(2));
   const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
@@ -95,10 +101,11 @@ test('a run is finalized only with the reviewed ETag', async (t, db) => {
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
   await send(db, election('2026-01-10', { member_contribution: '11' }));
-  t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
+  const reviewed = (await view(db, 'r')).etag;
+  const stale = { code: 'PRECONDITION_FAILED', message: /^The lines changed/, subject: reviewed };
+  await t.rejects(finalize(db, 'r', { ifMatch: etag }), stale);
   t.strictSame(await frozenRows(db), NOTHING);
   t.match(await storedRun(db, 'r'), { state: 'open', freeze_id: null });
-  const reviewed = (await view(db, 'r')).etag;
   await send(db, election('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
   const final = await finalize(db, 'r', { ifMatch: reviewed });
   t.match(final, { outcome: 'finalized' }, 'an event of a second employer does not matter');
@@ -108,10 +115,9 @@ test('a frequency, group and pay date have one finalized regular run until a voi
   await finalized(db, 'first', body(2));
   const outcome = async (runId: string, given: RunBody) => {
     await put(db, runId, given);
-    const { outcome: is, ...rest } = await finalize(db, runId);
-    return is === 'date-taken' ? { is, ...rest } : is;
+    return (await finalize(db, runId)).outcome;
   };
-  t.strictSame(await outcome('second', body(2)), { is: 'date-taken', by: 'first' });
+  await t.rejects(outcome('second', body(2)), { code: 'CONFLICT', message: /^The run first is already / });
   t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
   t.equal(await outcome('weekly', body(2, { pay_frequency: 'weekly' })), 'finalized');
   t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
@@ -157,11 +163,12 @@ test('a repeated finalize returns the run', async (t, db) => {
   t.match(await finalize(db, 'r', { ifMatch: etag }), repeated, 'by its ETag');
   t.match(await finalize(db, 'r', key), repeated, 'by its key');
   t.match(await finalize(db, 'r', { ifMatch: 'other', ...key }), repeated);
-  t.equal((await finalize(db, 'r', { ifMatch: 'other' })).outcome, 'stale');
-  t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'etag-missing');
+  const finalizedWith = { code: 'PRECONDITION_FAILED', message: /finalized with other lines/, subject: etag };
+  await t.rejects(finalize(db, 'r', { ifMatch: 'other' }), finalizedWith);
+  await t.rejects(finalize(db, 'r', { idempotencyKey: 'key-2' }), { code: 'PRECONDITION_REQUIRED' });
   t.notMatch(JSON.stringify(await storedRun(db, 'r')), 'key-1', 'only a hash of the key is stored');
   await voided(db, 'r');
-  t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
+  await t.rejects(finalize(db, 'r', { ifMatch: etag, ...key }), { message: /^The run is voided/ });
 });
 
 test('events recorded during finalizing have later positions than the run', async (t, db) => {
@@ -215,7 +222,10 @@ for (const [name, work] of Object.entries(INTERFERENCES)) {
     const db = await staged(t);
     await finalized(db, 'r0', body(0));
     await put(db, 'r', body(2));
-    t.equal((await during(db, 'r', () => work(db))).outcome, outcome);
+    const refusal = REFUSALS[outcome];
+    const answer = during(db, 'r', () => work(db));
+    if (refusal === undefined) t.equal((await answer).outcome, outcome);
+    else await t.rejects(answer, refusal);
     const { freezes, employees } = await frozenRows(db);
     t.equal(freezes, 0);
     const left = employees.filter((row) => row.startsWith('null'));
@@ -239,7 +249,7 @@ test('a run that is not ready, or fails, stays open with nothing left behind', a
     failed: acceptable,
     remembered: [],
   });
-  t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
+  await t.rejects(finalizeRun(db, 'r', asked, refuses), { code: 'READINESS_FAILED' });
   t.strictSame(await frozenRows(db), NOTHING);
   const fails: CheckReadiness = () => Promise.reject(new Error('no answer'));
   await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
