@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { isAppError, type Problem, unknownResource } from '../../errors.ts';
-import { type Approved, approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
-import { etagRequired, notReady, reviewAgain } from '../../payroll/lifecycle/reviewed.ts';
+import { isAppError, type Problem } from '../../errors.ts';
+import { approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
+import { etagRequired } from '../../payroll/lifecycle/reviewed.ts';
 import {
   APPROVAL_ENDS,
   APPROVED_ACTIONS,
@@ -13,7 +13,7 @@ import {
   viewApproval,
   whyEnded,
 } from '../../payroll/records/approvals.ts';
-import { bodyOf, notFinalized, notOpen, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
+import { bodyOf, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
 import {
   SecondApproval,
   SecondApprovalRequest,
@@ -24,7 +24,7 @@ import { readinessOfRun } from '../../readiness/run-report.ts';
 import { isSamePerson } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
-import { conflict, invalid, Refusal } from '../problem.ts';
+import { invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { EmployerId } from '../schemas.ts';
 import { acceptField, acceptProblems } from './payroll-run-work.ts';
@@ -133,12 +133,10 @@ export const approvePayrollRun = operation({
     if (action === 'finalize' && ifMatch === null) throw etagRequired('readiness report');
     const approving = { action, reason, person, ifMatch, accept: body.accept ?? [] };
     const acting = actingIn(call, now());
-    const approved = await approveRun(db, params.run_id, approving, acting, async (stored) =>
-      readinessOfRun(db, bodyOf(stored), stored.run_id, await questionOf(parts)),
+    const { approval, stored } = await approveRun(db, params.run_id, approving, acting, async (run) =>
+      readinessOfRun(db, bodyOf(run), run.run_id, await questionOf(parts)),
     );
-    if (approved.outcome !== 'approved') throw refusalOf(approved, body);
-    const { employer_id } = approved.stored;
-    return new Answer(viewApproval(approved.approval), { logged: { employer_id } });
+    return new Answer(viewApproval(approval), { logged: { employer_id: stored.employer_id } });
   },
   logs: ({ params }) => [params, 'a payroll run was approved'],
 });
@@ -162,10 +160,8 @@ export const withdrawPayrollRunApproval = operation({
     await storedRun(db, run_id);
     const person = call.caller?.person ?? null;
     if (person === null) throw needsPerson('An approval');
-    const withdrawn = await withdrawApproval(db, run_id, person, actingIn(call, now()));
-    if (withdrawn.outcome === 'unknown') throw unknownResource('payroll run');
-    if (withdrawn.outcome === 'none') throw conflict('You have given no approval of this run that counts.');
-    return new Answer(null, { logged: { employer_id: withdrawn.stored.employer_id } });
+    const { employer_id } = await withdrawApproval(db, run_id, person, actingIn(call, now()));
+    return new Answer(null, { logged: { employer_id } });
   },
   logs: ({ params }) => [params, 'an approval of a payroll run was withdrawn'],
 });
@@ -229,28 +225,6 @@ function approvingProblems({ action, accept }: Static<typeof Approving>): Proble
   if (action === 'finalize') return acceptProblems(accept ?? []);
   const rule = 'must be omitted: voiding accepts no findings';
   return accept === undefined ? [] : [{ path: 'accept', rule }];
-}
-
-function refusalOf(
-  refused: Exclude<Approved, { outcome: 'approved' }>,
-  { action, accept }: Static<typeof Approving>,
-): Error {
-  switch (refused.outcome) {
-    case 'unknown':
-      return unknownResource('payroll run');
-    case 'wrong-state':
-      return action === 'void' ? notFinalized(refused) : notOpen();
-    case 'not-ready':
-      return notReady(refused.report, accept);
-    case 'changed': {
-      const { etag } = refused;
-      const detail =
-        action === 'void'
-          ? 'This is not the ETag of the final lines. Review the run again.'
-          : `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${etag}".`;
-      return reviewAgain(etag, detail);
-    }
-  }
 }
 
 function needsPerson(what: string): Refusal {

@@ -2,6 +2,7 @@
 import type { ReadinessReport } from '../../checks.ts';
 import type { Db, RunState } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { conflicting, unknownResource } from '../../errors.ts';
 import type { Acting } from '../../security/audit.ts';
 import {
   type ApprovedAction,
@@ -11,8 +12,9 @@ import {
   type StoredApproval,
   withdrawApprovals,
 } from '../records/approvals.ts';
-import { findRun, type StoredRun, stateOf } from '../records/runs.ts';
+import { notFinalized, notOpen, type StoredRun, stateOf, storedRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
+import { notReady, reviewAgain } from './reviewed.ts';
 
 export type Approving = {
   action: ApprovedAction;
@@ -24,83 +26,77 @@ export type Approving = {
   reason: string;
 };
 
-export type Approved =
-  | { outcome: 'approved'; approval: StoredApproval; stored: StoredRun }
-  | { outcome: 'unknown' }
-  /** Finalizing is approved while a run is open, voiding while it is finalized. */
-  | { outcome: 'wrong-state'; state: RunState }
-  /** The lines or findings are not the reviewed ones. `etag`: of the current ones. */
-  | { outcome: 'changed'; etag: string }
-  | { outcome: 'not-ready'; report: ReadinessReport };
-
 type Reviewed = Pick<NewApproval, 'etag' | 'checks' | 'findings'>;
 
-/** Stores an approval, unless the run changed since it was reviewed. */
+/**
+ * Stores an approval, unless the run changed since it was reviewed. Throws NOT_FOUND, CONFLICT, PRECONDITION_FAILED,
+ * READINESS_FAILED or RUN_REFUSED.
+ */
 export async function approveRun(
   db: Db,
   runId: string,
   approving: Approving,
   acting: Acting,
   checkReadiness: (stored: StoredRun) => Promise<ReadinessReport>,
-): Promise<Approved> {
+): Promise<{ approval: StoredApproval; stored: StoredRun }> {
   const { action, ifMatch, accept, person, reason } = approving;
-  const stored = await findRun(db, runId);
-  if (stored === null) return { outcome: 'unknown' };
-  if (stored.state !== (action === 'void' ? 'finalized' : 'open'))
-    return { outcome: 'wrong-state', state: stored.state };
+  const stored = await storedRun(db, runId);
+  assertApprovable(stored.state, action);
   const reviewed =
     action === 'void'
       ? finalLines(stored, ifMatch)
       : openLines(await checkReadiness(stored), accept, ifMatch);
-  if ('outcome' in reviewed) return reviewed;
   const approval: NewApproval = {
     ...{ runId, employerId: stored.employer_id, action, person, reason },
     ...reviewed,
   };
-  return transact(db, async (trx): Promise<Approved> => {
+  return transact(db, async (trx) => {
     await lockPayroll(trx);
-    const state = await stateOf(trx, runId);
-    if (state === undefined) return { outcome: 'unknown' };
-    if (state !== stored.state) return { outcome: 'wrong-state', state };
+    assertApprovable(await stateOf(trx, runId), action);
     const id = await insertApproval(trx, approval, acting);
     const made = (await approvalsOf(trx, runId, acting.now)).find(({ recordId }) => recordId === id);
-    return { outcome: 'approved', approval: made as StoredApproval, stored };
+    return { approval: made as StoredApproval, stored };
   });
 }
 
-type Withdrawn = { outcome: 'withdrawn' | 'none'; stored: StoredRun } | { outcome: 'unknown' };
+/** Finalizing is approved while a run is open, voiding while it is finalized. */
+function assertApprovable(state: RunState | undefined, action: ApprovedAction): void {
+  if (state === undefined) throw unknownResource('payroll run');
+  if (action === 'void' && state !== 'finalized') throw notFinalized({ state });
+  if (action === 'finalize' && state !== 'open') throw notOpen();
+}
 
-/** Withdraws what a person approved of a run. A run that became final by it stays final. */
+/** Withdraws what a person approved of a run, and returns the run. One that became final by it stays final. Throws NOT_FOUND or CONFLICT. */
 export async function withdrawApproval(
   db: Db,
   runId: string,
   person: string,
   acting: Acting,
-): Promise<Withdrawn> {
-  return transact(db, async (trx): Promise<Withdrawn> => {
+): Promise<StoredRun> {
+  return transact(db, async (trx) => {
     await lockPayroll(trx);
-    const stored = await findRun(trx, runId);
-    if (stored === null) return { outcome: 'unknown' };
+    const stored = await storedRun(trx, runId);
     const count = await withdrawApprovals(trx, { runId, employerId: stored.employer_id }, person, acting);
-    return { outcome: count > 0 ? 'withdrawn' : 'none', stored };
+    if (count === 0) throw conflicting('You have given no approval of this run that counts.');
+    return stored;
   });
 }
 
-/** Returns the reviewed lines of an open run with the accepted findings, or why they cannot be approved. */
-function openLines(
-  report: ReadinessReport,
-  accept: readonly string[],
-  ifMatch: string | null,
-): Reviewed | Approved {
-  if (report.etag !== ifMatch) return { outcome: 'changed', etag: report.etag };
+/** Returns the reviewed lines of an open run with the accepted findings. */
+function openLines(report: ReadinessReport, accept: readonly string[], ifMatch: string | null): Reviewed {
+  if (report.etag !== ifMatch) {
+    const why = `The run changed since it was reviewed. Review it again, then send the ETag of its readiness report, "${report.etag}".`;
+    throw reviewAgain(report.etag, why);
+  }
   const findings = report.acceptable.filter(({ checkId }) => accept.includes(checkId));
   if (report.checks.some(({ id, result }) => result === 'fail' && !accept.includes(id)))
-    return { outcome: 'not-ready', report };
+    throw notReady(report, accept);
   return { etag: report.etag.split('.')[0] as string, checks: accept, findings };
 }
 
-function finalLines({ etag }: StoredRun, ifMatch: string | null): Reviewed | Approved {
+function finalLines({ etag }: StoredRun, ifMatch: string | null): Reviewed {
   const current = etag as string;
-  if (ifMatch !== null && ifMatch !== current) return { outcome: 'changed', etag: current };
+  if (ifMatch !== null && ifMatch !== current)
+    throw reviewAgain(current, 'This is not the ETag of the final lines. Review the run again.');
   return { etag: current, checks: [], findings: [] };
 }
