@@ -8,7 +8,7 @@ import { deliver } from './api/deliver.ts';
 import { FIRST_TOKEN, NOW, start } from './api/start.ts';
 import { newDatabaseUrl } from './support/engine.ts';
 import { eventually } from './support/eventually.ts';
-import { compile, installPackage, node } from './support/package.ts';
+import { compile, installPackage, node, run } from './support/package.ts';
 import { makeKeys, variablesFor } from './support/settings.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -133,4 +133,17 @@ t.test('the package', async (t) => {
     t.equal(await ended, 0, said());
     t.match(said(), /pass 2\n.*fail 0\n/s);
   });
+});
+
+t.test('a build keeps no module of an earlier build', async (t) => {
+  // The compiler is found in a folder above.
+  t.testdirName = join(ROOT, '.tap/fixtures/build');
+  for (const script of ['build', 'build:image']) {
+    const folder = t.testdir({ src: { 'kept.ts': 'export {};' }, dist: { 'deleted.js': '' } });
+    for (const name of globSync('{package,tsconfig*}.json', { cwd: ROOT }))
+      cpSync(join(ROOT, name), join(folder, name));
+    await run('npm', ['run', '--prefix', folder, '--ignore-scripts', '--silent', script]);
+    const types = script === 'build' ? ['dist/kept.d.ts'] : [];
+    t.strictSame(filesOf(folder, 'dist').toSorted(), [...types, 'dist/kept.js'], script);
+  }
 });

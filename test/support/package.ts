@@ -21,7 +21,7 @@ const AS_IT_IS = [
 
 /** Tap adds options to every Node process, with which the compiler fails. */
 const AS_USERS_START_IT = ['-u', 'NODE_OPTIONS'];
-const run = (command: string, args: readonly string[]) =>
+export const run = (command: string, args: readonly string[]) =>
   promisify(execFile)('env', [...AS_USERS_START_IT, command, ...args]);
 
 /**
