@@ -29,6 +29,9 @@ const override = (fields: object, path = 'open/overrides/emp-1/ded-1'): Request 
   ...{ method: 'PUT', url: `${RUNS}/${path}` },
   body: { member_amount: '1.00', employer_amount: '0.00', reason: 'x', ...fields },
 });
+const proposal = (query: string): Request => ({
+  url: `/v1/pay-schedule-proposal?year=2026&pay_frequency=${query}`,
+});
 const setting = (name: string, body: unknown): Request => ({
   ...{ method: 'PUT', url: `/v1/employers/${EMPLOYER}/${name}`, body },
 });
@@ -100,6 +103,14 @@ const CASES: Refused = {
     pay_date: '2025-06-02',
   }),
   'an item list in days below zero → 400 older_than: number of days': { url: `${ITEMS}?older_than=-1` },
+  'pay days that a short month joins → 400 day: ^must be days further apart':
+    proposal('semimonthly&day=30&day=31'),
+  'a pay date for monthly pay → 400 from: ^must be omitted for monthly pay$': proposal(
+    'monthly&day=31&from=2026-01-02',
+  ),
+  'pay days for weekly pay → 400 day: ^must be omitted for weekly pay$': proposal(
+    'weekly&from=2026-01-02&day=31',
+  ),
   'an override with a third decimal → 400 member_amount: 2 decimals': override({ member_amount: '1.005' }),
   'an override of an unknown deduction → 422 deduction_id: must be a deduction of the employee': override(
     {},

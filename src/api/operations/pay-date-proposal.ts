@@ -37,16 +37,27 @@ const Proposal = field.closed({
   ),
 });
 
-/** Returns what places the pay dates. Throws INVALID_REQUEST for a parameter that the frequency needs. */
-function ruleOf({ pay_frequency: frequency, from, day = [] }: Static<typeof Proposal>) {
+/** Returns what places the pay dates. Throws INVALID_REQUEST for a parameter that the frequency needs or does not use. */
+function ruleOf({ pay_frequency: frequency, from, day }: Static<typeof Proposal>) {
+  const refuse = (path: 'from' | 'day', rule: string) =>
+    invalid([{ path, rule: `${rule} for ${frequency} pay` }]);
   const every = STEP_DAYS.get(frequency);
   if (every !== undefined) {
-    if (from === undefined) throw invalid([{ path: 'from', rule: `is required for ${frequency} pay` }]);
+    if (from === undefined) throw refuse('from', 'is required');
+    if (day !== undefined) throw refuse('day', 'must be omitted');
     return { every, from };
   }
+  if (from !== undefined) throw refuse('from', 'must be omitted');
   const isMonthly = frequency === 'monthly';
-  if (day.length === (isMonthly ? 1 : 2)) return { daysOfMonth: day.map(Number) };
-  throw invalid([{ path: 'day', rule: `is required ${isMonthly ? 'once' : 'twice'} for ${frequency} pay` }]);
+  if (day?.length === (isMonthly ? 1 : 2)) return { daysOfMonth: day.map(Number) };
+  throw refuse('day', `is required ${isMonthly ? 'once' : 'twice'}`);
+}
+
+/** Throws INVALID_REQUEST for days of the month that are so near that a weekend or a short month joins them. */
+function assertApart(dates: readonly { pay_date: string }[]): void {
+  const { size } = new Set(dates.map(({ pay_date }) => pay_date));
+  const rule = 'must be days further apart: two of them would have the same pay date';
+  if (size < dates.length) throw invalid([{ path: 'day', rule }]);
 }
 
 export const proposePaySchedules = operation({
@@ -88,6 +99,7 @@ export const proposePaySchedules = operation({
     const { year, pay_frequency, pay_group, lag_days: lagDays = 0, takes = PROPOSED_TAKES[0] } = query;
     const how = { lagDays, frequency: pay_frequency, takes };
     const pay_dates = proposePayDates(Number(year), ruleOf(query), how);
+    assertApart(pay_dates);
     return { schedules: [{ pay_frequency, ...(pay_group !== undefined && { pay_group }), pay_dates }] };
   },
 });
