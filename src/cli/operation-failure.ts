@@ -2,9 +2,13 @@
 import type { Operation } from '../api/operation.ts';
 import { invalid, PROBLEMS, Refusal, refusalOf } from '../api/problem.ts';
 import { compile } from '../contract/check.ts';
+import { pathSegment } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
 import { CommandError, failed, wrongUsage } from './failure.ts';
 import type { Field } from './operation-fields.ts';
+
+/** A running sidecar cannot be asked for such an ID, so its noun has no sentence there. */
+export const NO_URL = 'Nothing was found with this ID, which no URL can contain.';
 
 /** Throws WRONG_USAGE for options that the operation's body refuses, before the command reads or asks anything. */
 export function assertOptions({ body, rows }: Operation, named: object, fields: readonly Field[]): void {
@@ -12,23 +16,24 @@ export function assertOptions({ body, rows }: Operation, named: object, fields: 
   const problems = compile(body)
     .problems(named)
     .filter(({ path }) => fieldAt(path, fields)?.part === 'body');
-  if (problems.length > 0) throw failureOf(invalid(problems), fields, '', null);
+  if (problems.length > 0) throw failureOf(invalid(problems), fields, [], null);
 }
 
 /** Returns the failure of a command for an operation's refusal. Its fields are options here, and it names unknown `ids`. */
 export function failureOf(
   error: unknown,
   fields: readonly Field[],
-  ids: string,
+  ids: readonly string[],
   list: string | null,
 ): unknown {
   const refusal = isAppError(error) ? refusalOf(error) : error;
   if (!(refusal instanceof Refusal) || PROBLEMS[refusal.code].status >= 500) return error;
   const { code, message, problems, problemCount } = refusal;
   const named = problems.map((problem) => inOptions(problem, fields, code === 'ROWS_REFUSED'));
-  if (code === 'NOT_FOUND' && ids !== '') {
+  if (code === 'NOT_FOUND' && ids.length > 0) {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
-    return failed(`${ids}: ${message}${find}`);
+    const what = ids.every((id) => pathSegment(id) !== null) ? message : NO_URL;
+    return failed(`${ids.join(' ')}: ${what}${find}`);
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   const [first] = problems;

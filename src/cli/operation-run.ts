@@ -182,7 +182,7 @@ function performing(
 ) {
   const failing = (input: Input) => (error: unknown) => {
     const { employer_id = [] } = (input.query ?? {}) as { employer_id?: string };
-    const ids = [...Object.values(input.params ?? {}), employer_id].flat().join(' ');
+    const ids = [...Object.values(input.params ?? {}), employer_id].flat().map(String);
     throw failureOf(error, fields, ids, list);
   };
   const answer: Performers['perform'] = (op, input) => perform(op, input).catch(failing(input));

@@ -19,6 +19,7 @@ import { VERSION } from '../version.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
+import { NO_URL } from './operation-failure.ts';
 import { printable } from './output.ts';
 import type { Performers } from './performing.ts';
 
@@ -102,7 +103,7 @@ function pathOf({ path, params: schema }: Asked, { params = {}, query = {} }: In
   const values = checkedParams(schema, params) as Readonly<Record<string, string>>;
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {
     const segment = pathSegment(String(values[name]));
-    if (segment === null) throw new Refusal('NOT_FOUND', 'No URL can contain this ID.');
+    if (segment === null) throw new Refusal('NOT_FOUND', NO_URL);
     return segment;
   });
   const search = new URLSearchParams();

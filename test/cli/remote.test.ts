@@ -142,6 +142,10 @@ function changes(file: (name: string, content: string) => string): string[] {
     'events reprocess evt-bad',
     'events reprocess evt-none',
     'run show .',
+    'events show ..',
+    'deductions versions .',
+    'policy show --employer ..',
+    'policy show --employer a/b',
     'evidence run r1 /missing/evidence.tar --personal-data',
     `import deductions ${deductions}`,
     `import deductions ${deductions} --json`,
@@ -154,6 +158,7 @@ function changes(file: (name: string, content: string) => string): string[] {
     'schedule propose --year 2027 --frequency biweekly --from 2027-01-01 --lag 5',
     'schedule propose --year 2027 --frequency semimonthly --day 15 --day 31 --json',
     'schedule propose --year 2027 --frequency weekly',
+    'schedule propose --year 2027 --frequency semimonthly --day 30 --day 31',
   ];
 }
 
