@@ -5,7 +5,7 @@ import { cursorOf } from '../../formats/cursor.ts';
 import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
 import { TakenReport, recordTaken as takeReport } from '../../payroll/facts/taken.ts';
 import { TakenLine, listTakenLines as takenLinesOf } from '../../payroll/facts/taken-lines.ts';
-import { TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
+import { NamedLine, TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
 import { csvOfLines } from '../../payroll/lifecycle/csv.ts';
 import { linesAfter, linesOfRun } from '../../payroll/lifecycle/line-pages.ts';
 import { ShownLine, shownLines } from '../../payroll/lifecycle/line-view.ts';
@@ -21,6 +21,8 @@ import { broken, conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
+
+export { NAMING } from '../../payroll/facts/taken-rows.ts';
 
 const LineQuery = field.closed({
   employee_id: idFilter('Only lines of this employee.'),
@@ -137,23 +139,13 @@ async function* matching(
   }
 }
 
-const optional = (description: string) => Type.Optional(field.nullableText(description));
 const employee_id = field.text('The employee.');
-const deduction_id = optional('The deduction.');
-const line_of_coverage = optional('The line of coverage.');
-const payroll_code = optional('The payroll code.');
 
 const TakenRow = field.component(
   'TakenRow',
   {
     employee_id,
-    deduction_id,
-    line_of_coverage,
-    payroll_code,
-    kind: Type.Optional(field.nullable({ ...field.text('The kind of line.'), enum: [...LINE_KINDS] })),
-    adjustment_for: optional('The earlier run that the line settles.'),
-    opening_id: optional('The opening item that the line settles.'),
-    taxability: optional('The taxability: a corrected one is settled by two lines.'),
+    ...NamedLine.properties,
     amount: field.text('The amount taken from the employee, such as 12.34.'),
     over: Type.Optional(
       field.nullable(
@@ -167,6 +159,8 @@ const TakenRow = field.component(
     'lines of the employee that are above 0.00: nothing was taken.',
 );
 
+const { deduction_id, line_of_coverage, payroll_code } = NamedLine.properties;
+
 const AuditedRow = field.component(
   'AuditedRow',
   {
@@ -175,7 +169,9 @@ const AuditedRow = field.component(
     line_of_coverage,
     payroll_code,
     member_amount: field.text('The employee amount, such as 12.34.'),
-    employer_amount: optional('The employer amount. It is compared only if present.'),
+    employer_amount: Type.Optional(
+      field.nullableText('The employer amount. It is compared only if present.'),
+    ),
   },
   'A payroll amount of an employee. All rows must use the same identifying fields.',
 );

@@ -1,5 +1,7 @@
 /** The rows of a report of amounts taken, and the lines that they name. */
+import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { closed, nullable, nullableText, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import {
@@ -15,16 +17,19 @@ import { LINE_KINDS, type Line } from '../calculation/line.ts';
 import { frozenLines } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
 
+const optional = (description: string) => Type.Optional(nullableText(description));
+
 /** A row names one line by enough of these fields to distinguish it from the employee's others. */
-const NAMING = [
-  'deduction_id',
-  'line_of_coverage',
-  'payroll_code',
-  'kind',
-  'adjustment_for',
-  'opening_id',
-  'taxability',
-] as const;
+export const NamedLine = closed({
+  deduction_id: optional('The deduction.'),
+  line_of_coverage: optional('The line of coverage.'),
+  payroll_code: optional('The payroll code.'),
+  kind: Type.Optional(nullable({ ...text('The kind of line.'), enum: [...LINE_KINDS] })),
+  adjustment_for: optional('The earlier run that the line settles.'),
+  opening_id: optional('The opening item that the line settles.'),
+  taxability: optional('The taxability: a corrected one is settled by two lines.'),
+});
+export const NAMING = Object.keys(NamedLine.properties) as (keyof Static<typeof NamedLine>)[];
 
 export const TAKEN_COLUMNS: Columns = {
   list: 'lines',
@@ -75,8 +80,8 @@ function linesOfRow(
   const taken = parseAmount(amount);
   if (taken === null) return amountProblem(`${path}.amount`, amount);
   for (const [name, values] of CHOICES) {
-    const text = fields[name];
-    const problem = text === undefined ? null : choiceProblem(`${path}.${name}`, values, text);
+    const value = fields[name];
+    const problem = value === undefined ? null : choiceProblem(`${path}.${name}`, values, value);
     if (problem !== null) return problem;
   }
   const wrongFlag = choiceProblem(`${path}.over`, FLAG, over.toLowerCase());

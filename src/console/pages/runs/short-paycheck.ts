@@ -1,5 +1,5 @@
 /** The form that reports what payroll took from one paycheck. */
-import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { listPayrollRunLines, NAMING } from '../../../api/operations/payroll-run-lines.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
@@ -75,15 +75,7 @@ export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
 
 /** Returns the fields that distinguish a line from other lines of its employee. */
 function namesOf(line: Line): object {
-  const { deduction_id, line_of_coverage, taxability, kind, adjustment_for, opening_id } = line;
-  return {
-    deduction_id,
-    line_of_coverage,
-    taxability,
-    kind,
-    ...(adjustment_for !== null && { adjustment_for }),
-    ...(opening_id !== null && { opening_id }),
-  };
+  return Object.fromEntries(NAMING.map((name) => [name, line[name]]));
 }
 
 async function linesOf({ api }: Visit, employee_id: string): Promise<Line[]> {
