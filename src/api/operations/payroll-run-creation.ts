@@ -16,7 +16,7 @@ import { type RequestedRun, RunBody, runOf } from '../../payroll/records/body.ts
 import { actingIn } from '../auth.ts';
 import { assertOwnEmployer, lineSightOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
-import { broken, conflict, type Refusal } from '../problem.ts';
+import { broken, type Refusal } from '../problem.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { compileValidator } from '../validation.ts';
 import { etagHeader } from './payroll-runs.ts';
@@ -66,20 +66,8 @@ export const putPayrollRun = operation({
   async run(call, { db, now }) {
     const run = runIn(call.body);
     assertOwnEmployer(call, run.employer_id);
-    const begun = await beginRun(db, call.params.run_id, run, actingIn(call, now()));
-    if (begun.outcome === 'different') {
-      throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
-    }
-    if (begun.outcome === 'of-another-employer') {
-      throw conflict('This ID belongs to another employer, even if its run was deleted. Use another ID.');
-    }
-    if (begun.outcome === 'date-open') {
-      throw conflict(
-        `The run ${begun.by} is already open for this pay date, frequency and pay group. Use it, or delete it first.`,
-      );
-    }
-    const headers = etagHeader(begun.view.etag);
-    return made(begun.outcome, await viewStoredRun(db, begun.view, begun.stored), headers);
+    const { outcome, view, stored } = await beginRun(db, call.params.run_id, run, actingIn(call, now()));
+    return made(outcome, await viewStoredRun(db, view, stored), etagHeader(view.etag));
   },
   logs: (_call, run) => createdLine(run),
 });

@@ -15,30 +15,26 @@ import type { OnPage } from '../compute/summary.ts';
 import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import type { RequestedRun } from '../records/body.ts';
-import { findRun, isSameRun, type PutRun, putRun, type StoredRun } from '../records/runs.ts';
+import { assertSameRun, findRun, putRun, type StoredRun, storedRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
 
-type Begun =
-  | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
-  | Exclude<PutRun, { outcome: 'created' | 'same' }>;
+type Begun = { outcome: 'created' | 'same'; view: RunView; stored: StoredRun };
 
-/** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED. */
+/** Stores a run if it can be computed. The same body under the same id is `same`, in any state. Throws RUN_REFUSED or CONFLICT. */
 export async function beginRun(db: Db, runId: string, run: RequestedRun, acting: Acting): Promise<Begun> {
   let known = await findRun(db, runId);
   if (known === null) {
     const view = await previewKnown(db, runId, run);
-    const { put, stored } = await transact(db, async (trx) => ({
-      put: await putRun(trx, runId, run, acting),
-      stored: (await findRun(trx, runId)) as StoredRun,
+    const { isNew, stored } = await transact(db, async (trx) => ({
+      isNew: await putRun(trx, runId, run, acting),
+      stored: await storedRun(trx, runId),
     }));
-    if (put.outcome === 'date-open' || put.outcome === 'of-another-employer') return put;
-    if (put.outcome === 'created') return { outcome: put.outcome, view, stored };
+    if (isNew) return { outcome: 'created', view, stored };
     // Another caller created the run while this one was computed.
     known = stored;
   }
-  if (known.employer_id !== run.employer_id) return { outcome: 'of-another-employer' };
-  if (!isSameRun(known, run)) return { outcome: 'different' };
+  assertSameRun(known, run);
   await confirmDurable(db);
   return { outcome: 'same', view: await viewRun(db, known), stored: known };
 }

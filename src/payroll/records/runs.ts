@@ -26,23 +26,23 @@ export const OF_BODY = [
 ] as const;
 type OfBody = Pick<RequestedRun, (typeof OF_BODY)[number]>;
 
-export type PutRun =
-  | { outcome: 'created' | 'same' }
-  /** Another body is stored under the id. */
-  | { outcome: 'different' }
-  /** The id belongs to another employer, whose run may be deleted. */
-  | { outcome: 'of-another-employer' }
-  /** Another open regular run has the pay date, frequency and pay group. */
-  | { outcome: 'date-open'; by: string };
-
-/** Stores a requested run. The same body under the same id is `same`, even if the run is finalized or voided. */
-export async function putRun(trx: Trx, runId: string, run: RequestedRun, acting: Acting): Promise<PutRun> {
+/**
+ * Stores a requested run. The same body under the same id changes nothing, even if the run is finalized or voided. Returns whether
+ * it is new. Throws CONFLICT.
+ */
+export async function putRun(trx: Trx, runId: string, run: RequestedRun, acting: Acting): Promise<boolean> {
   await lockPayroll(trx);
   const known = await findRun(trx, runId);
-  if (await isOfAnotherEmployer(trx, runId, run.employer_id)) return { outcome: 'of-another-employer' };
-  if (known !== null) return { outcome: isSameRun(known, run) ? 'same' : 'different' };
+  if (await isOfAnotherEmployer(trx, runId, run.employer_id)) throw idOfAnotherEmployer();
+  if (known !== null) {
+    assertSameRun(known, run);
+    return false;
+  }
   const open = run.kind === 'regular' ? await regularRunOn(trx, run, 'open') : null;
-  if (open !== null) return { outcome: 'date-open', by: open.run_id };
+  if (open !== null)
+    throw conflicting(
+      `The run ${open.run_id} is already open for this pay date, frequency and pay group. Use it, or delete it first.`,
+    );
   const body = JSON.stringify(run);
   const columns = Object.fromEntries(OF_BODY.map((field) => [field, run[field]])) as OfBody;
   await trx
@@ -50,7 +50,7 @@ export async function putRun(trx: Trx, runId: string, run: RequestedRun, acting:
     .values({ run_id: runId, ...columns, body, state: 'open', created_at: acting.now })
     .execute();
   await recordRun(trx, acting, 'run.create', { run_id: runId, ...columns }, { body_hash: hashOf(body) });
-  return { outcome: 'created' };
+  return true;
 }
 
 /**
@@ -368,9 +368,15 @@ export function bodyOf({ run_id, body }: StoredRun): RequestedRun {
   return readBody(body, run_id);
 }
 
-/** Reports whether a run was requested with the same fields. */
-export function isSameRun({ body }: StoredRun, run: RequestedRun): boolean {
-  return body === JSON.stringify(run);
+/** Throws CONFLICT if a run was requested for another employer or with other fields. */
+export function assertSameRun({ employer_id, body }: StoredRun, run: RequestedRun): void {
+  if (employer_id !== run.employer_id) throw idOfAnotherEmployer();
+  if (body !== JSON.stringify(run))
+    throw conflicting('A run with this ID and a different body exists. Use another ID or delete that run.');
+}
+
+function idOfAnotherEmployer(): AppError {
+  return conflicting('This ID belongs to another employer, even if its run was deleted. Use another ID.');
 }
 
 /** Yields the ids of all runs in pages, without their bodies. */

@@ -88,5 +88,9 @@ onEachEngine('callers at the same time open one run', async (t: Test) => {
     'created acme-biweekly-2026-07-17',
     ...Array.from({ length: 7 }, () => 'found acme-biweekly-2026-07-17'),
   ]);
-  await t.rejects(put(db, 'another', bodyOn(DATE)), /date-open/, 'a pay date has one open run');
+  await t.rejects(
+    put(db, 'another', bodyOn(DATE)),
+    { message: /^The run .* is already open/ },
+    'a pay date has one open run',
+  );
 });

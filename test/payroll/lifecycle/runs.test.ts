@@ -32,17 +32,18 @@ test('the same run again changes nothing, with an explicit or default kind, in a
     const checked = runOf(given);
     if (!checked.ok) throw new Error('refused');
     const asOf = acting('2026-07-01T00:00:00.000Z');
-    return transact(db, async (trx) => (await putRun(trx, 'r', checked.run, asOf)).outcome);
+    return transact(db, (trx) => putRun(trx, 'r', checked.run, asOf));
   };
-  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
+  const different = { code: 'CONFLICT', message: /a different body/ };
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), true);
   const stored = await storedRun(db, 'r');
-  t.equal(await again(body(2, { kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
-  t.equal(await again(body(2)), 'different');
-  t.equal(await again(body(2, { employee_ids: ['e', 'f'], final_checks: ['e'] })), 'different');
+  t.equal(await again(body(2, { kind: 'regular', employee_ids: ['e', 'f'] })), false);
+  await t.rejects(again(body(2)), different);
+  await t.rejects(again(body(2, { employee_ids: ['e', 'f'], final_checks: ['e'] })), different);
   t.strictSame(await storedRun(db, 'r'), stored);
   await finalize(db, 'r');
-  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'even after it is finalized');
-  t.equal(await again(body(3)), 'different');
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), false, 'even after it is finalized');
+  await t.rejects(again(body(3)), different);
 });
 
 test('runs are listed by pay date, latest first, and a cursor continues after a page', async (t, db) => {
