@@ -35,8 +35,10 @@ export function addressFor(env: Environment, { url, local = false }: Place): str
   if (url === undefined && given(env, 'DATABASE_URL') !== undefined)
     throw wrongUsage('SIDECAR_URL and DATABASE_URL are both set: add --url or --local');
   const name = url === undefined ? 'SIDECAR_URL' : '--url';
-  if (address(stated) === null || isPlainHttp(stated))
-    throw wrongUsage(`${name} must be an https:// address, or http:// of this machine, without a user name`);
+  if (address(stated)?.search !== '' || isPlainHttp(stated))
+    throw wrongUsage(
+      `${name} must be an https:// address, or http:// of this machine, without a user name or a query`,
+    );
   return stated.endsWith('/') ? stated.slice(0, -1) : stated;
 }
 

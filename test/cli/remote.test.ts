@@ -96,6 +96,7 @@ t.test('a command runs where its options and variables say, or nowhere', async (
     [['--url', url, '--local'], both, 2, /either --url or --local/],
     [['--url', 'http://payroll.example'], remote, 2, /--url must be an https:\/\/ address/],
     [['--url', 'https://user@payroll.example'], remote, 2, /without a user name/],
+    [['--url', `${url}/?x=1`], remote, 2, /without a user name or a query/],
     [[], { ...remote, SIDECAR_TOKEN: '' }, 1, /SIDECAR_TOKEN is not set/],
     [[], { ...remote, SIDECAR_TOKEN: 'unknown' }, 1, /The token is unknown, expired or revoked/],
   ];
