@@ -8,12 +8,12 @@ export function nearKey(id: string): string {
   return written(id).toLowerCase();
 }
 
-/** Returns an id without blanks, zeros or an apostrophe at its front, and full-width letters. */
+/** Returns an id without blanks, zeros and the marks with which spreadsheets keep a text, `'` and `="…"`; not in full width. */
 function written(id: string): string {
   return id
     .normalize('NFKC')
     .trim()
-    .replace(/^'/, '')
+    .replace(/^'|^="(.*)"$/, '$1')
     .replace(/^0+(?=.)/, '');
 }
 

@@ -14,6 +14,8 @@ test('an id that lost its zeros, case, blanks or width is found at its employer'
   await transact(db, (trx) => recordFacts(trx, facts, source, '2026-01-01T00:00:00.000Z'));
   const ids = [
     '00123',
+    '="00123"',
+    '="45"',
     '１２３',
     'emp-9',
     'EMP-9',
@@ -33,6 +35,8 @@ test('an id that lost its zeros, case, blanks or width is found at its employer'
   const emp9 = { 'EMP-9': 'Emp-9 ', 'emp-9': 'Emp-9 ', 'ｅｍｐ－９': 'Emp-9 ' };
   const near = {
     '00123': '123',
+    '="00123"': '123',
+    '="45"': '00045',
     '１２３': '123',
     ...emp9,
     K1: 'Ｋ１',
