@@ -5,7 +5,7 @@ import { listEventDeliveries } from '../api/operations/event-deliveries.ts';
 import { dismissEvent, reprocessEvent, reprocessEvents } from '../api/operations/event-work.ts';
 import { getEvent, listEventConflicts, listEvents } from '../api/operations/events.ts';
 import { type Command, confirm } from './command.ts';
-import { failed, wrongUsage } from './failure.ts';
+import { CommandError, failed, wrongUsage } from './failure.ts';
 import { createFollower } from './follow.ts';
 import { addOperation } from './operation-command.ts';
 import type { OperationContext } from './operation-run.ts';
@@ -111,11 +111,16 @@ async function followEvents({ perform, out, stopped }: OperationContext, filter:
     perform(listEventDeliveries, { query: { ...filter, ...(cursor && { cursor }) } }),
   );
   out.note('Waiting for deliveries. Stop with Ctrl-C.');
+  let isAnswered = true;
   while (!signal.aborted) {
-    const { data, refused, has_more } = await next().catch((error: unknown) => {
-      if (signal.aborted) return { data: [], refused: [], has_more: false };
-      throw error;
+    const page = await next().catch((error: unknown) => {
+      if (signal.aborted) return null;
+      if (!(error instanceof CommandError) || error.code !== 'NOT_ANSWERED') throw error;
+      if (isAnswered) out.note(`${error.message}. Deliveries are printed when it answers again.`);
+      return null;
     });
+    isAnswered = page !== null;
+    const { data, refused, has_more } = page ?? { data: [], refused: [], has_more: false };
     for (const event of data)
       out.print(
         out.asJson ? JSON.stringify(event) : COLUMNS.flatMap(([, cell]) => cell(event) ?? []).join('  '),

@@ -4,7 +4,7 @@ import { invalid, PROBLEMS, Refusal, refusalOf } from '../api/problem.ts';
 import { compile } from '../contract/check.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
-import { CommandError, failed, wrongUsage } from './failure.ts';
+import { CommandError, failed, unanswered, wrongUsage } from './failure.ts';
 import type { Field } from './operation-fields.ts';
 
 /** A running sidecar cannot be asked for such an ID, so its noun has no sentence there. */
@@ -37,7 +37,7 @@ export function failureOf(
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   const [first] = problems;
-  if (first === undefined) return failed(message);
+  if (first === undefined) return code === 'UNAVAILABLE' ? unanswered(message) : failed(message);
   // A message that only repeats the problems.
   const what = message.includes(first.rule) ? PROBLEMS[code].title : message.replace(/\.$/, '');
   return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });

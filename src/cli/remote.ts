@@ -18,7 +18,7 @@ import { ROW_TYPES } from '../formats/rows.ts';
 import { VERSION } from '../version.ts';
 import type { RowsFile } from './arguments.ts';
 import type { Context } from './command.ts';
-import { failed, wrongUsage } from './failure.ts';
+import { failed, unanswered, wrongUsage } from './failure.ts';
 import { NO_URL } from './operation-failure.ts';
 import { printable } from './output.ts';
 import type { Performers } from './performing.ts';
@@ -63,7 +63,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
       ...(content !== undefined && { body: content }),
     };
     const response = await fetch(url + pathOf(op, input), request as RequestInit).catch((error) => {
-      throw failed(`${url} did not answer: ${codeOfFetch(error)}`);
+      throw unanswered(`${url} did not answer: ${codeOfFetch(error)}`);
     });
     const version = response.headers.get(VERSION_HEADER);
     if (version !== null && version !== VERSION)
@@ -123,6 +123,8 @@ async function assertAnswered(response: Response, url: string): Promise<void> {
   }
   if (status >= 300 && status < 400)
     throw failed(`${url} answered with a redirect (${status}), which is not followed: use the final address`);
+  if (status >= 502 && status <= 504)
+    throw unanswered(`${url} answered ${status}: the sidecar may be restarting`);
   if (!response.ok || headers.get(VERSION_HEADER) === null)
     throw failed(`${url} answered ${status} and is no sidecar, or a proxy before it: check the address`);
 }
@@ -152,7 +154,7 @@ function contentOf({ body }: Response, url: string): Readable {
 }
 
 function brokenOff(url: string, error: unknown): Error {
-  return failed(`${url} did not send its whole answer: ${codeOfFetch(error as Error)}`);
+  return unanswered(`${url} did not send its whole answer: ${codeOfFetch(error as Error)}`);
 }
 
 async function* rowsIn(content: Readable): AsyncGenerator<object[]> {

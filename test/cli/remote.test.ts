@@ -248,6 +248,61 @@ t.test('deliveries are followed on the database and at a running sidecar, until 
   }
 });
 
+t.test('deliveries are followed while the sidecar restarts', async (t) => {
+  const { db, url, remote } = await stage(t);
+  let isDown = false;
+  let unanswered = 0;
+  const proxy = createServer(({ socket, url: path, headers }, response) => {
+    if (isDown) {
+      unanswered += 1;
+      socket.destroy();
+      return;
+    }
+    const { authorization = '', accept = '' } = headers;
+    fetch(`${url}${path}`, { headers: { authorization, accept } }).then(async (answer) => {
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      response.end(await answer.text());
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => proxy.close());
+  const env = { ...remote, SIDECAR_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+  const stopping = new AbortController();
+  let printed = '';
+  const onStdout = (text: string) => {
+    printed = text;
+  };
+  const following = here(t, env, ['events', 'list', '--follow'], { signal: stopping.signal, onStdout });
+  let count = 0;
+  const arrive = async (id: string) => {
+    count += 1;
+    await deliver(db, [deductionOf(`${id}-${count}`, {})], systemClock().toISOString());
+    return printed.includes(id);
+  };
+  await eventually(
+    'a delivery is printed',
+    () => arrive('before'),
+    (isPrinted) => isPrinted,
+  );
+  isDown = true;
+  await eventually(
+    'a request has no answer',
+    async () => unanswered,
+    (requests) => requests > 1,
+  );
+  await arrive('meanwhile');
+  isDown = false;
+  await eventually(
+    'it is printed later',
+    async () => printed.includes('meanwhile'),
+    (isPrinted) => isPrinted,
+  );
+  stopping.abort();
+  const { code, stderr } = await following;
+  t.equal(code, 0);
+  t.equal(stderr.split('did not answer').length, 2, 'once');
+});
+
 t.test('a command follows no redirect, names another version and prints no control character', async (t) => {
   const server = createServer((request, response) => {
     if (request.url?.includes('elsewhere')) {
