@@ -90,7 +90,9 @@ const FLUSH_MS = 500;
 export async function flushLog(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, FLUSH_MS);
-  process.stdout.write('', () => resolve());
+  const { stdout } = process;
+  // What waited may end with a report of dropped lines, which is written after it.
+  stdout.write('', () => stdout.write('', () => resolve()));
   await promise;
   clearTimeout(timer);
 }

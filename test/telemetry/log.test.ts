@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import t from 'tap';
 
 const LOG = new URL('../../src/telemetry/log.ts', import.meta.url);
@@ -31,9 +30,12 @@ t.test('lines of a log whose reader stalls are dropped, counted and reported', a
       t.strictSame(await once(child, 'exit'), [0, null], 'an end does not wait for the reader');
       continue;
     }
-    const logged = text(child.stdout);
-    child.stdout.once('data', () => child.stdin.write('end'));
-    const lines = (await logged).trimEnd().split('\n');
+    let logged = '';
+    for await (const part of child.stdout.setEncoding('utf8')) {
+      logged += part;
+      if (logged.includes('dropped') && logged.endsWith('\n')) child.stdin.write('end');
+    }
+    const lines = logged.trimEnd().split('\n');
     t.equal(lines.length, LINES - dropped + 1);
     const reported = { level: 'warn', count: dropped, msg: /dropped/ };
     t.match(JSON.parse(lines.at(-1) as string), reported, 'when it flows again');
