@@ -95,7 +95,7 @@ function within(amount: Cents, outstanding: Cents): Cents {
 
 /**
  * Reports whether an item is no longer one that a decision was made for: its amount has another sign or is larger, or runs
- * have taken all that was outstanding when it was decided. The employee's side decides, or the employer's if only that was due.
+ * took all that was outstanding when it was decided. The employee's side decides, or the employer's if only that was due.
  */
 function hasOutgrown(
   { decision_id, made_for }: Decision,
@@ -117,7 +117,11 @@ function hasOutgrown(
   // A decision on the employer's amount alone decides nothing of the employee's.
   if (then.member === 0n && outstanding.member !== 0n) return true;
   const decided = then.member === 0n ? 'employer' : 'member';
-  const left = since.reduce((rest, item) => rest - item[decided], then[decided]);
-  if (left === 0n) return then[decided] !== 0n;
-  return left * then[decided] < 0n || outstanding[decided] * then[decided] < 0n;
+  if (then[decided] === 0n) return false;
+  let left = then[decided];
+  for (const item of since) {
+    left -= item[decided];
+    if (left * then[decided] <= 0n) return true;
+  }
+  return outstanding[decided] * then[decided] < 0n;
 }

@@ -1,7 +1,8 @@
-import type { Test } from 'tap';
+import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { amountOf } from '../../../src/money.ts';
-import type { OpenItem } from '../../../src/payroll/compute/item-state.ts';
+import { type OpenItem, standingOf } from '../../../src/payroll/compute/item-state.ts';
+import { type Decision, NO_TERMS } from '../../../src/payroll/facts/decisions.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {
@@ -73,6 +74,25 @@ onEitherEngine('an item that was taken or held is open again once its amount gro
     await taken(db, 'r0', { employee_id: 'e', deduction_id: 'a', amount: '3.99' });
     t.strictSame(await brief(db), ['arrears r0 a: 6.01 of 6.01 open (amount_changed)'], action);
   }
+});
+
+t.test('a take ends once a run took all of an item, whatever a later run takes', (t) => {
+  const item = { kind: 'adjustment', isOpening: false, source: 'r0', deduction_id: 'a' } as const;
+  const content = { line_of_coverage: 'medical', taxability: 'post_tax', employer: 0n };
+  const run = (runId: string, member: bigint) => ({ ...item, ...content, runId, decisions: 1, member });
+  const amount = { member: 1000n, employer: 0n };
+  const take: Decision = {
+    ...NO_TERMS,
+    ...{ decision_id: 1, employee_id: 'e', item_id: 'i', run_id: 'r0', made_for: amount },
+    action: 'take',
+    ...{ reason: 'a test', record_id: 1, recorded_at: TODAY },
+  };
+  const after = (...taken: ReturnType<typeof run>[]) => standingOf(amount, taken, [take], TODAY);
+  t.match(after(run('r1', 400n)), { state: 'take', outstanding: { member: 600n } });
+  // Payroll reported another amount of r1 after r2 took the rest.
+  t.match(after(run('r1', 1000n), run('r2', -600n)), { state: 'open', reopened: 'amount_changed' });
+  t.match(after(run('r1', 400n), run('r2', 600n)), { state: 'settled' });
+  t.end();
 });
 
 onEitherEngine('an amount paid directly comes back if nothing is due of its item any more', async (t) => {
