@@ -133,12 +133,12 @@ export class CodedError<Code extends string = string> extends Error {
 export class AppError<Code extends ErrorCode = ErrorCode> extends CodedError<Code> {}
 
 /** Returns the refusal of an unknown id, without repeating the id. */
-export function unknownResource(what: string): AppError {
+export function notFound(what: string): AppError {
   return new AppError('NOT_FOUND', `There is no ${what} with this ID.`);
 }
 
 /** Returns the refusal of an action that the state does not allow. */
-export function conflicting(why: string): AppError {
+export function conflict(why: string): AppError {
   return new AppError('CONFLICT', why);
 }
 

@@ -38,7 +38,10 @@ export function proxyFor(url: string, { http, https, except }: ProxyConfig): str
   return through === null || isExcepted(hostname, port || usual, except) ? null : new URL(through).host;
 }
 
-/** Decides as the agent does: `*`, or a host with its subdomains, each with or without a port. An IPv6 address with a port has brackets. */
+/**
+ * Decides as the agent does: `*`, or a host with its subdomains, each with or without a port. An IPv6 address with a port has
+ * brackets.
+ */
 function isExcepted(hostname: string, port: string, except: string): boolean {
   const host = hostname.replace(/^\[(.+)\]$/, '$1').replace(/\.$/, '');
   return except.split(/[,\s]+/).some((entry) => {

@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { isVisibleChange } from '../employment/changes.ts';
+import { notFound } from '../errors.ts';
 import { getDeduction } from '../ledger/deductions.ts';
 import { isKnownAt } from '../ledger/roster.ts';
 import type { Viewer } from '../ledger/visibility.ts';
@@ -16,7 +17,7 @@ import type { LineSight } from '../payroll/lifecycle/line-view.ts';
 import { employersOfRuns } from '../payroll/records/runs.ts';
 import type { Caller } from '../security/tokens.ts';
 import { mayAlso } from './auth.ts';
-import { notFound, Refusal } from './problem.ts';
+import { Refusal } from './problem.ts';
 
 /**
  * `employer`, `run`, `sync`, `employee`, `deduction`, `change`: the hook checks the id in the path. `new-employer`: an employer may

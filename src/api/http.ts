@@ -9,6 +9,7 @@ import { formatOf, ROW_TYPES, type RowFormat, readRows } from '../formats/rows.t
 import { actorOf } from './auth.ts';
 import { passStreams, ROWS_BODY_BYTES_MAX, streamedBody } from './bodies.ts';
 import { idempotencyKeyOf, ifMatchOf, negotiated } from './headers.ts';
+import { oncePer } from './once-per.ts';
 import {
   type Answer,
   type BodyStream,
@@ -18,7 +19,6 @@ import {
   type Input,
   isBodyChecked,
   type Operation,
-  oncePer,
   runCall,
   UNCHANGED_HEADER,
   VERSION_HEADER,
@@ -112,7 +112,7 @@ export function registerOperations(app: Api, operations: readonly Operation[], p
     if (stream === null) registerOperation(app, op, parts);
     return stream === null ? [] : [{ op, stream }];
   });
-  for (const [, ofKind] of Map.groupBy(streamed, ({ stream }) => stream.what)) {
+  for (const ofKind of Map.groupBy(streamed, ({ stream }) => stream.what).values()) {
     const [{ stream: kind }] = ofKind as [(typeof ofKind)[number]];
     // Each kind has its own context, because its bodies have their own types.
     app.register(async (context) => {

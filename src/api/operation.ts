@@ -277,13 +277,3 @@ export function checkedParams(schema: TSchema | undefined, params: object): unkn
 export function isBodyChecked({ rows, stream, isBodyUnchecked }: Operation): boolean {
   return rows === undefined && stream === undefined && !isBodyUnchecked;
 }
-
-/** Returns a function that makes something once for each key, such as what calls on one database keep for the next. */
-export function oncePer<K extends object, T>(make: (key: K) => T): (key: K) => T {
-  const made = new WeakMap<K, T>();
-  return (key) => {
-    const known = made.get(key) ?? make(key);
-    made.set(key, known);
-    return known;
-  };
-}

@@ -133,15 +133,6 @@ export function broken(
   });
 }
 
-/** Returns the refusal of an unknown id, without repeating the id. */
-export function notFound(what: string): Refusal {
-  return new Refusal('NOT_FOUND', `There is no ${what} with this ID.`);
-}
-
-export function conflict(detail: string): Refusal {
-  return new Refusal('CONFLICT', detail);
-}
-
 export const ProblemDetails = component(
   'Problem',
   {
@@ -236,10 +227,10 @@ export function refusalOf(error: unknown): Refusal {
         : PROBLEM_OF[error.code as keyof typeof PROBLEM_OF];
     if (code === 'INTERNAL') return new Refusal(code, '');
     if (code === 'RUN_REFUSED') return broken(code, problems, problemCount);
-    const headers =
-      code === 'UNAVAILABLE'
-        ? RETRY_LATER
-        : { ...(code === 'PRECONDITION_FAILED' && { etag: `"${error.subject}"` }) };
+    const headers = {
+      ...(code === 'UNAVAILABLE' && RETRY_LATER),
+      ...(code === 'PRECONDITION_FAILED' && { etag: `"${error.subject}"` }),
+    };
     return new Refusal(code, message, { problems, problemCount, headers });
   }
   const known = FRAMEWORK[codeOf(error)];

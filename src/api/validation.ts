@@ -3,6 +3,7 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { compile, fieldPath, givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
+import { oncePer } from './once-per.ts';
 import { invalid } from './problem.ts';
 import { toMilliseconds } from './schemas.ts';
 
@@ -40,25 +41,24 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   };
 };
 
+type Part = 'params' | 'querystring' | 'body';
+
 /** Returns a part of a call as the operation gets it. Throws INVALID_REQUEST. Without a schema, a part is empty. */
-export function checked(schema: TSchema | undefined, httpPart: string, value: unknown): unknown {
+export function checked(schema: TSchema | undefined, httpPart: Part, value: unknown): unknown {
   if (schema === undefined) return undefined;
-  const result = validatorOf(schema, httpPart)(value);
+  const result = VALIDATORS[httpPart](schema)(value);
   if (typeof result === 'object' && 'error' in result) throw result.error;
   return typeof result === 'object' && 'value' in result ? result.value : value;
 }
 
-const compiled = new Map<string, WeakMap<TSchema, Validator>>();
-type Validator = ReturnType<typeof compileValidator>;
-
 /** The next call of an operation has the same schemas. */
-function validatorOf(schema: TSchema, httpPart: string): Validator {
-  const ofPart = compiled.get(httpPart) ?? new WeakMap<TSchema, Validator>();
-  compiled.set(httpPart, ofPart);
-  const known = ofPart.get(schema) ?? compileValidator({ schema, httpPart, method: '', url: '' });
-  ofPart.set(schema, known);
-  return known;
-}
+const validatorsOf = (httpPart: Part) =>
+  oncePer((schema: TSchema) => compileValidator({ schema, httpPart, method: '', url: '' }));
+const VALIDATORS = {
+  params: validatorsOf('params'),
+  querystring: validatorsOf('querystring'),
+  body: validatorsOf('body'),
+};
 
 /** For routes whose bodies a domain module checks, with better messages than a schema has. */
 export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>

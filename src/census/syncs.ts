@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { sql, type Updateable } from 'kysely';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
-import { conflicting, type Problem, unknownResource, withoutHint } from '../errors.ts';
+import { conflict, notFound, type Problem, withoutHint } from '../errors.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 import { type Acting, record } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
@@ -128,13 +128,13 @@ export async function dismissSync(trx: Trx, syncId: string, dismissal: Dismissal
   const { reason, overdueBefore, now } = dismissal;
   const named = trx.selectFrom('census_syncs').selectAll().where('sync_id', '=', syncId);
   const known = await named.executeTakeFirst();
-  if (known === undefined) throw unknownResource('census sync');
+  if (known === undefined) throw notFound('census sync');
   // Stagings and uploads move syncs under this lock.
   await lockSubject(trx, employerSubject(known.employer_id));
   const sync = await named.executeTakeFirstOrThrow();
   if (sync.state === 'dismissed') return false;
   if (!STALLED.some((state) => state === sync.state) && !isOverdue(sync, overdueBefore))
-    throw conflicting('The census sync is not waiting, held, failed or overdue.');
+    throw conflict('The census sync is not waiting, held, failed or overdue.');
   await trx
     .updateTable('census_syncs')
     .set({ state: 'dismissed', dismissed_at: now, dismissed_reason: reason })

@@ -26,21 +26,18 @@ export function addEvidenceCommands(program: Command): void {
       await once(target, 'open').catch((error) => {
         throw codeOf(error) === 'EEXIST' ? failed(`${file} exists: choose another file`) : error;
       });
-      const removed = (error: unknown) => {
+      try {
+        const query = { personal_data: personalData };
+        const archive = await perform(getEvidenceOfPayrollRun, { ...named, query });
+        const signal = stopped();
+        await pipeline(archive, target, { signal }).catch(
+          ifStopped(signal, 'stopped before the end: no archive was created'),
+        );
+      } catch (error) {
+        target.destroy();
         rmSync(file, { force: true });
         throw error;
-      };
-      const archive = await perform(getEvidenceOfPayrollRun, {
-        ...named,
-        query: { personal_data: personalData },
-      }).catch((error) => {
-        target.destroy();
-        return removed(error);
-      });
-      const signal = stopped();
-      await pipeline(archive, target, { signal })
-        .catch(removed)
-        .catch(ifStopped(signal, 'stopped before the end: no archive was created'));
+      }
       printResult(out, { file, bytes: target.bytesWritten }, `Wrote ${file}`);
       return null;
     },

@@ -90,7 +90,7 @@ export function addItemCommands(program: Command): void {
   });
 }
 
-/** What a decision states besides its item or employee. */
+/** The terms of a decision: its fields without the item, the employee and the outstanding amounts. */
 const TERMS = fieldsOf({ body: RequestedDecision }, {}).filter(
   ({ name }) => !/^(item_id|employee_id|outstanding_\w+)$/.test(name),
 );

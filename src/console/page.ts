@@ -1,5 +1,4 @@
 /** Declares pages and what their buttons do, and sends them. Errors are pages or messages with the API's texts. */
-
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { BACKGROUND_HEADER, knowPerson, mayAlso, type RouteScope } from '../api/auth.ts';

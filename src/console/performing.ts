@@ -34,7 +34,7 @@ export type Input<P extends TSchema, Q extends TSchema, B extends TSchema> = {
   readonly ifMatch?: string | undefined;
 };
 
-/** A file of a form. `headers` are those with which the API gets its contents. */
+/** A file of a form, and the headers of a request that would send the file. */
 export type UploadedFile = {
   readonly content: Readable;
   readonly headers: { readonly 'content-type': string } & Readonly<Record<string, string>>;

@@ -141,7 +141,7 @@ export async function changeTimeZone(trx: Trx, time_zone: string): Promise<strin
   return before.time_zone;
 }
 
-/** Returns the migrations of a folder in order. The text of a file is hashed as it is, before an engine's SQL is made from it. */
+/** Returns the migrations of a folder in order. The hash is that of the file, not of the SQL that an engine gets from it. */
 export function knownMigrations(folder = FOLDER): Migration[] {
   const files = readdirSync(folder).filter((name) => /^\d{4}_.*\.sql$/.test(name));
   return files.sort().map((file, index) => {

@@ -64,8 +64,9 @@ function wordsOf(name: string): string[] {
 }
 
 /**
- * Returns the problems of a header. A column without a name has none: a value in it is a problem of its row. Names of unknown columns are in hints only: without a header, they are values of the
- * first row. `isKnown` reports whether the column at an index has the name of one.
+ * Returns the problems of a header. A column without a name has none: a value in it is a problem of its row. Names of unknown
+ * columns are in hints only: without a header, they are values of the first row. `isKnown` reports whether the column at an
+ * index has the name of one.
  */
 export function headerProblems(
   header: readonly string[],

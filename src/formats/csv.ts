@@ -24,8 +24,8 @@ export type CsvRecord = {
 
 /**
  * Yields the records of a CSV (RFC 4180, UTF-8), first the header without blanks. Blank rows, cells of blanks, and columns
- * without a name are no data; a value in such a column is a problem of its row. `names` are columns, by which a header below a title is found. Errors have the
- * path of `here`.
+ * without a name are no data; a value in such a column is a problem of its row. `names` are columns, by which a header below
+ * a title is found. Errors have the path of `here`.
  */
 export async function* csvRecords(
   content: AsyncIterable<Uint8Array>,
@@ -38,13 +38,15 @@ export async function* csvRecords(
   const begin = ({ record, line }: Parsed): CsvRecord => {
     if (record.some((name) => name.includes('\0')))
       throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
-    const names = record.map(bareOf);
+    const cells = record.map(bareOf);
+    const indexesOf = (is: (name: string) => boolean) =>
+      cells.flatMap((name, index) => (is(name) ? [index] : []));
     header = {
-      names,
-      ids: [...names.keys()].filter((index) => ID_COLUMN.test(names[index] as string)),
-      unnamed: [...names.keys()].filter((index) => names[index] === ''),
+      names: cells,
+      ids: indexesOf((name) => ID_COLUMN.test(name)),
+      unnamed: indexesOf((name) => name === ''),
     };
-    return { cells: names, line, broken: null, spacedIds: [] };
+    return { cells, line, broken: null, spacedIds: [] };
   };
   const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as HeaderRow));
   for await (const row of parsedRows(content, here)) {

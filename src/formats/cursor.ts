@@ -14,12 +14,12 @@ const RULE = 'must be the next_cursor of a page of this list, unchanged';
 export function cursorOf<const S extends TSchema>(list: string, position: S) {
   const ofList = compile(Type.Object({ list: Type.Literal(list), at: Type.Unknown() }));
   const ofPosition = compile(position);
+  const encode = (at: Static<S>): string => Buffer.from(JSON.stringify({ list, at })).toString('base64url');
   return {
+    encode,
     /** Returns a page that `at` continues; null on the last page. */
     page<Row>(data: Row[], at: Static<S> | null): ListPage<Row> {
-      const text = JSON.stringify({ list, at });
-      const next_cursor = at === null ? null : Buffer.from(text).toString('base64url');
-      return { data, has_more: at !== null, next_cursor };
+      return { data, has_more: at !== null, next_cursor: at === null ? null : encode(at) };
     },
     /** Throws INVALID_REQUEST for a text that this list did not make. */
     decode(text: string | undefined): Static<S> | undefined {

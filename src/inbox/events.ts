@@ -5,7 +5,7 @@ import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictedEventTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { conflicting, unknownResource } from '../errors.ts';
+import { conflict, notFound } from '../errors.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { versionOfEvent } from '../ledger/record.ts';
 import { type Acting, record } from '../security/audit.ts';
@@ -63,8 +63,8 @@ export async function reprocessEvent(trx: Trx, eventId: string, acting: Acting):
     .select(['seq', 'body_hash'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  if (event === undefined) throw unknownResource('event');
-  if (event.body_hash !== null) throw conflicting(BODY_DROPPED);
+  if (event === undefined) throw notFound('event');
+  if (event.body_hash !== null) throw conflict(BODY_DROPPED);
   if ((await backToPending(trx, [event.seq], through)) > 0)
     await record(trx, acting, { action: 'event.reprocess', resource: eventId });
 }
@@ -193,7 +193,7 @@ export async function dismissEvent(
     .select(['seq', 'state', 'dismissed_at'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  if (event === undefined) throw unknownResource('event');
+  if (event === undefined) throw notFound('event');
   const version = await versionOfEvent(trx, eventId);
   const dismissed = { dismissed_at: acting.now, dismissed_reason: reason };
   const wasConflicted = (await conflictsOf(trx, eventId)) !== null;
@@ -203,7 +203,7 @@ export async function dismissEvent(
   const isMarked = version?.tie_changed === 1 || version?.future_dated === 1;
   const needsDecision = isMarked || event.state === 'quarantined';
   if (!needsDecision && !wasConflicted)
-    throw conflicting('The event is not quarantined and has no conflict or tie.');
+    throw conflict('The event is not quarantined and has no conflict or tie.');
   const isDecided = needsDecision && event.dismissed_at === null;
   if (!isDecided && !hasConflicts) return false;
   if (isDecided) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();

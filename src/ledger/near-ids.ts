@@ -8,7 +8,7 @@ export function nearKey(id: string): string {
   return written(id).toLowerCase();
 }
 
-/** Returns an id without blanks, zeros and the marks with which spreadsheets keep a text, `'` and `="…"`; not in full width. */
+/** Returns an id without blanks and zeros at its front, the marks `'` and `="…"` of spreadsheets, and full-width letters. */
 function written(id: string): string {
   return id
     .normalize('NFKC')

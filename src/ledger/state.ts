@@ -35,13 +35,7 @@ export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
 
 /** Returns the latest counting version that has started by a day: a change for next month does not erase this month. */
 export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: string): V | null {
-  let latest: V | null = null;
-  // Without intermediate arrays: a run asks this for each pay date of the year.
-  for (const version of versions) {
-    if (version.starts_on !== null && version.starts_on > day) continue;
-    if (latest === null || byEventTime(version, latest) > 0) latest = version;
-  }
-  return latest;
+  return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
 }
 
 /** Returns whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */

@@ -9,6 +9,7 @@ import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
 import type { RunQuestion } from '../payroll/lifecycle/calendar-checks.ts';
 import { noted, PAYROLL_CHECKS } from '../payroll/lifecycle/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
+import { linesEtagOf } from '../payroll/lifecycle/reviewed.ts';
 import { approvalSeenBy } from '../payroll/records/approvals.ts';
 import type { RequestedRun } from '../payroll/records/body.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
@@ -72,7 +73,7 @@ export function approvalOf(
   { etag, failed, checked_at }: ReadinessReport,
   person: string | null,
 ) {
-  const run = { runId, employerId, action: 'finalize', etag: etag.split('.')[0] as string } as const;
+  const run = { runId, employerId, action: 'finalize', etag: linesEtagOf(etag) } as const;
   return approvalSeenBy(db, run, failed, person, checked_at);
 }
 

@@ -1,11 +1,10 @@
 /** Lists of audit records, as the API, the command line and the console show them. */
 import Type, { type Static } from 'typebox';
 import { component, nullableText, text } from '../contract/fields.ts';
-import { parseJson } from '../contract/json.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
-import { Actor, actorOf, type Details } from './audit.ts';
+import { Actor, actorOf, readDetails } from './audit.ts';
 
 export const AuditRecord = component(
   'AuditRecord',
@@ -114,13 +113,6 @@ function filtered(db: Db, filter: AuditFilter) {
   if (until !== undefined) query = query.where('recorded_at', '<', until);
   if (filter.employers != null) query = query.where(isOneOf(db, 'employer_id', filter.employers));
   return query;
-}
-
-/** Returns stored details, or null if they are damaged. */
-export function readDetails(text: string): Details | null {
-  const parsed = parseJson(text);
-  const value = parsed.ok ? parsed.value : null;
-  return typeof value === 'object' && !Array.isArray(value) ? (value as Details | null) : null;
 }
 
 function viewRecord(row: AuditRecordTable): AuditRecord {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type NotNull, type RawBuilder, type SqlBool, sql } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { component, nullableText, text } from '../contract/fields.ts';
+import { parseJson } from '../contract/json.ts';
 import { insertRows, isOneOf } from '../database/bulk.ts';
 import type { AuditRecordTable, Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -106,6 +107,13 @@ export function personActor(
 
 /** Ids, and the values of settings before and after. Never names, SSNs or other personal data. */
 export type Details = Readonly<Record<string, unknown>>;
+
+/** Returns stored details, or null if they are damaged. */
+export function readDetails(text: string): Details | null {
+  const parsed = parseJson(text);
+  const value = parsed.ok ? parsed.value : null;
+  return typeof value === 'object' && !Array.isArray(value) ? (value as Details | null) : null;
+}
 
 export type NewRecord = {
   action: Action;
@@ -244,8 +252,8 @@ export function makerOf(makers: ReadonlyMap<number, Made>, recordId: number): Ma
   return makers.get(recordId) ?? { by: SYSTEM, at: '', reason: null };
 }
 
-/** The actor and the time of a record, and the head of the chain after it. */
-export type LastRecord = { by: Actor; at: string; head: string };
+/** The actor, the time and the details of a record, and the head of the chain after it. */
+export type LastRecord = { by: Actor; at: string; details: Details; head: string };
 
 /** Returns the last record of each of these actions on a resource, by action. */
 export async function lastRecordsOf(
@@ -262,11 +270,14 @@ export async function lastRecordsOf(
     .groupBy('action');
   const rows = await db
     .selectFrom('audit_records')
-    .select(['action', 'record_id', 'recorded_at', 'hash', ...ACTOR_COLUMNS])
+    .select(['action', 'record_id', 'recorded_at', 'details', 'hash', ...ACTOR_COLUMNS])
     .where('record_id', 'in', lastIds)
     .execute();
   return new Map(
-    rows.map((row) => [row.action, { by: actorOf(row), at: row.recorded_at, head: headText(row) }]),
+    rows.map((row) => {
+      const { action, recorded_at: at, details } = row;
+      return [action, { by: actorOf(row), at, details: readDetails(details) ?? {}, head: headText(row) }];
+    }),
   );
 }
 

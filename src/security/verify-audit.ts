@@ -3,9 +3,8 @@ import { isOneOf, pagesByKey, piecesOf } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import { tablesOfRecords } from '../database/engine.ts';
 import type { AuditRecordTable, Db } from '../database/tables.ts';
-import { ACTIONS, resourceTypeOf } from './audit.ts';
+import { ACTIONS, readDetails, resourceTypeOf } from './audit.ts';
 import { findHead, type Head, hashAfter, isReasonHash, parseHead } from './audit-chain.ts';
-import { readDetails } from './audit-list.ts';
 
 const ROWS_AT_ONCE = 2_000;
 /** Missing records that are named for each table that refers to them. */

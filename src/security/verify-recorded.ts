@@ -4,8 +4,7 @@ import { zoneName } from '../clock.ts';
 import { isOneOf, pagesByKey } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
-import { type Action, type Details, resourceTypeOf } from './audit.ts';
-import { readDetails } from './audit-list.ts';
+import { type Action, type Details, readDetails, resourceTypeOf } from './audit.ts';
 
 const ROWS_AT_ONCE = 500;
 /** Records without a row that are named. */

@@ -1,6 +1,7 @@
 /** Audit records: who did what. */
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { notFound } from '../../errors.ts';
 import { auditCursor, csvOfRecords } from '../../operations/audit-files.ts';
 import { SettingDifference, settingDifferences } from '../../payroll/settings/differences.ts';
 import { ACTIONS } from '../../security/audit.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../security/audit-list.ts';
 import { assertKnownFilter, employersOf } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
-import { notFound } from '../problem.ts';
 import { cursor, idFilter, instant, LIMIT_DEFAULT, limit, listOf, ownId, pageOf } from '../schemas.ts';
 
 const Query = field.closed({

@@ -7,12 +7,13 @@ import { dismissSync, requestSyncManually } from '../../census/syncs.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { conflict, notFound } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
-import { conflict, notFound, Refusal } from '../problem.ts';
+import { Refusal } from '../problem.ts';
 import {
   cursor,
   Dismissal,
@@ -175,7 +176,7 @@ export const releaseCensusSync = operation({
   action: 'census-sync.release',
   summary: 'Release a held census',
   description:
-    "Releases the held census of this sync, for all syncs that wait for it. It is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it. A census with employees of another employer then counts as its employer's; only a token that sees both employers releases it.",
+    "Releases the held census of this sync, for all syncs that wait for it: the census is uploaded as it is. A census that is staged or fetched later is checked again. Requires `runs:approve`, so that the program that uploads a census cannot release it. A census with employees of another employer then counts as its employer's; only a token that sees both employers releases it.",
   params: SyncId,
   body: Release,
   response: { 200: Sync },

@@ -115,7 +115,7 @@ const SamePerson = field.closed({
   same_person: Type.Optional(
     Type.Array(field.identifier, {
       description:
-        'IDs that name the same person in the census of another employer, although the birth date or SSN differs. Repeat it for each. Needs a token that sees both employers, and a `reason`.',
+        'IDs that name the same person in the census of another employer, although the birth date or SSN differs. Repeat the parameter for each ID. Needs a token that sees both employers, and a `reason`.',
     }),
   ),
   reason: Type.Optional(field.reasonField('Why they are one person. It is stored in the audit record.')),

@@ -5,11 +5,11 @@ import { CENSUS_FROM } from '../../census/source.ts';
 import { currentCensus, listStagedCensuses, uploadBody } from '../../census/staged.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
+import { notFound } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { by, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
 import { operation } from '../operation.ts';
-import { notFound } from '../problem.ts';
 import { cursor, EmployerId, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { CENSUS } from './census-uploads.ts';
 

@@ -5,10 +5,12 @@ import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { type Limits, limitProblem } from '../../employment/limits.ts';
+import { conflict, notFound } from '../../errors.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import type { Caller } from '../../security/tokens.ts';
-import { Answer, oncePer, operation, type Parts } from '../operation.ts';
-import { broken, conflict, notFound, PROBLEMS } from '../problem.ts';
+import { oncePer } from '../once-per.ts';
+import { Answer, operation, type Parts } from '../operation.ts';
+import { broken, PROBLEMS } from '../problem.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 export const KEY_HEADER = 'idempotency-key';

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
+import { conflict, notFound } from '../../errors.ts';
 import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
 import { getDeduction } from '../../ledger/deductions.ts';
 import * as lifecycle from '../../payroll/lifecycle/assign.ts';
@@ -11,7 +12,7 @@ import { Actor } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
 import { Answer, created, operation, type Parts } from '../operation.ts';
-import { broken, conflict, notFound } from '../problem.ts';
+import { broken } from '../problem.ts';
 
 export const DeductionId = field.closed({
   deduction_id: { ...field.identifier, description: 'The deduction ID of the benefits service.' },

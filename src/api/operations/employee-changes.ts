@@ -11,6 +11,7 @@ import {
   findChange,
   listChanges,
 } from '../../employment/changes.ts';
+import { conflict, notFound } from '../../errors.ts';
 import {
   CHANGE_KINDS,
   cancelManually,
@@ -22,7 +23,6 @@ import { type Acting, forEmployers, recordedEmployers } from '../../security/aud
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
-import { conflict, notFound } from '../problem.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;

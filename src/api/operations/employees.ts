@@ -4,6 +4,7 @@ import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
+import { notFound } from '../../errors.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
@@ -15,7 +16,6 @@ import { itemsOfEmployee, ShownItem } from '../../payroll/reconciliation/open-it
 import { mayAlso } from '../auth.ts';
 import { employersOf, seesEmployer, viewerOf } from '../employers.ts';
 import { operation } from '../operation.ts';
-import { notFound } from '../problem.ts';
 import { cursor, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { StateOfDeduction } from './deductions.ts';
 import { ChangeSummary } from './employee-changes.ts';

@@ -59,9 +59,8 @@ export const listEventDeliveries = operation({
       await sharedNow(db),
     );
     const data = await viewEvents(db, events, mayAlso(caller, 'ledger:read'));
-    const { next_cursor } = place.page([], next);
     return {
-      ...{ data, has_more: isFull, next_cursor: next_cursor as string },
+      ...{ data, has_more: isFull, next_cursor: place.encode(next) },
       refused: refused.map((counted) => ({ ...counted, description: describeCause(counted.cause) })),
     };
   },

@@ -1,4 +1,4 @@
-/** What a person does about events. An event never takes effect twice. */
+/** Events are reprocessed and dismissed by hand. An event never takes effect twice. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';

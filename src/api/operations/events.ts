@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { notFound } from '../../errors.ts';
 import { CONFLICTS_LIMIT, CONFLICTS_STORED, listConflicts } from '../../inbox/conflicts.ts';
 import { EFFECTS, EVENT_FLAGS, EventSubject } from '../../inbox/event-effects.ts';
 import { conflictCursor, viewConflict, viewEvents, viewWholeEvent } from '../../inbox/event-views.ts';
@@ -11,7 +12,6 @@ import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { DaysInEffect } from '../../ledger/timeline.ts';
 import { mayAlso } from '../auth.ts';
 import { operation } from '../operation.ts';
-import { notFound } from '../problem.ts';
 import { cursor, flag, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
 const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;

@@ -1,14 +1,13 @@
 /** The evidence for a final payroll run. */
-
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { conflict } from '../../errors.ts';
 import { tarOf } from '../../formats/tar.ts';
 import { evidenceOf } from '../../operations/evidence.ts';
 import { storedRun } from '../../payroll/records/runs.ts';
 import { alsoNeeds, mayAlso, writeReadDown } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
-import { conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { flag } from '../schemas.ts';
 

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
+import { conflict } from '../../errors.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
 import { type CheckedDecisions, decideItems } from '../../payroll/reconciliation/decide-items.ts';
@@ -29,8 +30,9 @@ import { DecisionsPreview, previewDecisions } from '../../payroll/reconciliation
 import { DecisionsRequest, ItemId } from '../../payroll/reconciliation/requested-decisions.ts';
 import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
-import { created, oncePer, operation, type Parts } from '../operation.ts';
-import { broken, conflict, type Refusal } from '../problem.ts';
+import { oncePer } from '../once-per.ts';
+import { created, operation, type Parts } from '../operation.ts';
+import { broken, type Refusal } from '../problem.ts';
 import { cursor, EmployerId, fileOf, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { EmployeeId, seenEmployersOf } from './employees.ts';
 

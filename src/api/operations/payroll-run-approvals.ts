@@ -3,7 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { isAppError, type Problem } from '../../errors.ts';
 import { approveRun, withdrawApproval } from '../../payroll/lifecycle/approve.ts';
-import { etagRequired } from '../../payroll/lifecycle/reviewed.ts';
+import { etagRequired, linesEtagOf } from '../../payroll/lifecycle/reviewed.ts';
 import {
   APPROVAL_ENDS,
   APPROVED_ACTIONS,
@@ -211,9 +211,8 @@ export const putSecondApproval = operation({
 /** Returns the lines and failed findings of an open run. */
 async function toApprove(parts: Parts, stored: StoredRun) {
   try {
-    const { summary } = await parts.runReviews.review(stored);
-    const { failed } = await readinessOfReviewed({ caller: null }, parts, stored);
-    return { etag: summary.etag, failed };
+    const { etag, failed } = await readinessOfReviewed({ caller: null }, parts, stored);
+    return { etag: linesEtagOf(etag), failed };
   } catch (error) {
     if (!isAppError(error, 'RUN_REFUSED')) throw error;
     return { etag: null, failed: [] };

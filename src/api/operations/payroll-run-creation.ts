@@ -125,7 +125,7 @@ export const previewPayrollRun = operation({
 });
 
 /** Returns the answer of creating a run, which may have existed. */
-function made<R>(outcome: 'created' | string, result: R, headers = {}): Answer<R> {
+function made<R>(outcome: string, result: R, headers = {}): Answer<R> {
   const isUnchanged = outcome !== 'created';
   return new Answer(result, { status: isUnchanged ? 200 : 201, headers, isUnchanged });
 }

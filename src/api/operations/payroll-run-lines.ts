@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { conflict } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
 import { TakenReport, recordTaken as takeReport } from '../../payroll/facts/taken.ts';
@@ -17,7 +18,7 @@ import { record } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
-import { broken, conflict } from '../problem.ts';
+import { broken } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';

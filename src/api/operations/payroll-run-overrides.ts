@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { unknownResource } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { parseAmount } from '../../money.ts';
 import { requestedAmount } from '../../payroll/calculation/line.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { notOpen, storedRun } from '../../payroll/records/runs.ts';
 import { actingIn } from '../auth.ts';
 import { Answer, operation } from '../operation.ts';
-import { broken, notFound } from '../problem.ts';
+import { broken } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 
 const OverrideRequest = field.component(
@@ -80,7 +80,7 @@ export const overridePayrollRunLine = operation({
       reason,
     };
     const set = await overrideAmounts(db, overriddenBy(call.params), overriding, actingIn(call, now()));
-    if (set.outcome === 'unknown') throw unknownResource('payroll run');
+    if (set.outcome === 'unknown') throw notFound('payroll run');
     if (set.outcome === 'not-open') throw notOpen();
     if (set.outcome === 'refused') throw broken('OVERRIDE_REFUSED', set.problems);
     const override = viewOverride(set.override);
@@ -106,7 +106,7 @@ export const removePayrollRunOverride = operation({
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(call, { db, now }) {
     const outcome = await dropOverride(db, overriddenBy(call.params), actingIn(call, now()));
-    if (outcome === 'unknown') throw unknownResource('payroll run');
+    if (outcome === 'unknown') throw notFound('payroll run');
     if (outcome === 'not-open') throw notOpen();
     if (outcome === 'none') throw notFound('override of this deduction in the run');
   },

@@ -47,7 +47,7 @@ const VoidEffects = field.component(
     }),
     ...CONCERNED,
   },
-  'What voiding a run concerns besides the run.',
+  'What voiding a run affects.',
 );
 
 const Voided = field.component(
@@ -155,7 +155,8 @@ export const previewVoidOfPayrollRun = operation({
   scope: 'runs:read',
   employers: 'run',
   summary: 'Preview the void of a payroll run',
-  description: 'Returns what voiding a finalized run concerns besides the run. Changes nothing.',
+  description:
+    'Returns the runs, decisions and overrides that voiding a finalized run affects. Changes nothing.',
   params: RunId,
   response: { 200: VoidEffects },
   refuses: ['NOT_FOUND', 'CONFLICT'],

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { conflict } from '../../errors.ts';
 import { deleteOpenRun } from '../../payroll/lifecycle/overrides.ts';
 import { viewComputed, viewRun } from '../../payroll/lifecycle/results.ts';
 import {
@@ -19,7 +20,6 @@ import { approvalOf } from '../../readiness/run-report.ts';
 import { actingIn, mayAlso } from '../auth.ts';
 import { assertKnownFilter, employersOf, viewerOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
-import { conflict } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { RunReadiness, readinessOfReviewed } from './readiness.ts';

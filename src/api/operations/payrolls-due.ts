@@ -26,7 +26,8 @@ import { notOpen, type StoredRun, storedRun } from '../../payroll/records/runs.t
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
-import { oncePer, operation, type Parts } from '../operation.ts';
+import { oncePer } from '../once-per.ts';
+import { operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, idFilter, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
 import { questionOf } from './readiness.ts';

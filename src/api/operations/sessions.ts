@@ -2,12 +2,12 @@
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { notFound } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { type Ending, endSessions, listSessions as sessionsOf } from '../../security/sessions.ts';
 import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { actingIn } from '../auth.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
-import { notFound } from '../problem.ts';
 import { cursor, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
 const Session = field.component(

@@ -1,5 +1,5 @@
 /** Formats counts, money, times and the contract's names for people. */
-import type { ResultOf } from '../../api/operation.ts';
+import type { RowOf } from '../../api/operation.ts';
 import type { listAuditRecords } from '../../api/operations/audit.ts';
 import { dollars } from '../../money.ts';
 import { ROLE_NAMES, ROLES, type Scope } from '../../security/scopes.ts';
@@ -97,9 +97,7 @@ export function lacksScope(purpose: string, scope: Scope): string {
 }
 
 /** Names an actor, and the user that a program said it acted for: `payroll, for dana@example.com`. */
-export function actorName(
-  actor: ResultOf<typeof listAuditRecords>['data'][number]['actor'] | null,
-): string | null {
+export function actorName(actor: RowOf<typeof listAuditRecords>['actor'] | null): string | null {
   if (actor === null) return null;
   const { kind, name, acting_user } = actor;
   const who = kind === 'cli' ? `${name} (command line)` : name;

@@ -15,7 +15,7 @@ import { choiceOf, OPTION_NAMES, OPTIONS, periodOf, RECOUP, recoupLimit } from '
 import { TAKES, titleOf } from './settings/overview.ts';
 
 type AuditRecord = ResultOf<typeof getAuditRecord>;
-type Difference = NonNullable<ResultOf<typeof getAuditRecord>['differences']>[number];
+type Difference = NonNullable<AuditRecord['differences']>[number];
 
 export function auditRecordPages({ page }: Console): void {
   page('/audit/:record_id', 'audit:read', async (visit) => {

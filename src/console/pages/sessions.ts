@@ -1,5 +1,4 @@
 /** The console sessions of the signed-in user's token. */
-
 import type { RowOf } from '../../api/operation.ts';
 import { endOtherSessions, endSession, listSessions } from '../../api/operations/sessions.ts';
 import { roleOf } from '../../security/scopes.ts';

@@ -1,5 +1,4 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
-
 import { aborted, type Command, type Context } from '../../cli/command.ts';
 import { describeFailure } from '../../cli/failure.ts';
 import { type Output, printPairs, printWrapped } from '../../cli/output.ts';

@@ -2,7 +2,7 @@
 import type { ReadinessReport } from '../../checks.ts';
 import type { Db, RunState } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { conflicting, unknownResource } from '../../errors.ts';
+import { conflict, notFound } from '../../errors.ts';
 import type { Acting } from '../../security/audit.ts';
 import {
   type ApprovedAction,
@@ -14,7 +14,7 @@ import {
 } from '../records/approvals.ts';
 import { notFinalized, notOpen, type StoredRun, stateOf, storedRun } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { notReady, reviewAgain } from './reviewed.ts';
+import { linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
 
 export type Approving = {
   action: ApprovedAction;
@@ -61,12 +61,15 @@ export async function approveRun(
 
 /** Finalizing is approved while a run is open, voiding while it is finalized. */
 function assertApprovable(state: RunState | undefined, action: ApprovedAction): void {
-  if (state === undefined) throw unknownResource('payroll run');
+  if (state === undefined) throw notFound('payroll run');
   if (action === 'void' && state !== 'finalized') throw notFinalized({ state });
   if (action === 'finalize' && state !== 'open') throw notOpen();
 }
 
-/** Withdraws what a person approved of a run, and returns the run. One that became final by it stays final. Throws NOT_FOUND or CONFLICT. */
+/**
+ * Withdraws what a person approved of a run, and returns the run. A run that became final by it stays final. Throws NOT_FOUND
+ * or CONFLICT.
+ */
 export async function withdrawApproval(
   db: Db,
   runId: string,
@@ -77,7 +80,7 @@ export async function withdrawApproval(
     await lockPayroll(trx);
     const stored = await storedRun(trx, runId);
     const count = await withdrawApprovals(trx, { runId, employerId: stored.employer_id }, person, acting);
-    if (count === 0) throw conflicting('You have given no approval of this run that counts.');
+    if (count === 0) throw conflict('You have given no approval of this run that counts.');
     return stored;
   });
 }
@@ -91,7 +94,7 @@ function openLines(report: ReadinessReport, accept: readonly string[], ifMatch: 
   const findings = report.acceptable.filter(({ checkId }) => accept.includes(checkId));
   if (report.checks.some(({ id, result }) => result === 'fail' && !accept.includes(id)))
     throw notReady(report, accept);
-  return { etag: report.etag.split('.')[0] as string, checks: accept, findings };
+  return { etag: linesEtagOf(report.etag), checks: accept, findings };
 }
 
 function finalLines({ etag }: StoredRun, ifMatch: string | null): Reviewed {

@@ -5,7 +5,7 @@ import type { SharedNow } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { confirmDurable, transact } from '../../database/transaction.ts';
-import { type AppError, conflicting } from '../../errors.ts';
+import { type AppError, conflict } from '../../errors.ts';
 import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
 import { type Actor, record } from '../../security/audit.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
@@ -35,7 +35,7 @@ import {
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
-import { etagRequired, notReady, reviewAgain } from './reviewed.ts';
+import { etagRequired, linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
 
 export type Finalizing = {
   /** The ETag of the lines or of the readiness report that was reviewed; null if the request has none. */
@@ -109,7 +109,7 @@ async function findOpen(
   }
   const holder = stored.kind === 'off_cycle' ? null : await runOnPayDate(db, runId, stored);
   if (holder === null) return { outcome: 'open', stored };
-  throw conflicting(
+  throw conflict(
     `The run ${holder} is already finalized for this pay date, frequency and pay group. Void it first, or delete this one.`,
   );
 }
@@ -157,7 +157,7 @@ async function review(
 ): Promise<Reviewed> {
   const { ifMatch, accept } = finalizing;
   const { etag } = summary;
-  const isStale = linesEtagOf(ifMatch) !== etag;
+  const isStale = ifMatch === null || linesEtagOf(ifMatch) !== etag;
   if (isStale && accept === null) {
     const why = `The lines changed since they were reviewed. Review them again, then send their current ETag, "${etag}".`;
     throw reviewAgain(etag, why);
@@ -215,15 +215,13 @@ function acceptedFindings(
 function isRepeated(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): boolean {
   if (stored.state !== 'finalized') return false;
   const isSameKey = idempotencyKey != null && stored.finalize_key_hash === hashOf(idempotencyKey);
-  return isSameKey || linesEtagOf(ifMatch) === stored.etag;
+  return isSameKey || (ifMatch !== null && linesEtagOf(ifMatch) === stored.etag);
 }
 
-/** The ETag of a readiness report begins with the ETag of the lines. */
-function linesEtagOf(etag: string | null): string | null {
-  return etag?.split('.')[0] ?? null;
-}
-
-/** Makes the run final. Returns the run if a repeated request did. Throws if another caller finalized or removed it, or changed its inputs. */
+/**
+ * Makes the run final, and returns null. Returns the run if an earlier request with the same ETag or key did. Throws if
+ * another caller finalized or removed it, or changed its inputs.
+ */
 async function makeFinal(
   trx: Trx,
   computation: Computation,
@@ -298,7 +296,7 @@ async function makeFinal(
 }
 
 function payrollChanged(): AppError {
-  return conflicting(
+  return conflict(
     'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
   );
 }

@@ -1,6 +1,11 @@
-/** Refusals of lines or findings that are not the reviewed ones, or that nobody accepted. */
+/** What was reviewed: the ETag of its lines, and the refusals of lines or findings that changed since or were not accepted. */
 import type { ReadinessReport } from '../../checks.ts';
 import { AppError } from '../../errors.ts';
+
+/** The ETag of a readiness report begins with the ETag of the lines. */
+export function linesEtagOf(etag: string): string {
+  return etag.split('.')[0] as string;
+}
 
 /** Returns the refusal of lines for the failed checks that the request does not accept. */
 export function notReady(

@@ -14,7 +14,6 @@ import {
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
-import { recordsOfResources } from '../../security/verify-recorded.ts';
 import type { Line } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
@@ -214,17 +213,9 @@ export async function auditHeadOf(db: Db, { run_id, state }: StoredRun): Promise
   return (await lastRecordsOf(db, run_id, ['run.finalize'])).get('run.finalize')?.head ?? null;
 }
 
-/** Returns the approval with which a run was voided; null without one. */
-async function approvalOfVoid(db: Db, { run_id, state }: StoredRun): Promise<string | null> {
-  if (state !== 'voided') return null;
-  const records = await recordsOfResources(db, ['run.void'], [run_id]);
-  const id = records.get(run_id)?.at(-1)?.details.approval_id;
-  return typeof id === 'string' ? id : null;
-}
-
 /** Returns an approval, and who gave it. */
-async function approvalWith(db: Db, id: string | null) {
-  if (id === null) return null;
+async function approvalWith(db: Db, id: unknown) {
+  if (typeof id !== 'string') return null;
   const made = (await makersOf(db, [Number(id)])).get(Number(id));
   return { id, by: made?.by ?? null };
 }
@@ -238,7 +229,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
   const finalized_by = last.get('run.finalize')?.by ?? null;
   const approval =
     stored.state === 'open' ? null : await approvalWith(db, frozenOutcomeOf(stored).approval_id);
-  const voidApproval = await approvalWith(db, await approvalOfVoid(db, stored));
+  const voidApproval = await approvalWith(db, last.get('run.void')?.details.approval_id);
   return {
     id: stored.run_id,
     ...shownRun(run),

@@ -2,7 +2,7 @@
 import { type Selectable, sql, type Updateable } from 'kysely';
 import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
-import { type AppError, conflicting, unknownResource } from '../../errors.ts';
+import { type AppError, conflict, notFound } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, record, recordedEmployers } from '../../security/audit.ts';
 import type { ReasonColumn } from '../../security/reasons.ts';
@@ -40,7 +40,7 @@ export async function putRun(trx: Trx, runId: string, run: RequestedRun, acting:
   }
   const open = run.kind === 'regular' ? await regularRunOn(trx, run, 'open') : null;
   if (open !== null)
-    throw conflicting(
+    throw conflict(
       `The run ${open.run_id} is already open for this pay date, frequency and pay group. Use it, or delete it first.`,
     );
   const body = JSON.stringify(run);
@@ -70,19 +70,19 @@ export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | 
 /** Throws NOT_FOUND. */
 export async function storedRun(db: Db | Trx, runId: string): Promise<StoredRun> {
   const stored = await findRun(db, runId);
-  if (stored === null) throw unknownResource('payroll run');
+  if (stored === null) throw notFound('payroll run');
   return stored;
 }
 
 /** Returns the refusal of changing a run that is final. */
 export function notOpen(): AppError {
-  return conflicting('The run is no longer open. Void it and create another one.');
+  return conflict('The run is no longer open. Void it and create another one.');
 }
 
 /** Returns the refusal of what only a finalized run allows. */
 export function notFinalized({ state }: Pick<StoredRun, 'state'>): AppError {
   const todo = state === 'open' ? 'Finalize it first.' : 'Create another run.';
-  return conflicting(`The run is ${state}. ${todo}`);
+  return conflict(`The run is ${state}. ${todo}`);
 }
 
 export async function stateOf(db: Db | Trx, runId: string): Promise<RunState | undefined> {
@@ -347,7 +347,7 @@ export async function voidRun(
     .select(['state', 'employer_id', 'etag'])
     .where('run_id', '=', runId)
     .executeTakeFirst();
-  if (run === undefined) throw unknownResource('payroll run');
+  if (run === undefined) throw notFound('payroll run');
   if (run.state !== 'finalized') throw notFinalized(run);
   const approved = { runId, employerId: run.employer_id, action: 'void', etag: run.etag as string } as const;
   const approval = await approvalFor(trx, approved, [], { actor: acting.actor, person }, acting.now);
@@ -372,11 +372,11 @@ export function bodyOf({ run_id, body }: StoredRun): RequestedRun {
 export function assertSameRun({ employer_id, body }: StoredRun, run: RequestedRun): void {
   if (employer_id !== run.employer_id) throw idOfAnotherEmployer();
   if (body !== JSON.stringify(run))
-    throw conflicting('A run with this ID and a different body exists. Use another ID or delete that run.');
+    throw conflict('A run with this ID and a different body exists. Use another ID or delete that run.');
 }
 
 function idOfAnotherEmployer(): AppError {
-  return conflicting('This ID belongs to another employer, even if its run was deleted. Use another ID.');
+  return conflict('This ID belongs to another employer, even if its run was deleted. Use another ID.');
 }
 
 /** Yields the ids of all runs in pages, without their bodies. */

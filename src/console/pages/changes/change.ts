@@ -1,5 +1,4 @@
 /** One employment change with its attempts, content and actions. */
-
 import {
   cancelEmployeeChange,
   getEmployeeChange,

@@ -31,7 +31,8 @@ export function itemActions({ action }: Console): void {
   action('/open-items/preview', 'runs:write', async ({ api, form }) => {
     const call = api.perform(previewItemDecisions, {
       params: { employer_id: form.back_employer_id },
-      body: { decisions: decisionsOf(form), reason: form.reason ?? 'preview' }, // A preview needs no reason.
+      // A preview needs no reason.
+      body: { decisions: decisionsOf(form), reason: form.reason ?? 'preview' },
     });
     const { data, problem } = await attempt(call, 400, 409, 422);
     return problem === undefined

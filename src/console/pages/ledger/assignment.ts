@@ -11,8 +11,7 @@ import { actorName, dayText } from '../../elements/format.ts';
 import { address, employerLink, type Query } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console, Visit } from '../../page.ts';
-import type { Api } from '../../performing.ts';
-import { attempt, dataOrNull } from '../../performing.ts';
+import { type Api, attempt, dataOrNull } from '../../performing.ts';
 
 type Assignment = ResultOf<typeof getEmployerOfDeduction>['assignments'][number];
 

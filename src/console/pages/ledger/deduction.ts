@@ -14,8 +14,7 @@ import { filterFields, filtersIn, PAGE_ROWS, pager } from '../../elements/list.t
 import { lastPaychecks, paychecksOfDeduction } from '../../elements/paychecks.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Console } from '../../page.ts';
-import type { Api } from '../../performing.ts';
-import { dataOrNull } from '../../performing.ts';
+import { type Api, dataOrNull } from '../../performing.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { deductedNow } from './now.ts';

@@ -1,5 +1,4 @@
 /** Finalizes and deletes runs. Only the totals that were reviewed are finalized: the form sends their ETag. */
-
 import type { ResultOf } from '../../../api/operation.ts';
 import { ENDS_IN_WORDS, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
 import { finalizePayrollRun } from '../../../api/operations/payroll-run-work.ts';
@@ -135,7 +134,8 @@ export async function approvalsOf({ api }: Visit): Promise<Html | null> {
 
 /** Shows since when, or why, an approval does not count. */
 function endOf({ ended_at, no_longer_counts: end }: Approval): Content {
-  return ended_at !== null ? instant(ended_at) : end === null ? '–' : capitalized(ENDS_IN_WORDS[end]);
+  if (ended_at !== null) return instant(ended_at);
+  return end === null ? '–' : capitalized(ENDS_IN_WORDS[end]);
 }
 
 export function totals(run: ComputedRun, before: Partial<Reviewed>, visit: Pick<Visit, 'may'>): Html {

@@ -1,5 +1,4 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
-
 import { listDeductions } from '../../../api/operations/deductions.ts';
 import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';

@@ -1,5 +1,4 @@
 /** The state of a run. It refreshes, because others may finalize, void or delete the run while a page of it is open. */
-
 import { getSecondApproval, listPayrollRunApprovals } from '../../../api/operations/payroll-run-approvals.ts';
 import { getPayrollRunFreshness } from '../../../api/operations/payroll-run-employees.ts';
 import { getPayrollRunOutline, getPayrollRunReadiness } from '../../../api/operations/payroll-runs.ts';

@@ -1,7 +1,6 @@
 /** The totals of a run or a preview. The API computes all amounts. */
 import type { ResultOf } from '../../../api/operation.ts';
 import type { previewPayrollRun } from '../../../api/operations/payroll-run-creation.ts';
-import type { getPayrollRun } from '../../../api/operations/payroll-runs.ts';
 import { type Cents, centsOf } from '../../../money.ts';
 import { count, counted, difference, money, term } from '../../elements/format.ts';
 import { employeeOf, runLink } from '../../elements/links.ts';
@@ -9,10 +8,11 @@ import { AMOUNT_COLUMNS, table } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { itemsPath, KINDS } from '../items/labels.ts';
-import { NOT_IN_RUN } from './labels.ts';
+import { type ComputedRun, NOT_IN_RUN } from './labels.ts';
 import { paychecks } from './lines.ts';
 
-type Computed = ResultOf<typeof getPayrollRun> | ResultOf<typeof previewPayrollRun>;
+type Preview = ResultOf<typeof previewPayrollRun>;
+type Computed = ComputedRun | Preview;
 type Sum = Computed['totals']['by_taxability'][number];
 
 /** Employees shown here; the API has all. */
@@ -48,7 +48,7 @@ function figures({ employees, totals, ...run }: Computed): Html {
 }
 
 /** A preview has lines only when it names employees. */
-export function previewOf(preview: ResultOf<typeof previewPayrollRun>, visit: Pick<Visit, 'may'>): Html {
+export function previewOf(preview: Preview, visit: Pick<Visit, 'may'>): Html {
   const { lines, totals } = preview;
   const isCut = lines !== null && lines.length < totals.lines;
   const cut = isCut && html`<p class="hint">${`The first ${lines.length} lines are shown.`}</p>`;

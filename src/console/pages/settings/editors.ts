@@ -1,5 +1,4 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
-
 import { Temporal } from 'temporal-polyfill';
 import {
   CODES_MAX,
@@ -19,8 +18,7 @@ import { counted } from '../../elements/format.ts';
 import { address } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import type { Act, Console, Done } from '../../page.ts';
-import type { Api } from '../../performing.ts';
-import { attempt } from '../../performing.ts';
+import { type Api, attempt } from '../../performing.ts';
 import { FREQUENCIES, OPTION_NAMES, OPTIONS, RECOUP } from '../runs/labels.ts';
 import * as settings from './overview.ts';
 import { generatedFrom, generator, placeInRule } from './pay-dates.ts';
