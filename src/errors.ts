@@ -33,6 +33,10 @@ export const ERROR_CODES = [
   'SCHEDULE_LEAVES_REST',
   /** A limited caller names employees who are active at another employer; `problems` names the rows. */
   'EMPLOYEE_ELSEWHERE',
+  /** The deduction cannot be assigned. */
+  'ASSIGNMENT_REFUSED',
+  /** The amounts cannot be overridden. */
+  'OVERRIDE_REFUSED',
   /** There is nothing with an id. */
   'NOT_FOUND',
   /** The state of something does not allow the action. */
@@ -131,6 +135,15 @@ export class CodedError<Code extends string = string> extends Error {
 
 /** An error of the domain. */
 export class AppError<Code extends ErrorCode = ErrorCode> extends CodedError<Code> {}
+
+/** Returns a refusal that is its problems. It has no message: the API and the commands put the problems into words. */
+export function refused<Code extends ErrorCode>(
+  code: Code,
+  problems: readonly Problem[],
+  problemCount: number = problems.length,
+): AppError<Code> {
+  return new AppError(code, '', { problems, problemCount });
+}
 
 /** Returns the refusal of an unknown id, without repeating the id. */
 export function notFound(what: string): AppError {

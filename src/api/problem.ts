@@ -226,7 +226,7 @@ export function refusalOf(error: unknown): Refusal {
         ? (error.code as ProblemCode)
         : PROBLEM_OF[error.code as keyof typeof PROBLEM_OF];
     if (code === 'INTERNAL') return new Refusal(code, '');
-    if (code === 'RUN_REFUSED') return broken(code, problems, problemCount);
+    if (message === '') return broken(code, problems, problemCount);
     const headers = {
       ...(code === 'UNAVAILABLE' && RETRY_LATER),
       ...(code === 'PRECONDITION_FAILED' && { etag: `"${error.subject}"` }),

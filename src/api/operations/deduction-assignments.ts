@@ -1,18 +1,15 @@
 /** Which employer takes a deduction. */
 import Type from 'typebox';
 import * as field from '../../contract/fields.ts';
-import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
-import { conflict, notFound } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { madeAssignments, viewAssignment } from '../../ledger/assignments.ts';
 import { getDeduction } from '../../ledger/deductions.ts';
 import * as lifecycle from '../../payroll/lifecycle/assign.ts';
-import { employersOfRuns } from '../../payroll/records/runs.ts';
 import { Actor } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { employersOf, seesEmployer } from '../employers.ts';
 import { Answer, created, operation, type Parts } from '../operation.ts';
-import { broken } from '../problem.ts';
 
 export const DeductionId = field.closed({
   deduction_id: { ...field.identifier, description: 'The deduction ID of the benefits service.' },
@@ -99,19 +96,11 @@ export const assignDeduction = operation({
   refuses: ['NOT_FOUND', 'CONFLICT', 'EMPLOYEE_ELSEWHERE', 'ASSIGNMENT_REFUSED'],
   async run(call, { db, now }) {
     const { employer_id: employerId, effective_on: effectiveOn = null, reason } = call.body;
-    const limit = employersOf(call);
-    const assigning = { deductionId: call.params.deduction_id, employerId, effectiveOn, reason, limit };
-    const assigned = await lifecycle.assignDeduction(db, assigning, actingIn(call, now()));
-    if (assigned.outcome === 'unknown') throw notFound('deduction');
-    if (assigned.outcome === 'not-employed')
-      throw broken('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule: lifecycle.NOT_EMPLOYED }]);
-    if (assigned.outcome === 'elsewhere') throw broken('EMPLOYEE_ELSEWHERE', [lifecycle.ELSEWHERE_PROBLEM]);
-    if (assigned.outcome === 'taken') {
-      const runs = await visibleRuns(db, limit, assigned.by);
-      throw conflict(lifecycle.takenBy({ ...assigned, by: runs }));
-    }
-    const assignment = viewAssignment(assigned.assignment);
-    return assigned.outcome === 'same' ? new Answer(assignment, { isUnchanged: true }) : created(assignment);
+    const [deductionId, limit] = [call.params.deduction_id, employersOf(call)];
+    const assigning = { deductionId, employerId, effectiveOn, reason, limit };
+    const { isNew, assignment } = await lifecycle.assignDeduction(db, assigning, actingIn(call, now()));
+    const shown = viewAssignment(assignment);
+    return isNew ? created(shown) : new Answer(shown, { isUnchanged: true });
   },
   logs: ({ body: { employer_id } }) => [{ employer_id }, 'a deduction was assigned to an employer'],
 });
@@ -119,12 +108,4 @@ export const assignDeduction = operation({
 /** Throws NOT_FOUND. */
 export async function assertKnown({ db, now }: Parts, deductionId: string): Promise<void> {
   if ((await getDeduction(db, deductionId, dayAt(db, now()))) === null) throw notFound('deduction');
-}
-
-/** Returns the runs that a limited caller may see. Hidden ones become one entry. */
-async function visibleRuns(db: Db, employers: readonly string[] | null, runIds: readonly string[]) {
-  if (employers === null) return runIds;
-  const employerOf = await employersOfRuns(db, runIds);
-  const seen = runIds.filter((runId) => employers.includes(employerOf.get(runId) ?? ''));
-  return seen.length === runIds.length ? seen : [...seen, 'runs of another employer'];
 }

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
-import { notFound } from '../../errors.ts';
 import { parseAmount } from '../../money.ts';
 import { requestedAmount } from '../../payroll/calculation/line.ts';
 import {
@@ -10,10 +9,9 @@ import {
   shownOverrides,
   viewOverride,
 } from '../../payroll/lifecycle/overrides.ts';
-import { notOpen, storedRun } from '../../payroll/records/runs.ts';
+import { storedRun } from '../../payroll/records/runs.ts';
 import { actingIn } from '../auth.ts';
 import { Answer, operation } from '../operation.ts';
-import { broken } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 
 const OverrideRequest = field.component(
@@ -80,13 +78,10 @@ export const overridePayrollRunLine = operation({
       reason,
     };
     const set = await overrideAmounts(db, overriddenBy(call.params), overriding, actingIn(call, now()));
-    if (set.outcome === 'unknown') throw notFound('payroll run');
-    if (set.outcome === 'not-open') throw notOpen();
-    if (set.outcome === 'refused') throw broken('OVERRIDE_REFUSED', set.problems);
     const override = viewOverride(set.override);
-    if (set.outcome === 'same') return new Answer(override, { isUnchanged: true });
     const status = set.outcome === 'created' ? 201 : 200;
-    return new Answer(override, { status, logged: { employer_id: set.employerId } });
+    const logged = { employer_id: set.employerId };
+    return new Answer(override, { status, isUnchanged: set.outcome === 'same', logged });
   },
   logs: ({ params: { run_id } }) => [{ run_id }, 'an amount of a payroll run was overridden'],
 });
@@ -105,10 +100,7 @@ export const removePayrollRunOverride = operation({
   response: { 204: Type.Null({ description: 'The override was removed.' }) },
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run(call, { db, now }) {
-    const outcome = await dropOverride(db, overriddenBy(call.params), actingIn(call, now()));
-    if (outcome === 'unknown') throw notFound('payroll run');
-    if (outcome === 'not-open') throw notOpen();
-    if (outcome === 'none') throw notFound('override of this deduction in the run');
+    await dropOverride(db, overriddenBy(call.params), actingIn(call, now()));
   },
   logs: ({ params: { run_id } }) => [{ run_id }, 'an override was removed from a payroll run'],
 });

@@ -22,7 +22,7 @@ import {
   saveComputation,
 } from '../../payroll/records/computations.ts';
 import { finalFigures } from '../../payroll/records/regular-runs.ts';
-import { notOpen, type StoredRun, storedRun } from '../../payroll/records/runs.ts';
+import { openRun, type StoredRun } from '../../payroll/records/runs.ts';
 import { readinessOf } from '../../readiness/run-report.ts';
 import { lastTimesOf } from '../../security/audit.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
@@ -176,8 +176,7 @@ export const computePayrollRun = operation({
   response: { 200: RunComputation },
   refuses: ['NOT_FOUND', 'CONFLICT'],
   async run({ params }, parts) {
-    const stored = await storedRun(parts.db, params.run_id);
-    if (stored.state !== 'open') throw notOpen();
+    const stored = await openRun(parts.db, params.run_id);
     return viewComputation(await alone(parts.db)(() => computed(parts, stored)));
   },
 });

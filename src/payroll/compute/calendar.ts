@@ -1,6 +1,6 @@
 /** The calendar of a run: the pay dates of its employer's schedule, with their shares ("Pay dates" in docs/amounts.md). */
 import type { Db, Trx } from '../../database/tables.ts';
-import { AppError, type Problem } from '../../errors.ts';
+import { AppError, type Problem, refused } from '../../errors.ts';
 import { type Calendar, calendarOf, type RanDate } from '../calculation/calendar.ts';
 import { nearestDates, yearOf } from '../calculation/pay-dates.ts';
 import { basesOf, type StoredBasis } from '../records/basis.ts';
@@ -10,7 +10,7 @@ import type { Schedule } from '../settings/schedules.ts';
 
 /** Returns the error of a run that cannot be computed as requested. Each problem names a field. */
 export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUSED'> {
-  return new AppError('RUN_REFUSED', 'the run cannot be computed', { problems });
+  return refused('RUN_REFUSED', problems);
 }
 
 /** Returns the schedule of a frequency and pay group, else that of the frequency without a group, else null. */

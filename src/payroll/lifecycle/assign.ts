@@ -1,7 +1,7 @@
 /** Assigns a deduction to an employer, unless a finalized run contradicts it. */
 import type { Db, Trx } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
-import { firstIds } from '../../errors.ts';
+import { type AppError, conflict, firstIds, notFound, refused } from '../../errors.ts';
 import {
   assignedEmployer,
   type MadeAssignment,
@@ -24,6 +24,7 @@ import { latestOf } from '../../ledger/state.ts';
 import { ELSEWHERE_ADVICE } from '../../ledger/visibility.ts';
 import type { Acting } from '../../security/audit.ts';
 import { runsThatTook } from '../records/frozen-lines.ts';
+import { employersOfRuns } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 
 /** `effectiveOn`: the first day that counts; null: the date of receipt. `limit`: the employers of a limited caller. */
@@ -35,35 +36,13 @@ type Assigning = {
   limit?: readonly string[] | null;
 };
 
-export type Assigned =
-  | { outcome: 'assigned'; assignment: MadeAssignment }
-  /** The latest assignment of the deduction has the same employer, day and reason. */
-  | { outcome: 'same'; assignment: MadeAssignment }
-  | { outcome: 'unknown' }
-  /** The employee of the deduction was never active with the employer by then. */
-  | { outcome: 'not-employed' }
-  /** It would take the deduction from an employer outside the limit of the caller. */
-  | { outcome: 'elsewhere' }
-  /** These finalized runs took the deduction for a pay period that ends on or after the day. */
-  | { outcome: 'taken'; by: readonly string[]; effectiveOn: string };
+/** `isNew`: false if the latest assignment of the deduction has the same employer, day and reason. */
+type Assigned = { isNew: boolean; assignment: MadeAssignment };
 
-/** Why an employer is refused. */
-export const NOT_EMPLOYED = 'must be an employer with whom the employee of the deduction is or was active';
-
-export const ELSEWHERE_PROBLEM = {
-  path: 'employer_id',
-  rule: `would take the deduction from an employer outside the limit of this token. ${ELSEWHERE_ADVICE}`,
-};
-
-/** Returns why an assignment is refused that finalized runs contradict. */
-export function takenBy({ by, effectiveOn }: Extract<Assigned, { outcome: 'taken' }>): string {
-  return `Finalized runs took the deduction for a pay period that ends on or after ${effectiveOn}: ${firstIds(by, RUNS_NAMED)}. Assign it from a later date, or void these runs first.`;
-}
-
-/** Runs that a refusal names: about a year. */
-const RUNS_NAMED = 60;
-
-/** Records the assignment of a deduction to one of the employers of its employee. */
+/**
+ * Records the assignment of a deduction to one of the employers of its employee. Throws NOT_FOUND, ASSIGNMENT_REFUSED,
+ * EMPLOYEE_ELSEWHERE, or CONFLICT if finalized runs took the deduction for a pay period that ends on or after the day.
+ */
 export function assignDeduction(db: Db, assigning: Assigning, acting: Acting): Promise<Assigned> {
   // Both locks, so that no run becomes final in between.
   return transactOnLedger(db, async (trx) => {
@@ -80,7 +59,7 @@ async function assign(
   const today = dayAt(trx, acting.now);
   const versions = await historyOf(trx, [deductionId]);
   const latest = latestOf(versions);
-  if (latest === null) return { outcome: 'unknown' };
+  if (latest === null) throw notFound('deduction');
   const effective_on = effectiveOn ?? today;
   const assignment = { deduction_id: deductionId, employer_id: employerId, effective_on, reason };
   const employees = [...new Set(versions.map(({ employee_id }) => employee_id))];
@@ -88,19 +67,20 @@ async function assign(
   const employments = employmentsOf(roster.get(latest.employee_id) ?? []);
   const made = await madeAssignments(trx, deductionId);
   if (limit !== null) {
-    if (!employments.some(({ employer_id }) => limit.includes(employer_id))) return { outcome: 'unknown' };
-    if (!limit.includes(employerId)) return { outcome: 'not-employed' };
-    if (takesFromOthers({ employments, made, limit }, employerId, effective_on, today))
-      return { outcome: 'elsewhere' };
+    if (!employments.some(({ employer_id }) => limit.includes(employer_id))) throw notFound('deduction');
+    if (!limit.includes(employerId)) throw notEmployed();
+    if (takesFromOthers({ employments, made, limit }, employerId, effective_on, today)) {
+      const rule = `would take the deduction from an employer outside the limit of this token. ${ELSEWHERE_ADVICE}`;
+      throw refused('EMPLOYEE_ELSEWHERE', [{ path: 'employer_id', rule }]);
+    }
   }
   const known = made.at(-1);
-  if (known !== undefined && isSame(known, assignment)) return { outcome: 'same', assignment: known };
+  if (known !== undefined && isSame(known, assignment)) return { isNew: false, assignment: known };
   const by = effective_on > today ? effective_on : today;
-  if (!employments.some((employment) => wasActive(employment, employerId, by)))
-    return { outcome: 'not-employed' };
+  if (!employments.some((employment) => wasActive(employment, employerId, by))) throw notEmployed();
   const employers = [...new Set([...roster.values()].flat().map(({ employer_id }) => employer_id))];
   const runs = await runsThatTook(trx, { deductionId, employees, employers, from: effective_on });
-  if (runs.length > 0) return { outcome: 'taken', by: runs, effectiveOn: effective_on };
+  if (runs.length > 0) throw taken(await visibleRuns(trx, limit, runs), effective_on);
   const days = [effective_on, by, ...changesAfter(made, effective_on)];
   const concerned = days.flatMap((day) => [
     assignedEmployer(made, day) ?? [],
@@ -110,7 +90,30 @@ async function assign(
     employee: latest.employee_id,
     employers: [...new Set([employerId, ...concerned.flat()])],
   };
-  return { outcome: 'assigned', assignment: await recordAssignment(trx, assignment, recorded, acting) };
+  return { isNew: true, assignment: await recordAssignment(trx, assignment, recorded, acting) };
+}
+
+/** Returns the refusal of an employer with whom the employee of the deduction was never active by then. */
+function notEmployed(): AppError {
+  const rule = 'must be an employer with whom the employee of the deduction is or was active';
+  return refused('ASSIGNMENT_REFUSED', [{ path: 'employer_id', rule }]);
+}
+
+/** Runs that a refusal names: about a year. */
+const RUNS_NAMED = 60;
+
+function taken(runs: readonly string[], from: string): AppError {
+  return conflict(
+    `Finalized runs took the deduction for a pay period that ends on or after ${from}: ${firstIds(runs, RUNS_NAMED)}. Assign it from a later date, or void these runs first.`,
+  );
+}
+
+/** Returns the runs that a limited caller may see. Hidden ones become one entry. */
+async function visibleRuns(trx: Trx, limit: readonly string[] | null, runIds: readonly string[]) {
+  if (limit === null) return runIds;
+  const employerOf = await employersOfRuns(trx, runIds);
+  const seen = runIds.filter((runId) => limit.includes(employerOf.get(runId) ?? ''));
+  return seen.length === runIds.length ? seen : [...seen, 'runs of another employer'];
 }
 
 type Known = {

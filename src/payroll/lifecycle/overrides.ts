@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { component, nullable, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Problem } from '../../errors.ts';
+import { notFound, refused } from '../../errors.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { amountOf, type Cents } from '../../money.ts';
 import { type Acting, Actor } from '../../security/audit.ts';
@@ -20,7 +20,7 @@ import {
   removeOverridesOf,
   setOverride,
 } from '../facts/overrides.ts';
-import { bodyOf, deleteRun, findRun, type StoredRun, stateOf } from '../records/runs.ts';
+import { bodyOf, deleteRun, openRun, type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
 
 export const PayrollRunOverride = component(
@@ -58,15 +58,11 @@ type OverriddenDeduction = { runId: string; employeeId: string; deductionId: str
 
 export type Overriding = { member: Cents; employer: Cents; reason: string };
 
-type SetOverride =
-  | { outcome: 'created' | 'replaced' | 'same'; override: MadeOverride; employerId: string }
-  | { outcome: 'refused'; problems: Problem[] }
-  | { outcome: 'unknown' }
-  | { outcome: 'not-open' };
+type SetOverride = { outcome: 'created' | 'replaced' | 'same'; override: MadeOverride; employerId: string };
 
 /**
  * Sets the amounts of a deduction in an open run instead of the regular ones. The same amounts with the same reason change
- * nothing. Throws RUN_REFUSED if the run cannot be computed.
+ * nothing. Throws NOT_FOUND, CONFLICT or OVERRIDE_REFUSED, and RUN_REFUSED if the run cannot be computed.
  */
 export async function overrideAmounts(
   db: Db,
@@ -75,11 +71,8 @@ export async function overrideAmounts(
   acting: Acting,
 ): Promise<SetOverride> {
   const { runId, employeeId, deductionId } = overridden;
-  const stored = await findRun(db, runId);
-  if (stored === null) return { outcome: 'unknown' };
-  if (stored.state !== 'open') return { outcome: 'not-open' };
+  const stored = await openRun(db, runId);
   const regular = await regularAmounts(db, stored, overridden);
-  if ('problems' in regular) return { outcome: 'refused', problems: regular.problems };
   const override: NewOverride = {
     employee_id: employeeId,
     deduction_id: deductionId,
@@ -92,8 +85,7 @@ export async function overrideAmounts(
   const employerId = stored.employer_id;
   return transact(db, async (trx): Promise<SetOverride> => {
     await lockPayroll(trx);
-    const state = await stateOf(trx, runId);
-    if (state !== 'open') return { outcome: state === undefined ? 'unknown' : 'not-open' };
+    await openRun(trx, runId);
     const known = (await madeOverrides(trx, runId)).find(
       ({ employee_id, deduction_id }) => employee_id === employeeId && deduction_id === deductionId,
     );
@@ -108,41 +100,39 @@ function isSame(known: NewOverride, override: NewOverride): boolean {
   return (Object.keys(override) as (keyof NewOverride)[]).every((field) => known[field] === override[field]);
 }
 
-/** Returns the amounts that the run takes without an override; null without a line. */
+/** Returns the amounts that the run takes without an override; null without a line. Throws OVERRIDE_REFUSED. */
 async function regularAmounts(
   db: Db,
   stored: StoredRun,
   { employeeId, deductionId }: OverriddenDeduction,
-): Promise<{ member: string | null; employer: string | null } | { problems: Problem[] }> {
+): Promise<{ member: string | null; employer: string | null }> {
   const basis = await resolveBasis(db, stored.run_id, bodyOf(stored));
   const computation = await computationOf(db, stored.run_id, basis, [employeeId]);
-  const refused = (path: string, rule: string) => ({ problems: [{ path, rule }] });
+  const wrong = (path: string, rule: string) => refused('OVERRIDE_REFUSED', [{ path, rule }]);
   for await (const [employee] of readEmployees(db, computation)) {
     if (employee === undefined || !employee.membership.isIn) break;
     const history = employee.histories.find((candidate) => candidate.deductionId === deductionId);
-    if (history === undefined) return refused('deduction_id', 'must be a deduction of the employee');
+    if (history === undefined) throw wrong('deduction_id', 'must be a deduction of the employee');
     const regular = checkAmounts(computation, computation, employee, history);
     if (regular === null) return { member: null, employer: null };
     return { member: amountOf(regular.member_amount), employer: amountOf(regular.employer_amount) };
   }
   const near = await nearIds(db, [employeeId], [stored.employer_id]);
-  return refused('employee_id', `must be an employee in the run${censusHas(near.get(employeeId))}`);
+  throw wrong('employee_id', `must be an employee in the run${censusHas(near.get(employeeId))}`);
 }
 
-/** Removes an override from an open run, which then takes the regular amounts. */
+/** Removes an override from an open run, which then takes the regular amounts. Throws NOT_FOUND or CONFLICT. */
 export function dropOverride(
   db: Db,
   { runId, employeeId, deductionId }: OverriddenDeduction,
   acting: Acting,
-): Promise<'removed' | 'none' | 'unknown' | 'not-open'> {
+): Promise<void> {
   return transact(db, async (trx) => {
     await lockPayroll(trx);
-    const run = await findRun(trx, runId);
-    if (run === null) return 'unknown';
-    if (run.state !== 'open') return 'not-open';
+    const run = await openRun(trx, runId);
     const override = { employee_id: employeeId, deduction_id: deductionId };
     const isRemoved = await removeOverride(trx, { runId, employerId: run.employer_id }, override, acting);
-    return isRemoved ? 'removed' : 'none';
+    if (!isRemoved) throw notFound('override of this deduction in the run');
   });
 }
 

@@ -74,6 +74,13 @@ export async function storedRun(db: Db | Trx, runId: string): Promise<StoredRun>
   return stored;
 }
 
+/** Throws NOT_FOUND, or CONFLICT if the run is final. */
+export async function openRun(db: Db | Trx, runId: string): Promise<StoredRun> {
+  const stored = await storedRun(db, runId);
+  if (stored.state !== 'open') throw notOpen();
+  return stored;
+}
+
 /** Returns the refusal of changing a run that is final. */
 export function notOpen(): AppError {
   return conflict('The run is no longer open. Void it and create another one.');
@@ -306,8 +313,7 @@ function recordRun(
 /** Throws NOT_FOUND or CONFLICT. */
 export async function deleteRun(trx: Trx, runId: string, acting: Acting): Promise<void> {
   await lockPayroll(trx);
-  const run = await storedRun(trx, runId);
-  if (run.state !== 'open') throw notOpen();
+  const run = await openRun(trx, runId);
   await removeComputation(trx, runId);
   await removeApprovalsOf(trx, runId);
   await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();

@@ -243,12 +243,12 @@ export function refusalOf(
   world: World,
   { deduction, employer, from }: Omit<ModelAssignment, 'position'>,
   today: string,
-): 'unknown' | 'not-employed' | string[] | null {
+): 'NOT_FOUND' | 'ASSIGNMENT_REFUSED' | string[] | null {
   const latest = orderOf(world, deduction).at(-1);
-  if (latest === undefined) return 'unknown';
+  if (latest === undefined) return 'NOT_FOUND';
   const job = jobsOf(world, latest.employee).get(employer) ?? [];
   const until = from > today ? from : today;
-  if (!spellsOf(job).some(({ start }) => start === null || start <= until)) return 'not-employed';
+  if (!spellsOf(job).some(({ start }) => start === null || start <= until)) return 'ASSIGNMENT_REFUSED';
   const took = world.runs.filter(({ voided, run, lines }) => {
     if (voided || run.period_end < from) return false;
     return lines.some((line) => line.deduction === deduction && !isStopped(line));

@@ -81,8 +81,8 @@ test('an override replaces both amounts, and the line states what it replaced', 
   await override(db, '0', '0');
   t.strictSame(await taken(db), ['a 0.00 0.00 overridden new ']);
   const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
-  t.equal(await dropOverride(db, overridden, ACTING), 'removed');
-  t.equal(await dropOverride(db, overridden, ACTING), 'none');
+  await dropOverride(db, overridden, ACTING);
+  await t.rejects(dropOverride(db, overridden, ACTING), { code: 'NOT_FOUND', message: /override of this/ });
   t.strictSame(await taken(db), ['a 10.00 4.00 new ']);
 });
 
@@ -219,14 +219,15 @@ test('an override of an employee who leaves the run takes nothing and is named',
 test('only amounts of an employee in an open run are overridden', async (t, db) => {
   await learn(db, employment('f'));
   await send(db, election('2025-12-01', { employee_id: 'f' }, 'of-f'));
-  t.match(await override(db, '1', '0', 'of-f'), { outcome: 'refused', problems: [{ path: 'deduction_id' }] });
+  const wrong = (path: string) => ({ code: 'OVERRIDE_REFUSED', problems: [{ path }] });
+  await t.rejects(override(db, '1', '0', 'of-f'), wrong('deduction_id'));
   await put(db, 'narrow', body(13, { employee_ids: ['f'] }));
-  const refused = { outcome: 'refused', problems: [{ path: 'employee_id' }] };
-  t.match(await override(db, '1', '0', 'a', 'narrow'), refused);
-  t.match(await override(db, '1', '0', 'a', 'no-run'), { outcome: 'unknown' });
+  await t.rejects(override(db, '1', '0', 'a', 'narrow'), wrong('employee_id'));
+  await t.rejects(override(db, '1', '0', 'a', 'no-run'), { code: 'NOT_FOUND' });
   await finalize(db, 'r');
-  t.match(await override(db, '1', '0'), { outcome: 'not-open' });
-  t.equal(await dropOverride(db, { runId: 'r', employeeId: 'e', deductionId: 'a' }, ACTING), 'not-open');
+  const isFinal = { code: 'CONFLICT', message: /no longer open/ };
+  await t.rejects(override(db, '1', '0'), isFinal);
+  await t.rejects(dropOverride(db, { runId: 'r', employeeId: 'e', deductionId: 'a' }, ACTING), isFinal);
 });
 
 test('a final run keeps its overrides, and a deleted run has none', async (t, db) => {

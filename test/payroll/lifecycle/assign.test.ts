@@ -31,10 +31,13 @@ function assign(
   return assignDeduction(db, assigning, acting(LATELY));
 }
 
+const NOT_EMPLOYED = { code: 'ASSIGNMENT_REFUSED', problems: [{ path: 'employer_id' }] };
+const takenBy = (runs: string) => ({ code: 'CONFLICT', message: new RegExp(`: ${runs}\\. Assign it`) });
+
 test('an assignment has a ledger position, and begins today without a date', async (t, db) => {
   await hire(db);
   t.match(await assign(db, OTHER, null), {
-    outcome: 'assigned',
+    isNew: true,
     assignment: { position: 5, employer_id: OTHER, effective_on: LATELY.slice(0, 10), recorded_at: LATELY },
   });
   t.match(await assign(db, 'acme', '2026-07-20'), { assignment: { position: 6 } });
@@ -45,23 +48,23 @@ test('the latest assignment again changes nothing', async (t, db) => {
   await hire(db);
   await assign(db, OTHER, null);
   await finalized(db, 'r', body(14, { employer_id: OTHER }));
-  t.match(await assign(db, OTHER, null), { outcome: 'same', assignment: { position: 5 } });
-  t.match(await assign(db, OTHER, null, { reason: 'a corrected contract' }), { outcome: 'taken' });
+  t.match(await assign(db, OTHER, null), { isNew: false, assignment: { position: 5 } });
+  await t.rejects(assign(db, OTHER, null, { reason: 'a corrected contract' }), takenBy('r'));
   await assign(db, 'acme', '2026-12-01');
-  t.match(await assign(db, OTHER, '2026-12-01'), { outcome: 'assigned' }, 'no longer the latest');
+  t.match(await assign(db, OTHER, '2026-12-01'), { isNew: true }, 'no longer the latest');
 });
 
 test('an unknown deduction and an employer without a job are refused', async (t, db) => {
-  t.match(await assign(db, 'acme', null, { deductionId: 'b' }), { outcome: 'unknown' });
+  await t.rejects(assign(db, 'acme', null, { deductionId: 'b' }), { code: 'NOT_FOUND' });
   await send(db, election('2025-12-01', { employee_id: 'nobody' }, 'of-nobody'));
-  t.match(await assign(db, 'acme', null, { deductionId: 'of-nobody' }), { outcome: 'not-employed' });
+  await t.rejects(assign(db, 'acme', null, { deductionId: 'of-nobody' }), NOT_EMPLOYED);
   for (const employer of [OTHER, 'third'])
-    t.match(await assign(db, employer, null), { outcome: 'not-employed' }, employer);
+    await t.rejects(assign(db, employer, null), NOT_EMPLOYED, employer);
   await learn(db, employment('e', { employer_id: OTHER, hire_date: '2026-08-01' }));
-  t.match(await assign(db, OTHER, '2026-07-31'), { outcome: 'not-employed' });
-  t.match(await assign(db, OTHER, '2026-08-01'), { outcome: 'assigned' }, 'the job begins by then');
+  await t.rejects(assign(db, OTHER, '2026-07-31'), NOT_EMPLOYED);
+  t.match(await assign(db, OTHER, '2026-08-01'), { isNew: true }, 'the job begins by then');
   await learn(db, employment('e', { termination_date: '2026-07-01' }));
-  t.match(await assign(db, 'acme', '2026-08-01'), { outcome: 'assigned' }, 'a job that ended');
+  t.match(await assign(db, 'acme', '2026-08-01'), { isNew: true }, 'a job that ended');
 });
 
 test('an assignment that contradicts a finalized run is refused until its void', async (t, db) => {
@@ -70,14 +73,14 @@ test('an assignment that contradicts a finalized run is refused until its void',
   await hire(db);
   await finalized(db, 'r3', body(3));
   // The periods of the runs end on January 15 and 29, and on February 12.
-  t.match(await assign(db, OTHER, '2026-01-15'), { outcome: 'taken', by: ['r1', 'r2'] });
+  await t.rejects(assign(db, OTHER, '2026-01-15'), takenBy('r1, r2'));
   const later = { line_of_coverage: 'dental', effective_start: '2026-07-01' } as const;
   await send(db, election('2026-06-01', later, 'b'));
   const ofLater = await assign(db, OTHER, '2026-01-15', { deductionId: 'b' });
-  t.match(ofLater, { outcome: 'assigned' }, 'the runs took no part of it');
-  t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'taken', by: ['r2'] });
+  t.match(ofLater, { isNew: true }, 'the runs took no part of it');
+  await t.rejects(assign(db, OTHER, '2026-01-16'), takenBy('r2'));
   await voided(db, 'r2');
-  t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' }, 'run 3 took it in neither');
+  t.match(await assign(db, OTHER, '2026-01-16'), { isNew: true }, 'run 3 took it in neither');
 });
 
 test('a run that only stopped the deduction contradicts no assignment', async (t, db) => {
@@ -85,7 +88,7 @@ test('a run that only stopped the deduction contradicts no assignment', async (t
   await send(db, election('2026-01-16', { effective_end: '2026-01-15' }));
   await finalized(db, 'r2', body(2));
   await hire(db);
-  t.match(await assign(db, OTHER, '2026-01-16'), { outcome: 'assigned' });
+  t.match(await assign(db, OTHER, '2026-01-16'), { isNew: true });
 });
 
 test('an assignment that replaces a later one is recorded at its employer too', async (t, db) => {
