@@ -1,11 +1,13 @@
 /** Wires what the main thread runs: the database, the intake and, on SQLite, the apply loop. */
 import { EventEmitter } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { engineOf } from '../database/engine.ts';
 import { isFatal } from '../database/errors.ts';
 import { adoptTimeZone, checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, openDatabase, watchFiles } from '../database/open.ts';
-import { codeOf } from '../errors.ts';
+import type { Db } from '../database/tables.ts';
+import { codeOf, isAppError } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { detectDataLoss, keepHighWaterMark, type NewestEvent } from '../inbox/data-loss.ts';
 import { receivedNow } from '../inbox/inbox.ts';
@@ -64,6 +66,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
   } else {
     const server = createServerWatch(db, now, log);
     loops.push(server.run(storing.signal));
+    loops.push(watchTimeZone(db, config.timeZone, storing.signal).catch(fail));
     noteStored = server.stored;
   }
   const watch = watchThread();
@@ -114,6 +117,20 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
     loops.push(applyLoop.run(storing.signal));
   }
   return { downstream, failure, signals, latestStored, counts, thread: watch.read };
+}
+
+/** How often the stored time zone is read. No lock keeps a command from changing it while sidecars use PostgreSQL. */
+const TIME_ZONE_EVERY_MS = 1_000;
+
+/** Looks until the signal aborts. Throws SCHEMA_REFUSED once the database has another time zone than this process. */
+async function watchTimeZone(db: Db, configured: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await delay(TIME_ZONE_EVERY_MS, undefined, { signal }).catch(() => {});
+    await adoptTimeZone(db, configured).catch((error) => {
+      // Others report why the server cannot be read.
+      if (isAppError(error, 'SCHEMA_REFUSED')) throw error;
+    });
+  }
 }
 
 /** Collects failures of any part. The first one ends storing and applying: after it, what the disk holds is unknown. */
