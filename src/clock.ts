@@ -45,12 +45,14 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   });
 }
 
-/** Returns the name under which a time zone is stored; null for an unknown one. */
+/** A place. Offsets and abbreviations, such as Etc/GMT+5 and EST, have no daylight saving time: they are mistakes for one. */
+const PLACE = /^(?!etc\/)[a-z_]+\//i;
+
+/** Returns the name under which a time zone is stored, one for all of its names; null for an unknown one. */
 export function zoneName(text: string): string | null {
-  // An offset has no daylight saving time: it is a mistake for the name of a place.
-  if (!/^[A-Za-z]/.test(text)) return null;
   try {
-    return formatOf(text).resolvedOptions().timeZone;
+    const name = formatOf(text).resolvedOptions().timeZone;
+    return name === UTC || PLACE.test(text) ? name : null;
   } catch {
     return null;
   }

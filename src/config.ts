@@ -103,16 +103,12 @@ export function readEnvironment(env: Environment): Config['environment'] {
   return oneOf(env, 'BENEFITS_ENVIRONMENT', ['sandbox', 'live']);
 }
 
+export const TIME_ZONE_RULE = 'must be UTC or the IANA name of a place, such as America/New_York';
+
 /** Returns the name of a time zone, as the database stores it. */
 export function readTimeZone(env: Environment): string {
-  return timeZone(given(env, 'TIME_ZONE') ?? UTC);
-}
-
-/** Throws CONFIG unless a text names a time zone. */
-export function timeZone(text: string): string {
-  const name = zoneName(text);
-  if (name === null)
-    throw configError('TIME_ZONE', 'must be the IANA name of a time zone, such as America/New_York');
+  const name = zoneName(given(env, 'TIME_ZONE') ?? UTC);
+  if (name === null) throw configError('TIME_ZONE', TIME_ZONE_RULE);
   return name;
 }
 

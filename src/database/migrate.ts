@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery } from 'kysely';
-import { UTC } from '../clock.ts';
+import { UTC, zoneName } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { sqlFor, statementsOf } from './dialect.ts';
 import { type Engine, engineOf, lockNames, tableExists } from './engine.ts';
@@ -127,7 +127,8 @@ export async function adoptTimeZone(db: Db, configured: string): Promise<void> {
 
 async function assertTimeZone(db: Db | Trx, configured: string): Promise<void> {
   const { time_zone } = await db.selectFrom('instance').select('time_zone').executeTakeFirstOrThrow();
-  if (time_zone !== configured) {
+  // A later release of Node may have another name for the same zone.
+  if (zoneName(time_zone) !== configured) {
     throw schemaRefused(
       `the database counts days in ${time_zone}, but TIME_ZONE is ${configured}: set TIME_ZONE to ${time_zone}, or stop every sidecar and run "benefits-sidecar migrate --time-zone ${configured}"`,
     );

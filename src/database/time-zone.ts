@@ -13,7 +13,7 @@ export function timeZoneOf(db: Db | Trx): string {
 }
 
 export function setTimeZone(db: Db | Trx, zone: string): void {
-  if (zone !== UTC) zones.set(db, zone);
+  zones.set(db, zone);
 }
 
 /** Returns the day of a time, or of UTC text, in the database's time zone. */

@@ -4,6 +4,7 @@ import type { UnappliedChange as Change } from '../checks.ts';
 import { component, nullableText, text } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 import type { Db } from '../database/tables.ts';
+import { dayAt } from '../database/time-zone.ts';
 import { eventTime } from '../ledger/fold.ts';
 import { type RunVersion, versionsOfEmployees } from '../ledger/history.ts';
 import { rosterOf } from '../ledger/roster.ts';
@@ -113,7 +114,8 @@ export async function describeEvents(
       if (employeeId === undefined || !(histories.has(employeeId) || roster.has(employeeId))) return [];
       const latest = (histories.get(employeeId) ?? []).flatMap((versions) => latestOf(versions) ?? []);
       const ofEmployee = latest.filter((version) => version.employee_id === employeeId);
-      return [[event.eventId, describedBy(event, employeeId, ofEmployee)] as const];
+      const receivedOn = dayAt(db, event.receivedAt);
+      return [[event.eventId, describedBy(event, employeeId, ofEmployee, receivedOn)] as const];
     }),
   );
 }
@@ -123,6 +125,7 @@ function describedBy(
   { eventId, receivedAt, named }: QuarantinedEvent,
   employeeId: string,
   latest: readonly RunVersion[],
+  receivedOn: string,
 ): Described {
   const { change } = named;
   const sent = change?.createdAt ?? null;
@@ -148,7 +151,7 @@ function describedBy(
       employer_contribution: change.employerContribution,
       current_member_contribution: current?.member_contribution ?? null,
       current_employer_contribution: current?.employer_contribution ?? null,
-      message: messageOf(change, current, lineOfCoverage, receivedAt),
+      message: messageOf(change, current, lineOfCoverage, receivedOn),
     },
   };
 }
@@ -163,11 +166,11 @@ function messageOf(
   change: NamedChange,
   current: RunVersion | null,
   lineOfCoverage: string,
-  receivedAt: string,
+  receivedOn: string,
 ): string {
   const amounts = amountsOf(change, current);
   const what = amounts.length === 0 ? 'A newer change' : current === null ? 'An amount' : 'A newer amount';
-  const day = new Date(receivedAt).toLocaleDateString('en-US', {
+  const day = new Date(receivedOn).toLocaleDateString('en-US', {
     month: 'long',
     day: 'numeric',
     timeZone: 'UTC',

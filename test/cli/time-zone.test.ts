@@ -1,15 +1,16 @@
 /** The time zone of a database: stored at its first start, and changed by a command alone. */
-import { dayIn } from '../../src/clock.ts';
+import { test } from 'tap';
+import { dayIn, zoneName } from '../../src/clock.ts';
 import { adoptTimeZone, migrate } from '../../src/database/migrate.ts';
 import { dayAt } from '../../src/database/time-zone.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
 import { newHire } from '../contract/samples.ts';
 import { open } from '../database/scratch.ts';
-import { newDatabaseUrl, onEitherEngine } from '../support/engine.ts';
+import { newDatabaseUrl, onEitherEngine, onPostgres } from '../support/engine.ts';
 import { makeKeys, variablesFor } from '../support/settings.ts';
 import { serve } from '../support/sidecar.ts';
-import { commandsWith, withDatabase } from './harness.ts';
+import { commandsWith, type Variables, withDatabase } from './harness.ts';
 
 /** In Los Angeles it is still July 10. */
 const NIGHT = '2026-07-11T02:00:00.000Z';
@@ -24,7 +25,10 @@ onEitherEngine('a process with another time zone than the stored one refuses to 
   });
   t.match(await moved.cli('deductions list'), refused('UTC', ZONE));
   t.match(await moved.cli('migrate'), refused('UTC', ZONE));
-  t.match(await cli('migrate --time-zone Mars/Olympus'), { code: 1, stderr: /IANA name/ });
+  t.match(await cli('migrate --time-zone Mars/Olympus'), {
+    code: 2,
+    stderr: /--time-zone must be .*IANA name/,
+  });
   t.match(await cli(`migrate --time-zone ${ZONE}`), { code: 0 });
   t.match(await cli('deductions list'), refused(ZONE, 'UTC'));
   t.match(await moved.cli('deductions list'), { code: 0 });
@@ -60,6 +64,33 @@ onEitherEngine('a fact keeps its date of receipt, and later ones get days of the
   t.equal(dayAt(db, new Date(NIGHT)), '2026-07-10', 'today');
   const { stdout } = await commandsWith(t, { ...env, TIME_ZONE: ZONE }).cli('verify --json');
   t.notMatch(stdout, 'roster_facts.received_on', 'a day of the zone before is no difference');
+});
+
+test('a time zone is a place by any of its names, or UTC', async (t) => {
+  const named = ['america/los_angeles', 'US/Pacific', 'Etc/UTC', 'GMT'].map(zoneName);
+  t.strictSame(named, [ZONE, ZONE, 'UTC', 'UTC']);
+  // None of them has daylight saving time as users expect it.
+  for (const text of [
+    'EST',
+    'PST',
+    'PST8PDT',
+    'Etc/GMT+8',
+    '-08:00',
+    'GMT-8',
+    `${ZONE} `,
+    'Mars/Olympus',
+    '',
+  ])
+    t.equal(zoneName(text), null, text);
+});
+
+onPostgres('a sidecar stops when a command changes the time zone of its database', async (t) => {
+  const keys = makeKeys();
+  const variables = variablesFor(await newDatabaseUrl(t), 'http://127.0.0.1:9', keys) as Variables;
+  const sidecar = await serve(t, variables);
+  t.match(await commandsWith(t, variables).cli(`migrate --time-zone ${ZONE}`), { code: 0 });
+  t.equal(await sidecar.ended, 1);
+  t.match(sidecar.output(), `the database counts days in ${ZONE}, but TIME_ZONE is UTC`);
 });
 
 onEitherEngine('a new database stores the time zone of its first start', async (t) => {

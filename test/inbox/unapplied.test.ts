@@ -1,4 +1,5 @@
 import type { Db } from '../../src/database/tables.ts';
+import { setTimeZone } from '../../src/database/time-zone.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
 import { CHANGE_BYTES_MAX } from '../../src/inbox/named-in-event.ts';
@@ -34,6 +35,9 @@ onEitherEngine('a quarantined amount counts until a later event applies or it is
     message: /arrived on July 10 and is not applied$/,
   });
   t.equal((await unappliedChanges(db, 'emp-2')).size, 0);
+  setTimeZone(db, 'Pacific/Pago_Pago');
+  t.match(await messages(db), [/arrived on July 9/], 'the day of receipt is one of TIME_ZONE');
+  setTimeZone(db, 'UTC');
   await deduct(db, 'evt-4', { member_contribution: '1.00', ...BROKEN }, '2025-01-01T00:00:00Z');
   t.equal((await messages(db)).length, 1, 'one that is older than the applied version changes nothing');
   await deduct(db, 'evt-same', { member_contribution: '160.00' }, LATER);

@@ -1,5 +1,12 @@
 /** The commands that migrate a database and copy it to another engine. */
-import { isDatabaseUrl, readDatabaseUrl, readEnvironment, readTimeZone, timeZone } from '../../config.ts';
+import { zoneName } from '../../clock.ts';
+import {
+  isDatabaseUrl,
+  readDatabaseUrl,
+  readEnvironment,
+  readTimeZone,
+  TIME_ZONE_RULE,
+} from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { adoptTimeZone, changeTimeZone, checkSchema, migrate } from '../../database/migrate.ts';
 import { databaseExists, holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
@@ -23,7 +30,8 @@ export function addMigrateCommand(program: Command): void {
       const { env, out, now } = context;
       const url = readDatabaseUrl(env);
       const environment = readEnvironment(env);
-      const changed = zone === undefined ? null : timeZone(zone);
+      const changed = zone === undefined ? null : zoneName(zone);
+      if (changed === null && zone !== undefined) throw wrongUsage(`--time-zone ${TIME_ZONE_RULE}`);
       const configured = changed ?? readTimeZone(env);
       // A sidecar that runs would count days in the zone before.
       const release = changed === null ? () => {} : holdServeLock(url);
