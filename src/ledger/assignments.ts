@@ -1,10 +1,17 @@
 /** Assignments of deductions to one of the employers of their employee. They have their own ledger positions. */
 import { isOneOf } from '../database/bulk.ts';
 import type { AssignmentTable, Db, Trx } from '../database/tables.ts';
-import { type Acting, type Actor, forEmployers, makerOf, makersOf, recordAll } from '../security/audit.ts';
-import type { ReasonColumn } from '../security/reasons.ts';
-import { type Content, contentHash } from '../security/verify-contents.ts';
+import { type Acting, type Actor, makerOf, makersOf } from '../security/audit.ts';
+import { type Fact, insertFacts } from '../security/facts.ts';
 import { lockLedger, moveLedger } from './position.ts';
+
+export const ASSIGNMENT: Fact<'deduction_assignments'> = {
+  table: 'deduction_assignments',
+  key: ['position'],
+  actions: ['deduction.assign'],
+  subject: { resource: 'deduction_id' },
+  hasReason: true,
+};
 
 export type Assignment = Pick<AssignmentTable, 'position' | 'employer_id' | 'effective_on' | 'recorded_at'>;
 
@@ -35,15 +42,16 @@ export async function recordAssignment(
   acting: Acting,
 ): Promise<MadeAssignment> {
   const position = (await lockLedger(trx)) + 1;
-  const { deduction_id, employer_id, effective_on, reason } = assignment;
-  const content = { position, deduction_id, employer_id, effective_on, recorded_at: acting.now };
-  const details = { effective_on, content_hash: contentHash(ASSIGNMENTS_CONTENT, [content]) };
-  const action = { action: 'deduction.assign', resource: deduction_id, employee, details, reason } as const;
-  const [record_id] = await recordAll(trx, forEmployers({ ...acting, ...action }, employers));
-  const row: AssignmentTable = { ...content, reason, record_id: record_id as number };
-  await trx.insertInto('deduction_assignments').values(row).execute();
+  const { reason, ...content } = assignment;
+  const [row] = await insertFacts(
+    trx,
+    ASSIGNMENT,
+    [{ position, ...content, recorded_at: acting.now }],
+    acting,
+    { ...{ employee, employers, reason }, details: { effective_on: assignment.effective_on } },
+  );
   await moveLedger(trx, position);
-  return { ...row, assigned_by: acting.actor };
+  return { ...(row as AssignmentTable), assigned_by: acting.actor };
 }
 
 /** Returns the assignments of some deductions, by deduction, in the order of their positions. */
@@ -79,16 +87,3 @@ export async function isAnyAssignedAfter(db: Db | Trx, position: number): Promis
 export function viewAssignment({ record_id: _, ...assignment }: MadeAssignment) {
   return { id: String(assignment.position), ...assignment };
 }
-
-export const ASSIGNMENT_REASONS: ReasonColumn = {
-  ...{ table: 'deduction_assignments', column: 'reason', actions: ['deduction.assign'] },
-  by: { column: 'record_id', is: 'record_id' },
-};
-
-export const ASSIGNMENTS_CONTENT: Content<'deduction_assignments'> = {
-  table: 'deduction_assignments',
-  key: ['position'],
-  changing: ['reason'],
-  actions: ['deduction.assign'],
-  isRemovable: false,
-};

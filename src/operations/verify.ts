@@ -17,7 +17,6 @@ import {
   verifySeqs,
 } from '../inbox/verify-inbox.ts';
 import { type VersionsVerified, verifyVersions } from '../inbox/verify-versions.ts';
-import { ASSIGNMENTS_CONTENT } from '../ledger/assignments.ts';
 import {
   verifyChained,
   verifyDeductions,
@@ -28,23 +27,19 @@ import {
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { CHANGE_STATES, verifyOutbox } from '../outbox/verify-outbox.ts';
-import { DECISIONS_CONTENT } from '../payroll/facts/decisions.ts';
-import { OPENINGS_CONTENT } from '../payroll/facts/opening-items.ts';
 import { verifyOverrides } from '../payroll/facts/overrides.ts';
 import { TAKEN_STATES, verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { verifyApprovals } from '../payroll/records/approvals.ts';
 import { verifyApprovalSettings } from '../payroll/settings/approval.ts';
-import { CODES_CONTENT } from '../payroll/settings/codes.ts';
-import { POLICY_CONTENT } from '../payroll/settings/policy.ts';
-import { SCHEDULES_CONTENT } from '../payroll/settings/schedules.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
+import { verifyFact } from '../security/facts.ts';
 import { HASH_KEY, verifyHashKey } from '../security/hashing.ts';
 import { verifyTokens } from '../security/tokens.ts';
 import { verifyAudit } from '../security/verify-audit.ts';
-import { verifyContents } from '../security/verify-contents.ts';
 import { verifyStates } from '../security/verify-recorded.ts';
+import { FACTS } from './facts.ts';
 import { verifyTimes } from './verify-times.ts';
 
 export type VerifyReport = {
@@ -129,7 +124,8 @@ export async function verifyRows(
   await part(undefined, () => verifyTaken(db, on));
   await part(undefined, () => verifyApprovals(db, on));
   await part(undefined, () => verifyApprovalSettings(db, on));
-  for (const verifyContent of CONTENTS) await part(undefined, () => verifyContent(db, on));
+  for (const fact of FACTS) await part(undefined, () => verifyFact(db, fact, on));
+  await part(undefined, () => verifyOverrides(db, on));
   for (const state of STATES) await part(undefined, () => verifyStates(db, state, on));
   await part(undefined, () => verifyTokens(db, on));
   await part(undefined, () => verifyAudit(db, on));
@@ -148,17 +144,6 @@ async function verifyOnlyRows(db: Db, { report }: Verifying): Promise<void> {
     if ((await countRows(db, [table])) === 0) report(table, '1', 'id', 'is missing');
   }
 }
-
-/** Facts and settings that people set, whose audit records have the hash of their content. */
-const CONTENTS = [
-  (db: Db, on: Verifying) => verifyContents(db, ASSIGNMENTS_CONTENT, on),
-  (db: Db, on: Verifying) => verifyContents(db, SCHEDULES_CONTENT, on),
-  (db: Db, on: Verifying) => verifyContents(db, CODES_CONTENT, on),
-  (db: Db, on: Verifying) => verifyContents(db, POLICY_CONTENT, on),
-  verifyOverrides,
-  (db: Db, on: Verifying) => verifyContents(db, OPENINGS_CONTENT, on),
-  (db: Db, on: Verifying) => verifyContents(db, DECISIONS_CONTENT, on),
-];
 
 /** States that only an action with an audit record brings about. */
 const STATES = [...EVENT_STATES, ...SYNC_STATES, ...CHANGE_STATES, ...TAKEN_STATES];

@@ -9,8 +9,8 @@ import type { SharedNow } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { AppError } from '../errors.ts';
 import { type Acting, type Actor, type Made, record } from './audit.ts';
+import { type Fact, insertFacts } from './facts.ts';
 import { isScope, SCOPES, type Scope } from './scopes.ts';
-import { type Content, contentHash, verifyContents } from './verify-contents.ts';
 
 /** The token is refused from `expiresAt` on; null: never. */
 export type NewToken = {
@@ -110,31 +110,23 @@ export async function createToken(
   const acting = { actor, now: now.toISOString() };
   const row = {
     ...{ token_id: tokenId, name, token_hash: tokenHash(token), scopes: known.join(' '), person },
-    ...{ employers: limit && JSON.stringify(limit), created_at: acting.now, expires_at },
+    ...{ employers: limit && JSON.stringify(limit), created_at: acting.now, expires_at, revoked_at: null },
   };
-  const details = {
-    ...{ name, scopes: known, person, employers: limit, expires_at },
-    content_hash: contentHash(TOKENS_CONTENT, [row]),
-  };
-  const record_id = await record(trx, acting, { action: 'token.create', resource: tokenId, details });
-  await trx
-    .insertInto('tokens')
-    .values({ ...row, revoked_at: null, record_id })
-    .execute();
+  const details = { name, scopes: known, person, employers: limit, expires_at };
+  await insertFacts(trx, STORED_TOKEN, [row], acting, { details });
   return { tokenId, token };
 }
 
-const TOKENS_CONTENT: Content<'tokens'> = {
+export const STORED_TOKEN: Fact<'tokens'> = {
   table: 'tokens',
   key: ['token_id'],
-  changing: ['revoked_at'],
   actions: ['token.create'],
-  isRemovable: false,
+  subject: { resource: 'token_id' },
+  changing: 'revoked_at',
 };
 
 /** Verifies tokens against the audit records of creating and revoking them. */
 export async function verifyTokens(db: Db, on: Verifying): Promise<void> {
-  await verifyContents(db, TOKENS_CONTENT, on);
   const { rows } = await sql<{ token_id: string }>`
     select token_id from tokens where (revoked_at is not null) <> exists (
       select 1 from audit_records

@@ -68,8 +68,5 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     run_computations: 'position revision computed_at result',
     payroll_runs: 'finalize_key_hash rules_version',
     taken_reports: 'key_hash',
-    run_overrides: 'reason',
-    deduction_assignments: 'reason',
-    item_decisions: 'reason',
   }).flatMap(([table, columns]) => columns.split(' ').map((column) => `${table}.${column}`)),
 );

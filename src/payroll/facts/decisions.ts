@@ -1,12 +1,18 @@
 /** Decisions on open items: append-only, numbered per employer. A run keeps the number of the last one that it knew. */
-import { insertRows, isOneOf } from '../../database/bulk.ts';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db, ItemDecisionTable, Trx } from '../../database/tables.ts';
 import { amountOrNull, type Cents, centsOf, centsOrNull } from '../../money.ts';
-import { type Acting, record } from '../../security/audit.ts';
-import type { ReasonColumn } from '../../security/reasons.ts';
-import { type Content, contentHash } from '../../security/verify-contents.ts';
+import type { Acting } from '../../security/audit.ts';
+import { type Fact, type FactContent, insertFacts, lastNumber } from '../../security/facts.ts';
 import type { Sides } from '../calculation/items.ts';
-import { lastNumber } from './last-number.ts';
+
+export const DECISION: Fact<'item_decisions'> = {
+  table: 'item_decisions',
+  key: ['employer_id', 'decision_id'],
+  actions: ['item.decide'],
+  subject: { resource: 'item_id', employer: 'employer_id', employee: 'employee_id' },
+  hasReason: true,
+};
 
 export const ITEM_ACTIONS = ['take', 'hold', 'write_off', 'paid_directly'] as const;
 
@@ -39,9 +45,8 @@ export async function recordDecisions(
 ): Promise<number[]> {
   const before = await lastDecision(trx, employerId);
   const ids = decisions.map((_, index) => before + index + 1);
-  const [only] = decisions.length === 1 ? decisions : [];
   const contents = decisions.map(
-    ({ made_for, amount, ...decision }, index): Omit<ItemDecisionTable, 'record_id'> => ({
+    ({ made_for, amount, reason: _, ...decision }, index): FactContent<'item_decisions'> => ({
       ...decision,
       employer_id: employerId,
       decision_id: ids[index] as number,
@@ -51,27 +56,16 @@ export async function recordDecisions(
       recorded_at: acting.now,
     }),
   );
-  const employees = new Set(decisions.map(({ employee_id }) => employee_id));
-  const details = {
-    ...{ decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
-    content_hash: contentHash(DECISIONS_CONTENT, contents),
-  };
-  const record_id = await record(trx, acting, {
-    action: 'item.decide',
-    resource: only?.item_id ?? null,
-    employer: employerId,
-    employee: employees.size === 1 ? (decisions[0]?.employee_id ?? null) : null,
-    details,
+  await insertFacts(trx, DECISION, contents, acting, {
+    details: { decisions: decisions.length, first_id: ids[0], last_id: ids.at(-1) },
     reason: decisions[0]?.reason ?? null,
   });
-  const rows = contents.map((content): ItemDecisionTable => ({ ...content, record_id }));
-  await insertRows(trx, 'item_decisions', rows);
   return ids;
 }
 
 /** Returns the number of the newest decision of an employer, 0 without one. */
 export function lastDecision(db: Db | Trx, employerId: string): Promise<number> {
-  return lastNumber(db, 'item_decisions', employerId);
+  return lastNumber(db, DECISION, employerId);
 }
 
 /** Returns the decisions of an employer up to a number, by employee, in the order of their numbers. */
@@ -138,16 +132,3 @@ function decisionOf({ employer_id: _, ...row }: ItemDecisionTable): Decision {
       : { member: centsOf(member_amount), employer: centsOf(employer_amount) };
   return { ...decision, made_for, amount: centsOrNull(amount) };
 }
-
-export const DECISION_REASONS: ReasonColumn = {
-  ...{ table: 'item_decisions', column: 'reason', actions: ['item.decide'] },
-  by: { column: 'record_id', is: 'record_id' },
-};
-
-export const DECISIONS_CONTENT: Content<'item_decisions'> = {
-  table: 'item_decisions',
-  key: ['employer_id', 'decision_id'],
-  changing: ['reason'],
-  actions: ['item.decide'],
-  isRemovable: false,
-};

@@ -1,13 +1,19 @@
 /** Opening items: amounts that were owed before the first run, as the caller brought them. Append-only. */
 import { isDeepStrictEqual } from 'node:util';
-import { insertRows, isOneOf } from '../../database/bulk.ts';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db, OpeningItemTable, Trx } from '../../database/tables.ts';
 import { amountOf, centsOf } from '../../money.ts';
-import { type Acting, record } from '../../security/audit.ts';
-import { type Content, contentHash } from '../../security/verify-contents.ts';
+import type { Acting } from '../../security/audit.ts';
+import { type Fact, type FactContent, insertFacts, lastNumber } from '../../security/facts.ts';
 import type { Sides } from '../calculation/items.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { lastNumber } from './last-number.ts';
+
+export const OPENING: Fact<'opening_items'> = {
+  table: 'opening_items',
+  key: ['employer_id', 'ordinal'],
+  actions: ['item.open'],
+  subject: { resource: 'opening_id', employer: 'employer_id' },
+};
 
 /** An opening item as it is stored, with its amounts. `deduction_id` is null if the caller named none. */
 export type OpeningItem = Omit<
@@ -47,7 +53,7 @@ export async function putOpeningItems(
   const created = added.map(({ opening_id }) => opening_id);
   const before = await lastOpening(trx, employerId);
   const contents = added.map(
-    ({ amount, ...item }, index): Omit<OpeningItemTable, 'record_id'> => ({
+    ({ amount, ...item }, index): FactContent<'opening_items'> => ({
       ...item,
       employer_id: employerId,
       ordinal: before + index + 1,
@@ -56,14 +62,7 @@ export async function putOpeningItems(
       recorded_at: acting.now,
     }),
   );
-  const record_id = await record(trx, acting, {
-    action: 'item.open',
-    resource: created.length === 1 ? (created[0] as string) : null,
-    employer: employerId,
-    details: { items: created.length, content_hash: contentHash(OPENINGS_CONTENT, contents) },
-  });
-  const rows = contents.map((content): OpeningItemTable => ({ ...content, record_id }));
-  await insertRows(trx, 'opening_items', rows);
+  await insertFacts(trx, OPENING, contents, acting, { details: { items: created.length } });
   return { outcome: 'created', created };
 }
 
@@ -83,7 +82,7 @@ async function storedUnder(
 
 /** Returns the place of the newest opening item of an employer, 0 without one. */
 export function lastOpening(db: Db | Trx, employerId: string): Promise<number> {
-  return lastNumber(db, 'opening_items', employerId);
+  return lastNumber(db, OPENING, employerId);
 }
 
 /** Returns the opening items of an employer up to a place, by employee. */
@@ -109,11 +108,3 @@ function openingOf(row: OpeningItemTable): OpeningItem {
   const { employer_id: _, ordinal, member_amount, employer_amount, record_id, recorded_at, ...item } = row;
   return { ...item, amount: { member: centsOf(member_amount), employer: centsOf(employer_amount) } };
 }
-
-export const OPENINGS_CONTENT: Content<'opening_items'> = {
-  table: 'opening_items',
-  key: ['employer_id', 'ordinal'],
-  changing: [],
-  actions: ['item.open'],
-  isRemovable: false,
-};

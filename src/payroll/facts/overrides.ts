@@ -4,11 +4,19 @@ import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Acting, type Actor, makerOf, makersOf, record } from '../../security/audit.ts';
-import type { ReasonColumn } from '../../security/reasons.ts';
-import { type Content, contentHash, verifyContents } from '../../security/verify-contents.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
 import { type RecordOfAction, recordsOfResources } from '../../security/verify-recorded.ts';
 import type { Override } from '../records/basis.ts';
 import type { StoredRun } from '../records/runs.ts';
+
+export const OVERRIDE: Fact<'run_overrides'> = {
+  table: 'run_overrides',
+  key: ['run_id', 'employee_id', 'deduction_id'],
+  actions: ['run.override'],
+  subject: { resource: 'run_id', employee: 'employee_id' },
+  hasReason: true,
+  isRemovable: true,
+};
 
 /** The amounts of an override, and the regular ones that it replaces. */
 export type NewOverride = Omit<Override, 'record_id'> & { reason: string };
@@ -62,24 +70,12 @@ export async function setOverride(
   override: NewOverride,
   acting: Acting,
 ): Promise<MadeOverride> {
-  const { employee_id, deduction_id, reason } = override;
   await dropOverride(trx, runId, override);
-  const content_hash = contentHash(OVERRIDES_CONTENT, [{ run_id: runId, ...override }]);
-  const details = { deduction_id, content_hash };
-  const made = {
-    action: 'run.override',
-    resource: runId,
-    employer: employerId,
-    employee: employee_id,
-    details,
-    reason,
-  } as const;
-  const row = { ...override, record_id: await record(trx, acting, made) };
-  await trx
-    .insertInto('run_overrides')
-    .values({ run_id: runId, ...row })
-    .execute();
-  return { ...row, created_by: acting.actor, created_at: acting.now };
+  const { reason, ...content } = override;
+  const made = { employer: employerId, details: { deduction_id: override.deduction_id }, reason };
+  const [row] = await insertFacts(trx, OVERRIDE, [{ run_id: runId, ...content }], acting, made);
+  const { run_id: _, ...stored } = row as Tables['run_overrides'];
+  return { ...stored, created_by: acting.actor, created_at: acting.now };
 }
 
 /** Removes an override of an open run. Returns false without one. */
@@ -121,24 +117,10 @@ export async function removeOverridesOf(trx: Trx, runId: string): Promise<void> 
   await trx.deleteFrom('run_overrides').where('run_id', '=', runId).execute();
 }
 
-export const OVERRIDE_REASONS: ReasonColumn = {
-  ...{ table: 'run_overrides', column: 'reason', actions: ['run.override'] },
-  by: { column: 'record_id', is: 'record_id' },
-};
-
-const OVERRIDES_CONTENT: Content<'run_overrides'> = {
-  table: 'run_overrides',
-  key: ['run_id', 'employee_id', 'deduction_id'],
-  changing: ['reason'],
-  actions: ['run.override'],
-  isRemovable: true,
-};
-
 const RUNS_AT_ONCE = 500;
 
 /** Checks that the overrides of each run are as its audit records state, and that no other action removed or restored one. */
 export async function verifyOverrides(db: Db, on: Verifying): Promise<void> {
-  await verifyContents(db, OVERRIDES_CONTENT, on);
   type RunKey = Pick<StoredRun, 'run_id'>;
   for await (const runs of pagesByKey<RunKey>(db, 'payroll_runs', ['run_id'], sql`run_id`, RUNS_AT_ONCE)) {
     on.signal.throwIfAborted();

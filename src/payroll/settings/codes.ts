@@ -7,8 +7,8 @@ import { closed, component, nullable, oneOfDescribed } from '../../contract/fiel
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
-import { type Content, contentHash } from '../../security/verify-contents.ts';
+import { type Acting, isRecordedBy } from '../../security/audit.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
 import { type Line, TREATMENTS } from '../calculation/line.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
@@ -96,6 +96,13 @@ function latestVersion(db: Db | Trx, employerId: string, knownAt?: string) {
     .executeTakeFirst();
 }
 
+export const CODES_VERSION: Fact<'payroll_codes'> = {
+  table: 'payroll_codes',
+  key: ['employer_id', 'version'],
+  actions: ['codes.put'],
+  subject: { resource: 'employer_id', employer: 'employer_id' },
+};
+
 export async function putCodes(
   trx: Trx,
   employerId: string,
@@ -109,22 +116,8 @@ export async function putCodes(
   if (latest !== undefined && isDeepStrictEqual(before, codes)) return;
   const version = (latest?.version ?? 0) + 1;
   const row = { employer_id: employerId, version, codes: JSON.stringify(codes) };
-  const details = { version, before, after: codes, content_hash: contentHash(CODES_CONTENT, [row]) };
-  const made = { action: 'codes.put', resource: employerId, employer: employerId, details } as const;
-  const record_id = await record(trx, acting, made);
-  await trx
-    .insertInto('payroll_codes')
-    .values({ ...row, record_id })
-    .execute();
+  await insertFacts(trx, CODES_VERSION, [row], acting, { details: { version, before, after: codes } });
 }
-
-export const CODES_CONTENT: Content<'payroll_codes'> = {
-  table: 'payroll_codes',
-  key: ['employer_id', 'version'],
-  changing: [],
-  actions: ['codes.put'],
-  isRemovable: false,
-};
 
 /** One code for each line of coverage, taxability (or any), coverage type (or any) and side. */
 export const CODES_MAX =

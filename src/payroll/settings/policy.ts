@@ -5,8 +5,8 @@ import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, Actor, isRecordedBy, makerOf, makersOf, record } from '../../security/audit.ts';
-import { type Content, contentHash } from '../../security/verify-contents.ts';
+import { type Acting, Actor, isRecordedBy, makerOf, makersOf } from '../../security/audit.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
 import { APPLIES_ON } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
@@ -147,6 +147,13 @@ async function shownVersions(db: Db, employerId: string, knownAt?: string): Prom
   });
 }
 
+export const POLICY_VERSION: Fact<'payroll_policies'> = {
+  table: 'payroll_policies',
+  key: ['employer_id', 'version'],
+  actions: ['policy.put'],
+  subject: { resource: 'employer_id', employer: 'employer_id' },
+};
+
 /** Adds a version. A policy that is already the latest of its date changes nothing. */
 export async function putPolicy(
   trx: Trx,
@@ -160,25 +167,9 @@ export async function putPolicy(
   if (latest !== undefined && OPTIONS.every((name) => isDeepStrictEqual(latest[name], options[name]))) return;
   const version = Math.max(0, ...known.map(({ version }) => version)) + 1;
   const row = { employer_id: employerId, version, effective_from, options: JSON.stringify(options) };
-  const details = {
-    ...{ version, effective_from, before: optionsOn(known, effective_from), after: options },
-    content_hash: contentHash(POLICY_CONTENT, [row]),
-  };
-  const made = { action: 'policy.put', resource: employerId, employer: employerId, details } as const;
-  const record_id = await record(trx, acting, made);
-  await trx
-    .insertInto('payroll_policies')
-    .values({ ...row, record_id })
-    .execute();
+  const details = { version, effective_from, before: optionsOn(known, effective_from), after: options };
+  await insertFacts(trx, POLICY_VERSION, [row], acting, { details });
 }
-
-export const POLICY_CONTENT: Content<'payroll_policies'> = {
-  table: 'payroll_policies',
-  key: ['employer_id', 'version'],
-  changing: [],
-  actions: ['policy.put'],
-  isRemovable: false,
-};
 
 export function optionsOn(policies: readonly PolicyVersion[], payDate: string): Options {
   return policies.find(({ effective_from }) => effective_from <= payDate) ?? DEFAULTS;

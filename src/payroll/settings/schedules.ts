@@ -15,8 +15,8 @@ import {
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, isRecordedBy, record } from '../../security/audit.ts';
-import { type Content, contentHash } from '../../security/verify-contents.ts';
+import { type Acting, isRecordedBy } from '../../security/audit.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
 import { TAKES } from '../calculation/calendar.ts';
 import { coverProblem, periodProblems, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
@@ -123,6 +123,13 @@ function latestVersion(db: Db | Trx, employerId: string, knownAt?: string) {
     .executeTakeFirst();
 }
 
+export const SCHEDULES_VERSION: Fact<'pay_schedules'> = {
+  table: 'pay_schedules',
+  key: ['employer_id', 'version'],
+  actions: ['schedule.put', 'schedule.delete'],
+  subject: { resource: 'employer_id', employer: 'employer_id' },
+};
+
 export async function putSchedules(
   trx: Trx,
   employerId: string,
@@ -138,25 +145,9 @@ export async function putSchedules(
   const version = (latest?.version ?? 0) + 1;
   const row = { employer_id: employerId, version, schedules: stored };
   // The lists may be megabytes, and each version is kept.
-  const details = {
-    ...{ version, previous_version: latest?.version ?? null },
-    content_hash: contentHash(SCHEDULES_CONTENT, [row]),
-  };
-  const made = { action, resource: employerId, employer: employerId, details };
-  const record_id = await record(trx, acting, made);
-  await trx
-    .insertInto('pay_schedules')
-    .values({ ...row, record_id })
-    .execute();
+  const details = { version, previous_version: latest?.version ?? null };
+  await insertFacts(trx, SCHEDULES_VERSION, [row], acting, { action, details });
 }
-
-export const SCHEDULES_CONTENT: Content<'pay_schedules'> = {
-  table: 'pay_schedules',
-  key: ['employer_id', 'version'],
-  changing: [],
-  actions: ['schedule.put', 'schedule.delete'],
-  isRemovable: false,
-};
 
 /** Reports whether an employer has pay schedules, payroll codes or a payroll policy. */
 export async function hasSettings(db: Db | Trx, employerId: string): Promise<boolean> {
