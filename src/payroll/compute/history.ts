@@ -2,7 +2,7 @@
 import { type Assignment, assignedEmployer } from '../../ledger/assignments.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { appliesOn, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
+import { appliesOn, latestOf, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
 import { dayOfRun, type Run } from '../records/body.ts';
 import { hasSeveralEmployers, leftForAnotherOn } from './population.ts';
 import type { RunTerms } from './terms.ts';
@@ -30,6 +30,17 @@ export function historyAt(history: History, position: number): History | null {
   const knownVersions = known(versions);
   if (knownVersions.length === 0) return null;
   return historyFrom(knownVersions, known(assignments));
+}
+
+/** Returns the state of a deduction on a run's day, else its latest state; null if it is none of these. */
+export function contentOn(
+  { run }: RunTerms,
+  histories: readonly History[],
+  deductionId: string | null,
+): RunVersion | null {
+  const history = histories.find((candidate) => candidate.deductionId === deductionId);
+  const counting = history?.timeline.counting ?? [];
+  return stateOn(counting, dayOfRun(run)) ?? latestOf(counting);
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */

@@ -7,6 +7,7 @@ import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import { adjustmentLines } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
+import { contentOn } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
 
@@ -32,7 +33,7 @@ export function itemAmounts(
   return [
     ...employee.reopened.flatMap((earlier) => arrearsOf(computation, employee, earlier)),
     ...[...employee.revised].flatMap((earlier) => adjustmentsOf(computation, employee, earlier, attended)),
-    ...employee.openings.map((opening) => openingOf(computation, opening)),
+    ...employee.openings.map((opening) => openingOf(computation, employee, opening)),
   ];
 }
 
@@ -93,9 +94,9 @@ function arrearsItem(
   return itemOf('arrears', runId, run.pay_date, item);
 }
 
-function openingOf(computation: Computation, opening: OpeningItem): ItemAmount {
-  const { opening_id, employee_id, deduction_id, line_of_coverage, taxability, amount, pay_date } = opening;
-  const line = bareLine(employee_id, deduction_id ?? '', line_of_coverage, taxability);
+function openingOf(computation: Computation, employee: RunEmployee, opening: OpeningItem): ItemAmount {
+  const { opening_id, amount, pay_date } = opening;
+  const line = bareLine(computation, employee, opening);
   const day = dayInWords(pay_date, yearOf(computation.run.pay_date));
   const item = arrearsLine(computation, line, {
     ...{ member_amount: amount.member, employer_amount: amount.employer, opening_id },
@@ -130,12 +131,12 @@ function arrearsLine({ codesOf }: Computation, line: Line, fields: Partial<Line>
 
 /** Returns the contents of the items of an earlier run that later runs took or that were paid directly. */
 function settledLines(
-  { codesOf }: Computation,
+  computation: Computation,
   employee: RunEmployee,
   { runId, freezeId }: EarlierRun,
   kind: TakenItem['kind'],
 ): Line[] {
-  const { employeeId, takenItems, earlierLines } = employee;
+  const { takenItems, earlierLines } = employee;
   const taken = takenItems.filter((item) => item.kind === kind && !item.isOpening && item.source === runId);
   const paid = paidDirectly(employee)
     .flatMap(({ item_id }) => itemIdentity(item_id ?? '') ?? [])
@@ -153,9 +154,9 @@ function settledLines(
   return [...accounts.values()].map(({ deduction_id, line_of_coverage, taxability }) => {
     const line =
       frozen.find((regular) => regular.kind === 'regular' && regular.deduction_id === deduction_id) ??
-      bareLine(employeeId, deduction_id, line_of_coverage, taxability);
+      bareLine(computation, employee, { deduction_id, line_of_coverage, taxability });
     const coded = { ...line, line_of_coverage, taxability };
-    return { ...coded, ...codesOf(coded) };
+    return { ...coded, ...computation.codesOf(coded) };
   });
 }
 
@@ -168,17 +169,18 @@ const NO_ELECTION = {
   shares: null,
 };
 
-/** Returns a line without a deduction: only its account is known. */
+type Account = { deduction_id: string | null; line_of_coverage: string; taxability: string };
+
+/** Returns a line of which only the account is known, and who is covered if its deduction is. */
 function bareLine(
-  employee_id: string,
-  deduction_id: string,
-  line_of_coverage: string,
-  taxability: string,
+  computation: Computation,
+  { employeeId, histories }: RunEmployee,
+  { deduction_id, line_of_coverage, taxability }: Account,
 ): Line {
   return {
-    ...{ employee_id, deduction_id, line_of_coverage, taxability },
+    ...{ employee_id: employeeId, deduction_id: deduction_id ?? '', line_of_coverage, taxability },
     ...NO_ELECTION,
-    coverage_type: null,
+    coverage_type: contentOn(computation, histories, deduction_id)?.coverage_type ?? null,
     payroll_code: null,
     employer_payroll_code: null,
     employer_treatment: null,

@@ -1,8 +1,7 @@
 /** Groups: items that correct one paycheck in both directions ("Open items" in docs/reconciliation.md). Pure. */
-import { latestOf, stateOn } from '../../ledger/state.ts';
 import { isNothing } from '../calculation/items.ts';
-import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
+import { contentOn } from './history.ts';
 import type { OpenItem } from './item-state.ts';
 
 /** Where an item counts: its deduction's line of coverage, taxability and start today, or its own without a deduction. */
@@ -47,10 +46,8 @@ export function groupsOf(
   });
 }
 
-function placeOf({ run }: Computation, { histories }: RunEmployee, { identity }: OpenItem): Place {
-  const history = histories.find(({ deductionId }) => deductionId === identity.deduction_id);
-  const counting = history?.timeline.counting ?? [];
-  const state = stateOn(counting, dayOfRun(run)) ?? latestOf(counting);
+function placeOf(computation: Computation, { histories }: RunEmployee, { identity }: OpenItem): Place {
+  const state = contentOn(computation, histories, identity.deduction_id);
   return state ?? { ...identity, starts_on: null, position: 0 };
 }
 

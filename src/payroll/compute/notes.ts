@@ -129,7 +129,7 @@ export function createNotes(computation: Computation) {
       offCycle.employees += 1;
       offCycle.member += added.reduce((sum, amount) => sum + amount, 0n);
     }
-    regular.forEach(noteCodes);
+    lines.forEach(noteCodes);
     beyondYear.add(regular);
   };
 
@@ -185,7 +185,7 @@ export function createNotes(computation: Computation) {
     }
   };
 
-  /** A side without a contribution needs no code. An employer may have no codes, or none for its own side. */
+  /** A side without an amount or a contribution needs no code. An employer may have no codes, or none for its own side. */
   const noteCodes = (line: Line): void => {
     // A line that stops keeps the code of the previous run.
     if (codes.length === 0 || isStopped(line)) return;
@@ -195,9 +195,12 @@ export function createNotes(computation: Computation) {
     );
     const type = hasTypes ? ` ${coverage_type ?? 'without a coverage type'}` : '';
     const what = `${line_of_coverage}${type} ${taxability}`;
-    if (line.payroll_code === null && !isZero(line.member_contribution ?? ''))
+    const isNothing = (amount: bigint, contribution: string | null) =>
+      amount === 0n && isZero(contribution ?? '');
+    if (line.payroll_code === null && !isNothing(line.member_amount, line.member_contribution))
       missingCodes.add(`${what} employee`);
-    if (hasEmployerCodes && line.employer_payroll_code === null && !isZero(line.employer_contribution ?? ''))
+    const isEmployerNothing = isNothing(line.employer_amount, line.employer_contribution);
+    if (hasEmployerCodes && line.employer_payroll_code === null && !isEmployerNothing)
       missingCodes.add(`${what} employer`);
   };
 

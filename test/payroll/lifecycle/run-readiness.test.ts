@@ -5,6 +5,7 @@ import type { Db, OutboxTable } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { pauseSending } from '../../../src/outbox/circuit-breaker.ts';
 import { employerSubject, enqueue } from '../../../src/outbox/queue.ts';
+import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
 import type { RequestedRun } from '../../../src/payroll/records/body.ts';
 import { putRun } from '../../../src/payroll/records/runs.ts';
 import { LEDGER_CHECKS } from '../../../src/readiness/report.ts';
@@ -21,12 +22,14 @@ import {
   deduct,
   employ,
   finalize,
+  type Given,
   LATELY,
   NOW,
   override,
   putOn,
   QUESTION,
   readyEmployer,
+  rowsOf,
   runOn,
   schedule,
   setCode,
@@ -669,6 +672,39 @@ test('codes are required for amounts other than zero', async (t, db) => {
   const family = { line_of_coverage: 'dental', coverage_type: 'member_family', taxability: null } as const;
   await setCodes(db, [{ ...family, side: 'employer', code: 'X1', treatment: null }]);
   t.ok((await check(db, 'codes-missing')).examples.includes('dental member pre_tax employer'));
+});
+
+test('an opening item has the code of who its deduction covers', async (t, db) => {
+  await deduct(db, 'evt-3', { coverage_type: 'member_family' }, '2026-06-01T00:00:00Z');
+  await setPolicy(db, { open_items: 'include' });
+  const levels = ['medical', 'dental'] as const;
+  await setCodes(
+    db,
+    levels.flatMap((line_of_coverage) =>
+      (['member', 'member_family'] as const).map((coverage_type) => {
+        const of = { line_of_coverage, coverage_type, taxability: null };
+        return {
+          ...of,
+          side: 'employee' as const,
+          code: `${line_of_coverage}-${coverage_type}`,
+          treatment: null,
+        };
+      }),
+    ),
+  );
+  const opening = {
+    ...{ id: 'o1', employee_id: 'emp-1', line_of_coverage: 'medical', taxability: 'pre_tax' },
+    ...{ member_amount: '50.00', employer_amount: '0.00', pay_date: '2026-06-19' },
+  };
+  const bring = (...rows: Given[]) => bringOpeningItems(db, 'acme', rowsOf(...rows), acting(LATELY));
+  await bring({ ...opening, deduction_id: 'ded-1' });
+  const before = (await check(db, 'codes-missing')).examples;
+  t.notMatch(before, [/medical/]);
+  await bring({ ...opening, id: 'o2' });
+  t.strictSame((await check(db, 'codes-missing')).examples, [
+    ...before,
+    'medical without a coverage type pre_tax employee',
+  ]);
 });
 
 test('the last check of a year with a pay date less than usual is named', async (t, db) => {
