@@ -171,12 +171,12 @@ export function problemOf({ code, message, problems, problemCount }: Refusal): P
 
 const details = compile(ProblemDetails);
 
-/** Returns the refusal that a response body describes. */
-export function errorOfProblem(body: unknown): Refusal {
-  if (!details.accepts(body)) return new Refusal('INTERNAL', '');
+/** Returns the refusal that a response body describes; null if it is not one of a sidecar. */
+export function errorOfProblem(body: unknown): Refusal | null {
+  if (!details.accepts(body)) return null;
   const { type, detail = '', errors: problems = [], error_count: problemCount = problems.length } = body;
-  const code = CODES.find((candidate) => typeOf(candidate) === type) ?? 'INTERNAL';
-  return new Refusal(code, detail, { problems, problemCount });
+  const code = CODES.find((candidate) => typeOf(candidate) === type);
+  return code === undefined ? null : new Refusal(code, detail, { problems, problemCount });
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {

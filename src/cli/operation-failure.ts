@@ -26,6 +26,8 @@ export function failureOf(
   ids: readonly string[],
   list: string | null,
 ): unknown {
+  // A running sidecar may answer later; on the database, the error itself says more.
+  if (error instanceof Refusal && error.code === 'UNAVAILABLE') return unanswered(error.message);
   const refusal = isAppError(error) ? refusalOf(error) : error;
   if (!(refusal instanceof Refusal) || PROBLEMS[refusal.code].status >= 500) return error;
   const { code, message, problems, problemCount } = refusal;
@@ -37,7 +39,7 @@ export function failureOf(
   }
   if (code === 'INVALID_REQUEST') return wrongUsage('options are missing or wrong', named);
   const [first] = problems;
-  if (first === undefined) return code === 'UNAVAILABLE' ? unanswered(message) : failed(message);
+  if (first === undefined) return failed(message);
   // A message that only repeats the problems.
   const what = message.includes(first.rule) ? PROBLEMS[code].title : message.replace(/\.$/, '');
   return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });

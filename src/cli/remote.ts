@@ -119,7 +119,8 @@ async function assertAnswered(response: Response, url: string): Promise<void> {
   const { status, headers } = response;
   if (headers.get('content-type')?.startsWith(PROBLEM_TYPE)) {
     const refusal = errorOfProblem(await jsonOf(response, url));
-    if (refusal.message !== '') throw refusal;
+    if (refusal?.message === '') throw failed(`${url} answered ${status}: its log has the cause`);
+    if (refusal !== null) throw refusal;
   }
   if (status >= 300 && status < 400)
     throw failed(`${url} answered with a redirect (${status}), which is not followed: use the final address`);

@@ -1,5 +1,5 @@
 /** Commands of operations do the same on the database and at a running sidecar. */
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
@@ -248,14 +248,24 @@ t.test('deliveries are followed on the database and at a running sidecar, until 
   }
 });
 
-t.test('deliveries are followed while the sidecar restarts', async (t) => {
+/** Answers as an overloaded sidecar does. */
+function sendBusy(response: ServerResponse): void {
+  const type = 'urn:benefits-sidecar:problem:unavailable';
+  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '2' });
+  response.end(
+    JSON.stringify({ type, title: 'Service Unavailable', status: 503, detail: 'Too many requests at once.' }),
+  );
+}
+
+t.test('deliveries are followed while the sidecar restarts or is overloaded', async (t) => {
   const { db, url, remote } = await stage(t);
   let isDown = false;
   let unanswered = 0;
   const proxy = createServer(({ socket, url: path, headers }, response) => {
     if (isDown) {
       unanswered += 1;
-      socket.destroy();
+      if (unanswered < 3) socket.destroy();
+      else sendBusy(response);
       return;
     }
     const { authorization = '', accept = '' } = headers;
@@ -288,7 +298,7 @@ t.test('deliveries are followed while the sidecar restarts', async (t) => {
   await eventually(
     'a request has no answer',
     async () => unanswered,
-    (requests) => requests > 1,
+    (requests) => requests > 4,
   );
   await arrive('meanwhile');
   isDown = false;
@@ -338,6 +348,10 @@ t.test('a command says that an answer is not whole, or not from a sidecar', asyn
     const sidecar = { 'content-type': 'application/json', 'sidecar-version': VERSION };
     if (request.url?.includes('proxy')) {
       response.writeHead(404, { 'content-type': 'application/problem+json' }).end('{"title":"Not Found"}');
+    } else if (request.url?.includes('broken')) {
+      const type = 'urn:benefits-sidecar:problem:internal';
+      response.writeHead(500, { 'content-type': 'application/problem+json' });
+      response.end(JSON.stringify({ type, title: 'Internal Server Error', status: 500 }));
     } else if (request.url?.includes('cut')) {
       response.writeHead(200, { ...sidecar, 'content-length': 1_000 });
       response.write('{"data": [', () => response.destroy());
@@ -351,6 +365,7 @@ t.test('a command says that an answer is not whole, or not from a sidecar', asyn
   };
   const cases: [string[], RegExp][] = [
     [['run', 'show', 'proxy'], /answered 404 and is no sidecar/],
+    [['run', 'show', 'broken'], /answered 500: its log has the cause/],
     [['run', 'show', 'cut'], /did not send its whole answer: UND_ERR_SOCKET/],
     [['run', 'lines', 'cut', '--csv'], /did not send its whole answer: UND_ERR_SOCKET/],
     [['run', 'show', 'bad'], /did not send its whole answer: SyntaxError/],
