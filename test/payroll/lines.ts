@@ -1,13 +1,7 @@
-import {
-  type Line,
-  type LineRecord,
-  lineOf as lineOfRecord,
-  NO_ITEM,
-  NOT_COMPARED,
-} from '../../src/payroll/calculation/line.ts';
+import { type LineRecord, NO_ITEM, NOT_COMPARED } from '../../src/payroll/calculation/line.ts';
 
-export function lineOf(fields: Partial<LineRecord>): Line {
-  return lineOfRecord({
+export function recordOf(fields: Partial<LineRecord>): LineRecord {
+  return {
     employee_id: 'emp-1',
     deduction_id: 'ded-1',
     version: 3,
@@ -30,5 +24,5 @@ export function lineOf(fields: Partial<LineRecord>): Line {
     flags: [],
     explanation: 'as computed',
     ...fields,
-  });
+  };
 }

@@ -12,7 +12,7 @@ import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { centsOf } from '../../src/money.ts';
-import { type LineRecord, lineRecord } from '../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../src/payroll/calculation/line.ts';
 import { runUnder } from '../../src/payroll/compute/basis.ts';
 import { beginComputation } from '../../src/payroll/compute/computation.ts';
 import { computeRun } from '../../src/payroll/compute/compute.ts';
@@ -334,7 +334,7 @@ export async function voided(db: Db, runId: string): Promise<void> {
 export async function linesOf(db: Db, runId: string): Promise<LineRecord[]> {
   const lines: LineRecord[] = [];
   const { pages } = await linesOfRun(db, await storedRun(db, runId));
-  for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines.map(lineRecord)));
+  for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines));
   return lines;
 }
 
@@ -378,7 +378,7 @@ export async function decideItem(
     employee_id,
     item_id: item.id,
     run_id: kind === 'opening' ? null : source,
-    made_for: { member: item.line.member_amount, employer: item.line.employer_amount },
+    made_for: { member: item.line.amounts.member, employer: item.line.amounts.employer },
     reason: 'asked the employee',
     ...decision,
   };

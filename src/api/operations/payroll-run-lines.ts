@@ -3,7 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
+import { CHANGES, FLAGS, LINE_KINDS, type LineRecord } from '../../payroll/calculation/line.ts';
 import { TakenReport, recordTaken as takeReport } from '../../payroll/facts/taken.ts';
 import { TakenLine, listTakenLines as takenLinesOf } from '../../payroll/facts/taken-lines.ts';
 import { NamedLine, TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
@@ -96,7 +96,7 @@ export const listPayrollRunLines = operation({
     }
     return {
       rows: format === 'csv' ? linesIn(pages) : linesIn(shown),
-      csv: (lines: AsyncIterable<readonly Line[]>) => csvOfLines(stored, lines),
+      csv: (lines: AsyncIterable<readonly LineRecord[]>) => csvOfLines(stored, lines),
       headers: await headersOf(parts, stored),
     };
   },
@@ -129,7 +129,7 @@ async function* matching(
   pages: AsyncIterable<LinesOfEmployee[]>,
   { kind, change, flag }: LineQuery,
 ): AsyncGenerator<LinesOfEmployee[]> {
-  const isWanted = (line: Line): boolean =>
+  const isWanted = (line: LineRecord): boolean =>
     (kind === undefined || line.kind === kind) &&
     (change === undefined || line.change === change) &&
     (flag === undefined || line.flags.includes(flag));

@@ -12,6 +12,7 @@ import {
   centsOf,
   centsOrNull,
 } from '../../money.ts';
+import type { Sides } from './items.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
@@ -85,64 +86,87 @@ const Share = closed({
 });
 export type Share = Static<typeof Share>;
 
+/** Amounts of different accounts are never offset against one another. */
+const ACCOUNT = {
+  employee_id: text('The employee.'),
+  deduction_id: text('The deduction.'),
+  line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'The line of coverage.'),
+  taxability: oneOfText(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
+};
+
+const ELECTION = {
+  version: nullable(integer('The version of the deduction. Null if the line has no single version.')),
+  coverage_type: nullableText('Who is covered, if the benefits service reported it.'),
+  description: nullableText('The description from the benefits service.'),
+  period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The period of the contributions, as received.')),
+  member_contribution: nullableText('The employee contribution, as received.'),
+  employer_contribution: nullableText('The employer contribution, as received.'),
+};
+
+const CODES = {
+  payroll_code: nullableText('The payroll code of the employee amount.'),
+  employer_payroll_code: nullableText('The payroll code of the employer amount.'),
+  employer_treatment: nullable(
+    oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if no code states it.'),
+  ),
+};
+
+/** What a line of an open item settles. */
+const SETTLES = {
+  adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
+  opening_id: nullableText('The opening item that an arrears line settles.'),
+  item_id: nullableText('The open item that the line takes. Null for a regular line.'),
+  outstanding_after: nullable(
+    amountField(
+      'The employee’s amount of the item that stays open after this line. Null for a regular line.',
+    ),
+  ),
+  adjustment_pay_date: nullableText('The pay date of that run, or of the opening item.'),
+  because: nullable(Because),
+};
+
+/** How a regular line differs from the previous run. */
+const COMPARED = {
+  change: nullable(
+    oneOfDescribed(
+      CHANGES,
+      'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
+        '`replaced`: the deduction took the place of another one for the line of coverage, which has no line; ' +
+        '`moved`: the employee left this frequency, group or employer, or the deduction was assigned to another employer. Without a previous run it is `new`. Null for adjustments and arrears.',
+    ),
+  ),
+  replaces_deduction_id: nullableText(
+    'The deduction of the previous run that a `replaced` one is compared with.',
+  ),
+  amount_change: nullable(
+    oneOfDescribed(
+      AMOUNT_CHANGES,
+      'Why the amounts differ from that run: `same`: at most by the cents of the last check of a year; `calendar`: another share of the year; `shares`: the shares of a final check, or another check takes it; `override`: an override in one of the runs.',
+    ),
+  ),
+  previous_amount: nullable(amountField('The employee’s amount in that run.')),
+  member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
+  employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
+};
+
 /** A line with its amounts as text: as it is stored and shown. */
 export const LineRecord = closed(
   {
-    employee_id: text('The employee.'),
-    deduction_id: text('The deduction.'),
-    version: nullable(integer('The version of the deduction. Null if the line has no single version.')),
-    line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'The line of coverage.'),
-    coverage_type: nullableText('Who is covered, if the benefits service reported it.'),
-    taxability: oneOfText(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
-    payroll_code: nullableText('The payroll code of the employee amount.'),
-    employer_payroll_code: nullableText('The payroll code of the employer amount.'),
-    employer_treatment: nullable(
-      oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if no code states it.'),
-    ),
-    description: nullableText('The description from the benefits service.'),
-    period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The period of the contributions, as received.')),
-    member_contribution: nullableText('The employee contribution, as received.'),
-    employer_contribution: nullableText('The employer contribution, as received.'),
+    ...ACCOUNT,
+    ...ELECTION,
+    ...CODES,
     member_amount: amountField('The amount to deduct from this paycheck.'),
     employer_amount: amountField('The employer amount for this paycheck.'),
     kind: Type.Enum([...LINE_KINDS], {
       description:
         '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run, or an opening item.',
     }),
-    adjustment_for: nullableText('The earlier run that an adjustment or arrears line settles.'),
-    opening_id: nullableText('The opening item that an arrears line settles.'),
-    item_id: nullableText('The open item that the line takes. Null for a regular line.'),
-    outstanding_after: nullable(
-      amountField(
-        'The employee’s amount of the item that stays open after this line. Null for a regular line.',
-      ),
-    ),
-    adjustment_pay_date: nullableText('The pay date of that run, or of the opening item.'),
-    because: nullable(Because),
+    ...SETTLES,
     shares: nullable({
       ...Type.Array(Share),
       description: 'The pay dates whose amounts a final check takes. Null for other lines.',
     }),
-    change: nullable(
-      oneOfDescribed(
-        CHANGES,
-        'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
-          '`replaced`: the deduction took the place of another one for the line of coverage, which has no line; ' +
-          '`moved`: the employee left this frequency, group or employer, or the deduction was assigned to another employer. Without a previous run it is `new`. Null for adjustments and arrears.',
-      ),
-    ),
-    replaces_deduction_id: nullableText(
-      'The deduction of the previous run that a `replaced` one is compared with.',
-    ),
-    amount_change: nullable(
-      oneOfDescribed(
-        AMOUNT_CHANGES,
-        'Why the amounts differ from that run: `same`: at most by the cents of the last check of a year; `calendar`: another share of the year; `shares`: the shares of a final check, or another check takes it; `override`: an override in one of the runs.',
-      ),
-    ),
-    previous_amount: nullable(amountField('The employee’s amount in that run.')),
-    member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
-    employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
+    ...COMPARED,
     flags: Type.Array(Type.Enum([...FLAGS]), { description: 'Conditions to review.' }),
     explanation: text('How the amounts were computed.'),
   },
@@ -150,15 +174,29 @@ export const LineRecord = closed(
 );
 export type LineRecord = Static<typeof LineRecord>;
 
-type Amount = 'member_amount' | 'employer_amount';
-type NullableAmount = 'previous_amount' | 'member_difference' | 'employer_difference' | 'outstanding_after';
+/** Fields of a record, with these amounts in cents. */
+type Part<Fields, Amount extends keyof LineRecord = never> = {
+  [Field in keyof Fields & keyof LineRecord]: Field extends Amount ? Cents | null : LineRecord[Field];
+};
 
-/** A line in a computation, with its amounts in cents. */
-export type Line = Omit<LineRecord, Amount | NullableAmount> &
-  Record<Amount, Cents> &
-  Record<NullableAmount, Cents | null>;
+export type Account = Part<typeof ACCOUNT>;
+export type Election = Part<typeof ELECTION>;
+export type Codes = Part<typeof CODES>;
+type Settles = Part<typeof SETTLES, 'outstanding_after'>;
+export type Compared = Part<typeof COMPARED, 'previous_amount' | 'member_difference' | 'employer_difference'>;
 
-/** Only lines that take an open item settle anything. */
+/** A line in a computation. A version of a deduction is an account and an election, and so is the record of an earlier line. */
+export type Line = Pick<LineRecord, 'kind' | 'shares' | 'flags' | 'explanation'> & {
+  account: Account;
+  election: Election;
+  codes: Codes;
+  amounts: Sides;
+  /** Null for a regular line. */
+  settles: Settles | null;
+  /** Null for adjustments and arrears. */
+  compared: Compared | null;
+};
+
 export const NO_ITEM = {
   adjustment_for: null,
   opening_id: null,
@@ -168,7 +206,6 @@ export const NO_ITEM = {
   because: null,
 };
 
-/** Only regular lines are compared with the previous run. */
 export const NOT_COMPARED = {
   change: null,
   replaces_deduction_id: null,
@@ -179,30 +216,78 @@ export const NOT_COMPARED = {
 };
 
 /** Reports whether a line stops a deduction of the previous run. */
-export function isStopped({ change }: Pick<Line, 'change'>): boolean {
+export function isStopped({ compared }: Pick<Line, 'compared'>): boolean {
+  return isStop(compared?.change ?? null);
+}
+
+export function isStop(change: LineRecord['change']): boolean {
   return change === 'ended' || change === 'moved';
 }
 
-/** Returns a line as it is stored and shown. */
+/** Returns a line as it is stored and shown. Written as one literal: copies cost more than the arithmetic of a large run. */
 export function lineRecord(line: Line): LineRecord {
+  const { account, election, codes, amounts } = line;
+  const settles = line.settles ?? NO_ITEM;
+  const compared = line.compared ?? NOT_COMPARED;
   return {
-    ...line,
-    member_amount: amountOf(line.member_amount),
-    employer_amount: amountOf(line.employer_amount),
-    outstanding_after: amountOrNull(line.outstanding_after),
-    previous_amount: amountOrNull(line.previous_amount),
-    member_difference: amountOrNull(line.member_difference),
-    employer_difference: amountOrNull(line.employer_difference),
+    employee_id: account.employee_id,
+    deduction_id: account.deduction_id,
+    version: election.version,
+    line_of_coverage: account.line_of_coverage,
+    coverage_type: election.coverage_type,
+    taxability: account.taxability,
+    payroll_code: codes.payroll_code,
+    employer_payroll_code: codes.employer_payroll_code,
+    employer_treatment: codes.employer_treatment,
+    description: election.description,
+    period: election.period,
+    member_contribution: election.member_contribution,
+    employer_contribution: election.employer_contribution,
+    member_amount: amountOf(amounts.member),
+    employer_amount: amountOf(amounts.employer),
+    kind: line.kind,
+    adjustment_for: settles.adjustment_for,
+    opening_id: settles.opening_id,
+    item_id: settles.item_id,
+    outstanding_after: amountOrNull(settles.outstanding_after),
+    adjustment_pay_date: settles.adjustment_pay_date,
+    because: settles.because,
+    shares: line.shares,
+    change: compared.change,
+    replaces_deduction_id: compared.replaces_deduction_id,
+    amount_change: compared.amount_change,
+    previous_amount: amountOrNull(compared.previous_amount),
+    member_difference: amountOrNull(compared.member_difference),
+    employer_difference: amountOrNull(compared.employer_difference),
+    flags: line.flags,
+    explanation: line.explanation,
   };
 }
 
 /** Returns the line of a record that `lineRecord` made. */
 export function lineOf(record: LineRecord): Line {
+  const { kind, shares, flags, explanation } = record;
+  const isRegular = kind === 'regular';
   return {
-    ...record,
-    member_amount: centsOf(record.member_amount),
-    employer_amount: centsOf(record.employer_amount),
-    outstanding_after: centsOrNull(record.outstanding_after),
+    account: record,
+    election: record,
+    codes: record,
+    amounts: { member: centsOf(record.member_amount), employer: centsOf(record.employer_amount) },
+    kind,
+    settles: isRegular ? null : { ...record, outstanding_after: centsOrNull(record.outstanding_after) },
+    shares,
+    compared: isRegular ? comparedOf(record) : null,
+    flags,
+    explanation,
+  };
+}
+
+function comparedOf(record: LineRecord): Compared {
+  const { change, replaces_deduction_id, amount_change } = record;
+  return {
+    change,
+    replaces_deduction_id,
+    amount_change,
     previous_amount: centsOrNull(record.previous_amount),
     member_difference: centsOrNull(record.member_difference),
     employer_difference: centsOrNull(record.employer_difference),
@@ -212,7 +297,7 @@ export function lineOf(record: LineRecord): Line {
 /** What a line settles: an earlier run, or an opening item. */
 type Settled = { settles_kind: 'run' | 'opening'; settles: string };
 
-type Sourced = Pick<Line, 'adjustment_for' | 'opening_id'>;
+type Sourced = Pick<LineRecord, 'adjustment_for' | 'opening_id'>;
 
 /** Returns what a line settles that takes an open item. */
 export function sourceOf({ adjustment_for, opening_id }: Sourced): Settled {
@@ -221,23 +306,25 @@ export function sourceOf({ adjustment_for, opening_id }: Sourced): Settled {
     : { settles_kind: 'run', settles: adjustment_for };
 }
 
-type Keyed = Pick<Line, 'kind' | 'deduction_id' | 'line_of_coverage' | 'taxability'>;
+type Keyed = Pick<LineRecord, 'kind' | 'deduction_id' | 'line_of_coverage' | 'taxability'>;
 
 /** Identifies a line among those of its employee in its run. A run may adjust a deduction under two taxabilities. */
 export function lineKey(line: Keyed & Sourced): string {
-  return line.kind === 'regular' ? regularKey(line) : itemLineKey({ ...line, ...sourceOf(line) });
+  return line.kind === 'regular'
+    ? regularLineKey(line.deduction_id)
+    : itemLineKey({ ...line, ...sourceOf(line) });
 }
 
 /** Returns the key of the line that takes an open item. */
 export function itemLineKey(line: Keyed & Settled): string {
-  const { settles_kind, settles, line_of_coverage, taxability } = line;
+  const { kind, deduction_id, settles_kind, settles, line_of_coverage, taxability } = line;
   // A run id has no colon.
   const source = settles_kind === 'run' ? settles : `opening:${settles}`;
-  return `${regularKey(line)} ${source} ${line_of_coverage} ${taxability}`;
+  return `${kind} ${deduction_id} ${source} ${line_of_coverage} ${taxability}`;
 }
 
-function regularKey({ kind, deduction_id }: Keyed): string {
-  return `${kind} ${deduction_id}`;
+export function regularLineKey(deductionId: string): string {
+  return `regular ${deductionId}`;
 }
 
 /** Compares ids and codes for the order of lines and items. */

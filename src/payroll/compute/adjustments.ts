@@ -1,12 +1,18 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
 import { dayIn } from '../../clock.ts';
-import type { PayFrequency } from '../../contract/employee.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
-import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
-import { type Because, type Flag, type Line, NO_ITEM, NOT_COMPARED } from '../calculation/line.ts';
+import { minus, NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
+import {
+  type Account,
+  type Because,
+  type Election,
+  type Flag,
+  type Line,
+  NO_ITEM,
+} from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import { dayOfRun } from '../records/body.ts';
 import { becauseOf } from './because.ts';
@@ -16,7 +22,7 @@ import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { isCanceled, overriddenAmounts } from './overrides.ts';
 import { employmentsIn, owesRun } from './reopened-runs.ts';
 import { type CheckAmounts, checkAmounts, isShareTaken, sharesOn } from './shares.ts';
-import type { RunTerms } from './terms.ts';
+import { contentOf } from './terms.ts';
 
 /**
  * The amounts that a run should have taken for a deduction by what is known today. `offCycle`: what off-cycle runs of the pay
@@ -28,7 +34,10 @@ type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides; isPartly
  * A deduction's amounts under one line of coverage and taxability, which are never offset against another one's.
  * `line`: the newest line that took an amount, or null.
  */
-type Adjusted = { line: Line | null; due: Due | null; finalized: Sides };
+type Adjusted = { line: TakenLine | null; due: Due | null; finalized: Sides };
+
+/** What a line, of this run or of another one, took an amount of. */
+export type TakenLine = Pick<Line, 'account' | 'election'>;
 
 /**
  * An adjustment. `isInTime`: no retroactive change of an election, because the election was made in time, or the line returns
@@ -46,7 +55,7 @@ export function adjustmentLines(
   employee: RunEmployee,
   earlier: EarlierRun,
   attended: readonly Attended[],
-  settled: readonly Line[],
+  settled: readonly TakenLine[],
 ): Adjustment[] {
   const { freezeId, isVoided } = earlier;
   const { earlierLines } = employee;
@@ -61,11 +70,11 @@ export function adjustmentLines(
   // A voided run took nothing.
   for (const line of isVoided ? [] : (frozen ?? [])) {
     if (line.kind !== 'regular') continue;
-    const deduction = adjustedOf(line);
+    const deduction = adjustedOf(line.account);
     deduction.line = line;
-    deduction.finalized = plus(deduction.finalized, sidesOf(line));
+    deduction.finalized = plus(deduction.finalized, line.amounts);
   }
-  for (const line of settled) adjustedOf(line).line ??= line;
+  for (const line of settled) adjustedOf(line.account).line ??= line;
   const dueIds = new Set<string>();
   if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
     for (const history of employee.histories) {
@@ -76,17 +85,17 @@ export function adjustmentLines(
     }
   }
   return [...adjusted.values()].flatMap((deduction) => {
-    const { deduction_id } = deduction.due?.state ?? (deduction.line as Line);
-    const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id) as History;
     const content = contentOfAdjusted(computation, deduction);
+    const { deduction_id } = content.account;
+    const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id) as History;
     const because = () =>
       returnedBy(earlier, employee, history, frozen ?? null) ??
-      becauseOf(earlier, employee, history, frozen !== undefined, content, (known, employments) =>
+      becauseOf(earlier, employee, history, frozen !== undefined, content.account, (known, employments) =>
         dueIn(computation, earlier, employee, known, frozen ?? null, employments),
       );
     const isDue = dueIds.has(deduction_id);
     const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
-    const isSettled = settled.some((line) => isOfAccount(line, content));
+    const isSettled = settled.some((line) => isOfAccount(line.account, content.account));
     const line = differenceLine(computation, earlier, deduction, {
       ...{ content, because, isDue, deciding, isSettled },
     });
@@ -105,8 +114,6 @@ function isOfAccount(line: Account, account: Account): boolean {
     (field) => line[field] === account[field],
   );
 }
-
-type Account = Pick<Line, 'deduction_id' | 'line_of_coverage' | 'taxability'>;
 
 /** Returns null if nothing is due. `frozen`: the employee's lines in the run, or null if the employee was not in it. */
 function dueOf(
@@ -133,8 +140,7 @@ function dueOf(
   const missed = missedCheckOf(earlier.run, computation.basis.time_zone, history, attended);
   if (missed === null) return null;
   due.flags.push('missed_check');
-  const { isPartlyCovered, member, employer } = missed;
-  return { ...due, isPartlyCovered, offCycle: { member, employer } };
+  return { ...due, ...missed };
 }
 
 /** Returns the void of the final check that had taken the share of an earlier run's pay date, or null. */
@@ -145,7 +151,7 @@ function returnedBy(
   frozen: readonly Line[] | null,
 ): Because | null {
   const { deductionId } = history;
-  const isOwn = ({ kind, deduction_id }: Line) => kind === 'regular' && deduction_id === deductionId;
+  const isOwn = ({ kind, account }: Line) => kind === 'regular' && account.deduction_id === deductionId;
   if (frozen?.find(isOwn)?.flags.includes('share_taken') !== true) return null;
   if (isShareTaken(employee, history, run.pay_date, runId)) return null;
   const share = employee.shares.findLast(
@@ -170,7 +176,9 @@ function dueIn(
     const nothing = { member_amount: 0n, employer_amount: 0n };
     return { ...override, ...(isCanceled(earlier, employee, history, employments) && nothing), flags: [] };
   }
-  const shares = frozen?.find((line) => line.kind === 'regular' && line.deduction_id === deductionId)?.shares;
+  const shares = frozen?.find(
+    ({ kind, account }) => kind === 'regular' && account.deduction_id === deductionId,
+  )?.shares;
   if (shares != null) {
     const payDates = shares.map(({ pay_date }) => pay_date);
     return sharesOn(earlier, employee, history, payDates, employments);
@@ -180,31 +188,11 @@ function dueIn(
   return checkAmounts(computation, terms, employee, history, employments);
 }
 
-/** Returns what a line has from the state of its deduction. */
-export function contentOf({ codesOf }: RunTerms, state: RunVersion) {
-  return {
-    employee_id: state.employee_id,
-    deduction_id: state.deduction_id,
-    version: state.version,
-    line_of_coverage: state.line_of_coverage,
-    coverage_type: state.coverage_type,
-    taxability: state.taxability,
-    ...codesOf(state),
-    description: state.description,
-    period: state.period as PayFrequency,
-    member_contribution: state.member_contribution,
-    employer_contribution: state.employer_contribution,
-  };
-}
-
-/** Returns an earlier line with the codes of today. */
-function withCodes({ codesOf }: RunTerms, line: Line): Line {
-  return { ...line, ...codesOf(line) };
-}
-
 /** Returns the content of today's state, or else of the newest line that took an amount. */
 function contentOfAdjusted(computation: Computation, { line, due }: Adjusted) {
-  return due === null ? withCodes(computation, line as Line) : contentOf(computation, due.state);
+  if (due !== null) return contentOf(computation, due.state, due.state as Election);
+  const { account, election } = line as TakenLine;
+  return contentOf(computation, account, election);
 }
 
 /**
@@ -232,15 +220,15 @@ function differenceLine(
   const { runId } = earlier;
   const now = due ?? NOTHING;
   const taken = plus(finalized, due?.offCycle ?? NOTHING);
-  const member = now.member - taken.member;
-  const employer = now.employer - taken.employer;
+  const amounts = minus(now, taken);
+  const { member, employer } = amounts;
   if (member === 0n && employer === 0n && !isSettled) return null;
   const cause = because();
   const { pay_date } = earlier.run;
   const year = yearOf(computation.run.pay_date);
   const received = dayInWords(dayIn(computation.basis.time_zone, cause.received_at), year);
   const reason = reasonOf(earlier, { ...cause, received }, due, isDue, deciding, year);
-  const coverage = content.line_of_coverage.replaceAll('_', ' ');
+  const coverage = content.account.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
     employer === 0n
@@ -249,15 +237,11 @@ function differenceLine(
   ];
   return {
     ...content,
-    member_amount: member,
-    employer_amount: employer,
+    amounts,
     kind: 'adjustment',
-    ...NO_ITEM,
-    adjustment_for: runId,
-    adjustment_pay_date: pay_date,
-    because: cause,
+    settles: { ...NO_ITEM, adjustment_for: runId, adjustment_pay_date: pay_date, because: cause },
     shares: null,
-    ...NOT_COMPARED,
+    compared: null,
     flags: due?.flags ?? [],
     explanation: `Paycheck of ${dayInWords(pay_date, year)}: ${working.join('')}`,
   };

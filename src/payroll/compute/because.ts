@@ -1,12 +1,11 @@
 /** Finds the record since which the amount due for an earlier run is what it is. Pure. */
 import type { Employment } from '../../ledger/employment.ts';
-import type { Because, Line } from '../calculation/line.ts';
+import type { Account, Because } from '../calculation/line.ts';
 import type { EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt } from './history.ts';
 import { belongsIn } from './population.ts';
 import type { CheckAmounts } from './shares.ts';
 
-type Account = Pick<Line, 'line_of_coverage' | 'taxability'>;
 type KnownRecord = Because & { position: number };
 
 /**

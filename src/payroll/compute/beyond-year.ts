@@ -1,10 +1,11 @@
 /** Checks that contributions of the run's own frequency take beyond a year's periods, or lack for a year. Pure. */
 import { type Cents, printReadable } from '../../money.ts';
 import { isEven } from '../calculation/calendar.ts';
+import { isNothing } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import { PERIODS_PER_YEAR } from '../calculation/pay-dates.ts';
 import type { RunTerms } from './terms.ts';
-import { countOfEmployees } from './totals.ts';
+import { countOfEmployees, memberTotal } from './totals.ts';
 
 /** Adds up, by line of coverage, what a check beyond the year's periods, or the last one of a short year, takes. */
 export function createBeyondYear(terms: RunTerms) {
@@ -16,12 +17,11 @@ export function createBeyondYear(terms: RunTerms) {
       if (place === undefined) place = placeOf(terms);
       if (place === null) return;
       const takenEachCheck = regular.filter(
-        ({ period, member_amount, employer_amount }) =>
-          period === terms.run.pay_frequency && (member_amount !== 0n || employer_amount !== 0n),
+        ({ election, amounts }) => election.period === terms.run.pay_frequency && !isNothing(amounts),
       );
-      for (const [coverage, lines] of Map.groupBy(takenEachCheck, (line) => line.line_of_coverage)) {
+      for (const [coverage, lines] of Map.groupBy(takenEachCheck, (line) => line.account.line_of_coverage)) {
         const { employees, member } = coverages.get(coverage) ?? { employees: 0, member: 0n };
-        const amount = lines.reduce((sum, line) => sum + line.member_amount, 0n);
+        const amount = memberTotal(lines);
         coverages.set(coverage, { employees: employees + 1, member: member + amount });
       }
     },

@@ -2,7 +2,8 @@
 import type { PayFrequency } from '../../contract/employee.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { amountOf } from '../../money.ts';
-import { isStopped, type Line } from '../calculation/line.ts';
+import { isNothing, minus, NOTHING } from '../calculation/items.ts';
+import { type Compared, isStopped, type Line, NOT_COMPARED } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { UNCLEAR } from './population.ts';
 import { isOwnCheck, isTakenByAnother } from './shares.ts';
@@ -13,26 +14,39 @@ import { type WhyStopped, whyStopped } from './why-stopped.ts';
 export function continuingLines({ inPrevious }: RunEmployee): Map<string, Line> {
   const continuing = new Map<string, Line>();
   for (const line of inPrevious.lines) {
-    if (line.kind === 'regular' && !isStopped(line)) continuing.set(line.deduction_id, line);
+    if (line.kind === 'regular' && !isStopped(line)) continuing.set(line.account.deduction_id, line);
   }
   return continuing;
 }
 
-/** Writes into a regular line how it differs from the line of its deduction in the previous run, if there is one. */
-export function compareWithPrevious(computation: Computation, line: Line, before: Line | undefined): void {
+/** Returns how a regular line differs from the line of its deduction in the previous run, if there is one. */
+export function comparedWith(computation: Computation, line: Line, before: Line | undefined): Compared {
   const { previous } = computation;
-  type Election = Parameters<typeof hasSameElection>[0];
-  const isSame = before !== undefined && hasSameElection(line as Election, before as Election);
-  if (before !== undefined) {
-    line.change = isSame ? 'same' : 'changed';
-    line.previous_amount = before.member_amount;
-  }
-  if (previous === null) return;
-  line.member_difference = line.member_amount - (before?.member_amount ?? 0n);
-  line.employer_difference = line.employer_amount - (before?.employer_amount ?? 0n);
-  if (line.member_difference === 0n && line.employer_difference === 0n) line.amount_change = 'same';
-  else if (before === undefined || !isSame) line.amount_change = 'changed';
-  else line.amount_change = changeOfCalendar(computation, line, previous, before);
+  const isSame = before !== undefined && hasSameElection(contentsOf(line), contentsOf(before));
+  const compared: Compared = {
+    ...NOT_COMPARED,
+    change: before === undefined ? 'new' : isSame ? 'same' : 'changed',
+    previous_amount: before?.amounts.member ?? null,
+  };
+  if (previous === null) return compared;
+  const difference = minus(line.amounts, before?.amounts ?? NOTHING);
+  compared.member_difference = difference.member;
+  compared.employer_difference = difference.employer;
+  if (isNothing(difference)) compared.amount_change = 'same';
+  else if (before === undefined || !isSame) compared.amount_change = 'changed';
+  else compared.amount_change = changeOfCalendar(computation, line, previous, before);
+  return compared;
+}
+
+type Contents = Parameters<typeof hasSameElection>[0];
+
+function contentsOf({ account, election }: Line): Contents {
+  const { line_of_coverage, taxability } = account;
+  const { coverage_type, period, member_contribution, employer_contribution } = election;
+  return {
+    ...{ line_of_coverage, taxability, coverage_type, period },
+    ...{ member_contribution, employer_contribution },
+  } as Contents;
 }
 
 /** Returns why the amounts of the same election differ, if they do for more than the cents of a closing check. */
@@ -41,12 +55,12 @@ function changeOfCalendar(
   line: Line,
   previous: RunTerms,
   before: Line,
-): Line['amount_change'] {
+): Compared['amount_change'] {
   if ([line, before].some(({ flags }) => flags.includes('overridden'))) return 'override';
   if (terms.run.applies_on !== previous.run.applies_on) return 'changed';
   if (isOfShares(terms, line) || isOfShares(previous, before)) return 'shares';
   const [share, shareBefore] = [terms, previous].map(
-    (run) => run.plan().cycleOf(line.period as PayFrequency).share?.share ?? null,
+    (run) => run.plan().cycleOf(line.election.period as PayFrequency).share?.share ?? null,
   );
   return share === shareBefore ? 'same' : 'calendar';
 }
@@ -66,24 +80,29 @@ export function compareReplaced(
   employee: RunEmployee,
   regular: readonly Line[],
 ): void {
-  const begun = regular.filter(({ change }) => change === 'new');
+  const begun = regular.filter(({ compared }) => compared?.change === 'new');
   if (computation.run.kind === 'off_cycle' || begun.length === 0) return;
   const ended = continuingLines(employee);
-  for (const { deduction_id } of regular) ended.delete(deduction_id);
+  for (const { account } of regular) ended.delete(account.deduction_id);
   for (const line of begun) {
-    const isOfCoverage = (rival: Line) => rival.line_of_coverage === line.line_of_coverage;
+    const { account, codes } = line;
+    const isOfCoverage = (rival: Line) => rival.account.line_of_coverage === account.line_of_coverage;
     const [before, another] = [...ended.values()].filter(
       (stopped) =>
-        isOfCoverage(stopped) && whyStopped(computation, employee, stopped.deduction_id)?.change === 'ended',
+        isOfCoverage(stopped) &&
+        whyStopped(computation, employee, stopped.account.deduction_id)?.change === 'ended',
     );
     if (before === undefined || another !== undefined || begun.filter(isOfCoverage).length > 1) continue;
-    const isSameForPayroll = (['taxability', 'payroll_code', 'employer_payroll_code'] as const).every(
-      (field) => line[field] === before[field],
-    );
+    const isSameForPayroll =
+      account.taxability === before.account.taxability &&
+      codes.payroll_code === before.codes.payroll_code &&
+      codes.employer_payroll_code === before.codes.employer_payroll_code;
     if (!isSameForPayroll) continue;
-    compareWithPrevious(computation, line, before);
-    line.change = 'replaced';
-    line.replaces_deduction_id = before.deduction_id;
+    line.compared = {
+      ...comparedWith(computation, line, before),
+      change: 'replaced',
+      replaces_deduction_id: before.account.deduction_id,
+    };
   }
 }
 
@@ -102,28 +121,30 @@ export function stoppedLines(
     return [];
   const stopped = continuingLines(employee);
   for (const line of regular) {
-    stopped.delete(line.deduction_id);
-    if (line.replaces_deduction_id !== null) stopped.delete(line.replaces_deduction_id);
+    stopped.delete(line.account.deduction_id);
+    stopped.delete(line.compared?.replaces_deduction_id ?? '');
   }
   return [...stopped.values()].flatMap((before) => {
-    const why = whyStopped(computation, employee, before.deduction_id);
+    const why = whyStopped(computation, employee, before.account.deduction_id);
     return why === null ? [] : [stoppedLine(before, why)];
   });
 }
 
 function stoppedLine(before: Line, { change, reason }: WhyStopped): Line {
+  const { member, employer } = before.amounts;
   return {
     ...before,
-    member_amount: 0n,
-    employer_amount: 0n,
-    change,
-    replaces_deduction_id: null,
-    amount_change: before.member_amount === 0n && before.employer_amount === 0n ? 'same' : 'changed',
-    previous_amount: before.member_amount,
-    member_difference: -before.member_amount,
-    employer_difference: -before.employer_amount,
+    amounts: NOTHING,
+    compared: {
+      change,
+      replaces_deduction_id: null,
+      amount_change: isNothing(before.amounts) ? 'same' : 'changed',
+      previous_amount: member,
+      member_difference: -member,
+      employer_difference: -employer,
+    },
     shares: null,
     flags: [],
-    explanation: `${reason}; ${amountOf(before.member_amount)} in the previous run, nothing to take now`,
+    explanation: `${reason}; ${amountOf(member)} in the previous run, nothing to take now`,
   };
 }

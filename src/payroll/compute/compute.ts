@@ -1,6 +1,6 @@
 /** Computes a run from the ledger, some employees at a time, in the order of their ids. */
 import type { Db, Trx } from '../../database/tables.ts';
-import { byText, LINE_KINDS, type Line, sourceOf } from '../calculation/line.ts';
+import { byText, LINE_KINDS, type Line, NO_ITEM, sourceOf } from '../calculation/line.ts';
 import { compareReplaced, stoppedLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type Reading, readEmployees } from './employees.ts';
@@ -42,12 +42,14 @@ function linesOfPaycheck(computation: Computation, employee: RunEmployee): Line[
 
 /** By kind, line of coverage, deduction, run or opening item that the line settles, and taxability. */
 function byPlace(line: Line, other: Line): number {
+  const [one, two] = [line.account, other.account];
+  const [source, rival] = [sourceOf(line.settles ?? NO_ITEM), sourceOf(other.settles ?? NO_ITEM)];
   return (
     LINE_KINDS.indexOf(line.kind) - LINE_KINDS.indexOf(other.kind) ||
-    byText(line.line_of_coverage, other.line_of_coverage) ||
-    byText(line.deduction_id, other.deduction_id) ||
-    byText(sourceOf(line).settles_kind, sourceOf(other).settles_kind) ||
-    byText(sourceOf(line).settles, sourceOf(other).settles) ||
-    byText(line.taxability, other.taxability)
+    byText(one.line_of_coverage, two.line_of_coverage) ||
+    byText(one.deduction_id, two.deduction_id) ||
+    byText(source.settles_kind, rival.settles_kind) ||
+    byText(source.settles, rival.settles) ||
+    byText(one.taxability, two.taxability)
   );
 }

@@ -4,7 +4,8 @@ import { isActive, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { concernsDay, erasedStarts, stateOn } from '../../ledger/state.ts';
 import { amountOf, isZero } from '../../money.ts';
-import { isStopped, type Line } from '../calculation/line.ts';
+import { isNothing } from '../calculation/items.ts';
+import { isStopped, type Line, NOT_COMPARED } from '../calculation/line.ts';
 import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { assignedIn, type History, historyOf, stateFor } from './history.ts';
@@ -71,9 +72,11 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
     const elected = regular.filter(
       (line) =>
         !isStopped(line) &&
-        !(isZero(line.member_contribution ?? '') && isZero(line.employer_contribution ?? '')),
+        !(
+          isZero(line.election.member_contribution ?? '') && isZero(line.election.employer_contribution ?? '')
+        ),
     );
-    for (const [coverage, rivals] of Map.groupBy(elected, (line) => line.line_of_coverage)) {
+    for (const [coverage, rivals] of Map.groupBy(elected, (line) => line.account.line_of_coverage)) {
       const pairs = rivals.flatMap((line, index) =>
         rivals.slice(index + 1).map((rival) => [line, rival] as const),
       );
@@ -82,15 +85,15 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
         const what = ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal';
         // Where several elections are normal, only the first run of a pair names it.
         if (what === 'overlap_normal' && wasTaken(line) && wasTaken(rival)) continue;
-        note(what, employeeId, [line.deduction_id, rival.deduction_id].sort(), example);
+        note(what, employeeId, [line.account.deduction_id, rival.account.deduction_id].sort(), example);
       }
     }
   };
 
   /** Returns `; dental ded-1 ends on the day on which ded-2 starts`, or nothing. */
   const sameDayInWords = (line: Line, rival: Line, histories: readonly History[]): string => {
-    const [one, other] = [line, rival].map(({ deduction_id }) =>
-      stateNow(historyOf(histories, deduction_id)),
+    const [one, other] = [line, rival].map(({ account }) =>
+      stateNow(historyOf(histories, account.deduction_id)),
     );
     const [ended, begun] =
       one?.ends_on != null && one.ends_on === other?.starts_on ? [one, other] : [other, one];
@@ -103,13 +106,13 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
   /** Notes deductions that this run takes on their last day, and those that are in effect on that day only. */
   const noteLastDay = (employeeId: string, regular: readonly Line[], histories: readonly History[]): void => {
     for (const line of regular) {
-      if (isStopped(line) || (line.member_amount === 0n && line.employer_amount === 0n)) continue;
-      const state = stateNow(historyOf(histories, line.deduction_id));
+      if (isStopped(line) || isNothing(line.amounts)) continue;
+      const state = stateNow(historyOf(histories, line.account.deduction_id));
       if (state === null || state.ends_on !== dayOfRun(run)) continue;
       const { starts_on, ends_on, event_id } = state;
-      const example = `${employeeId}: ${linesInWords([line])} (${line.deduction_id})`;
+      const example = `${employeeId}: ${linesInWords([line])} (${line.account.deduction_id})`;
       if (starts_on === ends_on)
-        note('one_day_window', employeeId, [versionId(line)], `${example}, in effect on ${ends_on} only`);
+        note('one_day_window', employeeId, [versionOf(line)], `${example}, in effect on ${ends_on} only`);
       else note('ends_on_day', employeeId, [event_id], `${example}, ends on ${ends_on}`);
     }
   };
@@ -137,11 +140,11 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
     const days = [run, ...checksBefore(computation, employee).map((check) => check.run)].map(dayOfRun);
     const [day = ''] = days.sort();
     for (const line of lines) {
-      if (line.kind !== 'regular' || isStopped(line) || line.change !== 'new') continue;
-      const begun = stateNow(historyOf(employee.histories, line.deduction_id))?.starts_on ?? null;
+      if (line.kind !== 'regular' || isStopped(line) || line.compared?.change !== 'new') continue;
+      const begun = stateNow(historyOf(employee.histories, line.account.deduction_id))?.starts_on ?? null;
       if (begun === null || begun >= day) continue;
-      const example = `${employee.employeeId}: ${linesInWords([line])} (${line.deduction_id}) a check, from ${begun}; the first run looks at ${day}`;
-      note('first_month_ahead', employee.employeeId, [versionId(line)], example);
+      const example = `${employee.employeeId}: ${linesInWords([line])} (${line.account.deduction_id}) a check, from ${begun}; the first run looks at ${day}`;
+      note('first_month_ahead', employee.employeeId, [versionOf(line)], example);
     }
   };
 
@@ -162,14 +165,15 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
 }
 
 /** Reports whether the previous run took the deduction too. */
-function wasTaken({ change, amount_change, previous_amount }: Line): boolean {
+function wasTaken({ compared }: Line): boolean {
+  const { change, amount_change, previous_amount } = compared ?? NOT_COMPARED;
   return change === 'same' || (change === 'changed' && (amount_change === 'same' || previous_amount !== 0n));
 }
 
 /** `medical 69.23, medical 36.92`. */
 export function linesInWords(lines: readonly Line[]): string {
   return lines
-    .map(({ line_of_coverage, member_amount }) => `${line_of_coverage} ${amountOf(member_amount)}`)
+    .map(({ account, amounts }) => `${account.line_of_coverage} ${amountOf(amounts.member)}`)
     .join(', ');
 }
 
@@ -182,6 +186,16 @@ function termsInWords(version: RunVersion): string {
 }
 
 /** Names what a finding rests on: another version of the deduction is another finding. */
-export function versionId({ deduction_id, version }: Pick<Line, 'deduction_id' | 'version'>): string {
+export function versionId({
+  deduction_id,
+  version,
+}: {
+  deduction_id: string;
+  version: number | null;
+}): string {
   return `${deduction_id}:${version}`;
+}
+
+export function versionOf({ account, election }: Line): string {
+  return versionId({ deduction_id: account.deduction_id, version: election.version });
 }

@@ -1,7 +1,7 @@
 /** The employees of a run, each with the amounts before and now and the reasons of the difference. Pure. */
 import type { Cents } from '../../money.ts';
-import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
-import type { Line } from '../calculation/line.ts';
+import { NOTHING, plus, type Sides } from '../calculation/items.ts';
+import { type Line, NOT_COMPARED } from '../calculation/line.ts';
 
 /** Why an employee's amount differs from the previous run. */
 export const DIFFERENCE_REASONS = [
@@ -44,17 +44,17 @@ export function differenceOf({ before, now }: EmployeeRow): Cents {
 function reasonsOf(current: InRun, previous: InRun): Reason[] {
   const reasons = current.lines.flatMap((line): Reason[] => {
     const reason = reasonOf(line);
-    const difference = line.kind === 'regular' ? line.member_difference : line.member_amount;
+    const difference = line.compared === null ? line.amounts.member : line.compared.member_difference;
     return reason === null
       ? []
-      : [{ reason, lineOfCoverage: line.line_of_coverage, difference: difference ?? 0n }];
+      : [{ reason, lineOfCoverage: line.account.line_of_coverage, difference: difference ?? 0n }];
   });
   // The previous run's adjustments and arrears are not due again.
   for (const line of previous.lines.filter(({ kind }) => kind !== 'regular'))
     reasons.push({
       reason: 'settled_before',
-      lineOfCoverage: line.line_of_coverage,
-      difference: -line.member_amount,
+      lineOfCoverage: line.account.line_of_coverage,
+      difference: -line.amounts.member,
     });
   if (current.isIn === previous.isIn) return reasons;
   const whole = totalOf(current.lines).member - totalOf(previous.lines).member;
@@ -62,8 +62,9 @@ function reasonsOf(current: InRun, previous: InRun): Reason[] {
   return [moved, ...reasons];
 }
 
-function reasonOf({ kind, change, amount_change, flags, member_difference }: Line): DifferenceReason | null {
+function reasonOf({ kind, compared, flags }: Line): DifferenceReason | null {
   if (kind !== 'regular') return kind;
+  const { change, amount_change, member_difference } = compared ?? NOT_COMPARED;
   if (flags.includes('overridden') && amount_change !== 'same') return 'override';
   if (change !== null && change !== 'same') return change;
   // A closing check differs by cents.
@@ -73,5 +74,5 @@ function reasonOf({ kind, change, amount_change, flags, member_difference }: Lin
 }
 
 function totalOf(lines: readonly Line[]): Sides {
-  return lines.map(sidesOf).reduce(plus, NOTHING);
+  return lines.map(({ amounts }) => amounts).reduce(plus, NOTHING);
 }

@@ -9,7 +9,7 @@ import { employeesOf, rosterAt } from '../../ledger/roster.ts';
 import { decisionsOf } from '../facts/decisions.ts';
 import { openingItemsOf } from '../facts/opening-items.ts';
 import { owedBy } from '../facts/owed.ts';
-import { attendanceOf, type FrozenRow, frozenLines } from '../records/frozen-lines.ts';
+import { attendanceOf, type FrozenRow, frozenLines, storedLines } from '../records/frozen-lines.ts';
 import { itemSettlementsOf } from '../records/settlements.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
@@ -77,7 +77,7 @@ async function readPage(
   const { basis, previous } = computation;
   const facts = await rosterAt(db, ids, basis.position);
   const histories = await historiesOf(db, ids, basis.position);
-  const previousRows = await frozenLines(db, previous === null ? [] : [previous.freezeId], ids);
+  const previousRows = await frozenLines(db, previous === null ? [] : [previous.freezeId], ids, storedLines);
   const owed = await owedBy(db, basis.earlier, ids);
   const { employer_id } = basis.run;
   const decisions = await decisionsOf(db, employer_id, ids, basis.decisions);
@@ -161,6 +161,7 @@ async function readEarlierLines(
     db,
     earlier.filter((run) => run !== previous && reopened.has(run)).map(({ freezeId }) => freezeId),
     concerned.map(({ employeeId }) => employeeId),
+    storedLines,
   );
   for (const employee of concerned) {
     const { employeeId } = employee;

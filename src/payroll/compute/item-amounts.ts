@@ -2,14 +2,22 @@
 import { dayIn } from '../../clock.ts';
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
-import { type Because, type Line, lineKey, NO_ITEM, NOT_COMPARED } from '../calculation/line.ts';
+import {
+  type Account,
+  type Because,
+  type Election,
+  type Line,
+  NO_ITEM,
+  regularLineKey,
+} from '../calculation/line.ts';
 import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
-import { adjustmentLines } from './adjustments.ts';
+import { adjustmentLines, type TakenLine } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
 import { contentOn } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
+import { contentOf } from './terms.ts';
 
 /**
  * `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. `isPartlyCovered`: other runs
@@ -59,14 +67,17 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
   const lines = employee.earlierLines.frozen.get(freezeId) ?? [];
   const owed = isVoided ? [] : employee.owed.filter((amount) => amount.runId === runId && amount.owed !== 0n);
   const items = owed.flatMap((amount) => {
-    const line = lines.find((candidate) => lineKey(candidate) === amount.line);
-    if (line?.kind !== 'regular') return [];
+    const line = lines.find(
+      ({ kind, account }) => kind === 'regular' && regularLineKey(account.deduction_id) === amount.line,
+    );
+    if (line === undefined) return [];
+    const { member } = line.amounts;
     const reportedOn = dayIn(computation.basis.time_zone, amount.reportedAt);
     const reported = dayInWords(reportedOn, yearOf(computation.run.pay_date));
-    const taken = printReadable(line.member_amount - amount.owed);
+    const taken = printReadable(member - amount.owed);
     return arrearsItem(computation, earlier, line, amount.owed, {
       because: { kind: 'taken', id: `${runId}:${amount.report}`, received_at: amount.reportedAt },
-      words: `was ${printReadable(line.member_amount)}; ${taken} was taken (reported ${reported})`,
+      words: `was ${printReadable(member)}; ${taken} was taken (reported ${reported})`,
     });
   });
   const known = new Set(items.map(({ id }) => id));
@@ -82,14 +93,15 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
 function arrearsItem(
   computation: Computation,
   { runId, run }: EarlierRun,
-  line: Line,
-  member_amount: bigint,
+  line: TakenLine,
+  member: bigint,
   { because, words }: { because: Because | null; words: string },
 ): ItemAmount {
   const day = dayInWords(run.pay_date, yearOf(computation.run.pay_date));
   const item = arrearsLine(computation, line, {
-    ...{ member_amount, adjustment_for: runId, adjustment_pay_date: run.pay_date, because },
-    explanation: `Paycheck of ${day}: ${wordsOf(line)} ${words}; ${resultOf(member_amount)}.`,
+    amounts: { member, employer: 0n },
+    settles: { ...NO_ITEM, adjustment_for: runId, adjustment_pay_date: run.pay_date, because },
+    explanation: `Paycheck of ${day}: ${wordsOf(line)} ${words}; ${resultOf(member)}.`,
   });
   return itemOf('arrears', runId, run.pay_date, item);
 }
@@ -99,15 +111,15 @@ function openingOf(computation: Computation, employee: RunEmployee, opening: Ope
   const line = bareLine(computation, employee, opening);
   const day = dayInWords(pay_date, yearOf(computation.run.pay_date));
   const item = arrearsLine(computation, line, {
-    ...{ member_amount: amount.member, employer_amount: amount.employer, opening_id },
-    adjustment_pay_date: pay_date,
+    amounts: amount,
+    settles: { ...NO_ITEM, opening_id, adjustment_pay_date: pay_date },
     explanation: `Brought along from ${day}: ${wordsOf(line)}; ${resultOf(amount.member)}.`,
   });
   return itemOf('opening', opening_id, pay_date, item);
 }
 
 function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): ItemAmount {
-  const { employee_id, deduction_id, line_of_coverage, taxability } = line;
+  const { employee_id, deduction_id, line_of_coverage, taxability } = line.account;
   const identity: ItemIdentity = {
     ...{ kind, source, employee_id, line_of_coverage, taxability },
     deduction_id: deduction_id === '' ? null : deduction_id,
@@ -116,14 +128,16 @@ function itemOf(kind: ItemKind, source: string, payDate: string, line: Line): It
 }
 
 /** Returns an arrears line with the account of `line` and today's codes. */
-function arrearsLine({ codesOf }: Computation, line: Line, fields: Partial<Line>): Line {
+function arrearsLine(
+  computation: Computation,
+  { account, election: { coverage_type, description } }: TakenLine,
+  fields: Pick<Line, 'amounts' | 'settles' | 'explanation'>,
+): Line {
   return {
-    ...line,
-    ...codesOf(line),
-    ...NO_ELECTION,
-    employer_amount: 0n,
+    ...contentOf(computation, account, { ...NO_ELECTION, coverage_type, description }),
     kind: 'arrears',
-    ...NOT_COMPARED,
+    shares: null,
+    compared: null,
     flags: [],
     ...fields,
   };
@@ -135,7 +149,7 @@ function settledLines(
   employee: RunEmployee,
   { runId, freezeId }: EarlierRun,
   kind: TakenItem['kind'],
-): Line[] {
+): TakenLine[] {
   const { takenItems, earlierLines } = employee;
   const taken = takenItems.filter((item) => item.kind === kind && !item.isOpening && item.source === runId);
   const paid = paidDirectly(employee)
@@ -152,51 +166,39 @@ function settledLines(
   );
   const frozen = earlierLines.frozen.get(freezeId) ?? [];
   return [...accounts.values()].map(({ deduction_id, line_of_coverage, taxability }) => {
-    const line =
-      frozen.find((regular) => regular.kind === 'regular' && regular.deduction_id === deduction_id) ??
-      bareLine(computation, employee, { deduction_id, line_of_coverage, taxability });
-    const coded = { ...line, line_of_coverage, taxability };
-    return { ...coded, ...computation.codesOf(coded) };
+    const line = frozen.find(
+      ({ kind, account }) => kind === 'regular' && account.deduction_id === deduction_id,
+    );
+    const bare = bareLine(computation, employee, { deduction_id, line_of_coverage, taxability });
+    return line === undefined ? bare : { ...bare, election: line.election };
   });
 }
 
 /** Several versions of a deduction may have made an amount. */
-const NO_ELECTION = {
+const NO_ELECTION: Election = {
   version: null,
+  coverage_type: null,
+  description: null,
   period: null,
   member_contribution: null,
   employer_contribution: null,
-  shares: null,
 };
 
-type Account = { deduction_id: string | null; line_of_coverage: string; taxability: string };
-
-/** Returns a line of which only the account is known, and who is covered if its deduction is. */
+/** Returns an account of an employee, and who is covered if its deduction is known. */
 function bareLine(
   computation: Computation,
   { employeeId, histories }: RunEmployee,
-  { deduction_id, line_of_coverage, taxability }: Account,
-): Line {
+  { deduction_id, line_of_coverage, taxability }: Pick<OpeningItem, Exclude<keyof Account, 'employee_id'>>,
+): TakenLine {
+  const { coverage_type = null } = contentOn(computation, histories, deduction_id) ?? {};
   return {
-    ...{ employee_id: employeeId, deduction_id: deduction_id ?? '', line_of_coverage, taxability },
-    ...NO_ELECTION,
-    coverage_type: contentOn(computation, histories, deduction_id)?.coverage_type ?? null,
-    payroll_code: null,
-    employer_payroll_code: null,
-    employer_treatment: null,
-    description: null,
-    member_amount: 0n,
-    employer_amount: 0n,
-    kind: 'arrears',
-    ...NO_ITEM,
-    ...NOT_COMPARED,
-    flags: [],
-    explanation: '',
+    account: { employee_id: employeeId, deduction_id: deduction_id ?? '', line_of_coverage, taxability },
+    election: { ...NO_ELECTION, coverage_type },
   };
 }
 
-function wordsOf({ line_of_coverage }: Line): string {
-  return line_of_coverage.replaceAll('_', ' ');
+function wordsOf({ account }: TakenLine): string {
+  return account.line_of_coverage.replaceAll('_', ' ');
 }
 
 function resultOf(member: bigint): string {

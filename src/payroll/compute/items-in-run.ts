@@ -2,7 +2,7 @@
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Cents } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
-import { frozenLines } from '../records/frozen-lines.ts';
+import { frozenLines, storedLines } from '../records/frozen-lines.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { Attended } from './missed-checks.ts';
 import { openItems } from './open-items.ts';
@@ -34,7 +34,7 @@ function withSharesOf({ runId }: Computation, employee: RunEmployee, regular: re
   const shares = regular.flatMap((line) =>
     (line.shares ?? []).map(({ pay_date }) => ({
       ...{ runId: runId ?? '', isVoided: false, voidedAt: null },
-      ...{ deductionId: line.deduction_id, payDate: pay_date },
+      ...{ deductionId: line.account.deduction_id, payDate: pay_date },
     })),
   );
   return shares.length === 0 ? employee : { ...employee, shares: [...employee.shares, ...shares] };
@@ -95,6 +95,7 @@ async function earlierTotals(
     db,
     before.map(({ freezeId }) => freezeId),
     lacking.map(({ employee }) => employee.employeeId),
+    storedLines,
   );
   for (const [employeeId, ofEmployee] of rows) {
     const known = new Map<string, Cents>();

@@ -2,7 +2,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { dayIn } from '../../clock.ts';
 import { IMPORTED } from '../../inbox/inbox.ts';
-import type { Cents } from '../../money.ts';
+import { NOTHING, plus, type Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
 import type { History } from './history.ts';
@@ -15,7 +15,7 @@ export type Attended = { terms: RunTerms; lines: readonly Line[] };
  * A missed check, and what off-cycle runs of its pay period took of the deduction. `isPartlyCovered`: other regular runs of
  * the employee cover a part of the period, so a person must decide.
  */
-type MissedCheck = { isPartlyCovered: boolean; member: Cents; employer: Cents };
+type MissedCheck = { isPartlyCovered: boolean; offCycle: Sides };
 
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(
@@ -37,11 +37,13 @@ export function missedCheckOf(
     .filter(({ terms }) => terms.run.kind === 'off_cycle' && isWithin(terms.run, run))
     .flatMap(({ lines }) => lines)
     // A final check takes shares of other pay dates.
-    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular' && line.shares === null);
+    .filter(
+      ({ account, kind, shares }) =>
+        account.deduction_id === deductionId && kind === 'regular' && shares === null,
+    );
   return {
     isPartlyCovered: cover === 'part',
-    member: offCycle.reduce((sum, line) => sum + line.member_amount, 0n),
-    employer: offCycle.reduce((sum, line) => sum + line.employer_amount, 0n),
+    offCycle: offCycle.map(({ amounts }) => amounts).reduce(plus, NOTHING),
   };
 }
 

@@ -8,7 +8,7 @@ import { yearOf } from '../calculation/pay-dates.ts';
 import { createBeyondYear } from './beyond-year.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { createElectionNotes, linesInWords, versionId } from './election-notes.ts';
+import { createElectionNotes, linesInWords, versionId, versionOf } from './election-notes.ts';
 import { movedOn } from './frequency-moved.ts';
 import { type History, historyAt, historyOf, stateInRun } from './history.ts';
 import type { OpenItem } from './item-state.ts';
@@ -111,7 +111,7 @@ export function createNotes(computation: Computation) {
     const open = lines.filter((line) => line.flags.includes('open_after_termination'));
     if (open.length > 0 && left) {
       const example = `${employeeId}: left on ${left}, ${linesWithCoverage(open, histories, left)}`;
-      note('open_after_termination', employeeId, open.map(versionId), example);
+      note('open_after_termination', employeeId, open.map(versionOf), example);
     }
     if (
       employment !== undefined &&
@@ -121,7 +121,7 @@ export function createNotes(computation: Computation) {
       note(
         'absent_from_census',
         employeeId,
-        regular.map(({ deduction_id }) => deduction_id),
+        regular.map(({ account }) => account.deduction_id),
       );
     elections.addLines(employee, regular);
     const added = run.kind === 'off_cycle' ? addedToYear(computation, employee, regular, taking) : [];
@@ -146,7 +146,7 @@ export function createNotes(computation: Computation) {
   /** Notes items without a decision, and items bound to another tax year. */
   const noteItems = (employeeId: string, { units }: Taking): void => {
     const noteItem = (what: Note, items: readonly OpenItem[]): void => {
-      for (const [coverage, ofCoverage] of Map.groupBy(items, ({ line }) => line.line_of_coverage)) {
+      for (const [coverage, ofCoverage] of Map.groupBy(items, ({ identity }) => identity.line_of_coverage)) {
         const sum = ofCoverage.reduce((total, item) => total + item.outstanding.member, 0n);
         const example = `${employeeId}: ${coverage} ${amountOf(sum)} (${paychecksInWords(ofCoverage)})`;
         note(what, employeeId, ofCoverage.flatMap(itemIds), example);
@@ -157,7 +157,7 @@ export function createNotes(computation: Computation) {
     // The run before reported what was known then. It stays open until a person decides.
     const { previous } = computation;
     const reportedUntil = previous?.finalizedAt ?? '';
-    const isNew = ({ line }: OpenItem): boolean => (line.because?.received_at ?? '') > reportedUntil;
+    const isNew = ({ line }: OpenItem): boolean => (line.settles?.because?.received_at ?? '') > reportedUntil;
     for (const flag of ITEM_FLAGS) {
       const flagged = undecided.filter(({ line }) => line.flags.includes(flag));
       noteItem(flag, flag === 'retro_refund' ? flagged.filter(isNew) : flagged);
@@ -179,8 +179,10 @@ export function createNotes(computation: Computation) {
   const noteNegative = (employeeId: string, lines: readonly Line[], { byTaxability }: Taking): void => {
     for (const [taxability, sum] of byTaxability) {
       if (sum >= 0n) continue;
-      const negative = lines.filter((line) => line.taxability === taxability && line.member_amount < 0n);
-      const ids = negative.map((line) => line.item_id ?? versionId(line));
+      const negative = lines.filter(
+        ({ account, amounts }) => account.taxability === taxability && amounts.member < 0n,
+      );
+      const ids = negative.map((line) => line.settles?.item_id ?? versionOf(line));
       note('negative_total', employeeId, ids, `${employeeId}: ${amountOf(sum)} ${taxability}`);
     }
   };
@@ -189,18 +191,19 @@ export function createNotes(computation: Computation) {
   const noteCodes = (line: Line): void => {
     // A line that stops keeps the code of the previous run.
     if (codes.length === 0 || isStopped(line)) return;
-    const { line_of_coverage, taxability, coverage_type } = line;
+    const { account, election, amounts, codes: codesOfLine } = line;
+    const { line_of_coverage, taxability } = account;
     const hasTypes = codes.some(
       (code) => code.line_of_coverage === line_of_coverage && code.coverage_type !== null,
     );
-    const type = hasTypes ? ` ${coverage_type ?? 'without a coverage type'}` : '';
+    const type = hasTypes ? ` ${election.coverage_type ?? 'without a coverage type'}` : '';
     const what = `${line_of_coverage}${type} ${taxability}`;
     const isNothing = (amount: bigint, contribution: string | null) =>
       amount === 0n && isZero(contribution ?? '');
-    if (line.payroll_code === null && !isNothing(line.member_amount, line.member_contribution))
+    if (codesOfLine.payroll_code === null && !isNothing(amounts.member, election.member_contribution))
       missingCodes.add(`${what} employee`);
-    const isEmployerNothing = isNothing(line.employer_amount, line.employer_contribution);
-    if (hasEmployerCodes && line.employer_payroll_code === null && !isEmployerNothing)
+    const isEmployerNothing = isNothing(amounts.employer, election.employer_contribution);
+    if (hasEmployerCodes && codesOfLine.employer_payroll_code === null && !isEmployerNothing)
       missingCodes.add(`${what} employer`);
   };
 
@@ -212,13 +215,13 @@ export function createNotes(computation: Computation) {
     if (lines.some(isTaken)) emptyChecks.delete(employeeId);
     const flagged = lines.filter(({ flags }) => flags.includes('coverage_beyond_last_check'));
     if (flagged.length === 0) return;
-    const remaining = flagged.map(({ deduction_id, shares }) =>
-      remainingAfter(computation, computation, employee, historyOf(histories, deduction_id), shares),
+    const remaining = flagged.map(({ account, shares }) =>
+      remainingAfter(computation, computation, employee, historyOf(histories, account.deduction_id), shares),
     );
-    const ends = flagged.map(({ deduction_id }) => endOf(historyOf(histories, deduction_id)));
+    const ends = flagged.map(({ account }) => endOf(historyOf(histories, account.deduction_id)));
     const end = ends.reduce((last, day) => (last === null || day === null || day < last ? last : day));
     const example = `${remainingInWords(employeeId, remaining)}, ${coverageInWords(end)}`;
-    note('coverage_beyond_last_check', employeeId, flagged.map(versionId), example);
+    note('coverage_beyond_last_check', employeeId, flagged.map(versionOf), example);
   };
 
   return {
@@ -255,7 +258,7 @@ export function createNotes(computation: Computation) {
 function linesWithCoverage(lines: readonly Line[], histories: readonly History[], left: string): string {
   const lastEnd = `${Number(yearOf(left)) + 1}-12-31`;
   const inWords = (line: Line) => {
-    const end = endOf(historyOf(histories, line.deduction_id));
+    const end = endOf(historyOf(histories, line.account.deduction_id));
     return `${linesInWords([line])} (${coverageInWords(end !== null && end > lastEnd ? null : end)})`;
   };
   return lines.map(inWords).join(', ');
@@ -283,5 +286,5 @@ function paychecksInWords(items: readonly OpenItem[]): string {
 
 /** The version shows whether the item still rests on the same facts. */
 function itemIds({ id, line }: OpenItem): string[] {
-  return [id, versionId(line)];
+  return [id, versionOf(line)];
 }

@@ -23,12 +23,12 @@ export function addedToYear(
       !wasInRun(earlier, employee) &&
       owesRun(earlier, employee, false),
   );
-  const addedBy = ({ deduction_id, member_amount }: Line): Cents => {
+  const addedBy = ({ account: { deduction_id }, amounts }: Line): Cents => {
     const history = historyOf(employee.histories, deduction_id);
     const isDue = (earlier: EarlierRun) =>
       stateInRun(history, employee.employeeId, earlier, employee.employments) !== null;
     const run = missed.find(isDue);
-    if (run === undefined) return member_amount;
+    if (run === undefined) return amounts.member;
     const item = units
       .flatMap(({ items }) => items)
       .find(({ identity }) => identity.source === run.runId && identity.deduction_id === deduction_id);

@@ -1,6 +1,6 @@
 /** The open items of an employee: what payroll still owes or is owed, with what was decided about it. Pure. */
 import type { Cents } from '../../money.ts';
-import { ITEM_KINDS, type ItemIdentity, isNothing, sidesOf } from '../calculation/items.ts';
+import { ITEM_KINDS, type ItemIdentity, isNothing } from '../calculation/items.ts';
 import { byText, type Flag, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
@@ -49,7 +49,7 @@ type StandingItem = { amount: ItemAmount; standing: Standing };
 
 function standingOfItem({ run }: Computation, employee: RunEmployee, item: ItemAmount): Standing {
   return standingOf(
-    sidesOf(item.line),
+    item.line.amounts,
     employee.takenItems.filter((taken) => isTakenOf(taken, item.identity)),
     employee.decisions.filter(({ item_id }) => item_id === null || item_id === item.id),
     run.pay_date,
@@ -62,15 +62,15 @@ function netsOf(items: readonly StandingItem[]): Map<string, Cents> {
   for (const { amount, standing } of items) {
     const key = netOf(amount);
     if (key === null || isNothing(standing.outstanding)) continue;
-    nets.set(key, (nets.get(key) ?? 0n) + amount.line.member_amount);
+    nets.set(key, (nets.get(key) ?? 0n) + amount.line.amounts.member);
   }
   return nets;
 }
 
 /** Returns the net that an item counts in, or null. One paycheck is not offset against another. */
-function netOf({ identity, line, isInTime }: ItemAmount): string | null {
-  if (!isAdjustment(identity) || line.taxability !== 'pre_tax' || isInTime) return null;
-  return `${line.line_of_coverage} ${identity.source}`;
+function netOf({ identity, isInTime }: ItemAmount): string | null {
+  if (!isAdjustment(identity) || identity.taxability !== 'pre_tax' || isInTime) return null;
+  return `${identity.line_of_coverage} ${identity.source}`;
 }
 
 export function isAdjustment({ kind }: ItemIdentity): boolean {
@@ -83,7 +83,7 @@ function needsDecision({ run }: Computation, item: Omit<OpenItem, 'needsDecision
   if (!isAdjustment(identity)) return false;
   if (line.flags.some((flag) => flag === 'retro_pre_tax' || flag === 'retro_refund')) return true;
   const isIncrease = outstanding.member > 0n;
-  return isIncrease && line.taxability === 'post_tax' && yearOf(payDate) < yearOf(run.pay_date);
+  return isIncrease && identity.taxability === 'post_tax' && yearOf(payDate) < yearOf(run.pay_date);
 }
 
 /** By pay date, run or opening item, deduction, line of coverage, taxability, and kind. */

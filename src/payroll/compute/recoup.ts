@@ -47,11 +47,12 @@ export function isLastCheck(computation: Computation, { employeeId, employments 
 /** Adds up an employee's regular amounts by line of coverage, as far as they show what one paycheck usually takes. */
 export function usualTotals(lines: readonly Line[]): Map<string, Cents> {
   const totals = new Map<string, Cents>();
-  for (const { kind, shares, flags, line_of_coverage, member_amount } of lines) {
+  for (const { kind, shares, flags, account, amounts } of lines) {
     const isUnusual =
       (shares?.length ?? 0) > 1 || flags.some((flag) => flag === 'overridden' || flag === 'share_taken');
     if (kind !== 'regular' || isUnusual) continue;
-    totals.set(line_of_coverage, (totals.get(line_of_coverage) ?? 0n) + member_amount);
+    const { line_of_coverage } = account;
+    totals.set(line_of_coverage, (totals.get(line_of_coverage) ?? 0n) + amounts.member);
   }
   return totals;
 }

@@ -1,14 +1,15 @@
 /** The regular lines of one employee in a run. Pure. */
 import type { PayFrequency } from '../../contract/employee.ts';
-import { type Line, NO_ITEM, NOT_COMPARED } from '../calculation/line.ts';
+import { sidesOf } from '../calculation/items.ts';
+import type { Election, Line } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
-import { contentOf } from './adjustments.ts';
-import { compareWithPrevious, continuingLines } from './change.ts';
+import { comparedWith, continuingLines } from './change.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
 import { overriddenAmounts } from './overrides.ts';
 import { type CheckAmounts, checkAmounts } from './shares.ts';
+import { contentOf } from './terms.ts';
 
 /** Returns the lines of the deductions in effect, or overridden, for an employee who is in the run. */
 export function regularLines(computation: Computation, employee: RunEmployee): Line[] {
@@ -21,9 +22,9 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
     const check = override ?? checkAmounts(computation, computation, employee, history);
     if (check === null) continue;
     const line = regularLine(computation, check);
-    compareWithPrevious(computation, line, before.get(line.deduction_id));
+    line.compared = comparedWith(computation, line, before.get(history.deductionId));
     const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
-    const period = line.period as PayFrequency;
+    const period = check.state.period as PayFrequency;
     if (
       override === null &&
       plansOf(computation, check).some((plan) => isPartialCycle(plan.cycleOf(period), isInEffectOn))
@@ -37,18 +38,15 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
   return lines;
 }
 
-/** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
 function regularLine(computation: Computation, check: CheckAmounts): Line {
-  const { state, member_amount, employer_amount, flags, explanation, shares } = check;
+  const { state, flags, explanation, shares } = check;
   return {
-    ...contentOf(computation, state),
-    member_amount,
-    employer_amount,
+    ...contentOf(computation, state, state as Election),
+    amounts: sidesOf(check),
     kind: 'regular',
-    ...NO_ITEM,
+    settles: null,
     shares,
-    ...NOT_COMPARED,
-    change: 'new',
+    compared: null,
     flags,
     explanation,
   };

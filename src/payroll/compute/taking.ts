@@ -1,7 +1,7 @@
 /** Takes an employee's open items in a run: increases under the cap first, then refunds ("Open items" in docs/reconciliation.md). Pure. */
 import { type Cents, printReadable } from '../../money.ts';
-import { type ItemIdentity, isNothing, minus, type Sides, sidesOf } from '../calculation/items.ts';
-import type { Flag, Line } from '../calculation/line.ts';
+import { type ItemIdentity, isNothing, minus, NOTHING, type Sides } from '../calculation/items.ts';
+import { type Flag, type Line, NO_ITEM } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { OpenItem } from './item-state.ts';
 import { cappedInWords, isLastCheck, limitsOf } from './recoup.ts';
@@ -120,7 +120,7 @@ function totalsOf(regular: readonly Line[], possible: readonly Taken[]): Map<str
   const totals = new Map<string, Cents>();
   const add = (taxability: string, amount: Cents) =>
     totals.set(taxability, (totals.get(taxability) ?? 0n) + amount);
-  for (const { taxability, member_amount } of regular) add(taxability, member_amount);
+  for (const { account, amounts } of regular) add(account.taxability, amounts.member);
   for (const entry of possible) add(entry.unit.taxability, sumOf(entry));
   return totals;
 }
@@ -128,25 +128,23 @@ function totalsOf(regular: readonly Line[], possible: readonly Taken[]): Map<str
 /** Returns no line of an item of which the cap leaves nothing. */
 function linesOf({ unit, taken, flags, notes }: Taken): Line[] {
   return unit.items.flatMap((item, index) => {
-    const member_amount = taken[index] as Cents;
-    if (member_amount === 0n && item.outstanding.member !== 0n) return [];
-    const outstanding_after = item.outstanding.member - member_amount;
+    const { id, line, outstanding } = item;
+    const member = taken[index] as Cents;
+    if (member === 0n && outstanding.member !== 0n) return [];
     return {
-      ...item.line,
-      member_amount,
-      employer_amount: item.outstanding.employer,
-      item_id: item.id,
-      outstanding_after,
+      ...line,
+      amounts: { member, employer: outstanding.employer },
+      settles: { ...(line.settles ?? NO_ITEM), item_id: id, outstanding_after: outstanding.member - member },
       // This paycheck follows.
-      flags: [...item.line.flags.filter((flag) => flag !== 'no_further_paycheck'), ...flags],
-      explanation: [item.line.explanation, ...settledInWords(item, member_amount), ...notes].join(' '),
+      flags: [...line.flags.filter((flag) => flag !== 'no_further_paycheck'), ...flags],
+      explanation: [line.explanation, ...settledInWords(item, member), ...notes].join(' '),
     };
   });
 }
 
 /** Returns what else settled the item, and what this line leaves of it. */
 function settledInWords({ line, outstanding }: OpenItem, taken: Cents): string[] {
-  const settled = line.member_amount - outstanding.member;
+  const settled = line.amounts.member - outstanding.member;
   const left = outstanding.member - taken;
   return [
     ...(settled === 0n ? [] : [`${printReadable(settled)} settled since.`]),
@@ -155,13 +153,12 @@ function settledInWords({ line, outstanding }: OpenItem, taken: Cents): string[]
 }
 
 function leftAfter(units: readonly Unit[], lines: readonly Line[]): Taking['left'] {
-  const byItem = new Map(lines.map((line) => [line.item_id, line]));
+  const byItem = new Map(lines.map(({ settles, amounts }) => [settles?.item_id, amounts]));
   return units
     .flatMap(({ items }) => items)
     .map((item) => {
-      const line = byItem.get(item.id);
-      const { outstanding } = item;
-      return { item, outstanding: line === undefined ? outstanding : minus(outstanding, sidesOf(line)) };
+      const taken = byItem.get(item.id) ?? NOTHING;
+      return { item, outstanding: minus(item.outstanding, taken) };
     })
     .filter(({ outstanding }) => !isNothing(outstanding));
 }

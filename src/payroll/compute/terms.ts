@@ -1,6 +1,7 @@
 /** The terms of a run: everything that decides its lines, apart from its employees. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
 import { type Amounts, type Contribution, calculator } from '../calculation/amounts.ts';
+import type { Account, Election, Line } from '../calculation/line.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
 import type { Run } from '../records/body.ts';
@@ -69,4 +70,15 @@ export function termsOf(basis: StoredBasis): RunTerms {
     codesOf: codeFinder(codes),
   };
   return terms;
+}
+
+/** Returns what a line has from the state of its deduction, or from an earlier line, with today's codes. */
+export function contentOf(
+  { codesOf }: RunTerms,
+  account: Account,
+  election: Election,
+): Pick<Line, 'account' | 'election' | 'codes'> {
+  const { line_of_coverage, taxability } = account;
+  const { coverage_type } = election;
+  return { account, election, codes: codesOf({ line_of_coverage, taxability, coverage_type }) };
 }

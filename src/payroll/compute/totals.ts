@@ -14,8 +14,8 @@ export class LineTotals {
     this.#employee += 1;
     for (const line of linesOfEmployee) {
       this.overall.add(line, this.#employee);
-      adderIn(this.coverages, line.line_of_coverage).add(line, this.#employee);
-      adderIn(this.#taxabilities, line.taxability).add(line, this.#employee);
+      adderIn(this.coverages, line.account.line_of_coverage).add(line, this.#employee);
+      adderIn(this.#taxabilities, line.account.taxability).add(line, this.#employee);
     }
   }
 
@@ -42,9 +42,9 @@ export class Adder {
   #employees = 0;
   #lastEmployee = 0;
 
-  add({ member_amount, employer_amount }: Line, employee: number): void {
-    this.member += member_amount;
-    this.employer += employer_amount;
+  add({ amounts: { member, employer } }: Line, employee: number): void {
+    this.member += member;
+    this.employer += employer;
     this.#lines += 1;
     if (employee !== this.#lastEmployee) this.#employees += 1;
     this.#lastEmployee = employee;
@@ -63,7 +63,7 @@ export class Adder {
 /** Returns the employee's amount of lines. */
 export function memberTotal(lines: readonly Line[]): Cents {
   let sum = 0n;
-  for (const line of lines) sum += line.member_amount;
+  for (const line of lines) sum += line.amounts.member;
   return sum;
 }
 

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import { cursorOf, type ListPage } from '../../formats/cursor.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { LineRecord, lineKey } from '../calculation/line.ts';
-import { frozenLines } from '../records/frozen-lines.ts';
+import { frozenLines, storedRecords } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
 import { recordedLines } from './owed.ts';
 
@@ -69,7 +69,7 @@ export async function listTakenLines(
   const shown = rows.slice(0, page.limit);
   const employees = [...new Set(shown.map((row) => row.employee_id))];
   const latest = await latestReports(db, stored.run_id, employees);
-  const frozen = await frozenLines(db, [stored.freeze_id], employees);
+  const frozen = await frozenLines(db, [stored.freeze_id], employees, storedRecords);
   const data = shown.map(({ report, line: key, amount, owed, ...row }): TakenLine => {
     const lines = frozen.get(row.employee_id)?.flatMap(({ lines }) => lines) ?? [];
     const line = lines.find((candidate) => lineKey(candidate) === key);

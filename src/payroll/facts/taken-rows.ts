@@ -12,9 +12,9 @@ import {
   type Problems,
 } from '../../formats/rows.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
-import { amountOf, type Cents, parseAmount } from '../../money.ts';
-import { LINE_KINDS, type Line } from '../calculation/line.ts';
-import { frozenLines } from '../records/frozen-lines.ts';
+import { amountOf, type Cents, centsOf, parseAmount } from '../../money.ts';
+import { LINE_KINDS, type LineRecord } from '../calculation/line.ts';
+import { frozenLines, storedRecords } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
 
 const optional = (description: string) => Type.Optional(nullableText(description));
@@ -47,7 +47,7 @@ const CHOICES: readonly (readonly [name: string, values: readonly string[]])[] =
 const FLAG = ['true', 'false'];
 
 /** A line that a row names. */
-export type TakenRow = { path: string; line: Line; taken: Cents; owed: Cents };
+export type TakenRow = { path: string; line: LineRecord; taken: Cents; owed: Cents };
 
 /** Returns the lines that rows name, and adds a problem for each other row, and for each amount that its line cannot have. */
 export async function findLines(
@@ -57,7 +57,7 @@ export async function findLines(
   problems: Problems,
 ): Promise<TakenRow[]> {
   const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
-  const stored = await frozenLines(db, [freeze_id as string], [...employees]);
+  const stored = await frozenLines(db, [freeze_id as string], [...employees], storedRecords);
   const frozen = new Map([...stored].map(([id, rows]) => [id, rows.flatMap(({ lines }) => lines)]));
   const unknown = [...employees].filter((id) => !frozen.has(id));
   const near = await nearIds(db, unknown, [employer_id]);
@@ -71,7 +71,7 @@ export async function findLines(
 
 function linesOfRow(
   { path, fields }: GivenRow,
-  frozen: ReadonlyMap<string, readonly Line[]>,
+  frozen: ReadonlyMap<string, readonly LineRecord[]>,
   near: ReadonlyMap<string, string>,
 ): TakenRow[] | Problem {
   const { employee_id, amount, over = 'false' } = fields;
@@ -90,10 +90,10 @@ function linesOfRow(
   if (lines === undefined) {
     return { path: `${path}.employee_id`, rule: `is not in the run${censusHas(near.get(employee_id))}` };
   }
-  const positive = lines.filter((line) => line.member_amount > 0n);
+  const positive = lines.filter((line) => centsOf(line.member_amount) > 0n);
   const isWholePaycheck = taken === 0n && NAMING.every((name) => fields[name] === undefined);
   if (isWholePaycheck && positive.length > 0) {
-    return positive.map((line) => ({ path, line, taken, owed: line.member_amount }));
+    return positive.map((line) => ({ path, line, taken, owed: centsOf(line.member_amount) }));
   }
   const named = lines.filter((line) =>
     NAMING.every((name) => fields[name] === undefined || fields[name] === line[name]),
@@ -104,12 +104,12 @@ function linesOfRow(
     const distinguishing = NAMING.filter((name) => rivals.some((rival) => rival[name] !== line[name]));
     return { path, rule: `matches several lines: add ${distinguishing.join(' or ')}` };
   }
-  const { member_amount } = line;
-  if (isOver(taken, member_amount) && over.toLowerCase() === 'false') {
-    const rule = `is ${amountOf(taken)} for a line of ${amountOf(member_amount)}. Correct it, or set over to true if payroll took it`;
+  const member = centsOf(line.member_amount);
+  if (isOver(taken, member) && over.toLowerCase() === 'false') {
+    const rule = `is ${amountOf(taken)} for a line of ${line.member_amount}. Correct it, or set over to true if payroll took it`;
     return { path: `${path}.amount`, rule };
   }
-  return [{ path, line, taken, owed: member_amount - taken }];
+  return [{ path, line, taken, owed: member - taken }];
 }
 
 /** Reports whether an amount is larger in size than its line, or has the other sign. */

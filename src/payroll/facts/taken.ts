@@ -105,10 +105,9 @@ export async function recordTaken(
 }
 
 function differenceOf({ line, taken, owed }: TakenRow): TakenReport['differences'][number] {
-  const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for } = line;
+  const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount } = line;
   return {
-    ...{ employee_id, deduction_id, line_of_coverage, kind, adjustment_for },
-    member_amount: amountOf(line.member_amount),
+    ...{ employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount },
     taken: amountOf(taken),
     owed: amountOf(owed),
   };

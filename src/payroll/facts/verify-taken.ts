@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import { pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables } from '../../database/tables.ts';
-import { parseAmount } from '../../money.ts';
+import { amountOf, parseAmount } from '../../money.ts';
 import type { StateOfAction } from '../../security/verify-recorded.ts';
-import { type Line, lineKey } from '../calculation/line.ts';
-import { linesInRun, storedLines } from '../records/frozen-lines.ts';
+import { type LineRecord, lineKey } from '../calculation/line.ts';
+import { linesInRun, storedRecords } from '../records/frozen-lines.ts';
 
 /** Lines read at once, each with all frozen lines of its employee. */
 const ROWS_AT_ONCE = 500;
@@ -35,16 +35,16 @@ function verifyRow(row: ReportedRow, { report }: Verifying): void {
     return;
   }
   const [taken, owed] = [parseAmount(row.amount), parseAmount(row.owed)];
-  if (taken === null || owed === null || line.member_amount !== taken + owed) {
+  if (taken === null || owed === null || line.member_amount !== amountOf(taken + owed)) {
     report('taken_lines', id, 'amount', 'plus the amount owed is not the amount of the line');
   }
 }
 
 /** Returns no lines if they are damaged, which the verification of the run reports. */
-function frozenLines({ run_id, employee_id, lines }: ReportedRow): Line[] {
+function frozenLines({ run_id, employee_id, lines }: ReportedRow): LineRecord[] {
   try {
     // The ids only name the row in the error, which is dropped here.
-    return lines === null ? [] : storedLines({ freeze_id: run_id, employee_id, lines });
+    return lines === null ? [] : storedRecords({ freeze_id: run_id, employee_id, lines });
   } catch {
     return [];
   }

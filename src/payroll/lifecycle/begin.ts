@@ -5,7 +5,7 @@ import { firstIds, type Problem } from '../../errors.ts';
 import { nearIds } from '../../ledger/near-ids.ts';
 import { deductionsKnownAt, employeesKnownAt } from '../../ledger/roster.ts';
 import type { Acting } from '../../security/audit.ts';
-import type { Line } from '../calculation/line.ts';
+import { type LineRecord, lineRecord } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
@@ -45,11 +45,11 @@ export const PREVIEWED_LINES = 500;
 export async function previewWithLines(
   db: Db,
   run: RequestedRun,
-): Promise<{ view: RunView; lines: Line[] | null }> {
-  const lines: Line[] | null = run.employee_ids === null ? null : [];
+): Promise<{ view: RunView; lines: LineRecord[] | null }> {
+  const lines: LineRecord[] | null = run.employee_ids === null ? null : [];
   const view = await previewKnown(db, null, run, (page) => {
     if (lines !== null && lines.length < PREVIEWED_LINES)
-      lines.push(...page.flatMap((computed) => computed.lines));
+      lines.push(...page.flatMap((computed) => computed.lines.map(lineRecord)));
   });
   return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }

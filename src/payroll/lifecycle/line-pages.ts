@@ -1,10 +1,15 @@
 /** The lines of a run, page by page in the order of employee ids: computed for an open run, as frozen for another one. */
 import type { Db } from '../../database/tables.ts';
-import type { LineRecord } from '../calculation/line.ts';
+import { type LineRecord, lineRecord } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
-import { frozenLines, type LinesOfEmployee, readFrozenLines, storedLines } from '../records/frozen-lines.ts';
+import {
+  frozenLines,
+  type LinesOfEmployee,
+  readFrozenLines,
+  storedRecords,
+} from '../records/frozen-lines.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 
 type LineCursor = { employeeId: string; position: number };
@@ -22,7 +27,7 @@ export async function linesOfRun(
     const freezeId = stored.freeze_id as string;
     const pages =
       employeeId === undefined
-        ? readFrozenLines(db, freezeId, from?.employeeId ?? '', storedLines)
+        ? readFrozenLines(db, freezeId, from?.employeeId ?? '', storedRecords)
         : frozenPageOf(db, freezeId, employeeId);
     return { position: stored.position as number, pages };
   }
@@ -42,7 +47,10 @@ export async function* computedPages(
 ): AsyncGenerator<LinesOfEmployee[]> {
   for await (const page of computeRun(db, computation, after === undefined ? {} : { after })) {
     const withLines = page.filter(({ lines }) => lines.length > 0);
-    yield withLines.map(({ employee: { employeeId }, lines }) => ({ employeeId, lines }));
+    yield withLines.map(({ employee: { employeeId }, lines }) => ({
+      employeeId,
+      lines: lines.map(lineRecord),
+    }));
   }
 }
 
@@ -75,6 +83,6 @@ async function* frozenPageOf(
   freezeId: string,
   employeeId: string,
 ): AsyncGenerator<LinesOfEmployee[]> {
-  const rows = (await frozenLines(db, [freezeId], [employeeId])).get(employeeId) ?? [];
+  const rows = (await frozenLines(db, [freezeId], [employeeId], storedRecords)).get(employeeId) ?? [];
   yield rows.map(({ lines }) => ({ employeeId, lines: [...lines] }));
 }

@@ -5,7 +5,7 @@ import { component, nullable } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { UnappliedChange, unappliedChanges, withoutAmounts } from '../../inbox/unapplied.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
-import { type Line, LineRecord, lineRecord } from '../calculation/line.ts';
+import { LineRecord } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 import type { StoredRun } from '../records/runs.ts';
 import { withVisibleCauses } from './visible-causes.ts';
@@ -32,7 +32,11 @@ export type ShownLine = Static<typeof ShownLine>;
 export type LineSight = { unapplied: 'amounts' | 'marks' | 'none'; viewer: Viewer | null };
 
 /** Returns the lines of an open run as they are shown. */
-export async function markedLines(db: Db, sight: LineSight, lines: readonly Line[]): Promise<ShownLine[]> {
+export async function markedLines(
+  db: Db,
+  sight: LineSight,
+  lines: readonly LineRecord[],
+): Promise<ShownLine[]> {
   const changes = sight.unapplied === 'none' ? NO_CHANGES : await unappliedChanges(db);
   const visible = await withVisibleCauses(db, sight.viewer, lines);
   return visible.map((line) => markedLine(line, changes, sight));
@@ -61,10 +65,10 @@ type Changes = ReadonlyMap<string, readonly Change[]>;
 
 const NO_CHANGES: Changes = new Map();
 
-function markedLine(line: Line, changes: Changes, { unapplied: sight }: LineSight): ShownLine {
+function markedLine(line: LineRecord, changes: Changes, { unapplied: sight }: LineSight): ShownLine {
   const isOfLine = ({ deduction_id, line_of_coverage }: Change) =>
     deduction_id === null ? line_of_coverage === line.line_of_coverage : deduction_id === line.deduction_id;
   const change = line.kind === 'regular' ? changes.get(line.employee_id)?.find(isOfLine) : undefined;
   const unapplied = change === undefined || sight === 'amounts' ? (change ?? null) : withoutAmounts(change);
-  return { ...lineRecord(line), unapplied };
+  return { ...line, unapplied };
 }

@@ -4,10 +4,10 @@ import { component, nullable, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf, type ListPage } from '../../formats/cursor.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
-import { amountOf, type Cents } from '../../money.ts';
-import { amountField, LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
+import { amountOf, centsOf } from '../../money.ts';
+import { amountField, LineRecord, lineKey } from '../calculation/line.ts';
 import { owedBy } from '../facts/owed.ts';
-import { finalizedLinesOf, storedLines } from '../records/frozen-lines.ts';
+import { finalizedLinesOf, storedRecords } from '../records/frozen-lines.ts';
 import { PayrollRunSummary } from './run-view.ts';
 import { withVisibleCauses } from './visible-causes.ts';
 
@@ -58,7 +58,7 @@ export async function listPaychecks(
   const shown = rows.slice(0, limit);
   const inputs = shown.map(({ run_id }) => ({ run_id, report: Number.MAX_SAFE_INTEGER, is_voided: false }));
   const owed = (await owedBy(db, inputs, [employeeId])).get(employeeId) ?? [];
-  const stored = shown.flatMap((row) => storedLines(row).map((line) => ({ ...line, run_id: row.run_id })));
+  const stored = shown.flatMap((row) => storedRecords(row).map((line) => ({ ...line, run_id: row.run_id })));
   const visible = await withVisibleCauses(db, viewer, stored);
   const linesByRun = Map.groupBy(visible, (line) => line.run_id);
   const owedByRun = Map.groupBy(owed, ({ runId }) => runId);
@@ -73,8 +73,8 @@ export async function listPaychecks(
       lines: lines.map(({ run_id: _, ...line }) => {
         const amount = reported.get(lineKey(line));
         return {
-          ...lineRecord(line),
-          taken: amount === undefined ? null : amountOf(line.member_amount - amount),
+          ...line,
+          taken: amount === undefined ? null : amountOf(centsOf(line.member_amount) - amount),
         };
       }),
     };
@@ -86,6 +86,6 @@ export async function listPaychecks(
   );
 }
 
-function sumOf(amounts: readonly Cents[]): string {
-  return amountOf(amounts.reduce((sum, amount) => sum + amount, 0n));
+function sumOf(amounts: readonly string[]): string {
+  return amountOf(amounts.reduce((sum, amount) => sum + centsOf(amount), 0n));
 }

@@ -14,7 +14,7 @@ import {
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { Actor, type LastRecord, lastRecordsOf, makersOf } from '../../security/audit.ts';
-import type { Line } from '../calculation/line.ts';
+import type { LineRecord } from '../calculation/line.ts';
 import { runUnder } from '../compute/basis.ts';
 import { readTaken } from '../facts/taken.ts';
 import { storedBasisOf } from '../records/basis.ts';
@@ -257,7 +257,7 @@ async function storedFields(db: Db, stored: StoredRun, run: Run, acceptedChecks:
 export async function viewPreview(
   db: Db,
   view: RunView,
-  lines: Line[] | null,
+  lines: LineRecord[] | null,
   sight: LineSight,
 ): Promise<PayrollRunPreview> {
   const shown = lines === null ? null : await markedLines(db, sight, lines);

@@ -18,7 +18,7 @@ import {
 } from '../../formats/rows.ts';
 import { nearIds } from '../../ledger/near-ids.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
-import { amountOf, type Cents, parseAmount } from '../../money.ts';
+import { amountOf, type Cents, centsOf, parseAmount } from '../../money.ts';
 import type { LinesOfEmployee } from '../records/frozen-lines.ts';
 
 const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
@@ -219,7 +219,7 @@ function addRow(file: PayrollFile, { path, fields }: GivenRow): Problem | null {
 function sumsOf({ employeeId, lines }: LinesOfEmployee, names: readonly Naming[]): Map<string, SidesOfName> {
   const sums = new Map<string, SidesOfName>();
   for (const line of lines) {
-    const sides = { member: line.member_amount, employer: line.employer_amount };
+    const sides = { member: centsOf(line.member_amount), employer: centsOf(line.employer_amount) };
     addTo(sums, keyOf(employeeId, names, line), sides);
   }
   return sums;

@@ -206,7 +206,7 @@ function newDecision(
     employee_id,
     item_id: item?.id ?? null,
     run_id: item === null || item.identity.kind === 'opening' ? null : item.identity.source,
-    made_for: item === null ? null : { member: item.line.member_amount, employer: item.line.employer_amount },
+    made_for: item?.line.amounts ?? null,
     reason,
   };
 }

@@ -6,8 +6,8 @@ import { dayAt } from '../../database/time-zone.ts';
 import { employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { amountOf } from '../../money.ts';
-import { NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
-import { amountField, LINE_KINDS, type Line } from '../calculation/line.ts';
+import { NOTHING, plus } from '../calculation/items.ts';
+import { amountField, LINE_KINDS, type Line, lineRecord } from '../calculation/line.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
@@ -173,14 +173,14 @@ async function computedByEmployee(db: Db, computation: Computation): Promise<Map
 }
 
 function leftOutOf({ lines, taking }: EmployeeLines): PreviewedPaycheck['left_out'] {
-  const taken = new Set(lines.map(({ item_id }) => item_id));
+  const taken = new Set(lines.map(({ settles }) => settles?.item_id));
   return taking.units.flatMap(({ items, leftOut }) => {
     const why = leftOut === null ? NOTHING_UNDER_CAP : LEFT_OUT_IN_WORDS[leftOut];
     return items
       .filter(({ id }) => !taken.has(id))
       .map(({ id, line }) => ({
         item_id: id,
-        line_of_coverage: line.line_of_coverage,
+        line_of_coverage: line.account.line_of_coverage,
         explanation: `${line.explanation} Left out: it ${why}.`,
       }));
   });
@@ -198,16 +198,11 @@ function withoutPaycheck(employee_id: string): PreviewedPaycheck {
 }
 
 function amountsOf(lines: readonly Line[]) {
-  const sum = lines.reduce<Sides>((sides, line) => plus(sides, sidesOf(line)), NOTHING);
+  const sum = lines.map(({ amounts }) => amounts).reduce(plus, NOTHING);
   return { member_amount: amountOf(sum.member), employer_amount: amountOf(sum.employer) };
 }
 
-function viewLine({ kind, line_of_coverage, member_amount, employer_amount, explanation }: Line) {
-  return {
-    kind,
-    line_of_coverage,
-    member_amount: amountOf(member_amount),
-    employer_amount: amountOf(employer_amount),
-    explanation,
-  };
+function viewLine(line: Line) {
+  const { kind, line_of_coverage, member_amount, employer_amount, explanation } = lineRecord(line);
+  return { kind, line_of_coverage, member_amount, employer_amount, explanation };
 }

@@ -5,7 +5,7 @@ import { closed, nullable } from '../../contract/fields.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { isStopped, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
+import { isStop, type Line, LineRecord, lineOf, lineRecord } from '../calculation/line.ts';
 
 /** An amount that `lineRecord` wrote. Only such a text becomes cents. */
 const amount = Type.String({ pattern: '^-?[0-9]+[.][0-9]{2}$' });
@@ -39,19 +39,23 @@ export function linesToStore(lines: readonly Line[]): string {
   return JSON.stringify(lines.map(lineRecord));
 }
 
-export function storedLines({ freeze_id, employee_id, lines }: StoredLines): Line[] {
-  return readStored(lines, `${freeze_id}/${employee_id}`).map(lineOf);
+export function storedRecords({ freeze_id, employee_id, lines }: StoredLines): LineRecord[] {
+  return readStored(lines, `${freeze_id}/${employee_id}`);
 }
 
-/** Like `storedLines`, but a line may have any content: comparing it names what was altered, and a schema does not. */
+export function storedLines(row: StoredLines): Line[] {
+  return storedRecords(row).map(lineOf);
+}
+
+/** Like `storedRecords`, but a line may have any content: comparing it names what was altered, and a schema does not. */
 export function linesToCompare({ freeze_id, employee_id, lines }: StoredLines): LineRecord[] {
   return readAltered(lines, `${freeze_id}/${employee_id}`);
 }
 
-export type LinesOfEmployee = { employeeId: string; lines: Line[] };
+export type LinesOfEmployee = { employeeId: string; lines: LineRecord[] };
 
 /** The lines of an employee in an earlier run. `isIn`: false if the run took only items of the employee, or stopped deductions. */
-export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
+export type FrozenRow<L = Line> = { freezeId: string; isIn: boolean; lines: readonly L[] };
 
 const COLUMNS = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
 
@@ -60,12 +64,13 @@ export async function insertLines(trx: Trx, rows: readonly unknown[][]): Promise
   await insertMany(trx, 'run_employees', COLUMNS, rows);
 }
 
-/** Returns the lines of employees in finalized runs, by employee, in the given order of runs. */
-export async function frozenLines(
+/** Returns the lines of employees in finalized runs, by employee, in the given order of runs. `read` parses the lines of a row. */
+export async function frozenLines<L>(
   db: Db | Trx,
   freezeIds: readonly string[],
   employees: readonly string[],
-): Promise<Map<string, FrozenRow[]>> {
+  read: (row: StoredLines) => L[],
+): Promise<Map<string, FrozenRow<L>[]>> {
   if (freezeIds.length === 0) return new Map();
   const places = new Map(freezeIds.map((id, place) => [id, place]));
   const rows = await db
@@ -75,10 +80,10 @@ export async function frozenLines(
     .where(isOneOf(db, 'employee_id', employees))
     .execute();
   rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
-  const frozen = new Map<string, FrozenRow[]>();
+  const frozen = new Map<string, FrozenRow<L>[]>();
   for (const row of rows) {
     const ofEmployee = frozen.get(row.employee_id) ?? [];
-    ofEmployee.push({ freezeId: row.freeze_id, isIn: row.roster_position !== null, lines: storedLines(row) });
+    ofEmployee.push({ freezeId: row.freeze_id, isIn: row.roster_position !== null, lines: read(row) });
     frozen.set(row.employee_id, ofEmployee);
   }
   return frozen;
@@ -100,12 +105,12 @@ export async function attendanceOf(
     .execute();
 }
 
-export type FrozenEmployee<L = Line> = { employeeId: string; rosterPosition: number | null; lines: L[] };
+export type FrozenEmployee<L> = { employeeId: string; rosterPosition: number | null; lines: L[] };
 
 const FROZEN_AT_ONCE = 500;
 
 /** Yields the frozen lines of a run by employee, in the order of their ids. `read` parses the lines of a row. */
-export async function* readFrozenLines<L = Line>(
+export async function* readFrozenLines<L>(
   db: Db,
   freezeId: string,
   after: string,
@@ -179,7 +184,7 @@ export async function runsThatTook(
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
-  const took = rows.filter((row) => storedLines(row).some((line) => isTaken(line, deductionId)));
+  const took = rows.filter((row) => storedRecords(row).some((line) => isTaken(line, deductionId)));
   return [...new Set(took.map(({ run_id }) => run_id))];
 }
 
@@ -191,8 +196,8 @@ type TakenSince = {
   from: string;
 };
 
-function isTaken(line: Line, deductionId: string): boolean {
-  return line.deduction_id === deductionId && line.kind !== 'arrears' && !isStopped(line);
+function isTaken({ deduction_id, kind, change }: LineRecord, deductionId: string): boolean {
+  return deduction_id === deductionId && kind !== 'arrears' && !isStop(change);
 }
 
 /** Selects the lines of an employee in a run as JSON, for a query whose columns name the two. */

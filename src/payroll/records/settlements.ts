@@ -10,20 +10,18 @@ export type Settlement = Insertable<Tables['run_settlements']>;
 /** Returns the rows of an employee's lines. */
 export function settlementsOf(freeze_id: string, lines: readonly Line[]): Settlement[] {
   return lines.flatMap((line): Settlement[] => {
-    const { employee_id, kind, deduction_id, line_of_coverage, taxability } = line;
+    const { kind, amounts, settles } = line;
+    const { employee_id, deduction_id, line_of_coverage, taxability } = line.account;
     const of = { freeze_id, employee_id, kind, deduction_id, line_of_coverage, taxability };
-    if (kind === 'regular')
-      return (line.shares ?? []).map(({ pay_date, ...amounts }) => ({
+    if (settles === null)
+      return (line.shares ?? []).map(({ pay_date, ...share }) => ({
         ...of,
         settles_kind: 'pay_date',
         settles: pay_date,
-        ...amounts,
+        ...share,
       }));
-    const amounts = {
-      member_amount: amountOf(line.member_amount),
-      employer_amount: amountOf(line.employer_amount),
-    };
-    return [{ ...of, ...sourceOf(line), ...amounts }];
+    const [member_amount, employer_amount] = [amountOf(amounts.member), amountOf(amounts.employer)];
+    return [{ ...of, ...sourceOf(settles), member_amount, employer_amount }];
   });
 }
 

@@ -9,7 +9,7 @@ import type { Problem } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
-import { type Line, TREATMENTS } from '../calculation/line.ts';
+import { type Codes, TREATMENTS } from '../calculation/line.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
 
@@ -44,22 +44,20 @@ export type PayrollCode = Static<typeof PayrollCode>;
 
 const readStored = jsonColumn('payroll_codes', 'codes', Type.Array(PayrollCode));
 
-type CodesOfLine = Pick<Line, 'payroll_code' | 'employer_payroll_code' | 'employer_treatment'>;
-
 type Coded = { line_of_coverage: string; taxability: string | null; coverage_type: string | null };
 
 /**
  * Returns a function that finds the codes of a line. The most specific code wins; a taxability is more specific than a
  * coverage type, because a wrong one is taxed wrongly.
  */
-export function codeFinder(codes: readonly PayrollCode[]): (line: Coded) => CodesOfLine {
+export function codeFinder(codes: readonly PayrollCode[]): (line: Coded) => Codes {
   const known = new Map(codes.map((code) => [keyOf(code.side, code), code]));
   const find = (side: string, line: Coded): PayrollCode | undefined =>
     known.get(keyOf(side, line)) ??
     known.get(keyOf(side, { ...line, coverage_type: null })) ??
     known.get(keyOf(side, { ...line, taxability: null })) ??
     known.get(keyOf(side, { ...line, taxability: null, coverage_type: null }));
-  const byLine = new Map<string, CodesOfLine>();
+  const byLine = new Map<string, Codes>();
   return (line) => {
     const key = keyOf('', line);
     const remembered = byLine.get(key);

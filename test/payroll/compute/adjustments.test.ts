@@ -115,7 +115,7 @@ t.test('a deduction with a late end is refunded', async (t) => {
   t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
   const [item] = await itemsIn(db, body(3));
   t.match(item?.line, {
-    ...{ kind: 'adjustment', version: 1, change: null },
+    ...{ kind: 'adjustment', election: { version: 1 }, compared: null },
     explanation:
       /^Paycheck of January 30: medical should have been 0\.00 \(ended January 20, received .*\); 10\.00 was taken; 10\.00 back\.$/,
   });
@@ -496,7 +496,7 @@ t.test(
     // Paid on January 16, for February.
     await send(db, election('2026-01-31', { member_contribution: '12' }));
     const flags = async () =>
-      (await openItemsOn(db, '2026-02-13')).flatMap(({ line }) => [line.member_amount, ...line.flags]);
+      (await openItemsOn(db, '2026-02-13')).flatMap(({ line }) => [line.amounts.member, ...line.flags]);
     t.strictSame(await flags(), [200n]);
     await send(db, election('2026-02-01', { member_contribution: '13' }));
     t.strictSame(await flags(), [300n, 'retro_pre_tax']);

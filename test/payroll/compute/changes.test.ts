@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { IncomingDeduction } from '../../../src/ledger/fold.ts';
 import type { Takes } from '../../../src/payroll/calculation/calendar.ts';
-import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import { type LineRecord, lineOf } from '../../../src/payroll/calculation/line.ts';
 import { employeeRow } from '../../../src/payroll/compute/employee-rows.ts';
 import { linesOfRun } from '../../../src/payroll/lifecycle/line-pages.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
@@ -26,7 +26,7 @@ import {
   voided,
 } from '../../support/payroll.ts';
 import { every } from '../calendars.ts';
-import { lineOf } from '../lines.ts';
+import { recordOf } from '../lines.ts';
 
 const test = onSqlite.with(elected);
 
@@ -236,7 +236,7 @@ test('amounts of one election differ by the calendar or the policy, and by cents
 
 t.test('an employee’s reasons name why the amount of an election differs', async (t) => {
   const reasonsOf = (amount_change: LineRecord['amount_change'], member_difference = '0.01') => {
-    const line = lineOf({ change: 'same', amount_change, member_difference });
+    const line = lineOf(recordOf({ change: 'same', amount_change, member_difference }));
     const { reasons } = employeeRow('e', { isIn: true, lines: [line] }, { isIn: true, lines: [line] });
     return reasons.map(({ reason }) => reason).join();
   };

@@ -107,7 +107,7 @@ export function printedItem(item: StandingItem): string {
 export function printedOpenItem({ identity, line, outstanding, state, needsDecision }: OpenItem): string {
   const { kind, source, deduction_id, line_of_coverage, taxability } = identity;
   const key = [kind, source, deduction_id ?? '', line_of_coverage, taxability].join(' ');
-  const money = [line.member_amount, line.employer_amount, outstanding.member, outstanding.employer];
+  const money = [line.amounts.member, line.amounts.employer, outstanding.member, outstanding.employer];
   return JSON.stringify([key, ...money.map(dollars), state, needsDecision, line.flags.toSorted()]);
 }
 

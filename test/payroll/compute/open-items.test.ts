@@ -23,7 +23,7 @@ const TODAY = '2026-07-10';
 async function brief(db: Db, today = TODAY): Promise<string[]> {
   return (await openItemsOn(db, today)).map(({ identity, line, outstanding, state, reopened }) => {
     const { kind, source, deduction_id } = identity;
-    const amounts = `${amountOf(outstanding.member)} of ${amountOf(line.member_amount)}`;
+    const amounts = `${amountOf(outstanding.member)} of ${amountOf(line.amounts.member)}`;
     return `${kind} ${source} ${deduction_id}: ${amounts} ${state}${reopened === null ? '' : ` (${reopened})`}`;
   });
 }

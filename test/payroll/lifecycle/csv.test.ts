@@ -1,8 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
-import type { Line } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { CSV_COLUMNS, csvOfLines } from '../../../src/payroll/lifecycle/csv.ts';
-import { lineOf } from '../lines.ts';
+import { recordOf } from '../lines.ts';
 
 const RUN = {
   run_id: 'acme-07',
@@ -11,11 +11,11 @@ const RUN = {
   pay_date: '2026-07-17',
 };
 
-async function* pagesOf(...pages: Line[][]): AsyncGenerator<Line[]> {
+async function* pagesOf(...pages: LineRecord[][]): AsyncGenerator<LineRecord[]> {
   yield* pages;
 }
 
-async function textOf(...pages: Line[][]): Promise<string> {
+async function textOf(...pages: LineRecord[][]): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of csvOfLines(RUN, pagesOf(...pages))) parts.push(Buffer.from(part));
   return Buffer.concat(parts).toString('utf8');
@@ -24,13 +24,13 @@ async function textOf(...pages: Line[][]): Promise<string> {
 /** Parses CSV as any RFC 4180 reader does. */
 const records = (text: string): string[][] => parse(text, { record_delimiter: '\r\n' });
 
-async function cellsOf(...lines: Line[]): Promise<Record<string, string>[]> {
+async function cellsOf(...lines: LineRecord[]): Promise<Record<string, string>[]> {
   const [header = [], ...rows] = records(await textOf(lines));
   return rows.map((cells) => Object.fromEntries(header.map((name, index) => [name, cells[index] as string])));
 }
 
 t.test('a CSV has a header and one record per line, each ending with CRLF, over all pages', async (t) => {
-  const text = await textOf([lineOf({}), lineOf({ employee_id: 'emp-2' })], [], [lineOf({})]);
+  const text = await textOf([recordOf({}), recordOf({ employee_id: 'emp-2' })], [], [recordOf({})]);
   t.equal(text.split('\r\n').length, 5);
   t.ok(text.endsWith('\r\n'));
   t.strictSame(records(text)[0], [...CSV_COLUMNS]);
@@ -38,7 +38,7 @@ t.test('a CSV has a header and one record per line, each ending with CRLF, over 
 });
 
 t.test('each column has the value of its name', async (t) => {
-  const full = lineOf({
+  const full = recordOf({
     payroll_code: 'MED',
     employer_payroll_code: 'MED-ER',
     employer_treatment: 'memo',
@@ -54,7 +54,7 @@ t.test('each column has the value of its name', async (t) => {
     outstanding_after: '1.00',
     flags: ['retro_refund', 'missed_check'],
   });
-  const arrears = lineOf({ version: null, period: null, member_contribution: null, kind: 'arrears' });
+  const arrears = recordOf({ version: null, period: null, member_contribution: null, kind: 'arrears' });
   const [first, second] = await cellsOf(full, arrears);
   t.strictSame(first, {
     ...RUN,
@@ -76,14 +76,14 @@ t.test('each column has the value of its name', async (t) => {
 t.test('a preview has no run id', async (t) => {
   const { run_id: _, ...run } = RUN;
   const parts: string[] = [];
-  for await (const part of csvOfLines(run, pagesOf([lineOf({})]))) parts.push(String(part));
+  for await (const part of csvOfLines(run, pagesOf([recordOf({})]))) parts.push(String(part));
   t.match(records(parts.join(''))[1]?.slice(0, 2), ['', RUN.period_start]);
 });
 
 t.test('text that a spreadsheet would execute is escaped, and numbers stay numbers', async (t) => {
   const formulas = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', "'=1"];
   for (const description of formulas) {
-    const [cells] = await cellsOf(lineOf({ description, employee_id: description }));
+    const [cells] = await cellsOf(recordOf({ description, employee_id: description }));
     t.equal(cells?.description, `'${description}`);
     t.equal(cells?.employee_id, `'${description}`);
   }
@@ -95,7 +95,7 @@ t.test('text that a spreadsheet would execute is escaped, and numbers stay numbe
     employer_contribution: '-1',
   };
   const description = 'it\'s 1-1=0, "ä";\r\n😀';
-  const [cells = {}] = await cellsOf(lineOf({ ...numbers, description }));
+  const [cells = {}] = await cellsOf(recordOf({ ...numbers, description }));
   const kept = Object.fromEntries(Object.keys(numbers).map((name) => [name, cells[name]]));
   t.strictSame(kept, numbers);
   t.equal(cells.description, description, 'other text stays, too');

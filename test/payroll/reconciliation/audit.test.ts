@@ -1,21 +1,21 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import type { Db } from '../../../src/database/tables.ts';
 import { amountOf, centsOf } from '../../../src/money.ts';
-import type { Line } from '../../../src/payroll/calculation/line.ts';
+import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { AUDIT_ROWS_NAMED, type Audit, auditRun } from '../../../src/payroll/reconciliation/audit.ts';
 import { scratch } from '../../database/scratch.ts';
 import { described } from '../../formats/read.ts';
 import { onSqlite } from '../../support/engine.ts';
 import { EMPLOYER, employ, type Given, rowsOf } from '../../support/payroll.ts';
 import fc from '../../support/seeded.ts';
-import { lineOf } from '../lines.ts';
+import { recordOf } from '../lines.ts';
 
-async function* pagesOf(...lines: Line[]) {
+async function* pagesOf(...lines: LineRecord[]) {
   for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id))
     yield [{ employeeId, lines: own }];
 }
 
-async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promise<Audit> {
+async function audited(db: Db, lines: readonly LineRecord[], ...rows: Given[]): Promise<Audit> {
   const result = await auditRun(db, { employerId: EMPLOYER, pages: pagesOf(...lines) }, rowsOf(...rows));
   if (!result.ok) throw new Error(described(result.problems).join());
   return result.audit;
@@ -41,16 +41,16 @@ const test = onSqlite.with(employer);
 
 test('a coarser file is compared with sums of lines, and a finer one is summed up', async (t, db) => {
   const lines = [
-    lineOf({ deduction_id: 'a', payroll_code: 'MED', member_amount: '10.00', employer_amount: '5.00' }),
-    lineOf({ deduction_id: 'b', payroll_code: 'MED', member_amount: '2.50', employer_amount: '0.50' }),
-    lineOf({
+    recordOf({ deduction_id: 'a', payroll_code: 'MED', member_amount: '10.00', employer_amount: '5.00' }),
+    recordOf({ deduction_id: 'b', payroll_code: 'MED', member_amount: '2.50', employer_amount: '0.50' }),
+    recordOf({
       deduction_id: 'a',
       payroll_code: 'MED',
       kind: 'adjustment',
       member_amount: '-0.25',
       employer_amount: '0.00',
     }),
-    lineOf({ deduction_id: 'c', payroll_code: 'DEN', line_of_coverage: 'dental', member_amount: '7.00' }),
+    recordOf({ deduction_id: 'c', payroll_code: 'DEN', line_of_coverage: 'dental', member_amount: '7.00' }),
   ];
   const byCode = await audited(
     db,
@@ -87,8 +87,8 @@ test('a coarser file is compared with sums of lines, and a finer one is summed u
 
 test('ids with any characters stay separate', async (t, db) => {
   const lines = [
-    lineOf({ employee_id: 'emp-1', deduction_id: '","x' }),
-    lineOf({ employee_id: 'emp-1"', deduction_id: ',"x' }),
+    recordOf({ employee_id: 'emp-1', deduction_id: '","x' }),
+    recordOf({ employee_id: 'emp-1"', deduction_id: ',"x' }),
   ];
   const audit = await audited(
     db,
@@ -202,7 +202,7 @@ test('each employee and deduction is in exactly the category that a direct compa
   await fc.assert(
     fc.asyncProperty(someLines, someRows, async (made, rows) => {
       const lines = made
-        .map((fields) => lineOf(fields))
+        .map((fields) => recordOf(fields))
         .sort((one, other) => (one.employee_id < other.employee_id ? -1 : 1));
       const audit = await audited(db, lines, ...(rows as Given[]));
       const expected = [0, 0, 0, 0, 0];
