@@ -209,13 +209,12 @@ export function sendError(
   parts: ConsoleParts,
   error: unknown,
 ): FastifyReply {
-  let problem = rejectionOf(error);
-  if (problem === undefined) {
-    const refusal = refusalOf(error);
-    logRefusal(parts, error, refusal, request);
-    problem = problemOf(refusal);
-  }
+  const refusal = refusalOf(error);
+  if (rejectionOf(error) === undefined) logRefusal(parts, error, refusal, request);
+  const problem = problemOf(refusal);
   const { status, title } = problem;
+  const retryAfter = refusal.headers['retry-after'];
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   const byHtmx = request.headers['hx-request'] === 'true';
   // An event stream cannot be redirected to the sign-in page.
   if (status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();

@@ -44,6 +44,15 @@ t.test('the operations page shows readiness, what failed, and where to fix it', 
   t.match(await page.locator('#events').textContent(), HOSTILE);
 });
 
+t.test('an overloaded sidecar sends a page, and when to ask for it again', async (t) => {
+  const { base } = await openConsole(t, { pressure: { loopDelayMs: 1, connections: 100, heapBytes: 1 } });
+  const open = () => fetch(`${base}/runs`, { redirect: 'manual' });
+  const refused = await eventually('it refuses', open, { status: 503 });
+  t.match(refused.headers.get('content-type'), 'text/html');
+  t.match(refused.headers.get('retry-after'), /^\d+$/);
+  t.match(await refused.text(), 'Too many requests at once. Send the request again later.');
+});
+
 t.test('sending is delayed when a request waits for five minutes', async (t) => {
   const sendingAfter = async (seconds: number) => {
     const { opened, db } = await openConsole(t);
