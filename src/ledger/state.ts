@@ -33,9 +33,18 @@ export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
   return versions.reduce(later, null);
 }
 
-/** Returns the latest counting version that has started by a day: a change for next month does not erase this month. */
+/**
+ * Returns the latest counting version that has started by a day: a change for next month does not erase this month. A run
+ * looks at every pay date of the year, so it makes no list.
+ */
 export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: string): V | null {
-  return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
+  let state: V | null = null;
+  for (const version of versions) {
+    const { starts_on } = version;
+    if (starts_on !== null && starts_on > day) continue;
+    if (state === null || byEventTime(version, state) > 0) state = version;
+  }
+  return state;
 }
 
 /** Returns whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
