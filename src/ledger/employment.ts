@@ -125,17 +125,16 @@ export function valueOn<A extends Dated>(
   attribute: A,
   day: string,
 ): RosterFact[A] {
-  const facts = reports.filter((report) => report[attribute] !== null);
-  if (facts.length < 2) return (facts[0]?.[attribute] ?? null) as RosterFact[A];
   let earliest: RosterFact | null = null;
   let greatest: RosterFact | null = null;
-  for (const fact of facts) {
+  for (const fact of reports) {
+    if (fact[attribute] === null) continue;
     // Facts are in the order of their positions: of two with one date the later one is greater.
     if (earliest === null || orderDate(fact) < orderDate(earliest)) earliest = fact;
     if (effectiveOn(fact) > day) continue;
     if (greatest === null || orderDate(fact) >= orderDate(greatest)) greatest = fact;
   }
-  return ((greatest ?? earliest) as RosterFact)[attribute];
+  return ((greatest ?? earliest)?.[attribute] ?? null) as RosterFact[A];
 }
 
 /** Returns the first day since which an attribute has the value of a day without interruption. */

@@ -35,6 +35,8 @@ export function movedOn({ run, earlier }: Computation, employee: RunEmployee): s
 }
 
 function frequencySince(employment: Employment, day: string): string | null {
+  // Most employees have one report.
+  if (employment.reports.length < 2) return null;
   const since = valueSince(employment, 'pay_frequency', day);
   if (since === null) return null;
   const [now, before] = [day, dayBefore(since)].map((date) => valueOn(employment, 'pay_frequency', date));
