@@ -76,7 +76,7 @@ export function createSummary(computation: Computation) {
       openItems.add(computed.taking);
       const text = linesToStore(lines);
       if (lines.length === 0) return text;
-      hash.update(`${text}\n`);
+      hash.update(text).update('\n');
       totals.add(lines);
       return text;
     },
