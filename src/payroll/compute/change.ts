@@ -80,10 +80,11 @@ export function compareReplaced(
   employee: RunEmployee,
   regular: readonly Line[],
 ): void {
-  const begun = regular.filter(({ compared }) => compared?.change === 'new');
-  if (computation.run.kind === 'off_cycle' || begun.length === 0) return;
+  if (computation.run.kind === 'off_cycle') return;
   const ended = continuingLines(employee);
   for (const { account } of regular) ended.delete(account.deduction_id);
+  if (ended.size === 0) return;
+  const begun = regular.filter(({ compared }) => compared?.change === 'new');
   for (const line of begun) {
     const { account, codes } = line;
     const isOfCoverage = (rival: Line) => rival.account.line_of_coverage === account.line_of_coverage;

@@ -12,17 +12,21 @@ import {
   terminationOf,
 } from './shares.ts';
 
+type LastCheck = { flags: readonly Flag[]; explanation: string };
+
+const NO_FLAGS: LastCheck = { flags: [], explanation: '' };
+
 /** Returns the flags by which the roster questions a deduction of an employee in the run, and their explanation. */
 export function lastCheckFlags(
   computation: Computation,
   employee: RunEmployee,
   history: History,
   { state, shares }: CheckAmounts,
-): { flags: Flag[]; explanation: string } {
+): LastCheck {
   const { run, finalChecks } = computation;
   const termination = terminationOf(computation, employee.employments);
   if (termination === null || (termination > run.period_end && !finalChecks.has(employee.employeeId)))
-    return { flags: [], explanation: '' };
+    return NO_FLAGS;
   // These are the employee's last lines.
   const isOpen = state.ends_on === null || state.ends_on > lastOfMonth(termination);
   const flags: Flag[] = isOpen ? ['open_after_termination'] : [];

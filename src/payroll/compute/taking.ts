@@ -31,6 +31,8 @@ export function takeItems(
   all: readonly Unit[],
   regularTotal: (lineOfCoverage: string) => Cents | null,
 ): Taking {
+  // Most employees have no items.
+  if (all.length === 0) return { lines: [], units: [], left: [], byTaxability: totalsOf(regular, []) };
   const possible = all
     .filter(({ leftOut }) => leftOut === null)
     .map((unit): Taken => {
