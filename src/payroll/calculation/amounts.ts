@@ -25,21 +25,22 @@ export type Amounts = {
 
 type Side = { amount: Cents; explanation: string; isZero: boolean; isNegative: boolean };
 
-/** Maximum number of contributions remembered; a large employer has fewer. A full memory is cleared. */
+/** Maximum number of contributions of a period remembered; a large employer has fewer. A full memory is cleared. */
 const SIDES_REMEMBERED = 10_000;
 
 type Calculator = (contribution: Contribution) => Amounts;
 
 /** Returns a function that computes a deduction's amounts. Many have equal contributions, so sides are remembered. */
 export function calculator(plan: Plan): Calculator {
-  const remembered = new Map<string, Side>();
+  const remembered = new Map<PayFrequency, Map<string, Side>>();
   const sideOf = (text: string, period: PayFrequency): Side => {
-    const key = `${period} ${text}`;
-    const known = remembered.get(key);
+    const sides = remembered.get(period) ?? new Map<string, Side>();
+    const known = sides.get(text);
     if (known !== undefined) return known;
-    if (remembered.size >= SIDES_REMEMBERED) remembered.clear();
+    if (sides.size >= SIDES_REMEMBERED) sides.clear();
     const side = compute(decimal(text), period, plan);
-    remembered.set(key, side);
+    sides.set(text, side);
+    remembered.set(period, sides);
     return side;
   };
   return ({ member_contribution, employer_contribution, period }) => {
