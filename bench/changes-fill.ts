@@ -81,6 +81,7 @@ async function timeClaim(db: Db): Promise<number> {
     limit: 8,
     uploads: 8,
     inFlight: new Set<string>(),
+    hasKey: true,
     takesOver: true,
     senders: {},
   };

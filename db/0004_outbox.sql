@@ -49,6 +49,7 @@ CREATE INDEX outbox_holding_later ON outbox (subject_type, subject_id) WHERE hol
 CREATE INDEX outbox_rejected ON outbox (seq) WHERE state = 'rejected';
 CREATE INDEX outbox_refused ON outbox (seq) WHERE refusals > 0 AND finished_at IS NULL;
 CREATE INDEX outbox_to_erase ON outbox (finished_at) WHERE finished_at IS NOT NULL AND erased_at IS NULL;
+CREATE INDEX outbox_canceled_with_body ON outbox (finished_at) WHERE state = 'canceled' AND body IS NOT NULL;
 CREATE UNIQUE INDEX outbox_one_next_per_subject ON outbox (subject_type, subject_id) WHERE is_next = 1;
 CREATE UNIQUE INDEX outbox_one_pending_census ON outbox (subject_id) WHERE kind = 'census' AND state = 'pending';
 
@@ -77,3 +78,10 @@ CREATE TABLE circuit_breaker (
 );
 
 INSERT INTO circuit_breaker (id, state) VALUES (1, 'active');
+
+-- The pilot of this database, if it had one. Until it ends, no process sends anything, and what is to be sent ends at once.
+CREATE TABLE pilot (
+  id         INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  started_at TEXT NOT NULL,
+  ended_at   TEXT
+); -- never removed

@@ -21,6 +21,8 @@ import { readSignIn, type SignInConfig } from './sign-in-config.ts';
 export type Config = {
   readonly environment: 'sandbox' | 'live';
   readonly benefits: BenefitsConfig;
+  /** `off` starts a pilot. A stored pilot counts, whatever this is. */
+  readonly sending: (typeof SENDING)[number];
   /** For requests to the service, to the census source and to the provider of sign-ins. */
   readonly proxy: ProxyConfig;
   /** `whsec_…`; all are accepted. Two during a rotation. */
@@ -45,7 +47,8 @@ export type Config = {
 /** The service's address without a slash at its end. With `apiKeyFile` the key is read again when it is refused. */
 export type BenefitsConfig = {
   readonly baseUrl: string;
-  readonly apiKey: string;
+  /** Null only in a pilot. */
+  readonly apiKey: string | null;
   readonly apiKeyFile: string | null;
 };
 export type CensusConfig = {
@@ -70,6 +73,7 @@ export type CensusSource =
   | { readonly kind: 'http'; readonly url: string };
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+const SENDING = ['on', 'off'] as const;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** The length of the secrets that the delivery provider issues. A shorter key can be guessed. */
 const SECRET_BYTES = { least: 24, most: 64 };
@@ -84,6 +88,7 @@ export function readConfig(env: Environment): Config {
   return Object.freeze({
     environment: readEnvironment(env),
     benefits: readBenefits(env),
+    sending: readSending(env),
     proxy: readProxy(env),
     webhookSecrets: readWebhookSecrets(env),
     dataKeys: readDataKeys(env),
@@ -113,16 +118,25 @@ export function readTimeZone(env: Environment): string {
 }
 
 export function readBenefits(env: Environment): BenefitsConfig {
-  const name = 'BENEFITS_API_KEY';
-  const apiKey = bearer(name, required(name, secret(env, name)));
-  return Object.freeze({ baseUrl: baseUrl(env), apiKey, apiKeyFile: given(env, `${name}_FILE`) ?? null });
+  const key = secret(env, API_KEY);
+  const apiKey = key === undefined ? null : bearer(API_KEY, key);
+  return Object.freeze({ baseUrl: baseUrl(env), apiKey, apiKeyFile: given(env, `${API_KEY}_FILE`) ?? null });
+}
+
+const API_KEY = 'BENEFITS_API_KEY';
+
+/** Returns the key. Throws CONFIG without one, which only a pilot needs not. */
+export function requiredApiKey({ apiKey }: BenefitsConfig): string {
+  return required(API_KEY, apiKey ?? undefined);
 }
 
 /** Returns the key, read again from its file, so that a rotated key is used without a restart. */
-export function currentApiKey(benefits: BenefitsConfig): string {
-  if (benefits.apiKeyFile === null) return benefits.apiKey;
-  const name = 'BENEFITS_API_KEY';
-  return bearer(name, readSecretFile(name, benefits.apiKeyFile));
+export function currentApiKey({ apiKey, apiKeyFile }: BenefitsConfig): string | null {
+  return apiKeyFile === null ? apiKey : bearer(API_KEY, readSecretFile(API_KEY, apiKeyFile));
+}
+
+export function readSending(env: Environment): Config['sending'] {
+  return oneOf(env, 'SENDING', SENDING, 'on');
 }
 
 export function readWebhookSecrets(env: Environment): readonly string[] {

@@ -81,6 +81,8 @@ export function createCensusSender(sending: CensusSending): Sender {
       const where = `${reason}; read its response with "census show --response" or in the console`;
       return syncs.failSyncs(trx, requestId, where);
     },
+    unsent: async (trx, { requestId }) =>
+      syncs.dismissUnsent(trx, (await sharedNow(trx)).toISOString(), requestId),
     merged: syncs.moveSyncs,
   };
 

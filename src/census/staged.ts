@@ -85,7 +85,10 @@ export async function currentCensus(db: Db | Trx, employerId: string) {
 }
 
 /** Returns the employers with a staged census. `employers`: only these; null for all. */
-export async function employersWithCensus(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
+export async function employersWithCensus(
+  db: Db | Trx,
+  employers: readonly string[] | null,
+): Promise<Set<string>> {
   const rows = await db
     .selectFrom('staged_censuses')
     .select('employer_id')

@@ -4,8 +4,9 @@ import { sql, type Updateable } from 'kysely';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import { conflict, notFound, type Problem, withoutHint } from '../errors.ts';
+import { SENDING_OFF } from '../outbox/pilot.ts';
 import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
-import { type Acting, record } from '../security/audit.ts';
+import { type Acting, record, recordAll, SYSTEM } from '../security/audit.ts';
 import type { ReasonColumn } from '../security/reasons.ts';
 import type { CensusHold } from './holds.ts';
 import { isOverdue } from './sync-list.ts';
@@ -107,7 +108,10 @@ export async function reviveSyncs(
 }
 
 /** Returns the employers for which a census was ever requested. `employers`: only these; null for all. */
-export async function employersWithSyncs(db: Db, employers: readonly string[] | null): Promise<Set<string>> {
+export async function employersWithSyncs(
+  db: Db | Trx,
+  employers: readonly string[] | null,
+): Promise<Set<string>> {
   const rows = await db
     .selectFrom('census_syncs')
     .select('employer_id')
@@ -145,6 +149,25 @@ export async function dismissSync(trx: Trx, syncId: string, dismissal: Dismissal
   const employer = sync.employer_id;
   await record(trx, dismissal, { action: 'census-sync.dismiss', resource: syncId, employer, reason });
   return true;
+}
+
+/** Dismisses the unfinished syncs of an upload, or all, because sending is off. */
+export async function dismissUnsent(trx: Trx, now: string, requestId?: string): Promise<void> {
+  let query = trx.updateTable('census_syncs');
+  if (requestId !== undefined) query = query.where('request_id', '=', requestId);
+  const dismissed = await query
+    .set({ state: 'dismissed', dismissed_at: now, dismissed_reason: SENDING_OFF })
+    // The first condition lets a partial index be used.
+    .where(sql<boolean>`state <> 'completed' and state in (${sql.join([...UNFINISHED, 'held'])})`)
+    .returning(['sync_id', 'employer_id'])
+    .execute();
+  const action = { action: 'census-sync.dismiss', reason: SENDING_OFF } as const;
+  await recordAll(
+    trx,
+    dismissed.map(({ sync_id: resource, employer_id: employer }) => {
+      return { actor: SYSTEM, now, ...action, resource, employer };
+    }),
+  );
 }
 
 export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {

@@ -26,6 +26,7 @@ const COMMANDS: Program['commands'] = {
     keys: async () => (await import('./keys.ts')).addKeyCommands,
     token: async () => (await import('./token.ts')).addTokenCommands,
     session: async () => (await import('./session.ts')).addSessionCommands,
+    sending: async () => (await import('./sending.ts')).addSendingCommands,
   },
   'Set up an employer:': {
     import: async () => (await import('./import.ts')).addImportCommands,

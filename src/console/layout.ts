@@ -56,6 +56,7 @@ const LINKS: readonly Link[] = [
 type User = {
   readonly name: string;
   readonly isLimited: boolean;
+  readonly isSendingOff: boolean;
   readonly forgeryToken: string;
   readonly key: string;
   may(scope: Scope): boolean;
@@ -99,6 +100,7 @@ export function layout(
           <span class=${`environment ${environment}`}>${environment}</span>
           ${user !== null && navigation(user, path)}
         </header>
+        ${user?.isSendingOff === true && html`<p class="pilot" role="note">Sending is off: this is a pilot. Nothing is sent to the benefits service.</p>`}
         <div id="message" class="message" role="alert" aria-live="assertive"></div>
         <p id="lost" class="lost" role="status" hidden>
           Connection lost. This page may be out of date; it reconnects automatically.

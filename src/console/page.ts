@@ -24,6 +24,8 @@ export type ConsoleParts = ApiParts & {
   readonly openId: OpenIdProvider | null;
   /** Shown on every page, so that sandbox and live are not mixed up. */
   readonly environment: Config['environment'];
+  /** Whether a pilot is stored, in which nothing is sent. Shown on every page. */
+  readonly isSendingOff: () => Promise<boolean>;
   /** Returns a text that differs whenever a live page would. */
   readonly readMark: () => Promise<string>;
 };
@@ -160,12 +162,12 @@ function textsOf(values: unknown): Texts {
   return Object.fromEntries(texts);
 }
 
-export function sendPage(
+export async function sendPage(
   { caller, session, url }: FastifyRequest,
   reply: FastifyReply,
-  { environment }: ConsoleParts,
+  { environment, isSendingOff }: ConsoleParts,
   { status = 200, ...page }: Page,
-): FastifyReply {
+): Promise<FastifyReply> {
   const may = (scope: Scope) => maySee(caller, scope);
   const isSignedIn = caller !== null && session !== null;
   const user = isSignedIn
@@ -174,6 +176,8 @@ export function sendPage(
         key: keyOf(caller),
         isLimited: caller.employers !== null,
         forgeryToken: forgeryToken(session),
+        // The page of an error is shown without a database, too.
+        isSendingOff: await isSendingOff().catch(() => false),
         may,
       }
     : null;
@@ -203,12 +207,12 @@ function sendHtml(reply: FastifyReply, text: string): FastifyReply {
 }
 
 /** Sends an error as a page, or as a message on the current page. The API has logged what it rejected. */
-export function sendError(
+export async function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   parts: ConsoleParts,
   error: unknown,
-): FastifyReply {
+): Promise<FastifyReply> {
   const refusal = refusalOf(error);
   if (rejectionOf(error) === undefined) logRefusal(parts, error, refusal, request);
   const problem = problemOf(refusal);

@@ -90,6 +90,11 @@ export async function tablesOfRecords(db: Db): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
+/** Waits for the transactions that write to a table, or lock rows of it, and keeps others from doing so until this one ends. */
+export async function lockWrites(trx: Trx, table: keyof Tables): Promise<void> {
+  if (engineOf(trx) === 'postgres') await sql`lock table ${sql.table(table)} in exclusive mode`.execute(trx);
+}
+
 export async function lockAllTables(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
   const { rows } = await sql<{ name: string }>`

@@ -49,6 +49,7 @@ export interface Tables {
     probe_count: Generated<number>;
     suspect: string | null;
   };
+  pilot: { id: 1; started_at: string; ended_at: string | null };
   staged_censuses: {
     census_id: string;
     employer_id: string;

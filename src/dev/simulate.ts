@@ -7,7 +7,7 @@ import { address, several, wholeNumber } from '../cli/arguments.ts';
 import { aborted, type Command, type Context } from '../cli/command.ts';
 import { wrongUsage } from '../cli/failure.ts';
 import { type Output, printable, printTable } from '../cli/output.ts';
-import { readBenefits, readWebhookSecrets } from '../config.ts';
+import { readBenefits, readWebhookSecrets, requiredApiKey } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
 import { isAppError } from '../errors.ts';
 import { CONTROL_PATH } from '../simulator/control.ts';
@@ -158,7 +158,7 @@ function secretsOf(env: Environment) {
     return { apiKey, webhookSecrets: [webhookSecret], fromEnvironment: false };
   }
   // Only the key is read; the sidecar's base address will be this simulator's.
-  const { apiKey } = readBenefits({ ...env, BENEFITS_BASE_URL: 'http://127.0.0.1' });
+  const apiKey = requiredApiKey(readBenefits({ ...env, BENEFITS_BASE_URL: 'http://127.0.0.1' }));
   return { apiKey, webhookSecrets: readWebhookSecrets(env), fromEnvironment: true };
 }
 

@@ -8,9 +8,17 @@ import { nearIds } from '../ledger/near-ids.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { type Roster, rosterOf } from '../ledger/roster.ts';
 import { belongsTo } from '../ledger/visibility.ts';
+import { isSendingOff, SENDING_OFF, unsentRecord } from '../outbox/pilot.ts';
 import { employeeSubject, encryptBody, enqueue, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
-import { type Actor, forEmployers, type NewRecord, recordAll } from '../security/audit.ts';
+import {
+  type Acting,
+  type Actor,
+  forEmployers,
+  type NewRecord,
+  recordAll,
+  SYSTEM,
+} from '../security/audit.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change } from './change.ts';
@@ -34,6 +42,8 @@ export type Accepted =
       readonly outcome: 'accepted' | 'repeated';
       readonly changeId: string;
       readonly createdAt: string;
+      /** `canceled`: sending was off, so it will not be sent. */
+      readonly state: 'pending' | 'canceled';
     } & Near)
   /**
    * `conflict`: the key was used before for another change. `employee-unknown`: the employee is not one of the token's
@@ -80,6 +90,7 @@ export async function acceptChanges(
     const claimed = await claimsOfHires(trx, submissions);
     const nearOf = await nearMatches(trx, prepared, roster, today);
     const facts = createChangeFacts({ roster, position }, at, today);
+    const reason = (await isSendingOff(trx)) ? SENDING_OFF : null;
     const employers = new Map<string, readonly string[]>();
     const accepted = prepared.map((submission): Accepted => {
       const before = submission.keyHash === null ? undefined : first.get(submission.keyHash);
@@ -93,24 +104,35 @@ export async function acceptChanges(
         viewer && limitRefusal(change, viewer, facts.reportsOf(employee_id), claimed.get(employee_id) ?? []);
       if (refused !== null) return { outcome: refused, near };
       employers.set(changeId, facts.add(changeId, change, limit));
-      const request = { changeId, kind: change.kind, ...encrypted, ...columnsOf(change), created_at: at };
+      const request = {
+        changeId,
+        kind: change.kind,
+        ...encrypted,
+        ...columnsOf(change),
+        reason,
+        created_at: at,
+      };
       if (keyHash !== null) first.set(keyHash, request);
       fresh.push(submission);
-      return { outcome: 'accepted', changeId, createdAt: at, near };
+      return { outcome: 'accepted', changeId, createdAt: at, state: stateFor(reason), near };
     });
     const requests = fresh.map(({ changeId, change, encrypted }) => {
       const subject = employeeSubject(change.body.employee_id);
       return { requestId: changeId, kind: change.kind, ...subject, encrypted, forPayroll: columnsOf(change) };
     });
-    await enqueue(trx, requests, at);
+    await enqueue(trx, requests, at, reason);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
     await facts.append(trx);
     await recordAll(
       trx,
-      fresh.flatMap((submission) => {
-        const report = { actor: submission.actor, now: at, ...reportOf(submission) };
-        return forEmployers(report, employers.get(submission.changeId) ?? []);
+      fresh.flatMap((submission): (Acting & NewRecord)[] => {
+        const { changeId, actor, change } = submission;
+        const those = employers.get(changeId) ?? [];
+        const reported = forEmployers({ actor, now: at, ...reportOf(submission) }, those);
+        if (reason === null) return reported;
+        const unsent = { actor: SYSTEM, now: at, ...unsentRecord(changeId, change.body.employee_id) };
+        return [...reported, ...forEmployers(unsent, those)];
       }),
     );
     return accepted;
@@ -207,7 +229,13 @@ function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared, nea
     first.body_hash !== null &&
     hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
   if (!isSame) return { outcome: 'conflict' };
-  return { outcome: 'repeated', changeId: first.changeId, createdAt: first.created_at, near };
+  const { changeId, created_at: createdAt, reason } = first;
+  return { outcome: 'repeated', changeId, createdAt, state: stateFor(reason), near };
+}
+
+/** Returns the state that a change had when it was accepted, from the reason that it has since. */
+function stateFor(reason: string | null): 'pending' | 'canceled' {
+  return reason === SENDING_OFF ? 'canceled' : 'pending';
 }
 
 /**

@@ -26,7 +26,7 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string) {
 
 const ABSENT: Readonly<Record<string, string>> = {
   delivered: 'Deleted after the service accepted the change.',
-  canceled: 'Deleted when the change was canceled.',
+  canceled: 'Deleted when the change was canceled; in a pilot, 30 days later.',
 };
 
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request is retried. */

@@ -4,6 +4,7 @@ import type { Db } from '../database/tables.ts';
 import { readInboxActivity } from '../inbox/arrivals.ts';
 import { readPosition } from '../ledger/position.ts';
 import { readCircuitBreaker } from '../outbox/circuit-breaker.ts';
+import { readPilot } from '../outbox/pilot.ts';
 import { readOutboxActivity } from '../outbox/requests.ts';
 import { readPayrollRevision } from '../payroll/settings/lock.ts';
 import { diskOf } from '../telemetry/disk.ts';
@@ -12,10 +13,11 @@ export type Activity = Awaited<ReturnType<typeof readActivity>>;
 
 /** Reads the current activity. Each number is read at its own instant. */
 export async function readActivity(db: Db) {
-  const [events, requests, breaker, disk, position] = await Promise.all([
+  const [events, requests, breaker, pilot, disk, position] = await Promise.all([
     readInboxActivity(db),
     readOutboxActivity(db),
     readCircuitBreaker(db),
+    readPilot(db),
     diskOf(db),
     readPosition(db),
   ]);
@@ -24,6 +26,8 @@ export async function readActivity(db: Db) {
     events,
     requests,
     circuit_breaker: { state, reason, paused_at },
+    /** Null unless a pilot is stored that has not ended. */
+    sending_off_since: pilot !== null && pilot.ended_at === null ? pilot.started_at : null,
     /** Includes the log on SQLite. */
     database_bytes: disk?.database ?? (await serverBytes(db)),
     /** Null on PostgreSQL. */

@@ -32,6 +32,7 @@ export const KEYS = {
   outbox: ['seq'],
   delivery_attempts: ['request_id', 'attempt'],
   circuit_breaker: ['id'],
+  pilot: ['id'],
   inbox: ['seq'],
   event_conflicts: ['conflict_id'],
   conflicted_events: ['event_id'],

@@ -156,6 +156,11 @@ function storedMetrics({ activity, eventAge, losses }: StoredFacts, now: Date): 
       '1 while sending is paused because the service rejects the address or the API key.',
       rest.circuit_breaker.state === 'paused' ? 1 : 0,
     ),
+    gauge(
+      'sending',
+      '0 during a pilot, in which nothing is sent to the benefits service; else 1.',
+      rest.sending_off_since === null ? 1 : 0,
+    ),
     gauge('data_loss', '1 while a data loss is detected and not accepted.', losses > 0 ? 1 : 0),
     gauge('ledger_position', 'The newest position of the ledger.', rest.position),
     gauge('database_bytes', 'Size of the database in bytes, including its log.', rest.database_bytes),

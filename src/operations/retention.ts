@@ -9,7 +9,8 @@ import type { Db } from '../database/tables.ts';
 import { AppError, codeOf, isAppError } from '../errors.ts';
 import { bodiesDue, conflictBodiesDue, dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
 import { dropRefusals } from '../inbox/refusals.ts';
-import { eraseRequests, requestsDue } from '../outbox/erase.ts';
+import { erasePilotBodies, eraseRequests, pilotBodiesDue, requestsDue } from '../outbox/erase.ts';
+import { PILOT_BODIES_DAYS } from '../outbox/pilot.ts';
 import { type Actor, recordStartAndEnd, SYSTEM } from '../security/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -17,11 +18,12 @@ import type { Log } from '../telemetry/log.ts';
 const FIRST_AFTER_MS = 60_000;
 /** Data kept for months may be kept an hour longer. */
 const EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 /** The pause between two transactions, in which deliveries are stored and events applied. */
 const PAUSE_MS = 20;
 
-/** The numbers of dropped event bodies, bodies of settled conflicts, and requests. */
-type Dropped = { events: number; conflicts: number; requests: number };
+/** The numbers of dropped event bodies, bodies of settled conflicts, requests, and bodies of a pilot's changes. */
+type Dropped = { events: number; conflicts: number; requests: number; pilot: number };
 
 /** The data that is due at an instant. `due` has null for data that is kept indefinitely. */
 type Counted = { now: Date; due: DueByKind };
@@ -39,11 +41,12 @@ type Parts = {
 /** Counts the data that is due, and drops nothing. */
 export async function countDue({ db, retention, sharedNow }: Pick<Parts, 'db' | 'retention' | 'sharedNow'>) {
   const now = await sharedNow(db);
-  const { events, requests } = limitsOf(retention, now);
+  const { events, requests, pilot } = limitsOf(retention, now);
   const due = {
     events: events === null ? null : await bodiesDue(db, events),
     conflicts: events === null ? null : await conflictBodiesDue(db, events),
     requests: requests === null ? null : await requestsDue(db, requests),
+    pilot: await pilotBodiesDue(db, pilot),
   };
   return { now, due };
 }
@@ -66,8 +69,8 @@ export async function dropDue(
     const why = `nothing is deleted by age while the clock may be wrong (${warning})`;
     throw new AppError('CLOCK_WRONG', `${why}: set it right, then restart the sidecar`);
   }
-  const { events, requests } = limitsOf(retention, now);
-  const dropped: Dropped = { events: 0, conflicts: 0, requests: 0 };
+  const { events, requests, pilot } = limitsOf(retention, now);
+  const dropped: Dropped = { events: 0, conflicts: 0, requests: 0, pilot: 0 };
   const all = async (kind: keyof Dropped, step: () => Promise<{ dropped: number; more: boolean }>) => {
     for (let more = true; more && !signal.aborted; ) {
       const done = await step();
@@ -83,6 +86,7 @@ export async function dropDue(
       await all('conflicts', () => dropConflictBodies(db, events));
     }
     if (requests !== null) await all('requests', () => eraseRequests(db, requests, now.toISOString()));
+    await all('pilot', () => erasePilotBodies(db, pilot));
   };
   const isDue = Object.values(due).some((kind) => (kind?.count ?? 0) > 0);
   const made = { action: 'retention.apply', resource: null, details: { events, requests } } as const;
@@ -90,7 +94,7 @@ export async function dropDue(
   if (isDue) await recordStartAndEnd(db, { actor, time }, made, dropAll, () => ({ dropped }));
   else await dropAll();
   await dropRefusals(db, now);
-  const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
+  const isAny = Object.values(dropped).some((count) => count > 0);
   if (isSqlite && isAny) await emptyLog(databaseUrl, signal);
   return dropped;
 }
@@ -105,7 +109,7 @@ export async function runRetention(
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      const { events, conflicts, requests } = await dropDue(
+      const { events, conflicts, requests, pilot } = await dropDue(
         { ...parts, actor: SYSTEM },
         await countDue(parts),
         signal,
@@ -116,6 +120,7 @@ export async function runRetention(
         const fields = { kind: 'requests', count: requests };
         log.info(fields, 'attempts and responses of old requests were deleted');
       }
+      if (pilot > 0) log.info({ kind: 'pilot', count: pilot }, 'bodies of changes of a pilot were deleted');
     } catch (error) {
       if (isAppError(error, 'CLOCK_WRONG')) {
         log.warn(
@@ -130,8 +135,12 @@ export async function runRetention(
   }
 }
 
-/** Returns the instants before which data is dropped. Null: never. */
+/** Returns the instants before which data is dropped. Null: never. The bodies of a pilot's changes have no setting. */
 function limitsOf({ eventsMs, requestsMs }: RetentionConfig, now: Date) {
   const before = (ms: number | null): string | null => (ms === null ? null : ago(now, ms));
-  return { events: before(eventsMs), requests: before(requestsMs) };
+  return {
+    events: before(eventsMs),
+    requests: before(requestsMs),
+    pilot: ago(now, PILOT_BODIES_DAYS * DAY_MS),
+  };
 }

@@ -26,7 +26,7 @@ import {
   verifyRoster,
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
-import { CHANGE_STATES, verifyOutbox } from '../outbox/verify-outbox.ts';
+import { CHANGE_STATES, verifyOutbox, verifyPilot } from '../outbox/verify-outbox.ts';
 import { verifyOverrides } from '../payroll/facts/overrides.ts';
 import { TAKEN_STATES, verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
@@ -128,6 +128,7 @@ export async function verifyRows(
   await part(undefined, () => verifyOverrides(db, on));
   for (const state of STATES) await part(undefined, () => verifyStates(db, state, on));
   await part(undefined, () => verifyTokens(db, on));
+  await part(undefined, () => verifyPilot(db, on));
   await part(undefined, () => verifyAudit(db, on));
   await part(undefined, () => verifyTimes(db, on));
   const unread: EncryptedVerified = { decrypted: 0, undecrypted: new Map() };

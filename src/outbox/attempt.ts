@@ -8,6 +8,7 @@ import type { Log } from '../telemetry/log.ts';
 import { HEARTBEAT_MS, heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
 import type { End } from './finish.ts';
+import { SENDING_OFF } from './pilot.ts';
 import { lockSubject } from './queue.ts';
 import type { Claim, Decision, Post, Sender, Senders } from './sender.ts';
 
@@ -37,6 +38,7 @@ export function createAttempt(
     try {
       const prepared = await prepare(sender, claim, signal);
       if (signal.aborted) return null;
+      if (claim.isUnsent) return { claim, ...unsent(sender, claim, prepared) };
       if (prepared.kind === 'decision') return { claim, ...prepared };
       return await send(sender, claim, prepared, signal);
     } finally {
@@ -95,6 +97,18 @@ export function createAttempt(
     if (signal.aborted && !outcome.responded) return null;
     return { claim, kind: 'attempt' as const, outcome, ms: performance.now() - startedAt };
   }
+}
+
+/** Ends a request that would be sent, or tried again, because sending is off. */
+function unsent(sender: Sender | undefined, claim: Claim, prepared: Post | Decision): Decision {
+  return {
+    kind: 'decision',
+    async decide(trx) {
+      if (prepared.kind === 'decision') await prepared.decide(trx);
+      await sender?.unsent?.(trx, claim);
+      return { outcome: 'canceled', reason: SENDING_OFF };
+    },
+  };
 }
 
 function later(reason: string): Decision {

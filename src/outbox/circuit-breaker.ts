@@ -44,6 +44,12 @@ export function pauseSending(trx: Trx, reason: string, now: Date): Promise<boole
   return update(trx, 'active', { state: 'paused', ...paused });
 }
 
+/** Makes it active, because nothing is sent that could probe. */
+export async function resumeSending(trx: Trx): Promise<void> {
+  await update(trx, 'paused', { state: 'active', ...NOT_PAUSED });
+  await trx.updateTable('circuit_breaker').set({ suspect: null }).execute();
+}
+
 /** Doubles the wait for the next probe, after one that failed or got no response. */
 export async function probeFailed(trx: Trx, now: Date): Promise<void> {
   const { probe_count } = await readCircuitBreaker(trx);

@@ -9,6 +9,7 @@ import {
   readCircuitBreaker,
   reserveProbe,
 } from './circuit-breaker.ts';
+import { isSendingOff } from './pilot.ts';
 import { IS_HELD, subjectName, updateFronts } from './queue.ts';
 import { after, DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
@@ -28,6 +29,8 @@ export type ClaimOptions = Slots & {
   owner: string;
   /** Requests that this loop is sending. They are never claimed again, even if their leases seem expired. */
   inFlight: ReadonlySet<string>;
+  /** Whether this process has an API key. Without one it claims only what ends unsent. */
+  hasKey: boolean;
   /** Whether to release expired claims first. Once a second is enough: a lease lasts thirty. */
   takesOver: boolean;
   senders: Senders;
@@ -48,9 +51,12 @@ export async function claim(
   const due = isPaused
     ? await dueProbe(trx, options, now)
     : await dueRequests(trx, options, { limit: options.limit }, now);
+  // Read after the requests are locked: from then on no pilot can start.
+  const isUnsent = due.length > 0 && (await isSendingOff(trx));
+  if (!isUnsent && !options.hasKey) return { claims: [], isPaused };
   const claims = due.map(({ attempts, is_held, ...request }): Claim => {
     const isHeld = is_held === 1;
-    return { ...request, attempt: attempts + 1, probe: isPaused, rereadsKey: isPaused || isHeld };
+    return { ...request, attempt: attempts + 1, probe: isPaused, isUnsent, rereadsKey: isPaused || isHeld };
   });
   if (claims.length > 0) await take(trx, options.owner, claims, now);
   if (isPaused && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
@@ -152,7 +158,7 @@ async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date
   await insertMany(trx, 'delivery_attempts', ['request_id', 'attempt', 'started_at'], begun);
 }
 
-type Claimed = Omit<Claim, 'body' | 'probe' | 'rereadsKey'>;
+type Claimed = Omit<Claim, 'body' | 'probe' | 'isUnsent' | 'rereadsKey'>;
 
 /** Ends an attempt and the claim on its request. */
 export async function endClaim(

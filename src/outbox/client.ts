@@ -16,6 +16,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 export type BenefitsClient = {
+  /** Whether it has an API key. Without one it must not post. */
+  readonly hasKey: boolean;
   /** Never throws; errors are outcomes. */
   post(post: Post, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Reads the key from its file again, if it has one. Throws CONFIG if the file is unreadable. */
@@ -45,6 +47,7 @@ export function createClient(
   let key = benefits.apiKey;
 
   return {
+    hasKey: key !== null,
     async post(post, signal) {
       const segments = post.path.map(pathSegment);
       if (segments.includes(null)) return { responded: false, code: 'UNSENDABLE_PATH', sent: false };

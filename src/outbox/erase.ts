@@ -1,4 +1,4 @@
-/** Erases finished requests after RETENTION_REQUESTS. */
+/** Erases finished requests after RETENTION_REQUESTS, and bodies of a pilot's changes. */
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention } from '../database/retention.ts';
@@ -11,7 +11,7 @@ const ERASED_AT_ONCE = 200;
 export const ATTEMPTS_AT_ONCE = 1_000;
 
 /**
- * Erases attempts and stored responses of requests that were delivered or canceled before an instant. The row stays with
+ * Erases attempts, stored responses and bodies of requests that were delivered or canceled before an instant. The row stays with
  * its id and keyed hash, because a repeated key must return the first result permanently. Rejected requests stay
  * complete: an operator may retry them. Returns how many were erased, and whether there may be more.
  */
@@ -36,7 +36,7 @@ export async function eraseRequests(db: Db, before: string, now: string) {
     if (Number(removed.numAffectedRows) === ATTEMPTS_AT_ONCE) return { dropped: 0, more: true };
     await trx
       .updateTable('outbox')
-      .set({ response: null, erased_at: now })
+      .set({ body: null, response: null, erased_at: now })
       .where(isOneOf(trx, 'request_id', ids))
       .execute();
     return { dropped: ids.length, more: ids.length === ERASED_AT_ONCE };
@@ -63,4 +63,37 @@ function ended(db: Db | Trx, before: string) {
     .where('erased_at', 'is', null)
     .where('finished_at', '<', before)
     .where('state', 'in', ['delivered', 'canceled']);
+}
+
+/** Erases the bodies of changes that a pilot canceled before an instant. Returns how many, and whether there may be more. */
+export async function erasePilotBodies(db: Db, before: string) {
+  const oldest = (on: Db | Trx) => canceledWithBody(on, before).select('request_id').limit(ERASED_AT_ONCE);
+  if ((await oldest(db).execute()).length === 0) return { dropped: 0, more: false };
+  return transact(db, async (trx) => {
+    await holdRetention(trx);
+    const ids = (await oldest(trx).execute()).map((row) => row.request_id);
+    await trx
+      .updateTable('outbox')
+      .set({ body: null })
+      .where(isOneOf(trx, 'request_id', ids))
+      .execute();
+    return { dropped: ids.length, more: ids.length === ERASED_AT_ONCE };
+  });
+}
+
+/** Returns what `erasePilotBodies` would erase in total. */
+export async function pilotBodiesDue(db: Db, before: string) {
+  const { count, oldest } = await canceledWithBody(db, before)
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.min<string | null>('finished_at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow();
+  return { count: Number(count), oldest };
+}
+
+/** Only a pilot cancels changes with their bodies. The first condition matches the index `outbox_canceled_with_body`. */
+function canceledWithBody(db: Db | Trx, before: string) {
+  const query = db.selectFrom('outbox').where(sql<boolean>`state = 'canceled' and body is not null`);
+  return query.where('finished_at', '<', before);
 }

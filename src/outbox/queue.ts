@@ -59,9 +59,19 @@ export const ENCRYPTED_REQUESTS = (['body', 'response'] as const).map((column): 
 
 /**
  * Adds requests to the queue, in the order given for each subject. Their ids must be new. A caller with several subjects
- * holds the ledger lock, because locking many names in different orders could deadlock.
+ * holds the ledger lock, because locking many names in different orders could deadlock. `unsent`: why they are canceled at
+ * once, with their bodies kept.
  */
-export async function enqueue(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
+export async function enqueue(
+  trx: Trx,
+  requests: readonly NewRequest[],
+  now: string,
+  unsent: string | null = null,
+): Promise<void> {
+  const state =
+    unsent === null
+      ? { state: 'pending', reason: null, finished_at: null }
+      : { state: 'canceled', reason: unsent, finished_at: now };
   const subjects = new Map(requests.map((request) => [subjectName(request), request]));
   await lockNames(trx, [...subjects.keys()]);
   // Subjects that have a request at the front, or are held: a new request of theirs waits.
@@ -81,9 +91,9 @@ export async function enqueue(trx: Trx, requests: readonly NewRequest[], now: st
   const rows = requests.map((request) => {
     const { requestId: request_id, kind, subject_type, subject_id, encrypted, forPayroll } = request;
     const name = subjectName(request);
-    const is_next = taken.has(name) ? 0 : 1;
+    const is_next = taken.has(name) || unsent !== null ? 0 : 1;
     taken.add(name);
-    const queued = { request_id, kind, subject_type, subject_id, state: 'pending', is_next };
+    const queued = { request_id, kind, subject_type, subject_id, ...state, is_next };
     const stored = encrypted ?? { body: null, body_hash: null };
     return { ...queued, due_at: now, created_at: now, ...NOT_FOR_PAYROLL, ...forPayroll, ...stored };
   });

@@ -81,7 +81,7 @@ export async function readContents(db: Db, encryptor: Encryptor, requestId: stri
 }
 
 /** The columns that identify a request and its contents after its body is erased. */
-export type Fingerprint = Pick<OutboxTable, 'kind' | 'subject_id' | 'body_hash' | 'created_at'> & {
+export type Fingerprint = Pick<OutboxTable, 'kind' | 'subject_id' | 'body_hash' | 'reason' | 'created_at'> & {
   effective_on: string | null;
   pay_group: string | null;
 };
@@ -93,7 +93,8 @@ export async function fingerprintsOf(
   if (requestIds.length === 0) return new Map();
   const rows = await db
     .selectFrom('outbox')
-    .select(['request_id', 'kind', 'subject_id', 'body_hash', 'effective_on', 'pay_group', 'created_at'])
+    .select(['request_id', 'kind', 'subject_id', 'body_hash', 'reason', 'created_at'])
+    .select(['effective_on', 'pay_group'])
     .where(isOneOf(db, 'request_id', requestIds))
     .execute();
   return new Map(rows.map(({ request_id, ...row }) => [request_id, row]));

@@ -55,7 +55,17 @@ type Flight = {
 };
 
 export function createSendLoop(parts: SendLoopParts): SendLoop {
-  const { db, log, senders, sharedNow, elapsedMs, random, onEnded, concurrency: most = CONCURRENCY } = parts;
+  const {
+    db,
+    client,
+    log,
+    senders,
+    sharedNow,
+    elapsedMs,
+    random,
+    onEnded,
+    concurrency: most = CONCURRENCY,
+  } = parts;
   const owner = randomUUID();
   const abandon = new AbortController();
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
@@ -90,7 +100,11 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
         const finished = await finishFree(trx, finishing, ends, now);
         const slots = slotsLeft(ongoing, limitOf([...finished.values()].map(howOf), at), at);
         if (!mayClaim || slots.limit <= 0) return { finished, claims: [], isPaused: false };
-        const claimed = await claim(trx, { owner, ...slots, inFlight, takesOver, senders }, now);
+        const claimed = await claim(
+          trx,
+          { owner, ...slots, inFlight, takesOver, senders, hasKey: client.hasKey },
+          now,
+        );
         return { finished, ...claimed };
       }).catch((error: unknown) => {
         if (ends.length === 0 || isFatal(error)) throw error;

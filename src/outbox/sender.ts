@@ -11,6 +11,8 @@ export type Claim = Readonly<Subject> & {
   readonly body: Buffer | null;
   /** Whether this request tests if the paused circuit breaker can become active. */
   readonly probe: boolean;
+  /** Whether sending is off: the request must end without being sent. */
+  readonly isUnsent: boolean;
   /** Whether to read the API key from its file again first, in case it was replaced. */
   readonly rereadsKey: boolean;
 };
@@ -58,6 +60,8 @@ export type Sender = {
     claim: Claim,
     end: { verdict: Verdict; status: number | null; reason: string; unknown: boolean; now: Date },
   ): Promise<void>;
+  /** Called when the request ended because sending is off. */
+  unsent?(trx: Trx, claim: Claim): Promise<void>;
   /** Called when a retried request absorbed the newer pending one of its subject, which is canceled. */
   merged?(trx: Trx, kept: string, canceled: string): Promise<void>;
 };

@@ -2,7 +2,8 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import type { StateOfAction } from '../security/verify-recorded.ts';
+import { type StateOfAction, timesOfAction } from '../security/verify-recorded.ts';
+import { readPilot } from './pilot.ts';
 
 const ROWS_AT_ONCE = 2_000;
 /** The most subjects reported. */
@@ -54,6 +55,17 @@ async function verifyOrders(db: Db, { report }: Verifying): Promise<void> {
   }
 }
 
+/** Checks that audit records state the start and the end of the pilot, and that it started and ended if they do. */
+export async function verifyPilot(db: Db, { report }: Verifying): Promise<void> {
+  const pilot = await readPilot(db);
+  const ends = { 'sending.off': 'started_at', 'sending.on': 'ended_at' } as const;
+  for (const [action, column] of Object.entries(ends)) {
+    const recorded = await timesOfAction(db, action as keyof typeof ends);
+    if (recorded.join() !== (pilot?.[column] ?? ''))
+      report('pilot', '1', column, `is not as its audit record of ${action} states`);
+  }
+}
+
 const OF_CHANGE = { table: 'outbox', key: 'request_id' } as const;
 
 export const CHANGE_STATES: readonly StateOfAction[] = [
@@ -62,7 +74,7 @@ export const CHANGE_STATES: readonly StateOfAction[] = [
     ...{ action: 'change.report', at: 'created_at' },
   },
   {
-    ...{ ...OF_CHANGE, field: 'state', is: sql`kind <> 'census' and state = 'canceled' and body is null` },
+    ...{ ...OF_CHANGE, field: 'state', is: sql`kind <> 'census' and state = 'canceled'` },
     ...{ action: 'change.cancel', at: 'finished_at' },
   },
 ];

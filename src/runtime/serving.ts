@@ -23,6 +23,7 @@ import { createClockCheck } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient, type Transport } from '../outbox/client.ts';
+import { isSendingOff } from '../outbox/pilot.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
@@ -140,6 +141,7 @@ export function createServing(config: Config, parts: ServingParts) {
     ...apiParts,
     openId: parts.openId,
     environment: config.environment,
+    isSendingOff: () => isSendingOff(db),
     readMark: () => readMark(db),
   });
 

@@ -31,6 +31,9 @@ export type Sidecar = {
   stop(): Promise<void>;
 };
 
+const PILOT =
+  'sending is off: this database has a pilot, and nothing is sent to the benefits service until "benefits-sidecar sending on"';
+
 /**
  * Starts a sidecar. A slow query on the API thread never delays an acknowledgement. SQLite runs on the thread that calls it:
  * the main thread stores and applies while a receiver thread reads the next deliveries. PostgreSQL runs elsewhere, so the
@@ -65,7 +68,10 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   try {
     cleanup.push(holdServeLock(config.databaseUrl));
     const parts = { log, clocks: systemClocks, migrate: options.migrate ?? true, cleanup };
-    const { failure, signals, latestStored, counts, thread, ...storing } = await startStoring(config, parts);
+    const { failure, signals, isSendingOff, latestStored, counts, thread, ...storing } = await startStoring(
+      config,
+      parts,
+    );
     const { fail } = failure;
     /** Whether the private listener accepts connections. An orchestrator may probe the public one only. */
     let isServing = false;
@@ -112,7 +118,9 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       isServing = false;
     });
     failure.started();
-    log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');
+    const sending = isSendingOff ? 'off' : 'on';
+    log.info({ address: sidecar.receiver, environment: config.environment, sending }, 'receiving webhooks');
+    if (isSendingOff) log.warn({}, PILOT);
     log.info({ address: sidecar.api }, 'private listener ready');
     return sidecar;
   } catch (error) {

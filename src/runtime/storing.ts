@@ -18,6 +18,7 @@ import { createRefusals } from '../inbox/refusals.ts';
 import { createServerWatch } from '../inbox/server-loss.ts';
 import { readLatestStored } from '../operations/clock-check.ts';
 import { createReadiness } from '../operations/health.ts';
+import { adoptSending } from '../operations/pilot.ts';
 import { migrationRecord, SYSTEM } from '../security/audit.ts';
 import { createStoringCounts, watchThread } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -53,6 +54,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
     if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
   }
   await adoptTimeZone(db, config.timeZone);
+  const isSendingOff = await adoptSending(db, config, sharedNow);
   await detectDataLoss(db, config.databaseUrl, now(), log);
   // Read before anything is stored at a time that may be wrong.
   const latestStored = await readLatestStored(db);
@@ -116,7 +118,7 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
     signals.on('stored', applyLoop.wake);
     loops.push(applyLoop.run(storing.signal));
   }
-  return { downstream, failure, signals, latestStored, counts, thread: watch.read };
+  return { downstream, failure, signals, isSendingOff, latestStored, counts, thread: watch.read };
 }
 
 /** How often the stored time zone is read. No lock keeps a command from changing it while sidecars use PostgreSQL. */

@@ -53,6 +53,8 @@ export const ACTIONS = [
   'run.void',
   'schedule.delete',
   'schedule.put',
+  'sending.off',
+  'sending.on',
   'session.begin',
   'session.end',
   'token.create',
@@ -313,7 +315,7 @@ export async function recordedEmployers(db: Db | Trx, action: Action, resourceId
 }
 
 /** Returns the query of an action's records by resource and employer. */
-export function recordsOf(db: Db, action: Action) {
+export function recordsOf(db: Db | Trx, action: Action) {
   return db
     .selectFrom('audit_records')
     .select(['resource_id', 'employer_id', 'recorded_at'])

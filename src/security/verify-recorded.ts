@@ -200,6 +200,19 @@ export async function verifyStates(
   for (const { id } of rows) on.report(table, id, field, `has no audit record of ${action}`);
 }
 
+/** Returns when an action was recorded; once for all employers that it concerned. */
+export async function timesOfAction(db: Db, action: Action): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audit_records')
+    .select('recorded_at')
+    .distinct()
+    .where('resource_type', '=', resourceTypeOf(action))
+    .where('action', '=', action)
+    .orderBy('recorded_at')
+    .execute();
+  return rows.map(({ recorded_at }) => recorded_at);
+}
+
 /** Returns the time zones in which a database counted days before, by the records of their changes. */
 export async function zonesBefore(db: Db): Promise<string[]> {
   const action: Action = 'database.migrate';

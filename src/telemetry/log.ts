@@ -21,6 +21,7 @@ export type LogFields = Partial<{
   ms: number;
   address: string;
   environment: string;
+  sending: string;
   engine: string;
   version: string;
   route: string;

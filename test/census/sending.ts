@@ -60,7 +60,7 @@ export async function sendingCensuses(t: Test, { fetch, answer }: Options = {}) 
       const { request_id: requestId, kind, subject_type, subject_id } = request as Selectable<OutboxTable>;
       const claim = {
         ...{ requestId, kind, subject_type, subject_id },
-        ...{ attempt: 1, body: null, probe: false, rereadsKey: false },
+        ...{ attempt: 1, body: null, probe: false, isUnsent: false, rereadsKey: false },
       };
       const prepared = await census.prepare(claim, new AbortController().signal);
       if (prepared.kind !== 'decision') throw new Error('the census would be sent');

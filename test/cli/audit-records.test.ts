@@ -28,7 +28,7 @@ const DATA_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
 const WAITING = `sync-${EMPLOYER}-waiting-${LATELY}`;
 
 /** Commands on a whole database: their own tests look for their records. */
-const TESTED_ELSEWHERE = new Set(['backup', 'copy', 'migrate', 'restore']);
+const TESTED_ELSEWHERE = new Set(['backup', 'copy', 'migrate', 'restore', 'sending on']);
 
 async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[]> {
   const { db, file, deduct } = stage;

@@ -180,6 +180,8 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
     "update roster_facts set received_on = '2026-01-01' where source = 'termination'",
     'roster_facts.received_on',
   ],
+  [`insert into pilot (id, started_at) values (1, ${AT})`, 'pilot.started_at'],
+  [`update pilot set ended_at = ${AT}`, 'pilot.ended_at'],
   ...['payroll_head', 'circuit_breaker', 'retention'].map(
     (table) => [`delete from ${table}`, `${table}.id`] as const,
   ),

@@ -48,7 +48,8 @@ t.test('a browser cannot send the password of the reference to a page', async (t
 /** Starts a listener with one more page. */
 async function withPages(t: Test, add: (pages: Console) => void) {
   const running = await start(t, {}, (app, parts) => {
-    const more = { openId: null, environment: 'sandbox', readMark: async () => '' } as const;
+    const read = { isSendingOff: async () => false, readMark: async () => '' };
+    const more = { openId: null, environment: 'sandbox', ...read } as const;
     app.register(async (pages) => add(createConsole(pages, { ...parts, ...more })));
   });
   return { ...running, base: await running.app.listen({ host: '127.0.0.1', port: 0 }) };

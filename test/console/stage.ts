@@ -6,6 +6,7 @@ import type { ApiParts } from '../../src/api/route.ts';
 import { addConsole } from '../../src/console/console.ts';
 import type { ConsoleParts } from '../../src/console/page.ts';
 import { readMark } from '../../src/operations/activity.ts';
+import { isSendingOff } from '../../src/outbox/pilot.ts';
 import { createAgent } from '../../src/outgoing.ts';
 import { NO_PROXY } from '../../src/proxy-config.ts';
 import { createOpenIdProvider } from '../../src/security/openid.ts';
@@ -61,7 +62,9 @@ function consolePartsOf(parts: ApiParts): ConsoleParts {
           agent: createAgent(NO_PROXY),
           responseSeconds: PROVIDER_SECONDS,
         });
-  return { ...parts, openId, environment: 'sandbox', readMark: () => readMark(parts.db) };
+  const { db } = parts;
+  const read = { isSendingOff: () => isSendingOff(db), readMark: () => readMark(db) };
+  return { ...parts, ...read, openId, environment: 'sandbox' };
 }
 
 export async function openConsole(t: Test, replaced: Partial<ApiParts> = {}, port = 0): Promise<Stage> {

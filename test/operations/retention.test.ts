@@ -7,6 +7,7 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { holdRetention } from '../../src/database/retention.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { readBody } from '../../src/employment/bodies.ts';
 import { checkChange } from '../../src/employment/change.ts';
 import { isAppError } from '../../src/errors.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
@@ -15,15 +16,16 @@ import { sha256 } from '../../src/inbox/inbox.ts';
 import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { countDue, dropDue } from '../../src/operations/retention.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
+import { startPilot } from '../../src/outbox/pilot.ts';
 import { verifyRun } from '../../src/payroll/lifecycle/verify.ts';
 import { SYSTEM } from '../../src/security/audit.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { demographic } from '../contract/samples.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { acceptChange, service } from '../employment/stage.ts';
+import { acceptChange, report, service } from '../employment/stage.ts';
 import { type Commits, countedCommits } from '../inbox/commits.ts';
-import { encryptor } from '../outbox/parts.ts';
+import { encryptor, setClock } from '../outbox/parts.ts';
 import { ACTING, acting } from '../support/audit.ts';
 import { beforeTransaction } from '../support/before-transaction.ts';
 import { at } from '../support/clocks.ts';
@@ -46,6 +48,7 @@ const DAY_MS = 86_400_000;
 const NOW = new Date('2026-12-31T12:00:00.000Z');
 const RETENTION: RetentionConfig = { eventsMs: 100 * DAY_MS, requestsMs: 100 * DAY_MS };
 const daysAgo = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
+const NONE = { count: 0, oldest: null };
 const OLD = daysAgo(200).toISOString();
 const NEW = daysAgo(50).toISOString();
 
@@ -73,20 +76,20 @@ test('old event bodies are dropped; ids, hashes and effects remain', async (t, {
   const before = await versions();
   t.match(await due(db), { events: { count: 2, oldest: OLD }, conflicts: { count: 0 } });
   t.ok(((await due(db)).events?.bytes ?? 0) > first.body.length);
-  t.strictSame(await drop({ db, url }), { events: 2, conflicts: 0, requests: 0 });
+  t.strictSame(await drop({ db, url }), { events: 2, conflicts: 0, requests: 0, pilot: 0 });
   t.strictSame(await withBody(db), ['new']);
   const old = db.selectFrom('inbox').select('body_hash').where('event_id', '=', 'old');
   t.strictSame(await old.execute(), [{ body_hash: sha256(first.body) }]);
   t.strictSame(await versions(), before);
   t.match(await due(db), { events: { count: 0, bytes: 0, oldest: null } });
-  t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0 }, 'a second run');
+  t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0, pilot: 0 }, 'a second run');
 });
 
 test('data without a retention period is kept', async (t, { db, url }) => {
   await deliver(db, [of('old')], OLD);
   const forEver = { eventsMs: null, requestsMs: null };
-  t.strictSame(await due(db, forEver), { events: null, conflicts: null, requests: null });
-  t.strictSame(await drop({ db, url }, forEver), { events: 0, conflicts: 0, requests: 0 });
+  t.strictSame(await due(db, forEver), { events: null, conflicts: null, requests: null, pilot: NONE });
+  t.strictSame(await drop({ db, url }, forEver), { events: 0, conflicts: 0, requests: 0, pilot: 0 });
   t.strictSame(await withBody(db), ['old']);
 });
 
@@ -219,7 +222,26 @@ test('old requests keep only their metadata', async (t, { db, url }) => {
   t.match(rows[3], { state: 'delivered', erased_at: null }, 'it is not old');
   t.equal(await accept('e1'), delivered, 'the same key returns the first result permanently');
   await t.rejects(accept('e5', 'e1'), 'the same key rejects another change');
-  t.match(await drop({ db, url }), { requests: 0 });
+  t.match(await drop({ db, url }), { requests: 0, pilot: 0 });
+});
+
+test("the body of a pilot's change is dropped after 30 days, whatever the settings", async (t, {
+  db,
+  url,
+}) => {
+  const reports: string[] = [];
+  for (const days of [31, 29]) {
+    const clock = setClock(daysAgo(days));
+    if (reports.length === 0) await transact(db, (trx) => startPilot(trx, acting(clock())));
+    reports.push(await report(db, 'demographic', `e-${days}`, { clock }));
+  }
+  const forEver = { eventsMs: null, requestsMs: null };
+  const oldest = daysAgo(31).toISOString();
+  t.match(await due(db, forEver), { pilot: { count: 1, oldest } });
+  t.match(await drop({ db, url }, forEver), { pilot: 1 });
+  const bodies = await Promise.all(reports.map((id) => readBody(db, encryptor, id)));
+  t.match(bodies, [{ body: null, absent: /30 days/ }, { body: { employee_id: 'e-29' } }]);
+  t.match(await drop({ db, url }, forEver), { pilot: 0 });
 });
 
 onEitherEngine('a year of events is dropped day by day, in small transactions', async (t) => {

@@ -90,7 +90,7 @@ export const idsOf = (received: readonly Received[]) =>
 
 /** Options with which an owner claims what is due. */
 export const claimAs = (owner: string, fields: Partial<ClaimOptions> = {}): ClaimOptions => ({
-  ...{ owner, limit: 9, uploads: 9, inFlight: new Set(), takesOver: true, senders: {} },
+  ...{ owner, limit: 9, uploads: 9, inFlight: new Set(), hasKey: true, takesOver: true, senders: {} },
   ...fields,
 });
 

@@ -7,9 +7,11 @@ import { checkChange } from '../../src/employment/change.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
 import { createReadiness } from '../../src/operations/health.ts';
+import { planEndOfPilot, turnSendingOn } from '../../src/operations/pilot.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
+import { startPilot } from '../../src/outbox/pilot.ts';
 import type { AttemptOutcome } from '../../src/outbox/retry.ts';
 import { saveComputation } from '../../src/payroll/records/computations.ts';
 import { record, SYSTEM, tokenActor } from '../../src/security/audit.ts';
@@ -62,6 +64,7 @@ export type Filled = {
 /** Fills a migrated sandbox database of either engine. */
 export async function fill(db: Db): Promise<Filled> {
   await createReadiness(db, () => NOW)();
+  await fillPilot(db);
   await fillPayroll(db);
   await fillLedger(db);
   await fillOutbox(db);
@@ -77,6 +80,11 @@ export async function fill(db: Db): Promise<Filled> {
   await transact(db, (trx) => beginSession(trx, token, NOW));
   const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
   return { token, position };
+}
+
+async function fillPilot(db: Db): Promise<void> {
+  await transact(db, (trx) => startPilot(trx, acting(NOW)));
+  await turnSendingOn(db, await planEndOfPilot(db), { actor: SYSTEM, sharedNow: async () => NOW });
 }
 
 async function fillLedger(db: Db): Promise<void> {

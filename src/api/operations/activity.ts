@@ -59,6 +59,9 @@ const Activity = field.component(
       },
       'The circuit breaker of all sending.',
     ),
+    sending_off_since: field.nullableText(
+      'The start of the pilot, until whose end nothing is sent. Null while sending is on.',
+    ),
     minutes: Type.Array(Minute, {
       description:
         'The last 60 minutes of the responding sidecar, oldest first. They are reset at a restart.',

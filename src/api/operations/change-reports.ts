@@ -30,13 +30,14 @@ const Receipt = field.component(
     id: field.text('The ID of the change.'),
     kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
     employee_id: field.text('The employee ID.'),
-    state: Type.Enum(['pending'], {
-      description: 'The change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`.',
+    state: Type.Enum(['pending', 'canceled'], {
+      description:
+        '`pending`: the change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`. `canceled`: sending was off, so it is not sent.',
     }),
     created_at: field.text('The time of acceptance.'),
     near_employee_id: Type.Optional(NearId),
   },
-  'The change is stored and will be sent to the benefits service.',
+  'The change is stored and, unless sending was off, will be sent to the benefits service.',
 );
 
 /** Concurrent reports are committed together. */
@@ -82,11 +83,11 @@ function reportOperation(kind: ChangeKind, id: string, summary: string) {
         call.noteRefused(PROBLEMS.NOT_FOUND.status);
         throw broken('CHANGE_REFUSED', [limitProblem(accepted)]);
       }
-      const { outcome, changeId, createdAt, near } = accepted;
+      const { outcome, changeId, createdAt, state, near } = accepted;
       const isUnchanged = outcome !== 'accepted';
       if (!isUnchanged) parts.wakeSend();
       const { employee_id } = change.body;
-      const stored = { id: changeId, kind, employee_id, state: 'pending', created_at: createdAt } as const;
+      const stored = { id: changeId, kind, employee_id, state, created_at: createdAt } as const;
       return new Answer({ ...stored, ...nearField(near) }, { isUnchanged });
     },
     logs: (_call, { id }) => [{ request_id: id, kind }, 'an employment change was accepted'],

@@ -85,33 +85,41 @@ export function addRetentionCommand(program: Command): void {
         databaseUrl: readDatabaseUrl(env),
         actor: context.actor,
       };
-      const counted = await countDue(parts);
-      const { due } = counted;
+      const dueNow = await countDue(parts);
+      const { due } = dueNow;
       if (dryRun) {
         printResult(out, { dry_run: true, due }, () => printDue(out, due));
         return 0;
       }
       const bodies = (due.events?.count ?? 0) + (due.conflicts?.count ?? 0);
       const requests = due.requests?.count ?? 0;
-      const total = bodies + requests;
+      const total = bodies + requests + due.pilot.count;
       if (total > 0) {
-        const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests.`;
+        const ofPilot = bodiesOfPilot(due.pilot.count);
+        const effect = `Due: ${bodies} event bodies and the attempts of ${requests} requests${ofPilot}.`;
         await confirm(context, [effect], 'Delete it? This cannot be undone.');
       }
       const signal = stopped();
       const dropped = await withProgress(out, 'deleted', total, ({ set }) =>
-        dropDue(parts, counted, signal, ({ events, conflicts, requests }) =>
-          set(events + conflicts + requests),
+        dropDue(parts, dueNow, signal, ({ events, conflicts, requests, pilot }) =>
+          set(events + conflicts + requests + pilot),
         ),
       );
       printResult(out, { dry_run: false, dropped }, () => {
         const deleted = dropped.events + dropped.conflicts;
-        out.print(`Deleted ${deleted} event bodies and the attempts of ${dropped.requests} requests`);
+        const { requests, pilot } = dropped;
+        const ofPilot = bodiesOfPilot(pilot);
+        out.print(`Deleted ${deleted} event bodies and the attempts of ${requests} requests${ofPilot}`);
         noteWhatIsKept(out, due);
       });
       if (signal.aborted) out.note('Stopped: finished work is kept. Run the command again to continue.');
       return signal.aborted ? 1 : 0;
     });
+}
+
+/** Most databases have none, so nothing is said of them. */
+function bodiesOfPilot(count: number): string {
+  return count === 0 ? '' : `, and the bodies of ${counted(count, 'change')} of a pilot`;
 }
 
 /** Differences that are printed. All are counted. */
@@ -180,7 +188,7 @@ function printFound(out: Output, result: Verified, ms: number): void {
 }
 
 function printDue(out: Output, due: DueByKind): void {
-  const { events, conflicts, requests } = due;
+  const { events, conflicts, requests, pilot } = due;
   const mib = (kind: typeof events) => kind && `${(kind.bytes / (1024 * 1024)).toFixed(1)} MiB`;
   printTable(
     out,
@@ -194,6 +202,7 @@ function printDue(out: Output, due: DueByKind): void {
       { name: 'event bodies', due: events, size: mib(events) },
       { name: 'bodies of dismissed conflicts', due: conflicts, size: mib(conflicts) },
       { name: 'request attempts', due: requests, size: requests && counted(requests.attempts, 'attempt') },
+      { name: 'bodies of changes of a pilot', due: pilot, size: null },
     ],
   );
   noteWhatIsKept(out, due);

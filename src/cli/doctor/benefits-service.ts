@@ -10,6 +10,7 @@ import {
   readDatabaseUrl,
   readListeners,
   readReceiver,
+  requiredApiKey,
 } from '../../config.ts';
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
@@ -38,11 +39,12 @@ type Received = Exclude<Reply, { failure: string }>;
  * that does not exist. The path's prefix can't be checked, because the right address may respond with 404 or 405 too.
  */
 export async function checkService(
-  { baseUrl, apiKey }: BenefitsConfig,
+  benefits: BenefitsConfig,
   now: Clock,
   proxy: ProxyConfig,
 ): Promise<Finding[]> {
-  const url = `${baseUrl}/employer/${NO_EMPLOYER}/census`;
+  const apiKey = requiredApiKey(benefits);
+  const url = `${benefits.baseUrl}/employer/${NO_EMPLOYER}/census`;
   const began = now().getTime();
   const withKey = await get(url, apiKey, proxy);
   const way = through(url, proxy);

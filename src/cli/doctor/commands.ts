@@ -7,6 +7,7 @@ import { checkCensusSource, checkListeners, checkService } from './benefits-serv
 import { checkCertificates, checkConfiguration, checkUnknown } from './configuration.ts';
 import { checkDatabase, checkDataFolder } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
+import { checkSending, NOT_ASKED, readSendingState } from './sending.ts';
 
 export function addDoctorCommand(program: Command): void {
   program
@@ -18,14 +19,18 @@ export function addDoctorCommand(program: Command): void {
     .doesOnMachine(async (context, { all = false }: { all?: boolean }) => {
       // Changes nothing in the database or at the service. Returns 0 if no check failed.
       const { env, out, now } = context;
+      const sending = await readSendingState(env);
       const groups = [
         await findingsOf('certificates', () => checkCertificates(env)),
-        checkConfiguration(env),
+        checkConfiguration(env, sending !== 'off'),
         await findingsOf('variables', () => checkUnknown(env)),
         await findingsOf('database', () => checkDatabase(context)),
         await findingsOf('data-folder', () => checkDataFolder(readDatabaseUrl(env))),
         await checkListeners(env),
-        await findingsOf('service', () => checkService(readBenefits(env), now, readProxy(env))),
+        await findingsOf('sending', () => checkSending(sending)),
+        await findingsOf('service', () =>
+          sending === 'on' ? checkService(readBenefits(env), now, readProxy(env)) : NOT_ASKED,
+        ),
         await findingsOf('census-source', () => checkCensusSource(readCensus(env), readProxy(env))),
       ];
       const findings = groups.flat();

@@ -1,6 +1,6 @@
 /** Checks of the configuration. */
 import { statSync } from 'node:fs';
-import { type Config, plainHttpVariables, readConfig, readListeners } from '../../config.ts';
+import { type Config, plainHttpVariables, readConfig, readListeners, requiredApiKey } from '../../config.ts';
 import { type Environment, given, SECRET_FILE_RULE } from '../../environment.ts';
 import { isAppError } from '../../errors.ts';
 import { assertRoles } from '../../security/claims.ts';
@@ -16,11 +16,11 @@ export function checkCertificates(env: Environment): Verdict {
   );
 }
 
-/** Checks each variable on its own, so that all problems are reported at once. Prints no secret. */
-export function checkConfiguration(env: Environment): Finding[] {
+/** Checks each variable on its own, so that all problems are reported at once. Prints no secret. A pilot needs no API key. */
+export function checkConfiguration(env: Environment, needsKey: boolean): Finding[] {
   return [...PLAIN, ...SECRETS].map((name) => {
     try {
-      return { id: `configuration.${name}`, ...checkVariable(name, env) };
+      return { id: `configuration.${name}`, ...checkVariable(name, env, needsKey) };
     } catch (error) {
       if (!isAppError(error, 'CONFIG')) throw error;
       const malformed = fail(error.message, 'Set it as described in docs/configuration.md.');
@@ -29,8 +29,9 @@ export function checkConfiguration(env: Environment): Finding[] {
   });
 }
 
-function checkVariable(name: string, env: Environment): Verdict {
+function checkVariable(name: string, env: Environment, needsKey: boolean): Verdict {
   const config = readAlone(name, env);
+  if (name === 'BENEFITS_API_KEY' && needsKey) requiredApiKey(config.benefits);
   const value = shown(name, env);
   if (name === 'API_PORT') assertApart(env);
   if (name === 'OIDC_ROLES' && config.signIn.provider !== null) assertRoles(config.signIn.provider);
@@ -80,7 +81,7 @@ function assertApart(env: Environment): void {
 
 /** Every variable that is not a secret. */
 const PLAIN = [
-  ...['BENEFITS_ENVIRONMENT', 'BENEFITS_BASE_URL', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'],
+  ...['BENEFITS_ENVIRONMENT', 'BENEFITS_BASE_URL', 'SENDING', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'],
   ...['RECEIVER_HOST', 'RECEIVER_PORT', 'API_HOST', 'API_PORT', 'API_PROXIES'],
   ...['CONSOLE_URL', 'CONSOLE_TOKEN_SIGN_IN', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_SCOPES'],
   ...['OIDC_ROLE_CLAIM', 'OIDC_ROLES', 'OIDC_EMPLOYER_CLAIM'],

@@ -43,6 +43,8 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'run.void': 'Run voided',
   'schedule.delete': 'Pay schedule deleted',
   'schedule.put': 'Pay schedule set',
+  'sending.off': 'Pilot started',
+  'sending.on': 'Pilot ended',
   'session.begin': 'Signed in',
   'session.end': 'Signed out',
   'token.create': 'Token created',

@@ -131,7 +131,8 @@ function numbers(activity: Activity, { now, may }: Visit): Html {
 }
 
 /** Shows whether requests reach the service. While it does not respond, sending is active, and they wait. */
-function sendingCard({ circuit_breaker, requests }: Activity, now: Date): Html {
+function sendingCard({ circuit_breaker, sending_off_since: off, requests }: Activity, now: Date): Html {
+  if (off !== null) return card('Sending', state('off'), ['A pilot: nothing is sent.', instant(off)], 'warn');
   const { state: sending, reason, paused_at } = circuit_breaker;
   if (sending === 'paused')
     return card('Sending', state(sending), [reason, paused_at && instant(paused_at)], 'bad');

@@ -1,0 +1,104 @@
+/**
+ * The pilot: until it ends, nothing is sent to the benefits service, by any process, and nothing of it is sent afterward. It
+ * belongs to the database. Employment changes are canceled when they are reported; census uploads end as their syncs do.
+ */
+import type { Selectable } from 'kysely';
+import { isOneOf } from '../database/bulk.ts';
+import { lockWrites } from '../database/engine.ts';
+import type { Db, Tables, Trx } from '../database/tables.ts';
+import { type Acting, forEmployers, record, recordAll, recordedEmployers } from '../security/audit.ts';
+import { resumeSending } from './circuit-breaker.ts';
+import { CHANGE_KINDS } from './manual.ts';
+
+/** Why the requests of a pilot end. */
+export const SENDING_OFF = 'sending is off';
+
+/** How long the bodies of a pilot's changes are kept, to compare them with what the present receiver sent. */
+export const PILOT_BODIES_DAYS = 30;
+
+export type Pilot = Omit<Selectable<Tables['pilot']>, 'id'>;
+
+/** Returns the database's pilot, also one that ended, or null. */
+export async function readPilot(db: Db | Trx): Promise<Pilot | null> {
+  const pilot = await db.selectFrom('pilot').select(['started_at', 'ended_at']).executeTakeFirst();
+  return pilot ?? null;
+}
+
+/**
+ * Reports whether a pilot is stored that has not ended. A transaction that holds the ledger lock, or that has locked requests,
+ * keeps it from starting.
+ */
+export async function isSendingOff(db: Db | Trx): Promise<boolean> {
+  const pilot = await readPilot(db);
+  return pilot !== null && pilot.ended_at === null;
+}
+
+/**
+ * Starts the pilot, and cancels the changes that wait. Returns whether it did: not if a request was or may have been
+ * delivered. The caller has locked the ledger.
+ */
+export async function startPilot(trx: Trx, acting: Acting): Promise<boolean> {
+  // Otherwise a sender that does not know of the pilot could claim a request that was queued since.
+  await lockWrites(trx, 'outbox');
+  const sent = trx
+    .selectFrom('outbox')
+    .select('seq')
+    .where((where) =>
+      where.or([
+        where('state', 'in', ['sending', 'delivered']),
+        where('unknown_outcome', '=', 1),
+        where('may_have_been_applied', '=', 1),
+      ]),
+    );
+  if ((await sent.limit(1).executeTakeFirst()) !== undefined) return false;
+  const { now: started_at } = acting;
+  await trx.insertInto('pilot').values({ id: 1, started_at, ended_at: null }).execute();
+  await record(trx, acting, { action: 'sending.off', resource: null });
+  await cancelWaiting(trx, acting);
+  await resumeSending(trx);
+  return true;
+}
+
+/** Cancels the changes that wait or were rejected, so that nobody can retry them after the pilot. */
+async function cancelWaiting(trx: Trx, acting: Acting): Promise<void> {
+  const waiting = await trx
+    .selectFrom('outbox')
+    .select(['request_id', 'subject_id'])
+    .where('kind', 'in', CHANGE_KINDS)
+    .where('state', 'in', ['pending', 'rejected'])
+    .orderBy('seq')
+    .execute();
+  const canceled = { state: 'canceled', is_next: 0, holds_later: 0, reason: SENDING_OFF } as const;
+  const ids = waiting.map(({ request_id }) => request_id);
+  await trx
+    .updateTable('outbox')
+    .set({ ...canceled, finished_at: acting.now })
+    .where(isOneOf(trx, 'request_id', ids))
+    .execute();
+  for (const { request_id, subject_id } of waiting) {
+    const employers = await recordedEmployers(trx, 'change.report', request_id);
+    await recordAll(trx, forEmployers({ ...acting, ...unsentRecord(request_id, subject_id) }, employers));
+  }
+}
+
+/** Returns the record of a change that is canceled because sending is off. */
+export function unsentRecord(changeId: string, employee: string) {
+  return { action: 'change.cancel', resource: changeId, employee, reason: SENDING_OFF } as const;
+}
+
+/** Ends the pilot. The caller has locked the ledger. */
+export async function endPilot(trx: Trx, ended_at: string): Promise<void> {
+  await trx.updateTable('pilot').set({ ended_at }).where('ended_at', 'is', null).execute();
+}
+
+/** Returns the changes of the pilot in the order of their reports. */
+export function pilotChanges(on: Db | Trx) {
+  return on
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'subject_id as employee_id', 'created_at'])
+    .where('kind', 'in', CHANGE_KINDS)
+    .where('state', '=', 'canceled')
+    .where('reason', '=', SENDING_OFF)
+    .orderBy('seq')
+    .execute();
+}
