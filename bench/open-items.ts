@@ -63,10 +63,9 @@ async function measure(db: Db, employees: number): Promise<string[][]> {
     outstanding_member_amount,
     outstanding_employer_amount,
   }));
-  const decidedMs = await cpuMsOf(async () => {
-    const { outcome } = await decideItems(db, EMPLOYER, { decisions, reason: 'measured' }, acting(LATELY));
-    if (outcome !== 'decided') throw new Error(outcome);
-  });
+  const decidedMs = await cpuMsOf(() =>
+    decideItems(db, EMPLOYER, { decisions, reason: 'measured' }, acting(LATELY)),
+  );
   return [
     ['the first page of the list, 100 items', `${listed.toFixed(0)} ms`, `< ${TARGET.listMs} ms`],
     [

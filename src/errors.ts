@@ -33,6 +33,12 @@ export const ERROR_CODES = [
   'SCHEDULE_LEAVES_REST',
   /** A limited caller names employees who are active at another employer; `problems` names the rows. */
   'EMPLOYEE_ELSEWHERE',
+  /** A table contains invalid rows. */
+  'ROWS_REFUSED',
+  /** What is outstanding of an open item is not what was reviewed. */
+  'ITEM_CHANGED',
+  /** The open items cannot be decided so. */
+  'DECISION_REFUSED',
   /** The deduction cannot be assigned. */
   'ASSIGNMENT_REFUSED',
   /** The amounts cannot be overridden. */

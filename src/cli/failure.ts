@@ -22,14 +22,6 @@ export function exitCodeOf(error: unknown): number {
   return EXIT_CODES[error instanceof CommandError ? error.code : 'COMMAND_FAILED'];
 }
 
-/** Returns the error of input that can't be used. `problems` may be the first of `problem_count`. */
-export function inputRefused(what: string, { problems, problem_count }: Refused): CommandError {
-  const problemCount = problem_count ?? problems.length;
-  return failed(`${what} is refused, and nothing was changed`, { problems, problemCount });
-}
-
-type Refused = { readonly problems: readonly Problem[]; readonly problem_count?: number };
-
 /** Returns the error of a command that cannot do what it should: `message` states why and what to do. */
 export function failed(message: string, details: ErrorDetails = {}): CommandError {
   return new CommandError('COMMAND_FAILED', printable(message), details);

@@ -14,7 +14,7 @@ export function addImportCommands(program: Command): void {
     print(out, { rows, imported, applied, warnings }) {
       out.print(`${counted(rows, 'row')}: ${imported} imported, ${rows - imported} already imported`);
       for (const warning of warnings) out.note(printable(describe(warning)));
-      if (!applied) out.note('The running sidecar applies them now.');
+      if (!applied && imported > 0) out.note('The running sidecar applies them now.');
     },
   });
 }

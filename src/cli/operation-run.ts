@@ -118,11 +118,11 @@ async function performed<R, O, Row>(
   const isInFile = Boolean(words.isBodyInFile) && options.file !== undefined;
   // Problems of fields that are not in the file name options.
   const shown = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
-  const { answer, ...calls } = performing(context, performers, shown, listOf(spoken));
+  const { answer, failing, ...calls } = performing(context, performers, shown, listOf(spoken));
   if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
   else if (!op.isBodyUnchecked || words.isBodyInFile === 'optional') assertOptions(op, named.body, fields);
   if (op.rows !== undefined) named.body = await findRowsFile(String(options.file));
-  const input = words.input ? await words.input(calls, named, options) : named;
+  const input = words.input ? await words.input(calls, named, options).catch(failing(named)) : named;
   if (input === null) return 0;
   const { result, isUnchanged } = await answer(op, input);
   if (result !== undefined || !context.out.asJson)
@@ -191,5 +191,5 @@ function performing(
     perform: async (op, input) => (await answer(op, input)).result,
     performFiles: (op, input, format) => performFiles(op, input, format).catch(failing(input)),
   };
-  return { ...calls, answer };
+  return { ...calls, answer, failing };
 }

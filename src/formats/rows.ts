@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { didYouMean, givenFieldPath, PROBLEMS_MAX, within } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { meantAmount, meantChoice } from '../contract/meant.ts';
-import { isAppError, type Problem } from '../errors.ts';
+import { isAppError, type Problem, refused } from '../errors.ts';
 import { AMOUNT_RULE, parseAmount } from '../money.ts';
 import { slices, unreadableFor } from './bytes.ts';
 import { asWritten, csvRecords } from './csv.ts';
@@ -38,7 +38,8 @@ export type GivenRow = {
   readonly fields: Readonly<Record<string, string>>;
   readonly line?: number;
 };
-export type RowResult = GivenRow | { readonly problem: Problem; readonly line?: number };
+type BrokenRow = { readonly problem: Problem; readonly line?: number };
+export type RowResult = GivenRow | BrokenRow;
 export type Rows = AsyncIterable<RowResult> | Iterable<RowResult>;
 
 export function formatOf(contentType: string): RowFormat | null {
@@ -156,9 +157,7 @@ function pathOf({ list }: Columns, index: number): string {
   return `${list}[${index}]`;
 }
 
-/** A table is refused as a whole. All problems are counted, and the first `PROBLEMS_MAX` are listed. */
-export type RowsRefused = { ok: false; problems: Problem[]; problem_count: number };
-
+/** The problems of a table. All are counted, and the first `PROBLEMS_MAX` are listed. */
 export type Problems = ReturnType<typeof createProblems>;
 
 export function createProblems() {
@@ -185,11 +184,13 @@ export function createProblems() {
     get isEmpty() {
       return count === 0;
     },
-    refused(): RowsRefused {
+    /** Throws ROWS_REFUSED if there are problems: a table is refused as a whole. */
+    assertNone(): void {
+      if (count === 0) return;
       const problems = named
         .toSorted((one, other) => rowOf(one) - rowOf(other))
         .map((problem) => withLines(problem, lines));
-      return { ok: false, problems, problem_count: count };
+      throw refused('ROWS_REFUSED', problems, count);
     },
   };
 }
@@ -215,14 +216,14 @@ export function withLines({ path, rule, ...hint }: Problem, lines: readonly (num
 const ROWS_AT_ONCE = 200;
 
 /** Yields the readable rows in lists of at most `count`, and adds the problems of unreadable rows. */
-export async function* readableRows(
-  rows: Rows,
-  { list }: Columns,
+export async function* readableRows<Row extends { readonly line?: number } = GivenRow>(
+  rows: AsyncIterable<Row | BrokenRow> | Iterable<Row | BrokenRow>,
+  { list }: Pick<Columns, 'list'>,
   problems: Problems,
   count: number,
-): AsyncGenerator<GivenRow[]> {
+): AsyncGenerator<Row[]> {
   let rowsRead = 0;
-  let some: GivenRow[] = [];
+  let some: Row[] = [];
   try {
     for await (const row of rows) {
       problems.noteLine(rowsRead, row.line);

@@ -13,10 +13,9 @@ import {
   type GivenRow,
   type Problems,
   type Rows,
-  type RowsRefused,
   readableRows,
 } from '../formats/rows.ts';
-import { censusHas, nearIds } from '../ledger/near-ids.ts';
+import { nearIds, nearWarning } from '../ledger/near-ids.ts';
 import { latestVersions } from '../ledger/record.ts';
 import { rosterOf } from '../ledger/roster.ts';
 import { type Acting, recordStartAndEnd } from '../security/audit.ts';
@@ -37,7 +36,7 @@ const IMPORT_ROWS_MAX = 1_000_000;
 const ROWS_AT_ONCE = 250;
 
 /** `stored`: events that are new and now pending; the others were imported before. `warnings`: at most `PROBLEMS_MAX`. */
-export type Imported = { ok: true; rows: number; stored: number; warnings: Problem[] } | RowsRefused;
+type Imported = { rows: number; stored: number; warnings: Problem[] };
 
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
@@ -46,7 +45,7 @@ type FirstRow = { path: string; isTimed: boolean };
 /**
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows from the
  * beginning: they are read twice, so that a wrong row rejects the file before anything is stored. `now` is the time of
- * receipt and of the audit records, and the event time of rows without `created_at`. Throws FILE_CHANGED and what the
+ * receipt and of the audit records, and the event time of rows without `created_at`. Throws ROWS_REFUSED, FILE_CHANGED and what the
  * content throws.
  */
 export async function importDeductions(db: Db, open: () => Rows, { actor, now }: Acting): Promise<Imported> {
@@ -70,7 +69,7 @@ export async function importDeductions(db: Db, open: () => Rows, { actor, now }:
     const unmatched = await nearEmployees(db, some);
     warnings.push(...unmatched.slice(0, PROBLEMS_MAX - warnings.length));
   }
-  if (!problems.isEmpty) return problems.refused();
+  problems.assertNone();
   const file = checked.digest('hex');
   const stored = await recordStartAndEnd(
     db,
@@ -79,7 +78,7 @@ export async function importDeductions(db: Db, open: () => Rows, { actor, now }:
     () => store(db, open(), file, now),
     (count) => ({ stored: count }),
   );
-  return { ok: true, rows, stored, warnings };
+  return { rows, stored, warnings };
 }
 
 async function store(db: Db, rows: Rows, digest: string, now: string): Promise<number> {
@@ -144,8 +143,7 @@ async function nearEmployees(db: Db, rows: readonly GivenRow[]): Promise<Problem
   const near = await nearIds(db, unknown, null);
   return rows.flatMap(({ path, fields }) => {
     const match = near.get(fields.employee_id ?? '');
-    if (match === undefined) return [];
-    return [{ path: `${path}.employee_id`, rule: `is in no census and no hire${censusHas(match)}` }];
+    return match === undefined ? [] : [nearWarning(`${path}.employee_id`, match)];
   });
 }
 

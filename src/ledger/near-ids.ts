@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isOneOf, isOneOfOrAny, piecesOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import type { Problem } from '../errors.ts';
 
 /** Returns what an id has in common with its near matches: `123` for `00123`, ` 123` and `１２３`. */
 export function nearKey(id: string): string {
@@ -72,6 +73,11 @@ async function nearIdsIn(
     const [match] = matches;
     return match === undefined || matches.includes(id) ? [] : [[id, match]];
   });
+}
+
+/** Returns the warning about an employee who is in no census and no hire, although a similar id is. */
+export function nearWarning(path: string, near: string): Problem {
+  return { path, rule: `is in no census and no hire${censusHas(near)}` };
 }
 
 /** Returns the end of a rule about an unknown id with a near match. */

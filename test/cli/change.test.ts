@@ -119,7 +119,7 @@ test('a row whose key was used for another change is named', async (t, { report,
   const ran = await report('termination', 'b.json', JSON.stringify([other, termination]), prefix);
   t.equal(ran.code, 1);
   t.match(ran.stdout, '2 changes: 1 accepted, 0 already reported');
-  t.match(ran.stderr, /changes\[0\]: another change used its key before/);
+  t.match(ran.stderr, /changes\[0\]\.idempotency_key: was already used for a different change/);
   t.equal((await list()).length, 2);
 });
 
@@ -137,7 +137,7 @@ test('one wrong row rejects the file, with each row and field named', async (t, 
     const { code, stdout, stderr } = await report('demographic', name, content);
     t.strictSame([code, stdout], [1, '']);
     for (const line of [
-      ...['the file is refused, and nothing was changed:', 'changes[2].nickname: is not a field'],
+      ...['The file contains invalid rows:', 'changes[2].nickname: is not a field'],
       ...['changes[1].employee_id: must have at least 1 character', 'changes[2][…]: is not a field'],
       ...[
         'changes[1].address.state: must be the code of one of the 50 states or DC: the service accepts no others',

@@ -48,7 +48,11 @@ onImport('an import is applied by the command, or by a running serve', async (t,
   t.match(await add(), { code: 0, stdout: /2 imported/, stderr: /The running sidecar applies them/ });
   t.equal(await pending(), 2);
   release();
-  t.match(await add(), { code: 0, stdout: '2 rows: 0 imported, 2 already imported\n', stderr: '' });
+  t.match(await add(), {
+    code: 0,
+    stdout: '2 rows: 0 imported, 2 already imported\n',
+    stderr: 'Nothing changed.\n',
+  });
   t.equal(await pending(), 0, 'without one, the command applies them');
 });
 

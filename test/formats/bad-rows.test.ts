@@ -12,7 +12,7 @@ import { encryptor, START } from '../outbox/parts.ts';
 import { acting } from '../support/audit.ts';
 import { longestTurn } from '../support/cpu-time.ts';
 import { onEitherEngine } from '../support/engine.ts';
-import { COLUMNS, parts } from './read.ts';
+import { COLUMNS, parts, refusalOf } from './read.ts';
 
 const test = onEitherEngine.with(scratch);
 
@@ -32,10 +32,12 @@ async function checked(text: string): Promise<Counted> {
 
 async function imported(db: Db, text: string): Promise<Counted> {
   const open = () => readRows(parts(text), 'json', IMPORT_COLUMNS);
-  const result = await importDeductions(db, open, acting(START));
-  return result.ok
-    ? { listed: 0, count: 0 }
-    : { listed: result.problems.length, count: result.problem_count };
+  return countsOf(() => importDeductions(db, open, acting(START)));
+}
+
+async function countsOf(call: () => Promise<unknown>): Promise<Counted> {
+  const refusal = await refusalOf(call);
+  return { listed: refusal?.problems.length ?? 0, count: refusal?.problemCount ?? 0 };
 }
 
 /** Reads rows as the files of amounts taken, of an audit and of opening items are read. */
@@ -43,8 +45,7 @@ async function read(text: string, format: RowFormat): Promise<Counted> {
   const problems = createProblems();
   for await (const some of readableRows(readRows(parts(text), format, COLUMNS), COLUMNS, problems, 250))
     for (const { path } of some) problems.add({ path, rule: 'is required' });
-  const { problems: listed, problem_count } = problems.refused();
-  return { listed: listed.length, count: problem_count };
+  return countsOf(async () => problems.assertNone());
 }
 
 test('every problem of a small file with many bad rows is counted, in short turns', async (t, { db }) => {

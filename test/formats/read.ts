@@ -1,7 +1,7 @@
 /** Parses complete tables from text and bytes. */
 
 import { describe } from '../../src/contract/check.ts';
-import { isAppError, type Problem } from '../../src/errors.ts';
+import { type AppError, isAppError, type Problem } from '../../src/errors.ts';
 import {
   type Columns,
   createProblems,
@@ -43,7 +43,23 @@ export async function readAll(
     if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);
   }
-  return { rows, problems: problems.refused().problems };
+  return { rows, problems: [...((await refusalOf(async () => problems.assertNone()))?.problems ?? [])] };
+}
+
+/** Returns the refusal that a call throws; null if it throws none. */
+export async function refusalOf(call: () => Promise<unknown>): Promise<AppError | null> {
+  try {
+    await call();
+    return null;
+  } catch (error) {
+    if (isAppError(error)) return error;
+    throw error;
+  }
+}
+
+/** Returns the problems of the refusal that a call throws, as printed. */
+export async function refusedFor(call: () => Promise<unknown>): Promise<string[]> {
+  return described((await refusalOf(call))?.problems ?? []);
 }
 
 /** The problems as printed. */

@@ -5,7 +5,7 @@ import { getDeduction, versionsOf } from '../../src/ledger/deductions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { described, parts } from '../formats/read.ts';
+import { parts, refusedFor } from '../formats/read.ts';
 import { acting } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 
@@ -31,10 +31,7 @@ const opening =
 const importing = (db: Db, rows: readonly Fields[], now = NOW) =>
   importDeductions(db, opening(ndjson(rows)), acting(now));
 
-const problemsOf = async (db: Db, ...rows: Fields[]) => {
-  const imported = await importing(db, rows);
-  return imported.ok ? [] : described(imported.problems);
-};
+const problemsOf = (db: Db, ...rows: Fields[]) => refusedFor(() => importing(db, rows));
 
 const inbox = (db: Db) => db.selectFrom('inbox').selectAll().orderBy('seq').execute();
 
@@ -48,7 +45,7 @@ test('a file becomes pending events, which the apply loop applies', async (t, { 
     row('ded-1', { description: 'Plan A', effective_start: '2026-01-01T05:31:56Z', coverage_type: null }),
     row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
   ];
-  t.strictSame(await importing(db, rows), { ok: true, rows: 2, stored: 2, warnings: [] });
+  t.strictSame(await importing(db, rows), { rows: 2, stored: 2, warnings: [] });
   t.match(await inbox(db), [
     { event_id: /^import_[0-9a-f]{64}$/, source: 'import', received_at: NOW, state: 'pending' },
     { source: 'import', state: 'pending' },
@@ -79,16 +76,16 @@ test('importing a file again changes nothing, in any format and column order', a
   t.match(await importing(db, rows), { stored: 2 });
   await apply(db);
   const before = await inbox(db);
-  t.strictSame(await importing(db, rows, LATER), { ok: true, rows: 2, stored: 0, warnings: [] });
+  t.strictSame(await importing(db, rows, LATER), { rows: 2, stored: 0, warnings: [] });
   const names = [...IMPORT_COLUMNS.required, ...IMPORT_COLUMNS.optional].toReversed();
   const csv = [
     names.join(),
     ...rows.map((one) => names.map((name) => `"${(one[name] ?? '').replaceAll('"', '""')}"`).join()),
   ].join('\r\n');
-  const known = { ok: true, rows: 2, stored: 0, warnings: [] };
+  const known = { rows: 2, stored: 0, warnings: [] };
   t.strictSame(await importDeductions(db, opening(csv, 'csv'), acting(LATER)), known);
   const json = JSON.stringify({ deductions: rows });
-  const same = { ok: true, rows: 2, stored: 0, warnings: [] };
+  const same = { rows: 2, stored: 0, warnings: [] };
   t.strictSame(await importDeductions(db, opening(json, 'json'), acting(LATER)), same);
   t.strictSame(await inbox(db), before);
   const again = await importing(db, [...rows, row('ded-3')], LATER);

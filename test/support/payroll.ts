@@ -19,7 +19,7 @@ import { computeRun } from '../../src/payroll/compute/compute.ts';
 import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../src/payroll/compute/item-state.ts';
 import { type NewDecision, NO_TERMS, recordDecisions } from '../../src/payroll/facts/decisions.ts';
-import { recordTaken, type TakenResult } from '../../src/payroll/facts/taken.ts';
+import { recordTaken } from '../../src/payroll/facts/taken.ts';
 import { previewWithLines } from '../../src/payroll/lifecycle/begin.ts';
 import {
   type CheckReadiness,
@@ -415,7 +415,7 @@ export function rowsOf(...rows: Given[]): RowResult[] {
   return rows.map((fields, index) => ({ path: `lines[${index}]`, fields }));
 }
 
-export async function taken(db: Db, runId: string, ...rows: Given[]): Promise<TakenResult> {
+export async function taken(db: Db, runId: string, ...rows: Given[]) {
   return recordTaken(db, await storedRun(db, runId), rowsOf(...rows), acting(LATELY));
 }
 

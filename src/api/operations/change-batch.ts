@@ -10,7 +10,7 @@ import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { Answer, type BodyStream, operation } from '../operation.ts';
 import { invalid, PROBLEMS } from '../problem.ts';
-import { KEY_HEADER, Key, limitsOf, NearId, nearField } from './change-reports.ts';
+import { KEY_HEADER, Key, limitsOf, NEAR_FIELDS, nearFields } from './change-reports.ts';
 
 /** A batch is held in memory while it is accepted; 10,000 changes take about 5 MB. */
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
@@ -28,7 +28,7 @@ const Result = field.component(
         '`unavailable`: the database failed, send the change again.',
     }),
     change_id: Type.Optional(field.text('The ID of a change that is or was accepted.')),
-    near_employee_id: Type.Optional(NearId),
+    ...NEAR_FIELDS,
     errors: Type.Optional(
       Type.Array(field.FieldProblem, { description: 'The problems of a rejected change.' }),
     ),
@@ -143,7 +143,7 @@ function* parsedOf(bytes: Buffer, cuts: readonly Cut[]) {
 
 function resultOf({ line }: Cut, result: LineResult): Result {
   const { status } = result;
-  if ('changeId' in result) return { line, status, change_id: result.changeId, ...nearField(result.near) };
+  if ('changeId' in result) return { line, status, change_id: result.changeId, ...nearFields(result.near) };
   const errors = result.problems.map((problem) => ({ ...problem, path: problem.path || 'line' }));
   return { line, status, errors };
 }

@@ -5,7 +5,8 @@ import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { type Limits, limitProblem } from '../../employment/limits.ts';
-import { conflict, notFound } from '../../errors.ts';
+import { conflict, notFound, type Problem } from '../../errors.ts';
+import { nearWarning } from '../../ledger/near-ids.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import type { Caller } from '../../security/tokens.ts';
 import { oncePer } from '../once-per.ts';
@@ -20,9 +21,17 @@ export const Key = Type.Optional(
   ),
 );
 
-export const NearId = field.text(
-  'For an employee who is in no census and no hire: the ID in the roster that differs only by zeros at its front, case, width or blanks.',
-);
+/** The fields of an accepted change that probably names the wrong employee. */
+export const NEAR_FIELDS = {
+  near_employee_id: Type.Optional(
+    field.text(
+      'For an employee who is in no census and no hire: the ID in the roster that differs only by zeros at its front, case, width or blanks.',
+    ),
+  ),
+  warnings: Type.Optional(
+    Type.Array(field.FieldProblem, { description: 'What is probably a mistake. It blocks nothing.' }),
+  ),
+};
 
 const Receipt = field.component(
   'EmployeeChangeReceipt',
@@ -35,7 +44,7 @@ const Receipt = field.component(
         '`pending`: the change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`. `canceled`: sending was off, so it is not sent.',
     }),
     created_at: field.text('The time of acceptance.'),
-    near_employee_id: Type.Optional(NearId),
+    ...NEAR_FIELDS,
   },
   'The change is stored and, unless sending was off, will be sent to the benefits service.',
 );
@@ -88,7 +97,7 @@ function reportOperation(kind: ChangeKind, id: string, summary: string) {
       if (!isUnchanged) parts.wakeSend();
       const { employee_id } = change.body;
       const stored = { id: changeId, kind, employee_id, state, created_at: createdAt } as const;
-      return new Answer({ ...stored, ...nearField(near) }, { isUnchanged });
+      return new Answer({ ...stored, ...nearFields(near) }, { isUnchanged });
     },
     logs: (_call, { id }) => [{ request_id: id, kind }, 'an employment change was accepted'],
   });
@@ -100,8 +109,8 @@ export function limitsOf({ caller }: { readonly caller: Caller | null }): Limits
   return { owner: caller.tokenId ?? caller.person ?? '', employers: caller.employers, claimedAt };
 }
 
-export function nearField(near: string | undefined): { near_employee_id?: string } {
-  return near === undefined ? {} : { near_employee_id: near };
+export function nearFields(near: string | undefined): { near_employee_id?: string; warnings?: Problem[] } {
+  return near === undefined ? {} : { near_employee_id: near, warnings: [nearWarning('employee_id', near)] };
 }
 
 export const reportNewHire = reportOperation('new-hire', 'reportNewHire', 'Report a new hire');

@@ -5,8 +5,7 @@ import * as field from '../../contract/fields.ts';
 import type { Rows } from '../../formats/rows.ts';
 import { IMPORT_COLUMNS, importDeductions as importRows } from '../../inbox/import.ts';
 import { actingIn } from '../auth.ts';
-import { operation } from '../operation.ts';
-import { broken } from '../problem.ts';
+import { Answer, operation } from '../operation.ts';
 import { fileOf } from '../schemas.ts';
 
 const ImportedDeduction = field.component(
@@ -53,12 +52,10 @@ export const importDeductions = operation({
   response: { 200: Imported },
   refuses: ['TOO_SLOW', 'ROWS_REFUSED'],
   async run(call, { db, sharedNow, wakeApply, applyPending }) {
-    const imported = await importRows(db, call.body, actingIn(call, await sharedNow(db)));
-    if (!imported.ok) throw broken('ROWS_REFUSED', imported.problems, imported.problem_count);
+    const { rows, stored, warnings } = await importRows(db, call.body, actingIn(call, await sharedNow(db)));
     wakeApply();
     const applied = (await applyPending?.()) ?? false;
-    const { rows, stored, warnings } = imported;
-    return { rows, imported: stored, applied, warnings };
+    return new Answer({ rows, imported: stored, applied, warnings }, { isUnchanged: stored === 0 });
   },
   logs: (_call, { imported }) => [{ count: imported }, 'deductions were imported'],
 });

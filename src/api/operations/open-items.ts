@@ -3,10 +3,9 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE } from '../../contract/deduction.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
-import { conflict } from '../../errors.ts';
 import { ITEM_KINDS } from '../../payroll/calculation/items.ts';
 import { ITEM_STATES } from '../../payroll/compute/item-state.ts';
-import { type CheckedDecisions, decideItems } from '../../payroll/reconciliation/decide-items.ts';
+import { decideItems } from '../../payroll/reconciliation/decide-items.ts';
 import { ListedDecision, listDecisions } from '../../payroll/reconciliation/decisions.ts';
 import { createItemTotals, ItemTotals } from '../../payroll/reconciliation/item-totals.ts';
 import { csvOfItems } from '../../payroll/reconciliation/items-csv.ts';
@@ -20,7 +19,6 @@ import {
 } from '../../payroll/reconciliation/open-items.ts';
 import {
   bringOpeningItems,
-  differentOpenings,
   OPENING_COLUMNS,
   OPENING_ITEMS_MAX,
   OpeningItems,
@@ -32,7 +30,6 @@ import { actingIn } from '../auth.ts';
 import { viewerOf } from '../employers.ts';
 import { oncePer } from '../once-per.ts';
 import { created, operation, type Parts } from '../operation.ts';
-import { broken, type Refusal } from '../problem.ts';
 import { cursor, EmployerId, fileOf, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { EmployeeId, seenEmployersOf } from './employees.ts';
 
@@ -208,11 +205,8 @@ export const decideOpenItems = operation({
   refuses: ['CONFLICT', 'ITEM_CHANGED', 'DECISION_REFUSED'],
   bodyLimit: DECISIONS_BYTES_MAX,
   async run(call, { db, now }) {
-    const decided = await decideItems(db, call.params.employer_id, call.body, actingIn(call, now()));
-    if (decided.outcome === 'busy')
-      throw conflict('Payroll data changed while the decisions were recorded. Send the request again.');
-    if (decided.outcome !== 'decided') throw refusalOf(decided);
-    return created({ decision_ids: decided.ids.map(String) });
+    const ids = await decideItems(db, call.params.employer_id, call.body, actingIn(call, now()));
+    return created({ decision_ids: ids.map(String) });
   },
   logs: ({ params }, { decision_ids }) => [
     { employer_id: params.employer_id, count: decision_ids.length },
@@ -238,20 +232,9 @@ export const previewItemDecisions = operation({
   refuses: ['ITEM_CHANGED', 'DECISION_REFUSED', 'RUN_REFUSED'],
   bodyLimit: DECISIONS_BYTES_MAX,
   async run({ params, body }, { db, now }) {
-    const previewed = await previewDecisions(db, params.employer_id, body, now());
-    if (!previewed.ok) throw refusalOf({ outcome: previewed.why, problems: previewed.problems });
-    return { paychecks: previewed.paychecks };
+    return { paychecks: await previewDecisions(db, params.employer_id, body, now()) };
   },
 });
-
-type Refused = {
-  outcome: Extract<CheckedDecisions, { ok: false }>['why'];
-  problems: readonly { path: string; rule: string }[];
-};
-
-function refusalOf({ outcome, problems }: Refused): Refusal {
-  return broken(outcome === 'changed' ? 'ITEM_CHANGED' : 'DECISION_REFUSED', problems);
-}
 
 const OpeningItemsRequest = field.component('OpeningItemsRequest', {
   items: Type.Array(OpeningRow, { minItems: 1 }),
@@ -275,10 +258,7 @@ export const createOpeningItems = operation({
   response: { 200: OpeningItems, 201: OpeningItems },
   refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
   async run(call, { db, now }) {
-    const brought = await bringOpeningItems(db, call.params.employer_id, call.body, actingIn(call, now()));
-    if (brought.outcome === 'refused') throw broken('ROWS_REFUSED', brought.problems, brought.problem_count);
-    if (brought.outcome === 'different') throw conflict(differentOpenings(brought.ids));
-    const { outcome: _, ...result } = brought;
+    const result = await bringOpeningItems(db, call.params.employer_id, call.body, actingIn(call, now()));
     return result.created.length === 0 ? result : created(result);
   },
   logs: ({ params }, { created: { length } }) =>

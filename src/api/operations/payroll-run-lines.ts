@@ -18,7 +18,6 @@ import { record } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { lineSightOf } from '../employers.ts';
 import { Answer, type Call, operation, type Parts } from '../operation.ts';
-import { broken } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
@@ -204,8 +203,7 @@ export const recordTaken = operation({
     if (stored.state !== 'finalized') throw notFinalized(stored);
     const acting = actingIn(call, now());
     const recorded = await takeReport(db, stored, call.body, acting, call.idempotencyKey);
-    if (!recorded.ok) throw broken('ROWS_REFUSED', recorded.problems, recorded.problem_count);
-    const { ok: _, isRepeated: isUnchanged, ...report } = recorded;
+    const { isRepeated: isUnchanged, ...report } = recorded;
     return new Answer(report, { isUnchanged, logged: { employer_id: stored.employer_id } });
   },
   logs: ({ params }, { lines }) => [{ ...params, count: lines }, 'deductions taken were recorded'],
@@ -263,8 +261,6 @@ export const auditPayrollRun = operation({
   async run({ params, body }, { db }) {
     const stored = await storedRun(db, params.run_id);
     const { pages } = await linesOfRun(db, stored);
-    const audited = await auditRun(db, { employerId: stored.employer_id, pages }, body);
-    if (!audited.ok) throw broken('ROWS_REFUSED', audited.problems, audited.problem_count);
-    return audited.audit;
+    return auditRun(db, { employerId: stored.employer_id, pages }, body);
   },
 });

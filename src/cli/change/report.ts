@@ -3,19 +3,20 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ResultOf } from '../../api/operation.ts';
 import { reportChanges } from '../../api/operations/change-batch.ts';
-import { givenFieldPath, within } from '../../contract/check.ts';
+import { describe, givenFieldPath, within } from '../../contract/check.ts';
 import type { ParsedJson } from '../../contract/json.ts';
+import { keyProblem } from '../../employment/accept.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
-import { isAppError, type Problem } from '../../errors.ts';
+import type { Problem } from '../../errors.ts';
 import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { columnsOf, csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
-import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
+import { createProblems, ROWS_BYTES_MAX, type RowFormat, readableRows } from '../../formats/rows.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import type { Context } from '../command.ts';
-import { failed, inputRefused, wrongUsage } from '../failure.ts';
+import { failed, wrongUsage } from '../failure.ts';
 import type { OperationContext } from '../operation-run.ts';
-import { counted, printResult, withProgress } from '../output.ts';
+import { counted, printable, printResult, withProgress } from '../output.ts';
 
 export type ChangeKind = keyof typeof CHANGE_SCHEMAS;
 
@@ -31,38 +32,40 @@ export async function reportFile(
   kind: ChangeKind,
   { file: path, keyPrefix }: ReportOptions,
 ): Promise<void> {
-  if (keyPrefix !== undefined && !KEY_PREFIX.test(keyPrefix))
-    throw wrongUsage('--key-prefix must be 1 to 200 visible ASCII characters, without spaces');
+  const keyWith = (prefix: string, row: number): string => `${prefix}-${kind}-${row}`;
+  if (keyPrefix !== undefined) assertKey(keyWith(keyPrefix, ROWS_BYTES_MAX));
   const { out } = context;
   const file = await findRowsFile(path);
   const { rows, digest } = await checkFile(context, file, kind);
-  const keyOf = (row: number): string => `${keyPrefix ?? `file-${digest}`}-${kind}-${row}`;
+  const keyOf = (row: number) => keyWith(keyPrefix ?? `file-${digest}`, row);
   const results = await withProgress(out, 'changes', rows, ({ set }) =>
     report(context, { file, kind, keyOf }, set),
   );
   summarize(context, results, rows);
-  const refused = results.filter(({ problems }) => problems.length > 0);
-  if (refused.length > 0) {
-    const isKeyed = refused.some(({ outcome }) => outcome === 'conflict');
-    const why = isKeyed ? ', because other changes used their keys before: set another --key-prefix' : '';
-    const problems = refused.flatMap(({ path, problems }) =>
-      problems.map((problem) => within(path, problem)),
-    );
-    throw failed(`some rows were rejected${why}`, { problems });
+  const problems = results.flatMap(({ path, errors = [] }) => errors.map((problem) => within(path, problem)));
+  if (problems.length > 0) {
+    const isKeyed = results.some(({ status }) => status === 'conflict');
+    throw failed(`some rows were rejected${isKeyed ? ': set another --key-prefix' : ''}`, { problems });
   }
   if (results.length < rows) {
     throw failed(
       `stopped after ${results.length} of ${rows} changes: run the command again with the same file to continue`,
     );
   }
-  if (results.some(({ outcome }) => outcome === 'accepted'))
+  if (results.some(({ status }) => status === 'accepted'))
     out.note('The sidecar sends them now, or when it starts.');
 }
 
-/** Leaves space for the kind and the row in a key. */
-const KEY_PREFIX = /^[!-~]{1,200}$/;
+/** Throws WRONG_USAGE for a prefix with which the operation would refuse keys. */
+function assertKey(key: string): void {
+  const problem = keyProblem('--key-prefix', key);
+  if (problem !== null) throw wrongUsage('options are missing or wrong', [problem]);
+}
 
-/** Reads the whole file. Throws COMMAND_FAILED, which names each wrong row and field. */
+/** The name of the rows in a JSON object and in the paths of problems. */
+const CHANGES = { list: 'changes' };
+
+/** Reads the whole file. Throws ROWS_REFUSED, which names each wrong row and field. */
 async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
   const hash = createHash('sha256');
   const problems = createProblems();
@@ -72,33 +75,23 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
       hash.update(part);
       add(part.length);
     });
-    for await (const checked of checkedChanges(content, file.format, kind)) {
-      if ('problems' in checked) {
-        problems.noteLine(rows, checked.line);
-        problems.add(...checked.problems);
+    const changes = changeRows(content, file.format, kind);
+    for await (const some of readableRows<ReadChange>(changes, CHANGES, problems, BATCH.changes)) {
+      rows += some.length;
+      for (const { path, value } of some) {
+        const checked = checkChange(kind, value);
+        if (!checked.ok) problems.add(...checked.problems.map((problem) => within(path, problem)));
       }
-      rows += 1;
     }
-    if (rows === 0) problems.add({ path: 'changes', rule: 'must have at least 1 element' });
-  }).catch((error: unknown) => {
-    if (!isAppError(error, 'UNREADABLE')) throw error;
-    problems.add(...error.problems);
   });
-  if (!problems.isEmpty) throw inputRefused('the file', problems.refused());
+  problems.assertNone();
   return { rows, digest: hash.digest('hex') };
 }
 
 /** Changes and bytes of one batch, below its limits. Many commands fit into the time until a command is stopped. */
 const BATCH = { changes: 500, bytes: 4 * 1024 * 1024 };
 
-type Batched = ResultOf<typeof reportChanges>['results'][number];
-type ReportedChange = {
-  readonly path: string;
-  readonly outcome: Batched['status'];
-  readonly change_id: string | null;
-  readonly near_employee_id?: string;
-  readonly problems: readonly Problem[];
-};
+type ReportedChange = ResultOf<typeof reportChanges>['results'][number] & { readonly path: string };
 
 type Reporting = { file: RowsFile; kind: ChangeKind; keyOf: (row: number) => string };
 
@@ -123,17 +116,17 @@ async function report(
       throw error;
     });
     const accepted = (reported?.results ?? []).filter(({ status }) => status !== 'unavailable');
-    results.push(...accepted.map((result, index) => reportedOf(String(paths[index]), result)));
+    results.push(...accepted.map((result, index) => ({ path: String(paths[index]), ...result })));
     done(results.length);
     const isWhole = accepted.length === lines.length;
     [paths, lines, bytes] = [[], [], 0];
     return isWhole;
   };
-  for await (const checked of checkedChanges(file.read(), file.format, kind)) {
-    if ('problems' in checked) throw failed('the file changed while it was read: run the command again');
+  for await (const row of changeRows(file.read(), file.format, kind)) {
+    if ('problem' in row) throw failed('the file changed while it was read: run the command again');
     const key = keyOf(results.length + lines.length);
-    const line = JSON.stringify({ ...checked.fields, kind, idempotency_key: key });
-    paths.push(checked.path);
+    const line = JSON.stringify({ ...(row.value as object), kind, idempotency_key: key });
+    paths.push(row.path);
     lines.push(line);
     bytes += line.length;
     const isFull = lines.length === BATCH.changes || bytes > BATCH.bytes;
@@ -143,47 +136,26 @@ async function report(
   return results;
 }
 
-function reportedOf(
-  path: string,
-  { status, change_id, near_employee_id, errors = [] }: Batched,
-): ReportedChange {
-  const near = near_employee_id === undefined ? {} : { near_employee_id };
-  const problems =
-    status === 'conflict' ? [{ path: '', rule: 'another change used its key before' }] : errors;
-  return { path, outcome: status, change_id: change_id ?? null, ...near, problems };
-}
-
 function summarize({ out }: Context, reported: readonly ReportedChange[], rows: number): void {
-  const count = (outcome: Batched['status']): number =>
-    reported.filter((result) => result.outcome === outcome).length;
+  const count = (wanted: ReportedChange['status']): number =>
+    reported.filter(({ status }) => status === wanted).length;
   const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
-  const results = reported.map(({ problems: _, ...result }) => result);
+  const results = reported.map(({ path, status: outcome, change_id = null, near_employee_id }) => ({
+    ...{ path, outcome, change_id },
+    ...(near_employee_id !== undefined && { near_employee_id }),
+  }));
   printResult(out, { changes: rows, accepted, repeated, conflicts, results }, () => {
     out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} already reported`);
-    for (const { path, near_employee_id: near } of results) {
-      if (near !== undefined)
-        out.note(`${path}.employee_id: is in no census and no hire. The census has ${near}`);
-    }
+    for (const { path, warnings = [] } of reported)
+      for (const warning of warnings) out.note(printable(describe(within(path, warning))));
     if (repeated === rows) {
       out.note('This file was reported before. To report its changes again, set another --key-prefix.');
     }
   });
 }
 
-/** Yields each row with its path for problems: `changes[0]`, or '' for the only one of a file. */
-async function* checkedChanges(content: AsyncIterable<Uint8Array>, format: RowFormat, kind: ChangeKind) {
-  for await (const row of changeRows(content, format, kind)) {
-    if ('problem' in row) yield { problems: [row.problem], line: row.line };
-    else {
-      const { path, value, line } = row;
-      const checked = checkChange(kind, value);
-      if (checked.ok) yield { path, fields: value as object };
-      else yield { problems: checked.problems.map((problem) => within(path, problem)), line };
-    }
-  }
-}
-
-type GivenChange = { path: string; value: unknown; line?: number } | { problem: Problem; line?: number };
+type ReadChange = { path: string; value: unknown; line?: number };
+type GivenChange = ReadChange | { problem: Problem; line?: number };
 
 const pathOf = (row: number): string => `changes[${row}]`;
 

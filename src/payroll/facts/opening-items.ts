@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, OpeningItemTable, Trx } from '../../database/tables.ts';
+import { conflict, firstIds } from '../../errors.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import type { Acting } from '../../security/audit.ts';
 import { type Fact, type FactContent, insertFacts, lastNumber } from '../../security/facts.ts';
@@ -21,20 +22,19 @@ export type OpeningItem = Omit<
   'employer_id' | 'ordinal' | 'member_amount' | 'employer_amount' | 'record_id' | 'recorded_at'
 > & { amount: Sides };
 
-type OpeningsPut =
-  | { outcome: 'created'; created: readonly string[] }
-  /** Every item is already stored with this content. */
-  | { outcome: 'same' }
-  /** These ids are stored with other content. Nothing was stored. */
-  | { outcome: 'different'; ids: readonly string[] };
+/** Ids that a refusal names. */
+const IDS_NAMED = 20;
 
-/** Stores the opening items of an employer that are not stored yet, all or none. Ids differ within `items`. */
+/**
+ * Stores the opening items of an employer that are not stored yet, all or none, and returns the ids of these. Ids differ within
+ * `items`. Throws CONFLICT for items that are stored with other content.
+ */
 export async function putOpeningItems(
   trx: Trx,
   employerId: string,
   items: readonly OpeningItem[],
   acting: Acting,
-): Promise<OpeningsPut> {
+): Promise<string[]> {
   await lockPayroll(trx);
   const known = await storedUnder(
     trx,
@@ -46,10 +46,14 @@ export async function putOpeningItems(
     return stored !== undefined && !isDeepStrictEqual(stored, item);
   };
   const different = items.filter(isDifferent);
-  if (different.length > 0)
-    return { outcome: 'different', ids: different.map(({ opening_id }) => opening_id) };
+  if (different.length > 0) {
+    const ids = different.map(({ opening_id }) => opening_id);
+    throw conflict(
+      `Opening items with these IDs are stored with other content: ${firstIds(ids, IDS_NAMED)}. Use other IDs, or decide about the stored items.`,
+    );
+  }
   const added = items.filter(({ opening_id }) => !known.has(opening_id));
-  if (added.length === 0) return { outcome: 'same' };
+  if (added.length === 0) return [];
   const created = added.map(({ opening_id }) => opening_id);
   const before = await lastOpening(trx, employerId);
   const contents = added.map(
@@ -63,7 +67,7 @@ export async function putOpeningItems(
     }),
   );
   await insertFacts(trx, OPENING, contents, acting, { details: { items: created.length } });
-  return { outcome: 'created', created };
+  return created;
 }
 
 async function storedUnder(

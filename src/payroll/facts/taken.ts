@@ -7,7 +7,7 @@ import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Problem } from '../../errors.ts';
-import { createProblems, type Rows, type RowsRefused, readableRows } from '../../formats/rows.ts';
+import { createProblems, type Rows, readableRows } from '../../formats/rows.ts';
 import { amountOf } from '../../money.ts';
 import { type Acting, record } from '../../security/audit.ts';
 import { LINE_KINDS, lineKey } from '../calculation/line.ts';
@@ -45,7 +45,7 @@ export const TakenReport = component(
 type TakenReport = Static<typeof TakenReport>;
 
 /** `isRepeated`: an earlier request with the same idempotency key recorded the report. */
-export type TakenResult = ({ ok: true; isRepeated: boolean } & TakenReport) | RowsRefused;
+type TakenResult = TakenReport & { isRepeated: boolean };
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
@@ -53,7 +53,7 @@ const ROWS_AT_ONCE = 250;
 /**
  * Records a report on a finalized run. The latest report that names a line decides; a line that no report names was
  * taken in full. One wrong row rejects the whole report. Memory stays flat: rows are written as they arrive, and one
- * small transaction records the report. Throws KEY_REUSED for an idempotency key of a report with other lines.
+ * small transaction records the report. Throws ROWS_REFUSED, and KEY_REUSED for an idempotency key of a report with other lines.
  */
 export async function recordTaken(
   db: Db,
@@ -99,9 +99,9 @@ export async function recordTaken(
   const isRepeated = recorded !== report;
   if (!problems.isEmpty || isRepeated) await dropReport(db, run_id, report);
   else await dropUnrecorded(db, run_id, report);
-  if (!problems.isEmpty) return problems.refused();
+  problems.assertNone();
   const id = String(recorded);
-  return { ok: true, isRepeated, id, lines, owed: amountOf(owed), difference_count, differences };
+  return { isRepeated, id, lines, owed: amountOf(owed), difference_count, differences };
 }
 
 function differenceOf({ line, taken, owed }: TakenRow): TakenReport['differences'][number] {

@@ -13,7 +13,6 @@ import {
   createProblems,
   type GivenRow,
   type Rows,
-  type RowsRefused,
   readableRows,
 } from '../../formats/rows.ts';
 import { nearIds } from '../../ledger/near-ids.ts';
@@ -105,14 +104,14 @@ type PayrollFile = {
 /**
  * Compares the rows of payroll's file with the lines that a run takes. Rows of the
  * same name are added up. Lines are too, if the file names less than they do. A zero without a counterpart is not a difference. One wrong row
- * rejects the file, and then no page of the run is read.
+ * rejects the file: throws ROWS_REFUSED before a page of the run is read.
  */
 export async function auditRun(
   db: Db,
   run: { employerId: string; pages: AsyncIterable<readonly LinesOfEmployee[]> },
   rows: Rows,
   rowsMax = AUDIT_ROWS_MAX,
-): Promise<{ ok: true; audit: Audit } | RowsRefused> {
+): Promise<Audit> {
   const problems = createProblems();
   const file: PayrollFile = { amounts: new Map(), names: null, givesEmployer: false };
   let count = 0;
@@ -127,7 +126,7 @@ export async function auditRun(
       break;
     }
   }
-  if (!problems.isEmpty) return problems.refused();
+  problems.assertNone();
   const { amounts, givesEmployer } = file;
   const names = file.names ?? [];
   const newCategory = () => createCategory(names, givesEmployer);
@@ -161,15 +160,12 @@ export async function auditRun(
     await new Promise(setImmediate);
   }
   return {
-    ok: true,
-    audit: {
-      compared_by: [...names],
-      matched: matched.totals(),
-      only_here: onlyHere.category(),
-      only_in_payroll: onlyInPayroll.category(),
-      amount_differs: differs.category(),
-      employee_unknown: await withNearIds(db, run.employerId, unknown.category()),
-    },
+    compared_by: [...names],
+    matched: matched.totals(),
+    only_here: onlyHere.category(),
+    only_in_payroll: onlyInPayroll.category(),
+    amount_differs: differs.category(),
+    employee_unknown: await withNearIds(db, run.employerId, unknown.category()),
   };
 }
 

@@ -2,7 +2,7 @@
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Problem } from '../../errors.ts';
+import { conflict, type Problem, refused } from '../../errors.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { amountOf, type Cents, parseAmount } from '../../money.ts';
@@ -19,53 +19,43 @@ import {
   type RequestedDecision,
 } from './requested-decisions.ts';
 
-export type CheckedDecisions =
-  | { ok: true; decisions: NewDecision[] }
-  | { ok: false; why: 'refused'; problems: Problem[] }
-  /** The outstanding amounts of these items are not the reviewed ones; each problem names the new amount. */
-  | { ok: false; why: 'changed'; problems: Problem[] };
-
-type ItemsDecided =
-  | { outcome: 'decided'; ids: number[]; decisions: NewDecision[] }
-  | { outcome: 'refused' | 'changed'; problems: Problem[] }
-  | { outcome: 'busy' };
-
 /** Another caller changes payroll data in between: rare, as the items of a few employees are computed in milliseconds. */
 const ATTEMPTS = 5;
 
-/** Records decisions on items of an employer. */
+/** Records decisions on items of an employer, and returns their ids. Throws what `checkDecisions` does, or CONFLICT. */
 export async function decideItems(
   db: Db,
   employerId: string,
   request: DecisionsRequest,
   acting: Acting,
-): Promise<ItemsDecided> {
+): Promise<number[]> {
   const today = dayAt(db, acting.now);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const revision = await readPayrollRevision(db);
-    const checked = await checkDecisions(db, employerId, request, today);
-    if (!checked.ok) return { outcome: checked.why, problems: checked.problems };
-    const { decisions } = checked;
+    const decisions = await checkDecisions(db, employerId, request, today);
     const ids = await transact(db, async (trx) => {
       await lockPayroll(trx);
       // A run that became final in between may have taken the items.
       if ((await readPayrollRevision(trx)) !== revision + 1) return null;
       return recordDecisions(trx, employerId, decisions, acting);
     });
-    if (ids !== null) return { outcome: 'decided', ids, decisions };
+    if (ids !== null) return ids;
   }
-  return { outcome: 'busy' };
+  throw conflict('Payroll data changed while the decisions were recorded. Send the request again.');
 }
 
-/** Returns the decisions of a request if all are possible today, or every problem. */
+/**
+ * Returns the decisions of a request, which are all possible today. Throws DECISION_REFUSED, or ITEM_CHANGED if the outstanding
+ * amounts of items are not the reviewed ones; each problem names the new amount.
+ */
 export async function checkDecisions(
   db: Db,
   employerId: string,
   { decisions: requested, reason }: DecisionsRequest,
   today: string,
-): Promise<CheckedDecisions> {
+): Promise<NewDecision[]> {
   const problems = problemsOfForm(requested, today);
-  if (problems.length > 0) return { ok: false, why: 'refused', problems };
+  if (problems.length > 0) throw refused('DECISION_REFUSED', problems);
   const { items, groups } = await itemsById(db, employerId, requested, today);
   const actions = new Map(requested.map(({ item_id, action }) => [item_id, action]));
   const named = requested.flatMap(({ employee_id }) => employee_id ?? []);
@@ -104,9 +94,9 @@ export async function checkDecisions(
       newDecision(decision, reason, { employee_id: partner.identity.employee_id, item: partner }),
     );
   });
-  if (problems.length > 0) return { ok: false, why: 'refused', problems };
-  if (changed.length > 0) return { ok: false, why: 'changed', problems: changed };
-  return { ok: true, decisions };
+  if (problems.length > 0) throw refused('DECISION_REFUSED', problems);
+  if (changed.length > 0) throw refused('ITEM_CHANGED', changed);
+  return decisions;
 }
 
 /** Items and the groups that they are in, by item id. */

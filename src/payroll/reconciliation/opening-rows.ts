@@ -8,14 +8,12 @@ import { meantAmount, meantChoice, meantDate } from '../../contract/meant.ts';
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
-import { firstIds } from '../../errors.ts';
 import {
   type Columns,
   createProblems,
   type GivenRow,
   type Problems,
   type Rows,
-  type RowsRefused,
   readableRows,
 } from '../../formats/rows.ts';
 import { censusHas, nearIds } from '../../ledger/near-ids.ts';
@@ -64,21 +62,19 @@ export const OpeningItems = component(
   'The stored opening items.',
 );
 
-type OpeningsBrought =
-  | ({ outcome: 'stored' } & Static<typeof OpeningItems>)
-  | { outcome: 'different'; ids: readonly string[] }
-  | ({ outcome: 'refused' } & RowsRefused);
-
 /** Rows of one request: they are one transaction, which holds the write lock of SQLite. */
 export const OPENING_ITEMS_MAX = 5_000;
 
-/** Stores opening items of an employer. Items that are already stored with the same content change nothing. */
+/**
+ * Stores opening items of an employer. Items that are already stored with the same content change nothing. Throws ROWS_REFUSED or
+ * CONFLICT.
+ */
 export async function bringOpeningItems(
   db: Db,
   employerId: string,
   rows: Rows,
   acting: Acting,
-): Promise<OpeningsBrought> {
+): Promise<Static<typeof OpeningItems>> {
   const problems = createProblems();
   const today = dayAt(db, acting.now);
   const items: { path: string; item: OpeningItem }[] = [];
@@ -92,12 +88,10 @@ export async function bringOpeningItems(
     break;
   }
   await addUnknown(db, employerId, items, problems);
-  if (!problems.isEmpty) return { outcome: 'refused', ...problems.refused() };
+  problems.assertNone();
   const openings = items.map(({ item }) => item);
-  const put = await transact(db, (trx) => putOpeningItems(trx, employerId, openings, acting));
-  if (put.outcome === 'different') return put;
-  const created = put.outcome === 'created' ? [...put.created] : [];
-  return { outcome: 'stored', created, known: openings.length - created.length };
+  const created = await transact(db, (trx) => putOpeningItems(trx, employerId, openings, acting));
+  return { created, known: openings.length - created.length };
 }
 
 function itemOf({ path, fields }: GivenRow, today: string, problems: Problems): OpeningItem | null {
@@ -171,12 +165,4 @@ async function addUnknown(
     if (deduction_id !== null && deductions.get(deduction_id)?.has(employee_id) !== true)
       problems.add({ path: `${path}.deduction_id`, rule: 'must be a deduction of the employee' });
   }
-}
-
-/** Ids that a refusal names. */
-const IDS_NAMED = 20;
-
-/** Returns why opening items are refused that are stored with other content. */
-export function differentOpenings(ids: readonly string[]): string {
-  return `Opening items with these IDs are stored with other content: ${firstIds(ids, IDS_NAMED)}. Use other IDs, or decide about the stored items.`;
 }

@@ -17,7 +17,7 @@ import { type Decision, lastDecision, type NewDecision } from '../facts/decision
 import { type Payroll, scheduledRun } from '../lifecycle/open-on-pay-date.ts';
 import { bodyOf, regularRunOn } from '../records/runs.ts';
 import { acrossYears, type DateList, readSchedules } from '../settings/schedules.ts';
-import { type CheckedDecisions, checkDecisions } from './decide-items.ts';
+import { checkDecisions } from './decide-items.ts';
 import type { DecisionsRequest } from './requested-decisions.ts';
 
 const NOTHING_UNDER_CAP = 'is more than the policy lets a paycheck recover';
@@ -65,19 +65,19 @@ export const DecisionsPreview = component(
   'What decisions would do, before they are recorded.',
 );
 
-type Previewed = { ok: true; paychecks: PreviewedPaycheck[] } | Extract<CheckedDecisions, { ok: false }>;
-
-/** Computes the next paycheck of each employee of a request with and without its decisions. Throws RUN_REFUSED. */
+/**
+ * Computes the next paycheck of each employee of a request with and without its decisions. Throws DECISION_REFUSED, ITEM_CHANGED or
+ * RUN_REFUSED.
+ */
 export async function previewDecisions(
   db: Db,
   employerId: string,
   request: DecisionsRequest,
   now: Date,
-): Promise<Previewed> {
+): Promise<PreviewedPaycheck[]> {
   const today = dayAt(db, now);
-  const checked = await checkDecisions(db, employerId, request, today);
-  if (!checked.ok) return checked;
-  const proposed = await proposedOf(db, employerId, checked.decisions, now);
+  const decisions = await checkDecisions(db, employerId, request, today);
+  const proposed = await proposedOf(db, employerId, decisions, now);
   const paychecks = new Map<string, PreviewedPaycheck>();
   for (const [employeeId] of proposed) paychecks.set(employeeId, withoutPaycheck(employeeId));
   const schedules = acrossYears(await readSchedules(db, employerId));
@@ -100,7 +100,7 @@ export async function previewDecisions(
       });
     }
   }
-  return { ok: true, paychecks: [...paychecks.values()] };
+  return [...paychecks.values()];
 }
 
 /** Returns decisions as they would be recorded next, by employee. */

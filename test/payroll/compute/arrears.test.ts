@@ -54,8 +54,7 @@ async function took(db: Db, runId: string, ...amounts: string[]): Promise<void> 
       ...(adjustment_for && { adjustment_for }),
     };
   });
-  const recorded = await taken(db, runId, ...rows);
-  if (!recorded.ok) throw new Error(JSON.stringify(recorded));
+  await taken(db, runId, ...rows);
 }
 
 const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: LineRecord) =>

@@ -1,12 +1,12 @@
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { unreadable } from '../../../src/formats/bytes.ts';
-import type { RowResult } from '../../../src/formats/rows.ts';
+import type { RowResult, Rows } from '../../../src/formats/rows.ts';
 import { readTaken, recordTaken } from '../../../src/payroll/facts/taken.ts';
 import { verifyTaken } from '../../../src/payroll/facts/verify-taken.ts';
 import { verifyRun, verifyRuns } from '../../../src/payroll/lifecycle/verify.ts';
 import { open, scratch } from '../../database/scratch.ts';
-import { described } from '../../formats/read.ts';
+import { refusedFor } from '../../formats/read.ts';
 import { acting } from '../../support/audit.ts';
 import { differencesOf } from '../../support/differences.ts';
 import { onEitherEngine } from '../../support/engine.ts';
@@ -50,18 +50,15 @@ async function arrearsIn(db: Db, runId: string): Promise<string[]> {
     .map((line) => `${line.deduction_id} ${line.member_amount} of ${line.adjustment_for}`);
 }
 
-const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
-  const recorded = await taken(db, runId, ...rows);
-  return recorded.ok ? [] : described(recorded.problems);
-};
+const problemsOf = (db: Db, runId: string, ...rows: Given[]) => refusedFor(() => taken(db, runId, ...rows));
 
 test('a report returns what is owed, line by line', async (t, db) => {
   await finalizedOn(db, FIRST);
   const recorded = await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
-  t.match(recorded, { ok: true, id: '1', lines: 1, owed: '29.23', difference_count: 1 });
+  t.match(recorded, { id: '1', lines: 1, owed: '29.23', difference_count: 1 });
   const line = { employee_id: 'emp-1', deduction_id: 'ded-1', line_of_coverage: 'medical', kind: 'regular' };
   const amounts = { adjustment_for: null, member_amount: '69.23', taken: '40.00', owed: '29.23' };
-  t.strictSame(recorded.ok && recorded.differences, [{ ...line, ...amounts }]);
+  t.strictSame(recorded.differences, [{ ...line, ...amounts }]);
 });
 
 test('a later report replaces the lines it names, and all reports stay readable', async (t, db) => {
@@ -72,7 +69,7 @@ test('a later report replaces the lines it names, and all reports stay readable'
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
   await finalizedOn(db, SECOND);
   const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5', over: 'true' });
-  t.match(replaced, { ok: true, id: '2', lines: 1 });
+  t.match(replaced, { id: '2', lines: 1 });
   t.strictSame(await readTaken(db, FIRST), [
     { id: '1', recorded_at: LATELY, lines: 2 },
     { id: '2', recorded_at: LATELY, lines: 1 },
@@ -186,7 +183,7 @@ test('a row with only an employee and 0.00 means that nothing was taken from the
   await deduct(db, 'evt-4', { member_contribution: '130.00' });
   await finalizedOn(db, SECOND);
   t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '0' }), {
-    ...{ ok: true, lines: 2, owed: '129.23', difference_count: 2 },
+    ...{ lines: 2, owed: '129.23', difference_count: 2 },
   });
   const lines = (await takenLines(db)).map(({ line, amount, owed }) => [line, amount, owed]);
   t.strictSame(lines, [
@@ -246,14 +243,16 @@ test('each invalid row is named, and one rejects the whole report', async (t, db
     ...rowsOf({ employee_id: 'emp-1', amount: '1' }),
     { problem: { path: 'a', rule: 'b' } },
   ];
-  const expected = { ok: false, problems: [{ path: 'a', rule: 'b' }], problem_count: 1 };
-  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, acting(LATELY)), expected);
+  const record = async (rows: Rows) => recordTaken(db, await storedRun(db, FIRST), rows, acting(LATELY));
+  await t.rejects(record(broken), { code: 'ROWS_REFUSED', problems: [{ path: 'a', rule: 'b' }] });
   async function* cut() {
     yield* rowsOf({ employee_id: 'emp-1', amount: '1' });
     throw unreadable('lines[1]', 'ends in the middle');
   }
-  const ended = { ok: false, problems: [{ path: 'lines[1]', rule: 'ends in the middle' }] };
-  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), acting(LATELY)), ended);
+  await t.rejects(record(cut()), {
+    code: 'ROWS_REFUSED',
+    problems: [{ path: 'lines[1]', rule: 'ends in the middle' }],
+  });
   const after = { lines: await takenLines(db), change: await payrollChange(db) };
   t.strictSame(after, before, 'nothing is half-done');
 });
@@ -264,7 +263,7 @@ test('rows may be in any order, and duplicates are detected far apart', async (t
   const rows = ids
     .map((employee_id, index) => ({ employee_id, amount: `${index}.00`, over: 'true' }))
     .reverse();
-  t.match(await taken(db, FIRST, ...rows), { ok: true, id: '1', lines: 600 });
+  t.match(await taken(db, FIRST, ...rows), { id: '1', lines: 600 });
   t.strictSame(await problemsOf(db, FIRST, ...rows, rows[0] as Given), [
     'lines[600]: names the same line as an earlier row',
   ]);
@@ -285,10 +284,8 @@ test('a report fails if a newer one or a void comes first', async (t, db) => {
     await interfere();
     yield* rows.slice(255);
   }
-  const report = async (interfere: () => Promise<unknown>) => {
-    const recorded = await recordTaken(db, stored, interrupted(interfere), acting(LATELY));
-    return recorded.ok ? [] : described(recorded.problems);
-  };
+  const report = (interfere: () => Promise<unknown>) =>
+    refusedFor(() => recordTaken(db, stored, interrupted(interfere), acting(LATELY)));
   t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
     'a newer report on the run was recorded in the meantime',
   ]);
@@ -319,7 +316,7 @@ test('a recorded report removes the rows of an abandoned one', async (t, db) => 
   await putOn(db, SECOND);
   t.strictSame(await readTaken(db, FIRST), []);
   t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
-  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, id: '2' });
+  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { id: '2' });
   t.match(await takenLines(db), [{ report: 2, amount: '60.00' }]);
   t.equal((await takenLines(db)).length, 1);
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST}`]);
@@ -338,7 +335,7 @@ onEitherEngine('a clean-up removes nothing of a report that was recorded after i
   const other = afterReads(open(t, url), async (rows) => {
     if (JSON.stringify(rows) === '[{"report":1}]') await recorded_at(LATELY);
   });
-  t.match(await taken(other, FIRST, { employee_id: 'emp-2', amount: '2' }), { ok: true, id: '2' });
+  t.match(await taken(other, FIRST, { employee_id: 'emp-2', amount: '2' }), { id: '2' });
   t.match(await readTaken(db, FIRST), [{ id: '1' }, { id: '2' }]);
   t.match(await takenLines(db), [{ report: 1, amount: '40.00' }, { report: 2 }]);
 });

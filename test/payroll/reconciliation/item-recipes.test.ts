@@ -74,7 +74,7 @@ onEitherEngine('six unpaid checks are caught up at twice the regular amount', as
   t.match(held, expected);
   await putOn(db, '2026-05-08');
   t.strictSame(await amounts(db, '2026-05-08'), ['regular 130.00'], 'nothing is taken while the hold lasts');
-  t.match(await decide(db, ...(await items(db)).map(take)), { outcome: 'decided' });
+  await decide(db, ...(await items(db)).map(take));
   for (const payDate of RETURN) {
     await finalizedOn(db, payDate);
     t.strictSame(await amounts(db, payDate), ['regular 130.00', 'arrears 130.00'], payDate);
@@ -91,19 +91,16 @@ onEitherEngine('a preview shows the next paycheck with decisions, and records no
   await finalizedOn(db, '2026-07-17');
   const request = { decisions: (await items(db)).map(take), reason: 'agreed' };
   const previewed = await previewDecisions(db, EMPLOYER, request, new Date(LATELY));
-  t.match(previewed, {
-    ok: true,
-    paychecks: [
-      {
-        ...{ employee_id: 'e', pay_date: '2026-07-31' },
-        ...{ before: { member_amount: '130.00' }, after: { member_amount: '260.00' } },
-        item_lines: [
-          { kind: 'arrears', member_amount: '130.00', explanation: /at most 1 × 130\.00 a paycheck/ },
-        ],
-        left_out: [{ explanation: /Left out: it is more than the policy lets a paycheck recover\.$/ }],
-      },
-    ],
-  });
+  t.match(previewed, [
+    {
+      ...{ employee_id: 'e', pay_date: '2026-07-31' },
+      ...{ before: { member_amount: '130.00' }, after: { member_amount: '260.00' } },
+      item_lines: [
+        { kind: 'arrears', member_amount: '130.00', explanation: /at most 1 × 130\.00 a paycheck/ },
+      ],
+      left_out: [{ explanation: /Left out: it is more than the policy lets a paycheck recover\.$/ }],
+    },
+  ]);
   const [first, second] = request.decisions as [RequestedDecision, RequestedDecision];
   const held = { ...request, decisions: [{ ...first, action: 'hold' as const }] };
   const previewedHold = await previewDecisions(db, EMPLOYER, held, new Date(LATELY));
@@ -111,11 +108,11 @@ onEitherEngine('a preview shows the next paycheck with decisions, and records no
     { item_id: first.item_id, explanation: /Left out: it is on hold\.$/ },
     { item_id: second.item_id, explanation: /Left out: it needs the decision take\.$/ },
   ];
-  t.match(previewedHold, { paychecks: [{ item_lines: [], left_out }] });
+  t.match(previewedHold, [{ item_lines: [], left_out }]);
   t.match(await items(db), [{ state: 'open' }, { state: 'open' }]);
   await setSchedules(db, []);
   const without = await previewDecisions(db, EMPLOYER, request, new Date(LATELY));
-  t.match(without, { paychecks: [{ employee_id: 'e', pay_date: null, item_lines: [] }] });
+  t.match(without, [{ employee_id: 'e', pay_date: null, item_lines: [] }]);
 });
 
 onEitherEngine('a void names the decisions and overrides that concern the run', async (t) => {
