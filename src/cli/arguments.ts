@@ -75,10 +75,17 @@ export function reasonOf(text: string): string {
 /** The limit of the API for the body of a run or a setting. */
 const JSON_BYTES_MAX = 8 * 1024 * 1024;
 
+/** Returns the size of a file. Throws for a folder, because the error of reading one names no path. */
+export async function sizeOfFile(path: string): Promise<number> {
+  const file = await stat(path);
+  if (file.isDirectory()) throw failed(`${path} is a folder: give a file`);
+  return file.size;
+}
+
 /** Returns the unchecked value in a JSON file. */
 export async function readJsonFile(path: string): Promise<unknown> {
-  const { size } = await stat(path);
-  if (size > JSON_BYTES_MAX) throw failed(`${path} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
+  if ((await sizeOfFile(path)) > JSON_BYTES_MAX)
+    throw failed(`${path} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
   const bytes = await readFile(path);
   // Other bytes would become U+FFFD.
   if (!isUtf8(bytes)) throw failed(`${path} must be valid UTF-8: save it as UTF-8`);

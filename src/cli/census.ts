@@ -10,6 +10,7 @@ import { checkCensus, viewFindings } from '../census/check.ts';
 import { createWarnings } from '../census/warnings.ts';
 import { describe } from '../contract/check.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
+import { sizeOfFile } from './arguments.ts';
 import { addSyncCommands, printResponse, printSyncs, SYNC_COLUMNS } from './census-syncs.ts';
 import { type Command, type Context, todayIn } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
@@ -118,8 +119,8 @@ async function openCensusFile(path: string): Promise<BodyOf<typeof putCensus>> {
 }
 
 async function readOrganization(path: string): Promise<Buffer> {
-  const { size } = await stat(path);
-  if (size > ELEMENT_BYTES_MAX) throw failed(`${path} is too large for one organization: check its contents`);
+  if ((await sizeOfFile(path)) > ELEMENT_BYTES_MAX)
+    throw failed(`${path} is too large for one organization: check its contents`);
   return readFile(path);
 }
 

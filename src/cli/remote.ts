@@ -42,12 +42,21 @@ export function addressFor(env: Environment, { url, local = false }: Place): str
   return stated.endsWith('/') ? stated.slice(0, -1) : stated;
 }
 
+function tokenIn(env: Environment): string {
+  try {
+    return bearer('SIDECAR_TOKEN', required('SIDECAR_TOKEN', secret(env, 'SIDECAR_TOKEN')));
+  } catch (error) {
+    // `doctor` reads only the variables of a sidecar.
+    throw failed(`${(error as Error).message}: a command with --url needs a token of that sidecar`);
+  }
+}
+
 /** As long as the private listener lets a request take. */
 const TIMEOUT_MS = 10 * 60_000;
 
 /** Performs operations at an address. */
 export function performAt(url: string, { env, out, stopped }: Context): Performers {
-  const token = bearer('SIDECAR_TOKEN', required('SIDECAR_TOKEN', secret(env, 'SIDECAR_TOKEN')));
+  const token = tokenIn(env);
   const ask = async (op: Asked, input: Input, accept: string): Promise<Response> => {
     const { ifMatch, idempotencyKey } = input;
     const { content, headers } = contentIn(op, input);
@@ -63,7 +72,7 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
       ...(content !== undefined && { body: content }),
     };
     const response = await fetch(url + pathOf(op, input), request as RequestInit).catch((error) => {
-      throw unanswered(`${url} did not answer: ${codeOfFetch(error)}`);
+      throw unanswered(`${url} did not answer: ${whyUnanswered(error)}`);
     });
     const version = response.headers.get(VERSION_HEADER);
     if (version !== null && version !== VERSION)
@@ -96,9 +105,34 @@ function contentIn({ body, rows, stream }: Asked, input: Input): Content {
   return { content: file.read(), headers: { 'content-type': ROW_TYPES[file.format] } };
 }
 
-function codeOfFetch(error: Error): string {
-  return codeOf(error.cause) || error.name;
+/** Returns what failed and what to do. The library's own error only states that the call failed. */
+function whyUnanswered(error: Error): string {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  const advice = NETWORK_ADVICE[codeOf(cause)] ?? NETWORK_ADVICE[cause.name] ?? NETWORK_ADVICE[cause.message];
+  return advice ?? `${codeOf(cause) || cause.name}. ${CHECK}`;
 }
+
+const CHECK = 'Check the address and the network.';
+const CERTIFICATE = 'Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS to the file of its authority.';
+
+/** By the code, name or message of an error. */
+const NETWORK_ADVICE: Readonly<Record<string, string>> = {
+  'bad port': 'requests to this port are blocked. Use another port.',
+  ECONNREFUSED: 'nothing listens there. Start the sidecar, or check the address.',
+  ECONNRESET: `the connection was closed. ${CHECK}`,
+  UND_ERR_SOCKET: `the connection was closed. ${CHECK}`,
+  ENOTFOUND: 'its host name has no address. Check the address.',
+  EAI_AGAIN: 'its host name could not be looked up. Check the address and the network.',
+  TimeoutError: `it took more than ${TIMEOUT_MS / 60_000} minutes. Run the command again.`,
+  AbortError: 'the command was stopped.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not use HTTPS. Use its http:// address.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: CERTIFICATE,
+  SELF_SIGNED_CERT_IN_CHAIN: CERTIFICATE,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: CERTIFICATE,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host name. Check the address.',
+  SyntaxError: 'its JSON is cut off or damaged. Run the command again.',
+  CERT_HAS_EXPIRED: 'its certificate has expired. Renew it.',
+};
 
 /** Throws INVALID_REQUEST for ids that the operation refuses anywhere. */
 function pathOf({ path, params: schema }: Asked, { params = {}, query = {} }: Input): string {
@@ -155,7 +189,7 @@ function contentOf({ body }: Response, url: string): Readable {
 }
 
 function brokenOff(url: string, error: unknown): Error {
-  return unanswered(`${url} did not send its whole answer: ${codeOfFetch(error as Error)}`);
+  return unanswered(`${url} did not send its whole answer: ${whyUnanswered(error as Error)}`);
 }
 
 async function* rowsIn(content: Readable): AsyncGenerator<object[]> {

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
@@ -68,6 +70,33 @@ t.test('wrong usage exits with 2, prints nothing on stdout, and names the mistak
   for (const command of WRONG_USAGE) {
     const argv = command === '' ? [] : command.split(' ');
     t.match(await here(t, env, argv), { code: 2, stdout: '', stderr: /./ }, command);
+  }
+});
+
+t.test('a folder in place of a file is named', async (t) => {
+  const { env } = await withDatabase(t);
+  const folder = (name: string) => {
+    const path = join(t.testdirName, name);
+    mkdirSync(path);
+    return path;
+  };
+  const rows = folder('rows.csv');
+  const organization = folder('census.organization.json');
+  const census = join(t.testdirName, 'census.csv');
+  writeFileSync(census, 'employee_id\n');
+  const commands: [command: string, path: string, named?: string][] = [
+    ['policy put --employer e', folder('policy.json')],
+    ['change termination', rows],
+    ['import deductions', rows],
+    ['census stage --employer e', rows],
+    ['census stage --employer e', census, organization],
+    ['audit verify --heads', folder('heads')],
+    ['restore --yes', folder('backup')],
+  ];
+  for (const [command, path, named = path] of commands) {
+    const { code, stderr } = await here(t, env, [...command.split(' '), path]);
+    t.not(code, 0, command);
+    t.ok(stderr.includes(named), `${command}: ${stderr}`);
   }
 });
 

@@ -366,14 +366,45 @@ t.test('a command says that an answer is not whole, or not from a sidecar', asyn
   const cases: [string[], RegExp][] = [
     [['run', 'show', 'proxy'], /answered 404 and is no sidecar/],
     [['run', 'show', 'broken'], /answered 500: its log has the cause/],
-    [['run', 'show', 'cut'], /did not send its whole answer: UND_ERR_SOCKET/],
-    [['run', 'lines', 'cut', '--csv'], /did not send its whole answer: UND_ERR_SOCKET/],
-    [['run', 'show', 'bad'], /did not send its whole answer: SyntaxError/],
+    [['run', 'show', 'cut'], /did not send its whole answer: the connection was closed/],
+    [['run', 'lines', 'cut', '--csv'], /did not send its whole answer: the connection was closed/],
+    [['run', 'show', 'bad'], /did not send its whole answer: its JSON is cut off/],
   ];
   for (const [argv, message] of cases) {
     const { code, stderr } = await here(t, env, argv);
     t.equal(code, 1, argv.join(' '));
     t.match(stderr, message);
+  }
+});
+
+t.test('a command names the address that does not answer, and what to do', async (t) => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const cases: [url: string, why: RegExp][] = [
+    [`http://127.0.0.1:${port}`, /nothing listens there\. Start the sidecar/],
+    ['http://localhost:1', /requests to this port are blocked\. Use another port/],
+    ['https://sidecar.invalid', /its host name .*Check the address/],
+  ];
+  for (const [url, why] of cases) {
+    const { code, stderr } = await here(t, { SIDECAR_TOKEN: 'token' }, ['run', 'list', '--url', url]);
+    t.equal(code, 1);
+    t.match(stderr, new RegExp(`^benefits-sidecar: ${url} did not answer: ${why.source}[^\\n]*\\n$`));
+  }
+});
+
+t.test('a wrong token of a sidecar is not a case for doctor', async (t) => {
+  const argv = ['run', 'list', '--url', 'http://127.0.0.1:9999'];
+  for (const [env, why] of [
+    [{}, 'SIDECAR_TOKEN is not set'],
+    [{ SIDECAR_TOKEN_FILE: '/missing/token' }, "SIDECAR_TOKEN_FILE can't be read: ENOENT"],
+  ] as const) {
+    const { code, stderr } = await here(t, env, argv);
+    t.strictSame(
+      [code, stderr],
+      [1, `benefits-sidecar: ${why}: a command with --url needs a token of that sidecar\n`],
+    );
   }
 });
 
