@@ -175,6 +175,11 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
   return Object.freeze(keys);
 }
 
+/** Reports whether a database is set, instead of the default one. */
+export function isDatabaseSet(env: Environment): boolean {
+  return ['DATABASE_URL', 'DATABASE_URL_FILE'].some((name) => given(env, name) !== undefined);
+}
+
 export function readDatabaseUrl(env: Environment): string {
   // A secret, because it may contain a password.
   const url = withHost(secret(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db');

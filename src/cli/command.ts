@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Command as Base, Option } from 'commander';
 import { type Clock, dayIn } from '../clock.ts';
-import { readDatabaseUrl, readEnvironment, readTimeZone } from '../config.ts';
+import { isDatabaseSet, readDatabaseUrl, readEnvironment, readTimeZone } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { type Environment, given } from '../environment.ts';
@@ -100,7 +100,7 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
  * the command would run on the default one.
  */
 function assertMachine(env: Environment): void {
-  if (given(env, 'SIDECAR_URL') === undefined || given(env, 'DATABASE_URL') !== undefined) return;
+  if (given(env, 'SIDECAR_URL') === undefined || isDatabaseSet(env)) return;
   throw wrongUsage('this command needs the database of its machine: set DATABASE_URL, or unset SIDECAR_URL');
 }
 

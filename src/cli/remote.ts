@@ -11,6 +11,7 @@ import {
   VERSION_HEADER,
 } from '../api/operation.ts';
 import { errorOfProblem, PROBLEM_TYPE, Refusal } from '../api/problem.ts';
+import { isDatabaseSet } from '../config.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { address, bearer, type Environment, given, isPlainHttp, required, secret } from '../environment.ts';
 import { codeOf } from '../errors.ts';
@@ -32,14 +33,15 @@ export function addressFor(env: Environment, { url, local = false }: Place): str
   if (local) return null;
   const stated = url ?? given(env, 'SIDECAR_URL');
   if (stated === undefined) return null;
-  if (url === undefined && given(env, 'DATABASE_URL') !== undefined)
+  if (url === undefined && isDatabaseSet(env))
     throw wrongUsage('SIDECAR_URL and DATABASE_URL are both set: add --url or --local');
   const name = url === undefined ? 'SIDECAR_URL' : '--url';
-  if (address(stated)?.search !== '' || isPlainHttp(stated))
+  const base = address(stated);
+  if (base?.search !== '' || isPlainHttp(stated))
     throw wrongUsage(
       `${name} must be an https:// address, or http:// of this machine, without a user name or a query`,
     );
-  return stated.endsWith('/') ? stated.slice(0, -1) : stated;
+  return `${base.origin}${base.pathname}`.replace(/\/$/, '');
 }
 
 function tokenIn(env: Environment): string {

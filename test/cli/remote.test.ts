@@ -91,7 +91,9 @@ t.test('a command runs where its options and variables say, or nowhere', async (
   const both: Variables = { ...local, ...remote };
   const cases: [string[], Variables, number, RegExp][] = [
     [[], both, 2, /SIDECAR_URL and DATABASE_URL are both set: add --url or --local/],
+    [[], { ...remote, DATABASE_URL_FILE: '/run/secrets/url' }, 2, /DATABASE_URL are both set: add --url/],
     [['--local'], both, 0, /No open items/],
+    [['--url', `${url}/?`], both, 0, /No open items/],
     [['--url', url], both, 0, /No open items/],
     [['--url', url, '--local'], both, 2, /either --url or --local/],
     [['--url', 'http://payroll.example'], remote, 2, /--url must be an https:\/\/ address/],
@@ -109,6 +111,10 @@ t.test('a command runs where its options and variables say, or nowhere', async (
     t.equal((await here(t, local, [...words.split(' '), '--url', url])).code, 2, words);
     const ran = await here(t, remote, words.split(' '));
     t.match(ran, { code: 2, stderr: /needs the database of its machine: set DATABASE_URL/ }, words);
+  }
+  for (const words of ['token list', 'session list']) {
+    const file = { ...remote, DATABASE_URL_FILE: '/missing' };
+    t.match(await here(t, file, words.split(' ')), { code: 1, stderr: /DATABASE_URL_FILE can't be read/ });
   }
 });
 
