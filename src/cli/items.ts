@@ -52,6 +52,7 @@ export function addItemCommands(program: Command): void {
       '--employer maple-bakery --employee maple-bakery-001 --action hold --until 2026-10-01 --reason "leave of absence"',
     ],
     without: ['decisions'],
+    ofEach: DECIDED.map((field) => ({ ...field, name: `decisions[].${field.name}` })),
     more: (command) => {
       command
         .confirmed()
@@ -90,10 +91,12 @@ export function addItemCommands(program: Command): void {
   });
 }
 
-/** The terms of a decision: its fields without the item, the employee and the outstanding amounts. */
-const TERMS = fieldsOf({ body: RequestedDecision }, {}).filter(
-  ({ name }) => !/^(item_id|employee_id|outstanding_\w+)$/.test(name),
+/** The fields of a decision that options set. */
+const DECIDED = fieldsOf({ body: RequestedDecision }, {}).filter(
+  ({ name }) => !/^(item_id|outstanding_\w+)$/.test(name),
 );
+/** Its terms: the same without the employee. */
+const TERMS = DECIDED.filter(({ name }) => name !== 'employee_id');
 
 type DecideOptions = Pick<Decision, 'action'> & {
   employer: string;

@@ -31,7 +31,10 @@ export function failureOf(
   const refusal = isAppError(error) ? refusalOf(error) : error;
   if (!(refusal instanceof Refusal) || PROBLEMS[refusal.code].status >= 500) return error;
   const { code, message, problems, problemCount } = refusal;
-  const named = problems.map((problem) => inOptions(problem, fields, code === 'ROWS_REFUSED'));
+  const all = problems.map((problem) => inOptions(problem, fields, code === 'ROWS_REFUSED'));
+  const named = all.filter(
+    ({ path, rule }, index) => all.findIndex((other) => other.path === path && other.rule === rule) === index,
+  );
   if (code === 'NOT_FOUND' && ids.length > 0) {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
     const what = ids.every((id) => pathSegment(id) !== null) ? message : NO_URL;
@@ -42,7 +45,8 @@ export function failureOf(
   if (first === undefined) return failed(message);
   // A message that only repeats the problems.
   const what = message.includes(first.rule) ? PROBLEMS[code].title : message.replace(/\.$/, '');
-  return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount });
+  const notNamed = problemCount - problems.length;
+  return new CommandError('COMMAND_FAILED', what, { problems: named, problemCount: named.length + notNamed });
 }
 
 /** Returns a problem with the option of its field, such as `--item[3]` for `items[3]`. */
@@ -52,10 +56,16 @@ function inOptions(problem: Problem, fields: readonly Field[], isFile: boolean):
   if (path === 'body' && isFile) return { ...problem, path: '' };
   const field = fieldAt(path, fields);
   if (field === undefined) return problem;
-  return { ...problem, path: `${field.flags.split(' ')[0]}${path.slice(field.name.length)}` };
+  const [flag] = field.flags.split(' ');
+  // An option that sets a field of every element names them all.
+  return {
+    ...problem,
+    path: field.name.includes('[]') ? String(flag) : `${flag}${path.slice(field.name.length)}`,
+  };
 }
 
 function fieldAt(path: string, fields: readonly Field[]): Field | undefined {
   const [name] = path.split(/[.[]/);
-  return fields.find((field) => field.name === name);
+  const ofEach = path.replaceAll(/\[\d+\]/g, '[]');
+  return fields.find((field) => field.name === name || field.name === ofEach);
 }

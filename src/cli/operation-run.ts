@@ -35,6 +35,8 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly help?: Readonly<Record<string, string>>;
   /** Fields of the operation that are no options, because `input` sets them. */
   readonly without?: readonly string[];
+  /** The fields of each element of a list in the body, such as `decisions[].until`, that options of its own set. */
+  readonly ofEach?: readonly Field[];
   /** What the rows of the command's file are, if the operation's body is one. */
   readonly file?: string;
   /** The command's file has the body, in JSON. Optional: options may have it instead, and replace fields of the file. */
@@ -117,7 +119,8 @@ async function performed<R, O, Row>(
   const { op, words, fields } = spoken;
   const isInFile = Boolean(words.isBodyInFile) && options.file !== undefined;
   // Problems of fields that are not in the file name options.
-  const shown = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
+  const ofOptions = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
+  const shown = [...ofOptions, ...(words.ofEach ?? [])];
   const { answer, failing, ...calls } = performing(context, performers, shown, listOf(spoken));
   if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
   else if (!op.isBodyUnchecked || words.isBodyInFile === 'optional') assertOptions(op, named.body, fields);

@@ -116,6 +116,26 @@ test('a line names the opening item that it takes', async (t, { db, env, file, r
   t.match((await run('lines', 'r1')).stdout, /\$12\.50 [^\n]*\n +arrears of opening item old-7/);
 });
 
+test('a problem of several decisions names its option once', async (t, { cli, file }) => {
+  const rows = ['o1', 'o2'].map((id) => `${id},emp-1,medical,pre_tax,5.00,0.00,2026-01-02`);
+  const head = 'id,employee_id,line_of_coverage,taxability,member_amount,employer_amount,pay_date';
+  await cli(`items open ${file('opening.csv', `${head}\n${rows.join('\n')}\n`)} --employer ${EMPLOYER}`);
+  const decide = `items decide --employer ${EMPLOYER} --employee emp-1 --reason x --yes --action`;
+  const lines = (await cli(`${decide} paid_directly`)).stderr.split('\n');
+  t.strictSame(lines.slice(1, -1), [
+    '  --amount: is required for paid_directly',
+    '  --paid-on: is required for paid_directly',
+  ]);
+  t.match(await cli(`${decide} hold --until 2020-01-01`), {
+    code: 1,
+    stderr: /so: --until: must not be before today/,
+  });
+  t.match(await cli(`${decide} hold --until 2027-13-01`), {
+    code: 2,
+    stderr: /wrong: --until: must be a real date/,
+  });
+});
+
 test('an interrupted list of lines fails the command', async (t, { run, env }) => {
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const stopping = new AbortController();
