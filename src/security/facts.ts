@@ -1,12 +1,10 @@
 /** Recorded facts: rows that are inserted with one audit record, which has the hash of their content. */
 import { hash } from 'node:crypto';
 import { sql } from 'kysely';
-import { type AnyRow, insertRows, pagesByKey } from '../database/bulk.ts';
-import type { Verifying } from '../database/difference.ts';
+import { type AnyRow, insertRows } from '../database/bulk.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { type Acting, type Action, forEmployers, type NewRecord, recordAll } from './audit.ts';
-import { ERASED, type ReasonColumn } from './reasons.ts';
-import { type Recorded, recordsOf, recordsWithoutRow } from './verify-recorded.ts';
+import type { ReasonColumn } from './reasons.ts';
 
 type OfTable<T extends keyof Tables> = Tables[T] extends { record_id: number } ? T : never;
 
@@ -32,8 +30,8 @@ export type AnyFact = {
   readonly hasReason?: true;
   /** A column that changes later. */
   readonly changing?: string;
-  /** Whether a later action may remove rows. */
-  readonly isRemovable?: true;
+  /** The actions that remove rows: the row whose key the record states, or all rows of the resource. */
+  readonly removedBy?: { readonly row?: Action; readonly all: Action };
 };
 
 type ColumnOf<T extends FactTable> = keyof Tables[T] & string;
@@ -74,7 +72,7 @@ export async function insertFacts<T extends FactTable>(
 }
 
 /** Returns what the audit record of rows names: what they have in common. */
-function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { resource: string | null } {
+export function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { resource: string | null } {
   const common = (column: string) => {
     const values = new Set(rows.map((row) => row[column]));
     return values.size === 1 ? [...values][0] : null;
@@ -87,7 +85,7 @@ function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { resource: s
  * Returns the SHA-256 of the content of rows, for the details of their audit record. A null is no content, so a new column does
  * not change the hash of older rows.
  */
-function contentHash({ changing }: AnyFact, rows: readonly object[]): string {
+export function contentHash({ changing }: AnyFact, rows: readonly object[]): string {
   const isContent = ([column, value]: [string, unknown]) =>
     value !== null && column !== 'record_id' && column !== 'reason' && column !== changing;
   const contents = rows.map((row) =>
@@ -117,63 +115,4 @@ export async function lastNumber(db: Db | Trx, { table, key }: AnyFact, employer
 export function reasonColumnsOf({ table, actions, hasReason }: AnyFact): ReasonColumn[] {
   if (!hasReason) return [];
   return [{ table, column: 'reason', actions, by: { column: 'record_id', is: 'record_id' } }];
-}
-
-const ROWS_AT_ONCE = 500;
-/** Rows with a wrong reason that are named. */
-const NAMED = 1_000;
-
-type FactRow = AnyRow & { record_id: number };
-
-/** Checks that the rows are as their audit records state, and that each audit record has its rows. */
-export async function verifyFact(db: Db, fact: AnyFact, on: Verifying): Promise<void> {
-  const { table, key, actions, hasReason, isRemovable } = fact;
-  /** Rows with one audit record, which may continue on the next page. */
-  let group: FactRow[] = [];
-  for await (const rows of pagesByKey<FactRow>(db, table, key, sql`*`, ROWS_AT_ONCE)) {
-    on.signal.throwIfAborted();
-    const records = await recordsOf(db, [...group.slice(0, 1), ...rows]);
-    for (const row of rows) {
-      if (group[0] !== undefined && group[0].record_id !== row.record_id) {
-        verifyGroup(fact, group, records, on);
-        group = [];
-      }
-      group.push(row);
-    }
-  }
-  verifyGroup(fact, group, await recordsOf(db, group.slice(0, 1)), on);
-  if (hasReason) await verifyReasons(db, fact, on);
-  if (isRemovable) return;
-  for (const recordId of await recordsWithoutRow(db, table, actions))
-    on.report(table, recordId, 'record_id', 'has an audit record and no row');
-}
-
-function verifyGroup(
-  fact: AnyFact,
-  rows: readonly FactRow[],
-  records: ReadonlyMap<number, Recorded>,
-  { report }: Verifying,
-): void {
-  const [first] = rows;
-  if (first === undefined) return;
-  const { table, actions } = fact;
-  const recorded = records.get(first.record_id);
-  if (recorded === undefined || !actions.some((action) => action === recorded.action))
-    report(table, idOf(fact, first), 'record_id', 'is not the audit record of the row');
-  else if (recorded.details.content_hash !== contentHash(fact, rows))
-    report(table, idOf(fact, first), 'record_id', 'is the audit record of other values');
-}
-
-function idOf({ key }: AnyFact, row: AnyRow): string {
-  return key.map((column) => row[column]).join('/');
-}
-
-/** One statement, because a reason may be erased at any time. */
-async function verifyReasons(db: Db, fact: AnyFact, { report }: Verifying): Promise<void> {
-  const { rows } = await sql<FactRow>`
-    select fact.* from ${sql.table(fact.table)} fact join audit_records made on made.record_id = fact.record_id
-    where fact.reason <> coalesce(made.reason, ${ERASED}) order by fact.record_id limit ${sql.lit(NAMED)}`.execute(
-    db,
-  );
-  for (const row of rows) report(fact.table, idOf(fact, row), 'reason', 'is not that of its audit record');
 }

@@ -2,10 +2,11 @@
 import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { voidRun } from '../../src/payroll/records/runs.ts';
-import { verifyApprovalSettings } from '../../src/payroll/settings/approval.ts';
+import { APPROVAL_SETTING } from '../../src/payroll/settings/approval.ts';
 import { finalizeChecked } from '../../src/readiness/run-report.ts';
 import { cliActor } from '../../src/security/audit.ts';
 import { revokeToken } from '../../src/security/tokens.ts';
+import { verifyFact } from '../../src/security/verify-facts.ts';
 import { acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -294,7 +295,7 @@ onEitherEngine('a request to switch second approval off ends with its token', as
   t.match(waiting, { required: true, switching_off: null });
   t.match((await set('bob', false)).json, { required: true, switching_off: { requested_by: {} } });
   t.match((await set('bob', false)).json, { required: true }, 'the same person again');
-  t.strictSame(await differencesOf((on) => verifyApprovalSettings(db, on)), []);
+  t.strictSame(await differencesOf((on) => verifyFact(db, APPROVAL_SETTING, on)), []);
 });
 
 onEitherEngine('the command line finalizes and voids only what a person approved', async (t) => {

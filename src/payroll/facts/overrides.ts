@@ -1,13 +1,8 @@
 /** The table of overrides: amounts that people set for single deductions of open runs. */
-import { sql } from 'kysely';
-import { isOneOf, pagesByKey } from '../../database/bulk.ts';
-import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { type Acting, type Actor, makerOf, makersOf, record } from '../../security/audit.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
-import { type RecordOfAction, recordsOfResources } from '../../security/verify-recorded.ts';
 import type { Override } from '../records/basis.ts';
-import type { StoredRun } from '../records/runs.ts';
 
 export const OVERRIDE: Fact<'run_overrides'> = {
   table: 'run_overrides',
@@ -15,7 +10,7 @@ export const OVERRIDE: Fact<'run_overrides'> = {
   actions: ['run.override'],
   subject: { resource: 'run_id', employee: 'employee_id' },
   hasReason: true,
-  isRemovable: true,
+  removedBy: { row: 'run.remove-override', all: 'run.delete' },
 };
 
 /** The amounts of an override, and the regular ones that it replaces. */
@@ -115,50 +110,4 @@ async function dropOverride(
 /** Removes all overrides of an open run that is being deleted. */
 export async function removeOverridesOf(trx: Trx, runId: string): Promise<void> {
   await trx.deleteFrom('run_overrides').where('run_id', '=', runId).execute();
-}
-
-const RUNS_AT_ONCE = 500;
-
-/** Checks that the overrides of each run are as its audit records state, and that no other action removed or restored one. */
-export async function verifyOverrides(db: Db, on: Verifying): Promise<void> {
-  type RunKey = Pick<StoredRun, 'run_id'>;
-  for await (const runs of pagesByKey<RunKey>(db, 'payroll_runs', ['run_id'], sql`run_id`, RUNS_AT_ONCE)) {
-    on.signal.throwIfAborted();
-    const ids = runs.map(({ run_id }) => run_id);
-    const differences = await recordDifferences(db, ids);
-    // An override that is set between two reads differs only once.
-    const again = differences.size === 0 ? differences : await recordDifferences(db, ids);
-    for (const [recordId, rule] of differences)
-      if (again.has(recordId)) on.report('run_overrides', recordId, 'record_id', rule);
-  }
-}
-
-/** Returns the audit records whose overrides are missing, and those that should have none, of these runs. */
-async function recordDifferences(db: Db, runIds: readonly string[]): Promise<Map<number, string>> {
-  const actions = ['run.override', 'run.remove-override', 'run.delete'] as const;
-  const records = await recordsOfResources(db, actions, runIds);
-  const expected = new Set([...records.values()].flatMap(lastOverrides));
-  const overrides = db
-    .selectFrom('run_overrides')
-    .select('record_id')
-    .where(isOneOf(db, 'run_id', runIds));
-  const stored = new Set((await overrides.execute()).map(({ record_id }) => record_id));
-  const missing = [...expected].filter((recordId) => !stored.has(recordId));
-  const restored = [...stored].filter((recordId) => !expected.has(recordId));
-  return new Map([
-    ...missing.map((recordId) => [recordId, 'has an audit record and no row'] as const),
-    ...restored.map((recordId) => [recordId, 'is not the last audit record of the override'] as const),
-  ]);
-}
-
-/** Returns the ids of the records that set the overrides that a run still has. */
-function lastOverrides(records: readonly RecordOfAction[]): number[] {
-  const last = new Map<string, number>();
-  for (const { action, record_id, employee, details } of records) {
-    const key = JSON.stringify([employee, details.deduction_id]);
-    if (action === 'run.override') last.set(key, record_id);
-    else if (action === 'run.remove-override') last.delete(key);
-    else last.clear();
-  }
-  return [...last.values()];
 }

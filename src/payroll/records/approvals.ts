@@ -3,13 +3,13 @@ import Type, { type Static } from 'typebox';
 import type { AcceptableFinding } from '../../checks.ts';
 import { component, nullableText, oneOf, text } from '../../contract/fields.ts';
 import { isOneOf } from '../../database/bulk.ts';
-import type { Verifying } from '../../database/difference.ts';
-import type { Db, Trx } from '../../database/tables.ts';
+import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, type Made, makersOf, record } from '../../security/audit.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
-import { type Recorded, recordsOfResources, verifyRecorded } from '../../security/verify-recorded.ts';
+import { recordsOfResources } from '../../security/verify-recorded.ts';
 import { isApprovalRequired } from '../settings/approval.ts';
 import { hashOf } from './basis.ts';
 
@@ -67,22 +67,24 @@ export function findingHash({ checkId, employeeId, ids, result, example }: Accep
   return hashOf(JSON.stringify([checkId, result, employeeId, ids.toSorted(), example]));
 }
 
+export const APPROVAL: Fact<'run_approvals'> = {
+  table: 'run_approvals',
+  key: ['record_id'],
+  actions: ['run.approve'],
+  subject: { resource: 'run_id' },
+  removedBy: { all: 'run.delete' },
+};
+
 /** Stores an approval and returns its id. */
 export async function insertApproval(trx: Trx, approval: NewApproval, acting: Acting): Promise<number> {
   const { runId, employerId, action, etag, person, checks, reason } = approval;
   const findings = JSON.stringify(approval.findings.map(findingHash));
-  const record_id = await record(trx, acting, {
-    action: 'run.approve',
-    resource: runId,
-    employer: employerId,
-    details: { action, etag, person, accepted_checks: checks, findings_hash: hashOf(findings) },
-    reason,
+  const content = { run_id: runId, action, etag, person, checks: JSON.stringify(checks), findings };
+  const [row] = await insertFacts(trx, APPROVAL, [content], acting, {
+    ...{ employer: employerId, reason },
+    details: { action, etag, person, accepted_checks: checks },
   });
-  await trx
-    .insertInto('run_approvals')
-    .values({ record_id, run_id: runId, action, etag, person, checks: JSON.stringify(checks), findings })
-    .execute();
-  return record_id;
+  return (row as Tables['run_approvals']).record_id;
 }
 
 /** Returns the approvals of a run, newest first, as they count at an instant. */
@@ -281,18 +283,4 @@ const isByAnother = (person: string | null) => (approval: StoredApproval) =>
 /** Removes the approvals of an open run that is being deleted. */
 export async function removeApprovalsOf(trx: Trx, runId: string): Promise<void> {
   await trx.deleteFrom('run_approvals').where('run_id', '=', runId).execute();
-}
-
-/** Verifies approvals against their audit records, which have the hash of the findings. */
-export function verifyApprovals(db: Db, on: Verifying): Promise<void> {
-  const inserted = { key: ['record_id'], action: 'run.approve', deletedBy: 'run.delete' } as const;
-  const columnsOf = ({ resource, details }: Recorded, { findings }: { findings: string }) => ({
-    run_id: resource,
-    action: details.action,
-    etag: details.etag,
-    person: details.person,
-    checks: JSON.stringify(details.accepted_checks),
-    findings: hashOf(findings) === details.findings_hash ? findings : null,
-  });
-  return verifyRecorded(db, 'run_approvals', { ...inserted, columnsOf }, on);
 }

@@ -1,11 +1,10 @@
 /** Whether finalizing and voiding the runs of an employer need an approval by another person. */
 import Type, { type Static } from 'typebox';
 import { boolean, closed, component, nullable, reasonField, text } from '../../contract/fields.ts';
-import type { Verifying } from '../../database/difference.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { type Acting, Actor, type Details, makersOf, record } from '../../security/audit.ts';
+import { type Acting, Actor, makersOf } from '../../security/audit.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
-import { type Recorded, verifyRecorded } from '../../security/verify-recorded.ts';
 import { lockPayroll } from './lock.ts';
 
 export const SecondApproval = component(
@@ -49,6 +48,13 @@ export async function isApprovalRequired(db: Db | Trx, employerId: string): Prom
   return (await latest(db, employerId))?.required === 1;
 }
 
+export const APPROVAL_SETTING: Fact<'approval_settings'> = {
+  table: 'approval_settings',
+  key: ['employer_id', 'version'],
+  actions: ['approval-setting.put'],
+  subject: { resource: 'employer_id', employer: 'employer_id' },
+};
+
 /** Switches second approval on, or off by two persons. */
 export async function setApproval(
   trx: Trx,
@@ -68,18 +74,10 @@ export async function setApproval(
   const after = { required: required || isRequest, requested_by: isRequest ? person : null };
   const version = (known?.version ?? 0) + 1;
   const before = { required: isOn, requested_by: requestedBy };
-  const record_id = await record(trx, acting, {
-    action: 'approval-setting.put',
-    resource: employerId,
-    employer: employerId,
-    details: { version, before, after, person },
-    reason,
-  });
-  const row = { employer_id: employerId, version, required: after.required ? 1 : 0, record_id } as const;
-  await trx
-    .insertInto('approval_settings')
-    .values({ ...row, requested_by: after.requested_by })
-    .execute();
+  const details = { version, before, after, person };
+  const { requested_by } = after;
+  const row = { employer_id: employerId, version, required: after.required ? 1 : 0, requested_by } as const;
+  await insertFacts(trx, APPROVAL_SETTING, [row], acting, { details, reason });
   return isRequest ? 'requested' : 'set';
 }
 
@@ -109,16 +107,6 @@ export async function viewApprovalSetting(
     switching_off:
       requester === undefined ? null : { requested_by: requester.by, requested_at: requester.at, is_yours },
   };
-}
-
-/** Verifies each version of the setting against its audit record. */
-export function verifyApprovalSettings(db: Db, on: Verifying): Promise<void> {
-  const inserted = { key: ['employer_id', 'version'], action: 'approval-setting.put' } as const;
-  const columnsOf = ({ resource, details }: Recorded) => {
-    const { required, requested_by } = (details.after ?? {}) as Details;
-    return { employer_id: resource, version: details.version, required: required ? 1 : 0, requested_by };
-  };
-  return verifyRecorded(db, 'approval_settings', { ...inserted, columnsOf }, on);
 }
 
 /** Returns whether the version is a request to switch it off whose token no longer counts. */

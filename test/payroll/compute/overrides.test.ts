@@ -5,10 +5,11 @@ import { amountOf, parseAmount } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
 import { summarize } from '../../../src/payroll/compute/summary.ts';
-import { verifyOverrides } from '../../../src/payroll/facts/overrides.ts';
+import { OVERRIDE } from '../../../src/payroll/facts/overrides.ts';
 import { deleteOpenRun, dropOverride, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { bodyOf } from '../../../src/payroll/records/runs.ts';
+import { verifyFact } from '../../../src/security/verify-facts.ts';
 import { scratch } from '../../database/scratch.ts';
 import { ACTING } from '../../support/audit.ts';
 import { differencesOf } from '../../support/differences.ts';
@@ -253,7 +254,7 @@ test('a final run keeps its overrides, and a deleted run has none', async (t, db
 
 test('an override that was removed or restored without its audit record is reported', async (t, db) => {
   const differences = async () =>
-    (await differencesOf((on) => verifyOverrides(db, on))).map(({ rule }) => rule);
+    (await differencesOf((on) => verifyFact(db, OVERRIDE, on))).map(({ rule }) => rule);
   const stored = () => db.selectFrom('run_overrides').selectAll().execute();
   const overridden = { runId: 'r', employeeId: 'e', deductionId: 'a' };
   const steps = [
