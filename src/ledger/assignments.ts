@@ -1,8 +1,8 @@
 /** Assignments of deductions to one of the employers of their employee. They have their own ledger positions. */
 import { isOneOf } from '../database/bulk.ts';
 import type { AssignmentTable, Db, Trx } from '../database/tables.ts';
-import { type Acting, type Actor, makerOf, makersOf } from '../security/audit.ts';
-import { type Fact, insertFacts } from '../security/facts.ts';
+import type { Acting, Actor } from '../security/audit.ts';
+import { type Fact, insertFacts, withMakers } from '../security/facts.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 export const ASSIGNMENT: Fact<'deduction_assignments'> = {
@@ -60,21 +60,22 @@ export async function assignmentsOf(
   deductionIds: readonly string[],
 ): Promise<Map<string, AssignmentTable[]>> {
   if (deductionIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('deduction_assignments')
-    .selectAll()
-    .where(isOneOf(db, 'deduction_id', deductionIds))
-    .orderBy('position')
-    .execute();
+  const rows = await storedAssignments(db, deductionIds).execute();
   return Map.groupBy(rows, ({ deduction_id }) => deduction_id);
+}
+
+function storedAssignments(db: Db | Trx, deductionIds: readonly string[]) {
+  return db
+    .selectFrom('deduction_assignments')
+    .selectAll('deduction_assignments')
+    .where(isOneOf(db, 'deduction_id', deductionIds))
+    .orderBy('position');
 }
 
 /** Returns the assignments of a deduction with their makers, in the order of their positions. */
 export async function madeAssignments(db: Db | Trx, deductionId: string): Promise<MadeAssignment[]> {
-  const rows = (await assignmentsOf(db, [deductionId])).get(deductionId) ?? [];
-  const recordIds = rows.map(({ record_id }) => record_id);
-  const makers = await makersOf(db, recordIds);
-  return rows.map((row) => ({ ...row, assigned_by: makerOf(makers, row.record_id).by }));
+  const rows = await withMakers(storedAssignments(db, [deductionId]));
+  return rows.map(({ made, ...row }) => ({ ...row, assigned_by: made.by }));
 }
 
 /** Reports whether a deduction was assigned after a position of the ledger. */

@@ -225,7 +225,7 @@ export function resourceTypeOf(action: string): string {
   return action.slice(0, action.indexOf('.'));
 }
 
-const ACTOR_COLUMNS = ['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'] as const;
+export const ACTOR_COLUMNS = ['actor_kind', 'actor_issuer', 'actor_id', 'actor_name', 'acting_user'] as const;
 
 /** Returns the actor of a stored record. */
 export function actorOf(row: Pick<AuditRecordTable, (typeof ACTOR_COLUMNS)[number]>): Actor {
@@ -235,6 +235,9 @@ export function actorOf(row: Pick<AuditRecordTable, (typeof ACTOR_COLUMNS)[numbe
 
 /** The actor of a record, its time and its reason. */
 export type Made = { by: Actor; at: string; reason: string | null };
+
+/** The maker of a record that is missing from a damaged database. */
+export const UNKNOWN_MAKER: Made = { by: SYSTEM, at: '', reason: null };
 
 /** Returns who made each record, by its id. */
 export async function makersOf(db: Db | Trx, recordIds: readonly number[]): Promise<Map<number, Made>> {
@@ -249,9 +252,9 @@ export async function makersOf(db: Db | Trx, recordIds: readonly number[]): Prom
   );
 }
 
-/** Returns who made a record. A record is missing only from a damaged database, whose maker is unknown. */
+/** Returns who made a record. */
 export function makerOf(makers: ReadonlyMap<number, Made>, recordId: number): Made {
-  return makers.get(recordId) ?? { by: SYSTEM, at: '', reason: null };
+  return makers.get(recordId) ?? UNKNOWN_MAKER;
 }
 
 /** The actor, the time and the details of a record, and the head of the chain after it. */

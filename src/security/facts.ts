@@ -1,9 +1,19 @@
 /** Recorded facts: rows that are inserted with one audit record, which has the hash of their content. */
 import { hash } from 'node:crypto';
-import { sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { type AnyRow, insertRows } from '../database/bulk.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
-import { type Acting, type Action, forEmployers, type NewRecord, recordAll } from './audit.ts';
+import {
+  ACTOR_COLUMNS,
+  type Acting,
+  type Action,
+  actorOf,
+  forEmployers,
+  type Made,
+  type NewRecord,
+  recordAll,
+  UNKNOWN_MAKER,
+} from './audit.ts';
 import type { ReasonColumn } from './reasons.ts';
 
 type OfTable<T extends keyof Tables> = Tables[T] extends { record_id: number } ? T : never;
@@ -100,6 +110,37 @@ export function contentHash({ changing }: AnyFact, rows: readonly object[]): str
 /** A database stores other characters in place of lone surrogates. */
 function storedValue(value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed() : value;
+}
+
+type ActorRow = Parameters<typeof actorOf>[0];
+
+/** Returns the rows of a query, each with the actor, the time and the reason of its audit record. */
+export async function withMakers<T extends FactTable, Row>(
+  query: SelectQueryBuilder<Tables, T, Row>,
+): Promise<(Row & { made: Made })[]> {
+  const rows = await (query as unknown as SelectQueryBuilder<Tables, FactTable, object>)
+    .leftJoin(
+      ({ selectFrom }) =>
+        selectFrom('audit_records')
+          // Other names than those of the fact's columns, so that the conditions of the query need no table.
+          .select([
+            'record_id as made_id',
+            'recorded_at as made_at',
+            'reason as made_reason',
+            ...ACTOR_COLUMNS,
+          ])
+          .as('made'),
+      (join) => join.onRef('made_id', '=', 'record_id'),
+    )
+    .select(['made_at', 'made_reason', ...ACTOR_COLUMNS])
+    .execute();
+  return rows.map(({ made_at, made_reason, ...row }) => {
+    const { actor_kind, actor_issuer, actor_id, actor_name, acting_user, ...fact } = row as typeof row &
+      ActorRow;
+    const by = actorOf({ actor_kind, actor_issuer, actor_id, actor_name, acting_user });
+    const made = made_at === null ? UNKNOWN_MAKER : { by, at: made_at, reason: made_reason };
+    return { ...fact, made } as Row & { made: Made };
+  });
 }
 
 /** Returns the number of an employer's last row, 0 without one. The key of the fact is an employer and a number. */

@@ -217,14 +217,14 @@ function limitOf(employers: readonly string[]): string[] {
   return limit;
 }
 
-/** Returns since when the tokens that made records no longer count, by record: they were revoked or expired. */
+/** Returns since when the tokens that made facts no longer count, by record: they were revoked or expired. */
 export async function endsOfMakers(
   db: Db | Trx,
-  makers: ReadonlyMap<number, Pick<Made, 'by'>>,
+  facts: readonly { record_id: number; made: Made }[],
   now: string,
 ): Promise<Map<number, string>> {
-  const tokens = [...makers].flatMap(([recordId, { by }]) =>
-    by.kind === 'token' && by.id !== null ? [[recordId, by.id] as const] : [],
+  const tokens = facts.flatMap(({ record_id, made: { by } }) =>
+    by.kind === 'token' && by.id !== null ? [[record_id, by.id] as const] : [],
   );
   if (tokens.length === 0) return new Map();
   const rows = await db

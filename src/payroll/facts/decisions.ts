@@ -1,9 +1,10 @@
 /** Decisions on open items: append-only, numbered per employer. A run keeps the number of the last one that it knew. */
+import type { SelectQueryBuilder } from 'kysely';
 import { isOneOf } from '../../database/bulk.ts';
-import type { Db, ItemDecisionTable, Trx } from '../../database/tables.ts';
+import type { Db, ItemDecisionTable, Tables, Trx } from '../../database/tables.ts';
 import { amountOrNull, type Cents, centsOf, centsOrNull } from '../../money.ts';
-import type { Acting } from '../../security/audit.ts';
-import { type Fact, type FactContent, insertFacts, lastNumber } from '../../security/facts.ts';
+import type { Acting, Made } from '../../security/audit.ts';
+import { type Fact, type FactContent, insertFacts, lastNumber, withMakers } from '../../security/facts.ts';
 import type { Sides } from '../calculation/items.ts';
 
 export const DECISION: Fact<'item_decisions'> = {
@@ -26,6 +27,9 @@ export type Decision = Omit<
   /** The decision's own amount of the employee's side, with the item's sign: written off, or paid directly. */
   amount: Cents | null;
 };
+
+/** A decision with the person or program that made it. */
+export type MadeDecision = Decision & { made: Made };
 
 /** A decision without its number and record, which `recordDecisions` adds. */
 export type NewDecision = Omit<Decision, 'decision_id' | 'record_id' | 'recorded_at'>;
@@ -88,15 +92,14 @@ export async function decisionsOf(
 }
 
 /** Returns the first `most` decisions on the items of a run, by number: they do not concern another run. */
-export async function decisionsOnRun(db: Db | Trx, runId: string, most: number): Promise<Decision[]> {
-  const rows = await db
+export async function decisionsOnRun(db: Db | Trx, runId: string, most: number): Promise<MadeDecision[]> {
+  const decisions = db
     .selectFrom('item_decisions')
-    .selectAll()
+    .selectAll('item_decisions')
     .where('run_id', '=', runId)
     .orderBy('decision_id')
-    .limit(most)
-    .execute();
-  return rows.map(decisionOf);
+    .limit(most);
+  return withMaker(decisions);
 }
 
 /** `itemId`: decisions on this item, and holds of all items of its employee `employeeId`. */
@@ -108,10 +111,10 @@ export async function newestDecisions(
   employerId: string,
   { itemId, employeeId }: DecisionFilter,
   { before, limit }: { before: number | undefined; limit: number },
-): Promise<Decision[]> {
-  const rows = await db
+): Promise<MadeDecision[]> {
+  const decisions = db
     .selectFrom('item_decisions')
-    .selectAll()
+    .selectAll('item_decisions')
     .where('employer_id', '=', employerId)
     .$if(employeeId !== null, (query) => query.where('employee_id', '=', employeeId as string))
     .$if(itemId !== null, (query) =>
@@ -119,9 +122,15 @@ export async function newestDecisions(
     )
     .$if(before !== undefined, (query) => query.where('decision_id', '<', before as number))
     .orderBy('decision_id', 'desc')
-    .limit(limit)
-    .execute();
-  return rows.map(decisionOf);
+    .limit(limit);
+  return withMaker(decisions);
+}
+
+async function withMaker(
+  decisions: SelectQueryBuilder<Tables, 'item_decisions', ItemDecisionTable>,
+): Promise<MadeDecision[]> {
+  const rows = await withMakers(decisions);
+  return rows.map(({ made, ...row }) => ({ ...decisionOf(row), made }));
 }
 
 function decisionOf({ employer_id: _, ...row }: ItemDecisionTable): Decision {

@@ -1,7 +1,7 @@
 /** The table of overrides: amounts that people set for single deductions of open runs. */
 import type { Db, Tables, Trx } from '../../database/tables.ts';
-import { type Acting, type Actor, makerOf, makersOf, record } from '../../security/audit.ts';
-import { type Fact, insertFacts } from '../../security/facts.ts';
+import { type Acting, type Actor, record } from '../../security/audit.ts';
+import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
 import type { Override } from '../records/basis.ts';
 
 export const OVERRIDE: Fact<'run_overrides'> = {
@@ -47,15 +47,12 @@ function ofRun(db: Db | Trx, runId: string) {
 
 /** Returns the overrides of a run with their reasons and makers, by employee and deduction. */
 export async function madeOverrides(db: Db | Trx, runId: string): Promise<MadeOverride[]> {
-  const overrides = await ofRun(db, runId).select(COLUMNS).select('reason').execute();
-  const makers = await makersOf(
-    db,
-    overrides.map(({ record_id }) => record_id),
-  );
-  return overrides.map((override) => {
-    const { by, at } = makerOf(makers, override.record_id);
-    return { ...override, created_by: by, created_at: at };
-  });
+  const overrides = await withMakers(ofRun(db, runId).select(COLUMNS).select('reason'));
+  return overrides.map(({ made, ...override }) => ({
+    ...override,
+    created_by: made.by,
+    created_at: made.at,
+  }));
 }
 
 /** Sets an override, or replaces the override of the deduction. The caller holds the payroll lock, and the run is open. */

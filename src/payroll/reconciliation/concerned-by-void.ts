@@ -2,7 +2,6 @@
 import Type, { type Static } from 'typebox';
 import { closed, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
-import { makersOf } from '../../security/audit.ts';
 import { decisionsOnRun } from '../facts/decisions.ts';
 import { PayrollRunOverride, shownOverrides } from '../lifecycle/overrides.ts';
 import { ItemDecision, viewDecision } from './open-items.ts';
@@ -26,11 +25,9 @@ type Concerned = Static<Type.TObject<typeof CONCERNED>>;
 /** Returns the decisions about the items of a run, and its overrides. */
 export async function concernedByVoid(db: Db, runId: string): Promise<Concerned> {
   const decisions = await decisionsOnRun(db, runId, DECISIONS_NAMED);
-  const records = decisions.map(({ record_id }) => record_id);
-  const makers = await makersOf(db, [...new Set(records)]);
   return {
-    decisions: decisions.map((decision) => {
-      return { item_id: decision.item_id as string, ...viewDecision(decision, makers) };
+    decisions: decisions.map(({ made, ...decision }) => {
+      return { item_id: decision.item_id as string, ...viewDecision(decision, made.by) };
     }),
     overrides: await shownOverrides(db, runId),
   };

@@ -3,7 +3,6 @@ import Type, { type Static } from 'typebox';
 import { component, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf, type ListPage } from '../../formats/cursor.ts';
-import { makersOf } from '../../security/audit.ts';
 import { ITEM_KINDS, itemIdentity } from '../calculation/items.ts';
 import { newestDecisions } from '../facts/decisions.ts';
 import { ItemDecision, viewDecision } from './open-items.ts';
@@ -44,8 +43,7 @@ export async function listDecisions(
   const filter = { itemId: itemId ?? null, employeeId: employees[0] ?? null };
   const decisions = await newestDecisions(db, employerId, filter, { before, limit: page.limit + 1 });
   const listed = decisions.slice(0, page.limit);
-  const makers = await makersOf(db, [...new Set(listed.map(({ record_id }) => record_id))]);
-  const data = listed.map((decision): ListedDecision => {
+  const data = listed.map(({ made, ...decision }): ListedDecision => {
     const { employee_id, item_id, run_id } = decision;
     const identity = item_id === null ? null : itemIdentity(item_id);
     return {
@@ -54,7 +52,7 @@ export async function listDecisions(
       deduction_id: identity?.deduction_id ?? null,
       line_of_coverage: identity?.line_of_coverage ?? null,
       taxability: identity?.taxability ?? null,
-      ...viewDecision(decision, makers),
+      ...viewDecision(decision, made.by),
     };
   });
   const last = decisions.length > page.limit ? listed.at(-1) : undefined;

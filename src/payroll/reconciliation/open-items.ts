@@ -233,15 +233,12 @@ function showItem(
     because: line.settles?.because ?? null,
     flags: line.flags,
     explanation: line.explanation,
-    decision: decision === null ? null : viewDecision(decision, makers),
+    decision: decision === null ? null : viewDecision(decision, makerOf(makers, decision.record_id).by),
   };
 }
 
-/** Returns a decision as it is shown. `makers`: by the audit record of each decision. */
-export function viewDecision(
-  decision: Decision,
-  makers: ReadonlyMap<number, Made>,
-): Static<typeof ItemDecision> {
+/** Returns a decision as it is shown. */
+export function viewDecision(decision: Decision, decided_by: Actor): Static<typeof ItemDecision> {
   const {
     decision_id,
     employee_id: _,
@@ -257,7 +254,7 @@ export function viewDecision(
     ...terms,
     covers: item_id === null ? 'employee' : 'item',
     amount: amountOrNull(terms.amount),
-    decided_by: makerOf(makers, record_id).by,
+    decided_by,
     decided_at: recorded_at,
   };
 }

@@ -6,8 +6,8 @@ import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { AppError } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, Actor, type Made, makersOf, record } from '../../security/audit.ts';
-import { type Fact, insertFacts } from '../../security/facts.ts';
+import { type Acting, Actor, type Made, record } from '../../security/audit.ts';
+import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
 import { recordsOfResources } from '../../security/verify-recorded.ts';
 import { isApprovalRequired } from '../settings/approval.ts';
@@ -89,20 +89,10 @@ export async function insertApproval(trx: Trx, approval: NewApproval, acting: Ac
 
 /** Returns the approvals of a run, newest first, as they count at an instant. */
 export async function approvalsOf(db: Db | Trx, runId: string, now: string): Promise<StoredApproval[]> {
-  const rows = await db
-    .selectFrom('run_approvals')
-    .selectAll()
-    .where('run_id', '=', runId)
-    .orderBy('record_id', 'desc')
-    .execute();
-  const makers = await makersOf(
-    db,
-    rows.map(({ record_id }) => record_id),
-  );
-  const ends = await endsOf(db, rows, makers, now);
-  return rows.flatMap(({ record_id, run_id, action, etag, person, checks, findings }) => {
-    const made = makers.get(record_id);
-    if (made === undefined) return [];
+  const query = db.selectFrom('run_approvals').selectAll('run_approvals').where('run_id', '=', runId);
+  const rows = await withMakers(query.orderBy('record_id', 'desc'));
+  const ends = await endsOf(db, rows, now);
+  return rows.map(({ record_id, run_id, action, etag, person, checks, findings, made }) => {
     const approval = { id: String(record_id), run_id, action, etag, reason: made.reason ?? '' };
     return {
       ...approval,
@@ -120,8 +110,7 @@ export async function approvalsOf(db: Db | Trx, runId: string, now: string): Pro
 /** Returns since when approvals no longer count, by record id. */
 async function endsOf(
   db: Db | Trx,
-  approvals: readonly { record_id: number; run_id: string }[],
-  makers: ReadonlyMap<number, Made>,
+  approvals: readonly { record_id: number; run_id: string; made: Made }[],
   now: string,
 ): Promise<Map<number, string>> {
   if (approvals.length === 0) return new Map();
@@ -130,7 +119,7 @@ async function endsOf(
   const byApproval = new Map(
     [...withdrawn.values()].flat().map(({ details, recorded_at }) => [details.approval_id, recorded_at]),
   );
-  const tokens = await endsOfMakers(db, makers, now);
+  const tokens = await endsOfMakers(db, approvals, now);
   return new Map(
     approvals.flatMap(({ record_id }) => {
       const times = [byApproval.get(String(record_id)), tokens.get(record_id)];
@@ -173,17 +162,13 @@ export async function approvedLines(
   now: string,
 ): Promise<Map<string, ApprovedLines[]>> {
   if (runIds.length === 0) return new Map();
-  const rows = await db
+  const query = db
     .selectFrom('run_approvals')
     .select(['record_id', 'run_id', 'etag', 'findings', 'person'])
     .where('action', '=', 'finalize')
-    .where(isOneOf(db, 'run_id', runIds))
-    .execute();
-  const makers = await makersOf(
-    db,
-    rows.map(({ record_id }) => record_id),
-  );
-  const ends = await endsOf(db, rows, makers, now);
+    .where(isOneOf(db, 'run_id', runIds));
+  const rows = await withMakers(query);
+  const ends = await endsOf(db, rows, now);
   const counting = rows.filter(({ record_id }) => !ends.has(record_id));
   const approved = counting.map(({ run_id, etag, findings, person }) => ({
     run_id,

@@ -1,9 +1,9 @@
 /** Whether finalizing and voiding the runs of an employer need an approval by another person. */
 import Type, { type Static } from 'typebox';
 import { boolean, closed, component, nullable, reasonField, text } from '../../contract/fields.ts';
-import type { Db, Trx } from '../../database/tables.ts';
-import { type Acting, Actor, makersOf } from '../../security/audit.ts';
-import { type Fact, insertFacts } from '../../security/facts.ts';
+import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { type Acting, Actor, type Made } from '../../security/audit.ts';
+import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
 import { endsOfMakers, isSamePerson } from '../../security/tokens.ts';
 import { lockPayroll } from './lock.ts';
 
@@ -36,7 +36,7 @@ export const SecondApprovalRequest = component(
   'A change of the setting.',
 );
 
-type Stored = { version: number; required: 0 | 1; requested_by: string | null; record_id: number };
+type Stored = Omit<Tables['approval_settings'], 'employer_id'> & { made: Made };
 
 /** `person`: the person who sets it; null if unknown. */
 type NewSetting = { required: boolean; reason: string; person: string | null };
@@ -88,42 +88,35 @@ export async function viewApprovalSetting(
   now: string,
   person: string | null,
 ): Promise<Static<typeof SecondApproval>> {
-  const rows = await newest(db, employerId).limit(2).execute();
-  const makers = await makersOf(
-    db,
-    rows.map(({ record_id }) => record_id),
-  );
-  const [last, before] = rows;
+  const [last, before] = await newest(db, employerId, 2);
   const isRequest = last !== undefined && last.requested_by !== null;
   const set = isRequest ? before : last;
-  const setter = set === undefined ? undefined : makers.get(set.record_id);
   const isWaiting = isRequest && !(await hasEndedRequest(db, last, now));
-  const requester = isWaiting ? makers.get(last.record_id) : undefined;
   const is_yours = person !== null && isSamePerson(last?.requested_by ?? '', person);
   return {
     required: last?.required === 1,
-    set_by: setter?.by ?? null,
-    set_at: setter?.at ?? null,
-    switching_off:
-      requester === undefined ? null : { requested_by: requester.by, requested_at: requester.at, is_yours },
+    set_by: set?.made.by ?? null,
+    set_at: set?.made.at ?? null,
+    switching_off: isWaiting ? { requested_by: last.made.by, requested_at: last.made.at, is_yours } : null,
   };
 }
 
 /** Returns whether the version is a request to switch it off whose token no longer counts. */
 async function hasEndedRequest(db: Db | Trx, version: Stored | undefined, now: string): Promise<boolean> {
   if (version === undefined || version.requested_by === null) return false;
-  const makers = await makersOf(db, [version.record_id]);
-  return (await endsOfMakers(db, makers, now)).size > 0;
+  return (await endsOfMakers(db, [version], now)).size > 0;
 }
 
 async function latest(db: Db | Trx, employerId: string): Promise<Stored | undefined> {
-  return newest(db, employerId).limit(1).executeTakeFirst();
+  return (await newest(db, employerId, 1))[0];
 }
 
-function newest(db: Db | Trx, employerId: string) {
-  return db
+function newest(db: Db | Trx, employerId: string, limit: number): Promise<Stored[]> {
+  const versions = db
     .selectFrom('approval_settings')
     .select(['version', 'required', 'requested_by', 'record_id'])
     .where('employer_id', '=', employerId)
-    .orderBy('version', 'desc');
+    .orderBy('version', 'desc')
+    .limit(limit);
+  return withMakers(versions);
 }

@@ -3,10 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
-import type { Db, Trx } from '../../database/tables.ts';
+import type { Db, Tables, Trx } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
-import { type Acting, Actor, isRecordedBy, makerOf, makersOf } from '../../security/audit.ts';
-import { type Fact, insertFacts } from '../../security/facts.ts';
+import { type Acting, Actor, isRecordedBy } from '../../security/audit.ts';
+import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
 import { APPLIES_ON } from '../calculation/plan.ts';
 import { lockPayroll } from './lock.ts';
 import type { Setting } from './setting.ts';
@@ -117,33 +117,29 @@ function recoupOf(recoup: Recoup): Recoup {
 
 /** Returns the versions, the newest `effective_from` first, then the newest version. */
 export async function readPolicies(db: Db | Trx, employerId: string): Promise<PolicyVersion[]> {
-  return (await storedVersions(db, employerId)).map(({ record_id: _, ...version }) => version);
+  return (await storedVersions(db, employerId).execute()).map((row) => readVersion(row, employerId));
 }
 
-async function storedVersions(db: Db | Trx, employerId: string, knownAt?: string) {
-  const rows = await db
+function storedVersions(db: Db | Trx, employerId: string, knownAt?: string) {
+  return db
     .selectFrom('payroll_policies')
-    .select(['version', 'effective_from', 'options', 'record_id'])
+    .select(['version', 'effective_from', 'options'])
     .where('employer_id', '=', employerId)
     .where(isRecordedBy(db, knownAt))
     .orderBy('effective_from', 'desc')
-    .orderBy('version', 'desc')
-    .execute();
-  return rows.map(({ options, ...row }) => ({
-    ...row,
-    ...readStored(options, `${employerId}, version ${row.version}`),
-  }));
+    .orderBy('version', 'desc');
+}
+
+type StoredVersion = Pick<Tables['payroll_policies'], 'version' | 'effective_from' | 'options'>;
+
+function readVersion({ version, effective_from, options }: StoredVersion, employerId: string): PolicyVersion {
+  return { version, effective_from, ...readStored(options, `${employerId}, version ${version}`) };
 }
 
 async function shownVersions(db: Db, employerId: string, knownAt?: string): Promise<ShownVersion[]> {
-  const versions = await storedVersions(db, employerId, knownAt);
-  const makers = await makersOf(
-    db,
-    versions.map(({ record_id }) => record_id),
-  );
-  return versions.map(({ record_id, ...version }) => {
-    const { by, at } = makerOf(makers, record_id);
-    return { ...version, created_at: at, created_by: by };
+  const rows = await withMakers(storedVersions(db, employerId, knownAt));
+  return rows.map(({ made, ...row }) => {
+    return { ...readVersion(row, employerId), created_at: made.at, created_by: made.by };
   });
 }
 
