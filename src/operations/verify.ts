@@ -35,8 +35,9 @@ import { HASH_KEY, verifyHashKey } from '../security/hashing.ts';
 import { verifyTokens } from '../security/tokens.ts';
 import { verifyAudit } from '../security/verify-audit.ts';
 import { verifyFact } from '../security/verify-facts.ts';
-import { verifyStates } from '../security/verify-recorded.ts';
+import { verifyReasons, verifyStates } from '../security/verify-recorded.ts';
 import { FACTS } from './facts.ts';
+import { REASON_COLUMNS } from './reasons.ts';
 import { verifyTimes } from './verify-times.ts';
 
 export type VerifyReport = {
@@ -120,6 +121,7 @@ export async function verifyRows(
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
   for (const fact of FACTS) await part(undefined, () => verifyFact(db, fact, on));
+  for (const column of REASON_COLUMNS) await part(undefined, () => verifyReasons(db, column, on));
   for (const state of STATES) await part(undefined, () => verifyStates(db, state, on));
   await part(undefined, () => verifyTokens(db, on));
   await part(undefined, () => verifyPilot(db, on));

@@ -1,4 +1,4 @@
-import type { Updateable } from 'kysely';
+import { type SqlBool, sql, type Updateable } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, RequestKind, Subject, Trx } from '../database/tables.ts';
 import {
@@ -116,7 +116,11 @@ async function isNewerDelivered(trx: Trx, change: ChangeRow): Promise<boolean> {
   return newer !== undefined;
 }
 
+/** A change that was canceled. */
+export const IS_CANCELED = sql<SqlBool>`kind <> 'census' and state = 'canceled'`;
+
 export const CANCELLATION_REASONS: ReasonColumn = {
   ...{ table: 'outbox', column: 'reason', actions: ['change.cancel'] },
   by: { column: 'request_id', is: 'resource_id' },
+  onlyIf: IS_CANCELED,
 };

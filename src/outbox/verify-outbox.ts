@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { type StateOfAction, timesOfAction } from '../security/verify-recorded.ts';
+import { IS_CANCELED } from './manual.ts';
 import { readPilot } from './pilot.ts';
 
 const ROWS_AT_ONCE = 2_000;
@@ -73,8 +74,5 @@ export const CHANGE_STATES: readonly StateOfAction[] = [
     ...{ ...OF_CHANGE, field: 'request_id', is: sql`kind <> 'census'` },
     ...{ action: 'change.report', at: 'created_at' },
   },
-  {
-    ...{ ...OF_CHANGE, field: 'state', is: sql`kind <> 'census' and state = 'canceled'` },
-    ...{ action: 'change.cancel', at: 'finished_at' },
-  },
+  { ...{ ...OF_CHANGE, field: 'state', is: IS_CANCELED }, ...{ action: 'change.cancel', at: 'finished_at' } },
 ];

@@ -1,5 +1,5 @@
 /** Erases a reason that a person typed, from its audit record and from each table that repeats it. */
-import { sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { AuditRecordTable, Tables, Trx } from '../database/tables.ts';
 import { type Acting, type Action, recordAll } from './audit.ts';
 import { lockHead } from './audit-chain.ts';
@@ -13,6 +13,8 @@ export type ReasonColumn = {
   readonly column: string;
   readonly actions: readonly Action[];
   readonly by: { readonly column: string; readonly is: 'record_id' | 'resource_id' | 'recorded_at' };
+  /** The rows whose text is always a reason of these actions; by default all. */
+  readonly onlyIf?: RawBuilder<SqlBool>;
   /** Takes the lock of transactions that copy the reason to further rows. */
   readonly lock?: (trx: Trx) => Promise<void>;
 };

@@ -5,7 +5,6 @@ import type { Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { resourceTypeOf } from './audit.ts';
 import { type AnyFact, contentHash, subjectOf } from './facts.ts';
-import { ERASED } from './reasons.ts';
 import {
   type Recorded,
   type RecordOfAction,
@@ -15,15 +14,13 @@ import {
 } from './verify-recorded.ts';
 
 const ROWS_AT_ONCE = 500;
-/** Rows with a wrong reason that are named. */
-const NAMED = 1_000;
 const NO_ROW = 'has an audit record and no row';
 
 type FactRow = AnyRow & { record_id: number };
 
 /** Checks that the rows are as their audit records state, and that each audit record has its rows. */
 export async function verifyFact(db: Db, fact: AnyFact, on: Verifying): Promise<void> {
-  const { table, key, actions, hasReason, removedBy } = fact;
+  const { table, key, actions, removedBy } = fact;
   /** Rows with one audit record, which may continue on the next page. */
   let group: FactRow[] = [];
   for await (const rows of pagesByKey<FactRow>(db, table, key, sql`*`, ROWS_AT_ONCE)) {
@@ -38,7 +35,6 @@ export async function verifyFact(db: Db, fact: AnyFact, on: Verifying): Promise<
     }
   }
   verifyGroup(fact, group, await recordsOf(db, group.slice(0, 1)), on);
-  if (hasReason) await verifyReasons(db, fact, on);
   if (removedBy !== undefined) return verifyLast(db, fact, on);
   for (const recordId of await recordsWithoutRow(db, table, actions))
     on.report(table, recordId, 'record_id', NO_ROW);
@@ -69,16 +65,6 @@ function isOf(recorded: Recorded, subject: Partial<Recorded>): boolean {
 
 function idOf({ key }: AnyFact, row: AnyRow): string {
   return key.map((column) => row[column]).join('/');
-}
-
-/** One statement, because a reason may be erased at any time. */
-async function verifyReasons(db: Db, fact: AnyFact, { report }: Verifying): Promise<void> {
-  const { rows } = await sql<FactRow>`
-    select fact.* from ${sql.table(fact.table)} fact join audit_records made on made.record_id = fact.record_id
-    where fact.reason <> coalesce(made.reason, ${ERASED}) order by fact.record_id limit ${sql.lit(NAMED)}`.execute(
-    db,
-  );
-  for (const row of rows) report(fact.table, idOf(fact, row), 'reason', 'is not that of its audit record');
 }
 
 /** Checks that a fact whose rows may be removed has the rows of the last audit records of their keys, and no others. */

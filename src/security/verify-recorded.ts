@@ -5,8 +5,9 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Verifying } from '../database/difference.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { type Action, type Details, readDetails, resourceTypeOf } from './audit.ts';
+import { ERASED, type ReasonColumn } from './reasons.ts';
 
-/** Records without a row that are named. */
+/** Records or rows that are named. */
 const NAMED = 1_000;
 
 /** The contents of a row's audit record. */
@@ -173,6 +174,23 @@ export async function timesOfAction(db: Db, action: Action): Promise<string[]> {
     .orderBy('recorded_at')
     .execute();
   return rows.map(({ recorded_at }) => recorded_at);
+}
+
+/** Checks that a reason in a row is that of an audit record, or that both were erased: in one statement, as that may happen now. */
+export async function verifyReasons(
+  db: Db,
+  { table, column, actions, by, onlyIf = sql`true` }: ReasonColumn,
+  on: Verifying,
+): Promise<void> {
+  on.signal.throwIfAborted();
+  const { rows } = await sql<{ id: string | number }>`
+    select stored.${sql.ref(by.column)} as id from ${sql.table(table)} stored
+    where stored.${sql.ref(column)} is not null and ${onlyIf} and not exists (select 1 from audit_records made
+      where made.resource_type = ${resourceTypeOf(actions[0] as Action)} and made.action in (${sql.join(actions)})
+        and made.${sql.ref(by.is)} = stored.${sql.ref(by.column)}
+        and coalesce(made.reason, ${ERASED}) = stored.${sql.ref(column)})
+    order by 1 limit ${sql.lit(NAMED)}`.execute(db);
+  for (const { id } of rows) on.report(table, id, column, 'is not the reason of its audit record');
 }
 
 /** Returns the time zones in which a database counted days before, by the records of their changes. */

@@ -15,6 +15,7 @@ import { contentOfTables } from '../postgres/filled.ts';
 import { ACTING } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
+import { pastTriggers } from '../support/past-triggers.ts';
 import { bodyOn, EMPLOYER, LATELY, sync } from '../support/payroll.ts';
 
 const TYPED = 'typed by a person';
@@ -102,3 +103,21 @@ onEitherEngine('an erased reason is in no table, and the chain stays intact', as
 
   t.strictSame(await differencesOf((on) => verifyRows(db, null, on)), []);
 });
+
+onEitherEngine(
+  'a reason in a row that is not the reason of its audit record is reported',
+  async (t: Test) => {
+    const { db } = await startTyped(t);
+    await pastTriggers(db, async (trx) => {
+      for (const { table, column } of REASON_COLUMNS)
+        await sql`update ${sql.table(table)} set ${sql.ref(column)} = 'forged'
+        where ${sql.ref(column)} = ${TYPED}`.execute(trx);
+    });
+    const reported = await differencesOf((on) => verifyRows(db, null, on));
+    const fields = reported
+      .filter(({ rule }) => rule === 'is not the reason of its audit record')
+      .map(({ table, field }) => `${table}.${field}`);
+    const columns = REASON_COLUMNS.map(({ table, column }) => `${table}.${column}`);
+    t.strictSame(new Set(fields), new Set(columns));
+  },
+);

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { isOneOf, pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, RunState } from '../../database/tables.ts';
-import { ERASED } from '../../security/reasons.ts';
 import {
   type RecordOfAction,
   recordsOfResources,
@@ -20,7 +19,7 @@ type OfRun = (typeof OF_RUN)[number];
 /** A frozen basis may be megabytes. */
 const COMPARED = [
   ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state', 'etag'] as const),
-  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'void_reason', 'body'] as const),
+  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'body'] as const),
 ] as const;
 type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
 type Columns = Partial<Record<keyof ComparedRun, unknown>>;
@@ -105,13 +104,10 @@ function verifyRun(
 function verifyRecord(
   run: ComparedRun,
   action: OfRun,
-  { recorded_at, employer, reason, details }: RecordOfAction,
+  { recorded_at, employer, details }: RecordOfAction,
   wrong: (field: string, rule: string) => void,
 ): void {
   const stated: Columns = { ...statedBy(action, details, recorded_at), employer_id: employer };
-  // The record has no reason after it was erased.
-  const isErased = reason === null && run.void_reason === ERASED;
-  if (action === 'run.void' && !isErased) stated.void_reason = reason;
   if (action === 'run.create' && details.body_hash !== hashOf(run.body))
     wrong('body', 'does not have the hash that its audit record of run.create states');
   for (const [name, value] of Object.entries(stated)) {

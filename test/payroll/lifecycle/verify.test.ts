@@ -226,7 +226,7 @@ t.test('a run that changes while it is verified is no difference', async (t) => 
   const changing = db.withPlugin({
     transformQuery: ({ node }) => node,
     async transformResult({ result }) {
-      const isOfRuns = result.rows.some((row) => 'void_reason' in row && row.run_id === 'r3');
+      const isOfRuns = result.rows.some((row) => 'voided_at' in row && row.run_id === 'r3');
       if (isOfRuns && !isChanged) {
         isChanged = true;
         await voided(db, 'r3');
