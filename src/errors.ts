@@ -39,6 +39,8 @@ export const ERROR_CODES = [
   'ITEM_CHANGED',
   /** The open items cannot be decided so. */
   'DECISION_REFUSED',
+  /** The census breaks the contract, or has ids of other persons. */
+  'CENSUS_REFUSED',
   /** The deduction cannot be assigned. */
   'ASSIGNMENT_REFUSED',
   /** The amounts cannot be overridden. */

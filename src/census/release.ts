@@ -2,7 +2,7 @@
 import type { SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
-import type { Problem } from '../errors.ts';
+import { AppError, conflict, notFound } from '../errors.ts';
 import { transactOnLedger } from '../ledger/position.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import { type Acting, record } from '../security/audit.ts';
@@ -28,45 +28,38 @@ type Release = {
   limit?: readonly string[] | null;
 } & Acting;
 
-export type Released =
-  | { outcome: 'released' | 'unknown' | keyof typeof NOT_RELEASED }
-  /** Rows that have the id of another person at another employer. */
-  | { outcome: 'another person'; problemCount: number; problems: readonly Problem[] };
-
-export const NOT_RELEASED = {
-  'not held': 'The census sync is not held',
-  'another census': 'Another census is held now. Review it, and release that one',
-  'too old':
-    'The held census is older than CENSUS_MAX_AGE. Stage a new one, or request a sync that fetches it again',
-} as const;
-
-/** What to do about the ids of other persons. */
-export const ANOTHER_PERSON =
-  'The census has IDs of other persons, so it stays held. Correct it and request a sync, or stage it with same_person and a reason.';
-
 /**
  * Releases the census of a held sync for all syncs that are held because of it, and requests them again. A census that is held
- * because of employees of another employer then counts as its employer's; throws EMPLOYEE_ELSEWHERE if the caller does not see
- * that employer.
+ * because of employees of another employer then counts as its employer's. Throws NOT_FOUND or CONFLICT, EMPLOYEE_ELSEWHERE if the
+ * caller does not see that employer, and CENSUS_REFUSED for rows that have the id of another person at another employer.
  */
-export async function releaseSync(parts: Releasing, syncId: string, release: Release): Promise<Released> {
+export async function releaseSync(parts: Releasing, syncId: string, release: Release): Promise<void> {
   const { db, sharedNow } = parts;
   const { reason, reviewed, freshSince, limit = null, now } = release;
   const held = await heldSync(db, syncId);
-  if (held === null) return { outcome: 'unknown' };
+  if (held === null) throw notFound('census sync');
   const { employer_id: employer, held_for, census } = held;
   const isClaim = held.holds.some(({ cause }) => cause === 'employees-elsewhere');
   const claim = isClaim && census !== null ? await checkClaim(parts, census, release) : null;
   if (claim !== null && claim.persons.problemCount > 0)
-    return { outcome: 'another person', ...claim.persons };
-  const outcome = await transactOnLedger(db, async (trx) => {
+    throw new AppError(
+      'CENSUS_REFUSED',
+      'The census has IDs of other persons, so it stays held. Correct it and request a sync, or stage it with same_person and a reason.',
+      claim.persons,
+    );
+  await transactOnLedger(db, async (trx) => {
     await lockSubject(trx, employerSubject(employer));
     const sync = await heldSync(trx, syncId);
-    if (sync?.state !== 'held' || sync.held_census_id === null) return 'not held';
+    if (sync?.state !== 'held' || sync.held_census_id === null)
+      throw conflict('The census sync is not held.');
     const { census_id, staged_at } = sync.census ?? { census_id: null, staged_at: '' };
     const isSame = census_id === sync.held_census_id && sync.held_for === held_for;
-    if (!isSame || (reviewed !== undefined && reviewed !== census_id)) return 'another census';
-    if (staged_at < freshSince) return 'too old';
+    if (!isSame || (reviewed !== undefined && reviewed !== census_id))
+      throw conflict('Another census is held now. Review it, and release that one.');
+    if (staged_at < freshSince)
+      throw conflict(
+        'The held census is older than CENSUS_MAX_AGE. Stage a new one, or request a sync that fetches it again.',
+      );
     await claim?.check.endLocked(trx, census_id);
     claim?.check.refuse(STAYS_HELD);
     const counted = claim === null ? {} : { elsewhere: null, limited_to: limit && JSON.stringify(limit) };
@@ -81,11 +74,9 @@ export async function releaseSync(parts: Releasing, syncId: string, release: Rel
       details,
       reason,
     });
-    return 'released';
   });
-  if (outcome === 'released' && claim !== null && census !== null)
+  if (claim !== null && census !== null)
     await updateRoster({ db, encryptor: claim.encryptor, sharedNow }, census.census_id);
-  return { outcome };
 }
 
 const STAYS_HELD = 'the census stays held';

@@ -4,9 +4,10 @@ import Type from 'typebox';
 import { isOneOf, isOneOfOrAny } from '../database/bulk.ts';
 import type { Db, RequestState, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { notFound } from '../errors.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import { employmentsQuery, isEmployedBy, rosterOf } from '../ledger/roster.ts';
-import { CHANGE_KINDS, type ChangeKind, type ManualRefusal, type ManualResult } from '../outbox/manual.ts';
+import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
 import { type Attempt, attemptsOf, requestsQuery, undeliveredQuery } from '../outbox/requests.ts';
 import { isRecordedAt, recordsOf } from '../security/audit.ts';
 
@@ -209,34 +210,15 @@ function changeOf(row: ChangeRow) {
   };
 }
 
-/** `why` states what prevents it and what to do instead. */
-type ActedOn =
-  | { outcome: 'done'; change: AcceptedChange }
-  | { outcome: 'refused'; why: string }
-  | { outcome: 'not-found' };
-
 /** Retries, cancels or releases a change, as `work` does (manual.ts in outbox), and returns it as it is then. */
 export async function actOnChange(
   db: Db,
   changeId: string,
-  work: (trx: Trx) => Promise<ManualResult>,
+  work: (trx: Trx) => Promise<void>,
   employers: readonly string[] | null = null,
-): Promise<ActedOn> {
-  const outcome = await transact(db, work);
-  const change = outcome === 'not-found' ? null : await readChange(db, changeId, employers);
-  if (outcome === 'not-found' || change === null) return { outcome: 'not-found' };
-  return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
+): Promise<AcceptedChange> {
+  await transact(db, work);
+  const change = await readChange(db, changeId, employers);
+  if (change === null) throw notFound('employment change');
+  return change;
 }
-
-const WHY: Record<ManualRefusal, (change: AcceptedChange) => string> = {
-  'not-retried': ({ state }) =>
-    state === 'sending'
-      ? 'The change is being sent. Try again in a minute.'
-      : `The change is ${state}. To send it again, report it again.`,
-  'newer-delivered': () =>
-    'A newer change of the employee was delivered, which this one may undo. Cancel it, or retry it with force.',
-  'being-sent': () => 'The change is being sent and cannot be canceled now. Try again in a minute.',
-  finished: ({ state }) => `The change is ${state}. There is nothing to cancel.`,
-  'not-blocking': ({ kind, state }) =>
-    `No other change waits for this one. Changes wait only for a rejected new hire, and this is a ${state} ${kind}.`,
-};

@@ -1,6 +1,7 @@
 import { type SqlBool, sql, type Updateable } from 'kysely';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, RequestKind, Subject, Trx } from '../database/tables.ts';
+import { conflict, notFound } from '../errors.ts';
 import {
   type Acting,
   forEmployers,
@@ -20,87 +21,81 @@ export const CHANGE_KINDS = [
 ] as const satisfies readonly RequestKind[];
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
-export type ManualRefusal = 'not-retried' | 'newer-delivered' | 'being-sent' | 'finished' | 'not-blocking';
-export type ManualResult = 'done' | 'not-found' | ManualRefusal;
-
 /**
- * Retries a rejected change before later ones, and a pending one immediately. Refused, unless forced, if a
- * newer change of the subject was delivered, which this one would undo.
+ * Retries a rejected change before later ones, and a pending one immediately. Throws NOT_FOUND or CONFLICT, unless forced
+ * also if a newer change of the subject was delivered, which this one would undo.
  */
 export function retryManually(
   trx: Trx,
   requestId: string,
   { force, ...acting }: { force: boolean } & Acting,
-): Promise<ManualResult> {
+): Promise<void> {
   const { now } = acting;
   return alter(trx, requestId, acting, { action: 'change.retry', details: { force } }, async (change) => {
-    if (change.state === 'pending') return set({ due_at: now });
-    if (change.state !== 'rejected') return refuse('not-retried');
-    if (!force && (await isNewerDelivered(trx, change))) return refuse('newer-delivered');
+    const { state } = change;
+    if (state === 'pending') return { due_at: now };
+    if (state === 'sending') throw conflict('The change is being sent. Try again in a minute.');
+    if (state !== 'rejected') throw conflict(`The change is ${state}. To send it again, report it again.`);
+    if (!force && (await isNewerDelivered(trx, change)))
+      throw conflict(
+        'A newer change of the employee was delivered, which this one may undo. Cancel it, or retry it with force.',
+      );
     const unsent = { status: null, reason: null, refusals: 0, response: null, finished_at: null };
-    return set({ state: 'pending', holds_later: 0, due_at: now, ...unsent });
+    return { state: 'pending', holds_later: 0, due_at: now, ...unsent };
   });
 }
 
-/** Cancels a pending or rejected change permanently and erases its body. */
+/** Cancels a pending or rejected change permanently and erases its body. Throws NOT_FOUND or CONFLICT. */
 export function cancelManually(
   trx: Trx,
   requestId: string,
   { reason, ...acting }: { reason: string } & Acting,
-): Promise<ManualResult> {
+): Promise<void> {
   const { now } = acting;
   return alter(trx, requestId, acting, { action: 'change.cancel', reason }, async ({ state }) => {
-    if (state === 'sending') return refuse('being-sent');
-    if (state !== 'pending' && state !== 'rejected') return refuse('finished');
-    return set({ state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now });
+    if (state === 'sending')
+      throw conflict('The change is being sent and cannot be canceled now. Try again in a minute.');
+    if (state !== 'pending' && state !== 'rejected')
+      throw conflict(`The change is ${state}. There is nothing to cancel.`);
+    return { state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now };
   });
 }
 
-/** Releases the changes that wait for a rejected new hire. */
-export function releaseManually(trx: Trx, requestId: string, acting: Acting): Promise<ManualResult> {
-  return alter(trx, requestId, acting, { action: 'change.release' }, async (change) =>
-    change.holds_later === 0 ? refuse('not-blocking') : set({ holds_later: 0 }),
-  );
+/** Releases the changes that wait for a rejected new hire. Throws NOT_FOUND or CONFLICT. */
+export function releaseManually(trx: Trx, requestId: string, acting: Acting): Promise<void> {
+  return alter(trx, requestId, acting, { action: 'change.release' }, async ({ holds_later, state, kind }) => {
+    if (holds_later === 0)
+      throw conflict(
+        `No other change waits for this one. Changes wait only for a rejected new hire, and this is a ${state} ${kind}.`,
+      );
+    return { holds_later: 0 };
+  });
 }
 
-type ChangeRow = Subject & Pick<OutboxTable, 'state'> & { seq: number; holds_later: number };
+type ChangeRow = Subject & Pick<OutboxTable, 'state' | 'kind'> & { seq: number; holds_later: number };
 
-type Alteration =
-  | { readonly kind: 'set'; readonly columns: Updateable<OutboxTable> }
-  | { readonly kind: 'refused'; readonly why: ManualRefusal };
-
-function set(columns: Updateable<OutboxTable>): Alteration {
-  return { kind: 'set', columns };
-}
-
-function refuse(why: ManualRefusal): Alteration {
-  return { kind: 'refused', why };
-}
-
-/** Sets the columns that `decide` returns for the change, with its subject locked, or returns its refusal. */
+/** Sets the columns that `decide` returns for the change, with its subject locked. */
 async function alter(
   trx: Trx,
   requestId: string,
   acting: Acting,
   action: Omit<NewRecord, 'resource' | 'employer' | 'employee'>,
-  decide: (change: ChangeRow) => Promise<Alteration>,
-): Promise<ManualResult> {
+  decide: (change: ChangeRow) => Promise<Updateable<OutboxTable>>,
+): Promise<void> {
   const query = trx
     .selectFrom('outbox')
-    .select(['seq', 'subject_type', 'subject_id', 'state', 'holds_later'])
+    .select(['seq', 'subject_type', 'subject_id', 'state', 'kind', 'holds_later'])
     .where('request_id', '=', requestId)
     .where('kind', 'in', CHANGE_KINDS);
   const subject = await query.executeTakeFirst();
-  if (subject === undefined) return 'not-found';
+  if (subject === undefined) throw notFound('employment change');
   await lockSubject(trx, subject);
-  const alteration = await decide(await forUpdate(trx, query).executeTakeFirstOrThrow());
-  if (alteration.kind === 'refused') return alteration.why;
-  await trx.updateTable('outbox').set(alteration.columns).where('request_id', '=', requestId).execute();
+  const columns = await decide(await forUpdate(trx, query).executeTakeFirstOrThrow());
+  await trx.updateTable('outbox').set(columns).where('request_id', '=', requestId).execute();
   await updateFronts(trx, [subject]);
   const employers = await recordedEmployers(trx, 'change.report', requestId);
   const made = { ...acting, ...action, resource: requestId, employee: subject.subject_id };
   await recordAll(trx, forEmployers(made, employers));
-  return 'done';
 }
 
 async function isNewerDelivered(trx: Trx, change: ChangeRow): Promise<boolean> {

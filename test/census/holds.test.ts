@@ -37,7 +37,7 @@ async function uploaded({ put, ask, send, clock }: Sending, employees: readonly 
   return sync;
 }
 
-const release = async (
+const release = (
   db: Db,
   clock: SetClock,
   syncId: string,
@@ -46,7 +46,7 @@ const release = async (
   const freshSince = new Date(clock().getTime() - 24 * HOUR_MS).toISOString();
   const why = { reason: 'they sold a branch', freshSince, ...fields };
   const parts = { db, openKeys: () => encryptor, sharedNow: async () => clock() };
-  return (await releaseSync(parts, syncId, { ...why, ...acting(clock()) })).outcome;
+  return releaseSync(parts, syncId, { ...why, ...acting(clock()) });
 };
 
 const findings = (db: Db, clock: SetClock) =>
@@ -140,15 +140,18 @@ onEitherEngine('a release uploads the held census for all its syncs, and no othe
   t.match(await syncs(), [{ state: 'uploaded' }, { state: 'held' }, { state: 'held' }]);
   const [, first] = await syncs();
   t.match(await findings(db, clock), [{ result: 'fail', example: /^a: 38 employees .*emp-40, / }]);
-  t.equal(await release(db, clock, 'unknown'), 'unknown');
-  t.equal(await release(db, clock, first!.sync_id, { reviewed: 'older' }), 'another census');
-  t.equal(await release(db, clock, first!.sync_id, { reviewed: first!.held_census_id! }), 'released');
+  await t.rejects(release(db, clock, 'unknown'), { code: 'NOT_FOUND' });
+  await t.rejects(release(db, clock, first!.sync_id, { reviewed: 'older' }), {
+    code: 'CONFLICT',
+    message: /Another census/,
+  });
+  await release(db, clock, first!.sync_id, { reviewed: first!.held_census_id! });
   t.strictSame(await findings(db, clock), []);
   await send();
   t.equal(received.length, 2);
   const done = { state: 'uploaded', held_census_id: null, held_for: null, reason: null };
   t.match(await syncs(), [{ state: 'uploaded' }, done, done]);
-  t.equal(await release(db, clock, first!.sync_id), 'not held');
+  await t.rejects(release(db, clock, first!.sync_id), { code: 'CONFLICT', message: /not held/ });
   t.match(
     await db
       .selectFrom('audit_records')
@@ -188,7 +191,10 @@ onEitherEngine('a held census is not released when it is older than CENSUS_MAX_A
   const sync = await uploaded(sending, people(40));
   await sync(people(2));
   clock.advance(25 * HOUR_MS);
-  t.equal(await release(db, clock, (await syncs()).at(-1)!.sync_id), 'too old');
+  await t.rejects(release(db, clock, (await syncs()).at(-1)!.sync_id), {
+    code: 'CONFLICT',
+    message: /older than CENSUS_MAX_AGE/,
+  });
 });
 
 onEitherEngine('a source that shrinks is fetched again only by a new request', async (t) => {
@@ -211,7 +217,7 @@ onEitherEngine('a source that shrinks is fetched again only by a new request', a
   await asked('third');
   t.equal(fetches(), 3);
   t.match(await syncs(), [{ state: 'uploaded' }, { state: 'held' }, { state: 'held' }]);
-  t.equal(await release(db, clock, (await syncs())[1]!.sync_id), 'released');
+  await release(db, clock, (await syncs())[1]!.sync_id);
   await send();
   t.equal(fetches(), 3, 'the fetched census was uploaded');
   t.equal(received.length, 2);
@@ -275,7 +281,7 @@ onEitherEngine('a caller who sees both employers releases it, and later fetches 
   for (const limit of [undefined, ['a', 'b']]) {
     const { db, clock, sync, send, syncs, received, employees } = await fetchedElsewhere(t);
     const { sync_id } = (await syncs())[0]!;
-    t.equal(await release(db, clock, sync_id, { ...(limit && { limit }) }), 'released');
+    await release(db, clock, sync_id, { ...(limit && { limit }) });
     t.strictSame(await employees(), ['emp-1', 'emp-2'], 'both count from then on');
     await send();
     t.match(await syncs(), [{ state: 'uploaded' }]);
@@ -293,7 +299,7 @@ onEitherEngine('a held census with the id of another person is not released', as
     { code: 'EMPLOYEE_ELSEWHERE' },
     'no comparison',
   );
-  t.equal(await release(db, clock, sync_id), 'another person');
+  await t.rejects(release(db, clock, sync_id), { code: 'CENSUS_REFUSED', message: /other persons/ });
   t.match([(await syncs())[0]?.state, await employees()], ['held', []]);
 });
 

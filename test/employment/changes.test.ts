@@ -157,20 +157,18 @@ onEitherEngine('a rejected manual action names the reason and an alternative', a
   const { db, answers, send } = await staged(t);
   const old = await report(db, 'demographic', 'e');
   answers.set(old, 422);
-  const done = { outcome: 'done', change: { state: 'pending', due_at: NOW } };
-  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), done);
+  const due = { state: 'pending', due_at: NOW };
+  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), due);
   await report(db, 'demographic', 'e');
   await send();
-  const newer = { outcome: 'refused', why: /newer change/ };
-  t.match(await retryChange(db, old, { force: false, ...acting(NOW) }), newer);
+  const refused = (message: RegExp) => ({ code: 'CONFLICT', message });
+  await t.rejects(retryChange(db, old, { force: false, ...acting(NOW) }), refused(/newer change/));
   answers.clear();
-  const forced = { outcome: 'done', change: { state: 'pending' } };
-  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), forced);
+  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), { state: 'pending' });
   await send();
-  const delivered = { outcome: 'refused', why: /is delivered\. To send it again, report/ };
-  t.match(await retryChange(db, old, { force: true, ...acting(NOW) }), delivered);
-  const refused = { outcome: 'refused', why: /nothing to cancel/ };
-  t.match(await cancelChange(db, old, { reason: 'x', ...acting(NOW) }), refused);
+  const delivered = refused(/is delivered\. To send it again, report/);
+  await t.rejects(retryChange(db, old, { force: true, ...acting(NOW) }), delivered);
+  await t.rejects(cancelChange(db, old, { reason: 'x', ...acting(NOW) }), refused(/nothing to cancel/));
 });
 
 onEitherEngine('a change canceled after a lost response shows that it may have been applied', async (t) => {

@@ -71,11 +71,10 @@ t.test('a change retried while a newer one of its employee is being claimed wait
   const rejected = { state: 'rejected', is_next: 0, finished_at: START.toISOString() } as const;
   await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
   await owe(db, 'newer', 'emp-1');
-  const { claims, ended } = await whileClaiming(db, url, (trx) =>
+  const { claims } = await whileClaiming(db, url, (trx) =>
     retryManually(trx, 'older', { force: false, ...acting(START) }),
   );
   t.match(claims, [{ requestId: 'newer' }]);
-  t.equal(ended, 'done');
   t.match(await request(db, 'older'), { state: 'pending', is_next: 0 });
   t.match(await request(db, 'newer'), { state: 'sending', is_next: 1 });
 });

@@ -1,19 +1,18 @@
 /** Census syncs: from the request of the benefits service, or of a person, to the end of the upload. */
 import Type, { type Static } from 'typebox';
 import { CensusHold } from '../../census/holds.ts';
-import { ANOTHER_PERSON, NOT_RELEASED, releaseSync } from '../../census/release.ts';
+import { releaseSync } from '../../census/release.ts';
 import { type CensusSync, findSync, listSyncs, readSyncResponse } from '../../census/sync-list.ts';
 import { dismissSync, requestSyncManually } from '../../census/syncs.ts';
 import { ago } from '../../checks.ts';
 import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { conflict, notFound } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { isKnownEmployer } from '../../payroll/lifecycle/employers.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { employersOf, unknownEmployer } from '../employers.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
-import { Refusal } from '../problem.ts';
 import {
   cursor,
   Dismissal,
@@ -189,10 +188,7 @@ export const releaseCensusSync = operation({
     const releasing = { db, openKeys: () => parts.encryptor, sharedNow };
     const freshSince = ago(at, censusMaxAgeMs);
     const release = { reason, reviewed, freshSince, limit: employersOf(call), ...actingIn(call, at) };
-    const released = await releaseSync(releasing, sync_id, release);
-    if (released.outcome === 'unknown') throw notFound('census sync');
-    if (released.outcome === 'another person') throw new Refusal('CENSUS_REFUSED', ANOTHER_PERSON, released);
-    if (released.outcome !== 'released') throw conflict(`${NOT_RELEASED[released.outcome]}.`);
+    await releaseSync(releasing, sync_id, release);
     parts.wakeSend();
     return knownSync(parts, sync_id, at);
   },

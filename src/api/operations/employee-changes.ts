@@ -11,14 +11,8 @@ import {
   findChange,
   listChanges,
 } from '../../employment/changes.ts';
-import { conflict, notFound } from '../../errors.ts';
-import {
-  CHANGE_KINDS,
-  cancelManually,
-  type ManualResult,
-  releaseManually,
-  retryManually,
-} from '../../outbox/manual.ts';
+import { notFound } from '../../errors.ts';
+import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
 import { type Acting, forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
@@ -173,14 +167,12 @@ export const getEmployeeChange = operation({
 async function acted(
   call: Pick<Call, 'caller' | 'actor'> & { params: { change_id: string } },
   { db, sharedNow, wakeSend }: Parts,
-  act: (trx: Trx, acting: Acting) => Promise<ManualResult>,
+  act: (trx: Trx, acting: Acting) => Promise<void>,
 ): Promise<AcceptedChange> {
   const acting = actingIn(call, await sharedNow(db));
-  const result = await actOnChange(db, call.params.change_id, (trx) => act(trx, acting), employersOf(call));
-  if (result.outcome === 'not-found') throw notFound('employment change');
-  if (result.outcome === 'refused') throw conflict(result.why);
+  const change = await actOnChange(db, call.params.change_id, (trx) => act(trx, acting), employersOf(call));
   wakeSend();
-  return result.change;
+  return change;
 }
 
 function logged({ id, kind }: AcceptedChange, what: string) {
