@@ -1,6 +1,4 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
-import { dayIn } from '../../clock.ts';
-import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
@@ -13,16 +11,14 @@ import {
   type Line,
   NO_ITEM,
 } from '../calculation/line.ts';
-import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
-import { dayOfRun } from '../records/body.ts';
 import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
 import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { isCanceled, overriddenAmounts } from './overrides.ts';
-import { employmentsIn, owesRun } from './reopened-runs.ts';
+import type { Job } from './population.ts';
+import { type EarlierJob, jobFor } from './reopened-runs.ts';
 import { type CheckAmounts, checkAmounts, isShareTaken, sharesOn } from './shares.ts';
-import { contentOf } from './terms.ts';
 
 /**
  * The amounts that a run should have taken for a deduction by what is known today. `offCycle`: what off-cycle runs of the pay
@@ -76,9 +72,10 @@ export function adjustmentLines(
   }
   for (const line of settled) adjustedOf(line.account).line ??= line;
   const dueIds = new Set<string>();
-  if (!isVoided && owesRun(earlier, employee, frozen !== undefined)) {
+  const job = jobFor(earlier, employee, frozen !== undefined);
+  if (!isVoided && job.owes) {
     for (const history of employee.histories) {
-      const due = dueOf(computation, earlier, employee, history, frozen ?? null, attended);
+      const due = dueOf(computation, earlier, employee, job, history, frozen ?? null, attended);
       if (due === null) continue;
       dueIds.add(history.deductionId);
       adjustedOf(due.state).due = due;
@@ -90,19 +87,21 @@ export function adjustmentLines(
     const history = employee.histories.find(({ deductionId }) => deductionId === deduction_id) as History;
     const because = () =>
       returnedBy(earlier, employee, history, frozen ?? null) ??
-      becauseOf(earlier, employee, history, frozen !== undefined, content.account, (known, employments) =>
-        dueIn(computation, earlier, employee, known, frozen ?? null, employments),
+      becauseOf(earlier, employee, history, frozen !== undefined, content.account, (known, jobThen) =>
+        dueIn(computation, earlier, employee, known, frozen ?? null, jobThen),
       );
     const isDue = dueIds.has(deduction_id);
-    const deciding = stateOn(history.timeline.counting, dayOfRun(earlier.run));
+    const deciding = stateOn(history.timeline.counting, earlier.day);
     const isSettled = settled.some((line) => isOfAccount(line.account, content.account));
     const line = differenceLine(computation, earlier, deduction, {
       ...{ content, because, isDue, deciding, isSettled },
     });
     if (line === null) return [];
     // An election sent before the pay date was made in time, even if it arrived later.
-    const { pay_date } = earlier.run;
-    const day = dayOfRun(earlier.run);
+    const {
+      day,
+      run: { pay_date },
+    } = earlier;
     const isInTime =
       isVoided || (deciding !== null && deciding.event_time < (day > pay_date ? day : pay_date));
     return [{ line, isInTime, isPartlyCovered: deduction.due?.isPartlyCovered === true }];
@@ -120,12 +119,12 @@ function dueOf(
   computation: Computation,
   earlier: EarlierRun,
   employee: RunEmployee,
+  job: EarlierJob,
   history: History,
   frozen: readonly Line[] | null,
   attended: readonly Attended[],
 ): Due | null {
-  const employments = employmentsIn(earlier, employee, frozen !== null);
-  const amounts = dueIn(computation, earlier, employee, history, frozen, employments);
+  const amounts = dueIn(computation, earlier, employee, history, frozen, job);
   if (amounts === null) return null;
   const due: Due = {
     ...sidesOf(amounts),
@@ -137,7 +136,7 @@ function dueOf(
   if (frozen !== null) return due;
   // The share of its pay date is not missed if a final check took it.
   if (isShareTaken(employee, history, earlier.run.pay_date, earlier.runId)) return null;
-  const missed = missedCheckOf(earlier.run, computation.basis.time_zone, history, attended);
+  const missed = missedCheckOf(computation, earlier.run, history, attended);
   if (missed === null) return null;
   due.flags.push('missed_check');
   return { ...due, ...missed };
@@ -168,31 +167,31 @@ function dueIn(
   employee: RunEmployee,
   history: History,
   frozen: readonly Line[] | null,
-  employments: readonly Employment[],
+  job: Job,
 ): CheckAmounts | null {
   const { deductionId } = history;
   const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
   if (override !== null) {
     const nothing = { member_amount: 0n, employer_amount: 0n };
-    return { ...override, ...(isCanceled(earlier, employee, history, employments) && nothing), flags: [] };
+    return { ...override, ...(isCanceled(earlier, employee, history, job) && nothing), flags: [] };
   }
   const shares = frozen?.find(
     ({ kind, account }) => kind === 'regular' && account.deduction_id === deductionId,
   )?.shares;
   if (shares != null) {
     const payDates = shares.map(({ pay_date }) => pay_date);
-    return sharesOn(earlier, employee, history, payDates, employments);
+    return sharesOn(earlier, employee, history, payDates, job);
   }
   // An employee who was not in the run is owed by today's facts, transfers among them.
   const terms = frozen === null ? { ...earlier, transfers: computation.transfers } : earlier;
-  return checkAmounts(computation, terms, employee, history, employments);
+  return checkAmounts(computation, terms, employee, history, job);
 }
 
 /** Returns the content of today's state, or else of the newest line that took an amount. */
 function contentOfAdjusted(computation: Computation, { line, due }: Adjusted) {
-  if (due !== null) return contentOf(computation, due.state, due.state as Election);
+  if (due !== null) return computation.contentOf(due.state, due.state as Election);
   const { account, election } = line as TakenLine;
-  return contentOf(computation, account, election);
+  return computation.contentOf(account, election);
 }
 
 /**
@@ -225,9 +224,9 @@ function differenceLine(
   if (member === 0n && employer === 0n && !isSettled) return null;
   const cause = because();
   const { pay_date } = earlier.run;
-  const year = yearOf(computation.run.pay_date);
-  const received = dayInWords(dayIn(computation.basis.time_zone, cause.received_at), year);
-  const reason = reasonOf(earlier, { ...cause, received }, due, isDue, deciding, year);
+  const { dayInWords, dayOf } = computation;
+  const received = dayInWords(dayOf(cause.received_at));
+  const reason = reasonOf(computation, earlier, { ...cause, received }, due, isDue, deciding);
   const coverage = content.account.line_of_coverage.replaceAll('_', ' ');
   const working = [
     workingOf(`${coverage} should have been`, reason, now.member, taken.member, member),
@@ -243,30 +242,30 @@ function differenceLine(
     shares: null,
     compared: null,
     flags: due?.flags ?? [],
-    explanation: `Paycheck of ${dayInWords(pay_date, year)}: ${working.join('')}`,
+    explanation: `Paycheck of ${dayInWords(pay_date)}: ${working.join('')}`,
   };
 }
 
 /** Returns in words why the amount due is what it is. */
 function reasonOf(
+  { dayInWords }: Computation,
   { runId }: EarlierRun,
   { kind, id, received }: Because & { received: string },
   due: Due | null,
   isDue: boolean,
   deciding: RunVersion | null,
-  year: string,
 ): string {
   if (kind === 'void') return `the ${id === runId ? 'run' : 'final check'} was voided on ${received}`;
   if (kind === 'roster') return `employment reported ${received}`;
   if (kind === 'decision') return `assigned to ${isDue ? 'this' : 'another'} employer on ${received}`;
   if (due === null && isDue) return `moved to another line of coverage or taxability, received ${received}`;
   const endsOn = deciding?.ends_on ?? null;
-  if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn, year)}, received ${received}`;
+  if (due === null && endsOn !== null) return `ended ${dayInWords(endsOn)}, received ${received}`;
   if (due === null) return `not in effect, received ${received}`;
   if (due.flags.includes('share_taken')) return 'a final check took its share';
   const { version, starts_on } = due.state;
   const what = version === 1 ? 'elected' : 'changed';
-  return `${what}${starts_on === null ? '' : ` from ${dayInWords(starts_on, year)}`}, received ${received}`;
+  return `${what}${starts_on === null ? '' : ` from ${dayInWords(starts_on)}`}, received ${received}`;
 }
 
 /** Returns a sentence such as `medical should have been 120.00 (…); 50.00 was taken; 70.00 more.` */

@@ -1,9 +1,8 @@
 /** Finds the record since which the amount due for an earlier run is what it is. Pure. */
-import type { Employment } from '../../ledger/employment.ts';
 import type { Account, Because } from '../calculation/line.ts';
 import type { EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt } from './history.ts';
-import { belongsIn } from './population.ts';
+import type { Job } from './population.ts';
 import type { CheckAmounts } from './shares.ts';
 
 type KnownRecord = Because & { position: number };
@@ -19,16 +18,16 @@ export function becauseOf(
   history: History,
   wasIn: boolean,
   account: Account,
-  amountsOf: (known: History, employments: readonly Employment[]) => CheckAmounts | null,
+  amountsOf: (known: History, job: Job) => CheckAmounts | null,
 ): Because {
   const { runId, voidedAt } = earlier;
   if (voidedAt !== null && earlier.isVoided) return { kind: 'void', id: runId, received_at: voidedAt };
   const records = recordsOf(employee, history, wasIn).sort((one, other) => other.position - one.position);
   const dueAt = (position: number): string => {
     const known = historyAt(history, position);
-    const employments = employee.employmentsAt(wasIn ? earlier.position : position);
-    const isDue = wasIn || belongsIn(employments, earlier);
-    const amounts = known === null || !isDue ? null : amountsOf(known, employments);
+    const job = employee.jobAt(earlier, wasIn ? earlier.position : position);
+    const isDue = wasIn || job.belongs;
+    const amounts = known === null || !isDue ? null : amountsOf(known, job);
     if (amounts === null) return '';
     const { state, member_amount, employer_amount } = amounts;
     const isOfAccount =

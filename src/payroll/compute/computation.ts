@@ -2,11 +2,12 @@
  * The computation of a run: one value, built before any employee is read and passed on to all functions that compute
  * lines. They are pure functions of the computation and an employee.
  */
+import { dayIn } from '../../clock.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Employment } from '../../ledger/employment.ts';
 import type { Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
-import { yearBefore, yearOf } from '../calculation/pay-dates.ts';
+import { dayInWords, yearBefore, yearOf } from '../calculation/pay-dates.ts';
 import type { Decision } from '../facts/decisions.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import type { Owed } from '../facts/owed.ts';
@@ -16,7 +17,7 @@ import { sharesUnder } from '../records/settlements.ts';
 import { resolveBasis } from './basis.ts';
 import type { EarlierLines } from './earlier-lines.ts';
 import type { History } from './history.ts';
-import type { Membership } from './population.ts';
+import type { Job } from './population.ts';
 import { type RunTerms, termsOf } from './terms.ts';
 
 /** A final run with its options, calendar and codes as frozen. */
@@ -72,6 +73,10 @@ export type Computation = RunTerms & {
   earlier: readonly EarlierRun[];
   /** By employee, the shares that final checks took in earlier runs. */
   shares: ReadonlyMap<string, readonly TakenShare[]>;
+  /** Returns a day as a sentence of the run names it: with the year if it is not that of the pay date. */
+  dayInWords: (day: string) => string;
+  /** Returns the day of an instant. */
+  dayOf: (instant: string) => string;
   /** Decisions on open items that are not recorded, by employee: a preview has some. */
   proposed: ReadonlyMap<string, readonly Decision[]>;
   /** The employees to compute; null: all of the employer. */
@@ -79,13 +84,12 @@ export type Computation = RunTerms & {
 };
 
 /** An employee of the employer as known to a run, in the run or not. */
-export type RunEmployee = {
+export type RunEmployee = Job & {
   employeeId: string;
   /** With every employer. */
   employments: readonly Employment[];
-  /** Returns the employments as known at an earlier position of the ledger. */
-  employmentsAt: (position: number) => readonly Employment[];
-  membership: Membership;
+  /** Returns what the employee's employments are to an earlier run, as known now or at an earlier position of the ledger. */
+  jobAt: (earlier: EarlierRun, position?: number) => Job;
   /** The deductions that ever named the employee. */
   histories: readonly History[];
   /** The employee's lines in the previous run. `isIn`: false if the run did not include the employee. */
@@ -151,6 +155,8 @@ export async function computationOf(
   return {
     ...termsOf(basis),
     ...{ runId, basis, earlier, only, proposed: new Map() },
+    dayInWords: (day) => dayInWords(day, year),
+    dayOf: (instant) => dayIn(basis.time_zone, instant),
     previous: previous ?? (basis.previous === null ? null : earlierRun(basis.previous, false)),
     shares: await sharesByEmployee(db, earlier, only),
   };

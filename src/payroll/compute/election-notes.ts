@@ -10,7 +10,7 @@ import { dayOfRun } from '../records/body.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { assignedIn, type History, historyOf, stateFor } from './history.ts';
 import type { TakeNote } from './note.ts';
-import { employmentAt, hasSeveralEmployers } from './population.ts';
+import { employmentAt } from './population.ts';
 import { checksBefore } from './reopened-runs.ts';
 
 /** Lines of coverage for which two elections at once are almost always an error. */
@@ -31,8 +31,8 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
   const { run } = computation;
 
   /** Notes deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
-  const noteUnassigned = ({ employeeId, employments, histories }: RunEmployee): void => {
-    const hasSeveral = hasSeveralEmployers(employments, run);
+  const noteUnassigned = (employee: RunEmployee): void => {
+    const { employeeId, employments, histories, hasSeveralEmployers: hasSeveral } = employee;
     for (const history of histories) {
       const { deductionId } = history;
       if (computation.deductions?.has(deductionId) === false) continue;
@@ -118,9 +118,8 @@ export function createElectionNotes(computation: Computation, note: TakeNote) {
   };
 
   /** Notes renewals that a later change of the present window erased. */
-  const noteErased = ({ employeeId, employments, histories }: RunEmployee): void => {
+  const noteErased = ({ employeeId, employment, histories }: RunEmployee): void => {
     const day = dayOfRun(run);
-    const employment = employmentAt(employments, run);
     for (const { versions } of histories) {
       if (versions.length < 2) continue;
       for (const { version, by } of erasedStarts(versions)) {

@@ -14,10 +14,9 @@ import { itemSettlementsOf } from '../records/settlements.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type EarlierLines, earlierLinesOf } from './earlier-lines.ts';
 import { type History, historyAt, historyFrom } from './history.ts';
-import { belongsIn, membershipOf } from './population.ts';
+import { jobOf } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { type Reopened, reopenedRuns } from './reopened-runs.ts';
-import { terminationOf } from './shares.ts';
 import { takenItemsOf } from './taken-items.ts';
 
 /** The employees that are read at once, and the pages that are read while one is computed. */
@@ -91,11 +90,11 @@ async function readPage(
     const employee: RunEmployee = {
       employeeId,
       employments,
-      employmentsAt: (position) =>
-        newest <= position
-          ? employments
-          : employmentsOf(reports.filter((report) => report.position <= position)),
-      membership: membershipOf(employments, computation),
+      ...jobOf(employments, computation),
+      jobAt(earlier, position = newest) {
+        const known = reports.filter((report) => report.position <= position);
+        return jobOf(newest <= position ? employments : employmentsOf(known), earlier);
+      },
       histories: histories.get(employeeId) ?? [],
       inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
       owed: owed.get(employeeId) ?? [],
@@ -123,9 +122,8 @@ async function readPaidDates(
   const { earlier } = computation;
   const checks = [computation, ...earlier];
   const leaving = employees.filter(
-    ({ employeeId, employments }) =>
-      terminationOf(computation, employments) !== null ||
-      checks.some(({ finalChecks }) => finalChecks.has(employeeId)),
+    ({ employeeId, termination }) =>
+      termination !== null || checks.some(({ finalChecks }) => finalChecks.has(employeeId)),
   );
   const regular = earlier.filter(({ run, isVoided }) => run.kind === 'regular' && !isVoided);
   const rows = await attendanceOf(
@@ -137,7 +135,7 @@ async function readPaidDates(
   for (const employee of leaving) {
     const attended = new Set((byEmployee.get(employee.employeeId) ?? []).map(({ freeze_id }) => freeze_id));
     const runs = regular.filter(
-      (earlier) => attended.has(earlier.freezeId) || belongsIn(employee.employments, earlier),
+      (earlier) => attended.has(earlier.freezeId) || employee.jobAt(earlier).belongs,
     );
     const isPaidNow = computation.run.kind === 'regular' && employee.membership.isIn;
     employee.paid = [...runs, ...(isPaidNow ? [computation] : [])].map(({ runId, run }) => ({

@@ -3,7 +3,6 @@ import { type Employment, isInSpell, spellOn, valueOn, valueSince } from '../../
 import { dayBefore } from '../../ledger/state.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { employmentAt } from './population.ts';
 import { wasInRun } from './reopened-runs.ts';
 
 /**
@@ -11,8 +10,8 @@ import { wasInRun } from './reopened-runs.ts';
  * first one since; else null.
  */
 export function movedOn({ run, earlier }: Computation, employee: RunEmployee): string | null {
-  const employment = employmentAt(employee.employments, run);
-  if (run.kind !== 'regular' || !employee.membership.isIn || employment === undefined) return null;
+  const { membership, employment } = employee;
+  if (run.kind !== 'regular' || !membership.isIn || employment === undefined) return null;
   const days = [
     frequencySince(employment, run.period_end),
     employerSince(employment, employee, run.period_end),

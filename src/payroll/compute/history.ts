@@ -1,10 +1,9 @@
 /** A deduction as a run knows it: its versions, its employer, and which versions count. Pure. */
 import { type Assignment, assignedEmployer } from '../../ledger/assignments.ts';
-import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { appliesOn, latestOf, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
-import { dayOfRun, type Run } from '../records/body.ts';
-import { hasSeveralEmployers, leftForAnotherOn } from './population.ts';
+import type { Run } from '../records/body.ts';
+import type { Job } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
 export type History = {
@@ -34,13 +33,13 @@ export function historyAt(history: History, position: number): History | null {
 
 /** Returns the state of a deduction on a run's day, else its latest state; null if it is none of these. */
 export function contentOn(
-  { run }: RunTerms,
+  { day }: RunTerms,
   histories: readonly History[],
   deductionId: string | null,
 ): RunVersion | null {
   const history = histories.find((candidate) => candidate.deductionId === deductionId);
   const counting = history?.timeline.counting ?? [];
-  return stateOn(counting, dayOfRun(run)) ?? latestOf(counting);
+  return stateOn(counting, day) ?? latestOf(counting);
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */
@@ -57,31 +56,22 @@ export function assignedIn({ assignments }: History, { period_end }: Pick<Run, '
 
 /**
  * Returns the state that a run takes of a deduction; null if it is not in effect or the run does not take it.
- * `employments`: of the employee, as the run knows them. Without an assignment, a deduction of an employee who is active
+ * `job`: of the employee, as the run knows it. Without an assignment, a deduction of an employee who is active
  * with two employers is taken in neither employer's runs.
  */
 export function stateInRun(
   history: History,
   employeeId: string,
-  { run, deductions }: RunTerms,
-  employments: readonly Employment[],
+  { run, day, deductions }: RunTerms,
+  job: Job,
 ): RunVersion | null {
   if (deductions !== null && !deductions.has(history.deductionId)) return null;
   const employer = assignedIn(history, run);
-  if (employer === null ? hasSeveralEmployers(employments, run) : employer !== run.employer_id) return null;
-  const state = stateFor(history, employeeId, dayOfRun(run));
-  return employer === null && startsAfterLeaving(state, employments, run) ? null : state;
-}
-
-/** Reports whether a state starts after the employee left for another employer in a run's period: the new one takes it. */
-export function startsAfterLeaving(
-  state: RunVersion | null,
-  employments: readonly Employment[],
-  run: Run,
-): boolean {
-  if (state === null || state.starts_on === null) return false;
-  const left = leftForAnotherOn(employments, run);
-  return left !== null && state.starts_on > left;
+  if (employer === null ? job.hasSeveralEmployers : employer !== run.employer_id) return null;
+  const state = stateFor(history, employeeId, day);
+  if (employer !== null || state?.starts_on == null || job.leftForAnotherOn === null) return state;
+  // The employer whom the employee left for takes what starts later.
+  return state.starts_on > job.leftForAnotherOn ? null : state;
 }
 
 /** Returns the history of a deduction that has one. */

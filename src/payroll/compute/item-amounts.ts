@@ -1,5 +1,4 @@
 /** The amounts of an employee's open items by today's facts, before anything was settled. Pure. */
-import { dayIn } from '../../clock.ts';
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
 import {
@@ -10,14 +9,12 @@ import {
   NO_ITEM,
   regularLineKey,
 } from '../calculation/line.ts';
-import { dayInWords, yearOf } from '../calculation/pay-dates.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import { adjustmentLines, type TakenLine } from './adjustments.ts';
 import type { Computation, EarlierRun, RunEmployee, TakenItem } from './computation.ts';
 import { contentOn } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
-import { contentOf } from './terms.ts';
 
 /**
  * `line`: the content and amounts of the item. `isInTime`: no retroactive change of an election. `isPartlyCovered`: other runs
@@ -72,8 +69,7 @@ function arrearsOf(computation: Computation, employee: RunEmployee, earlier: Ear
     );
     if (line === undefined) return [];
     const { member } = line.amounts;
-    const reportedOn = dayIn(computation.basis.time_zone, amount.reportedAt);
-    const reported = dayInWords(reportedOn, yearOf(computation.run.pay_date));
+    const reported = computation.dayInWords(computation.dayOf(amount.reportedAt));
     const taken = printReadable(member - amount.owed);
     return arrearsItem(computation, earlier, line, amount.owed, {
       because: { kind: 'taken', id: `${runId}:${amount.report}`, received_at: amount.reportedAt },
@@ -97,7 +93,7 @@ function arrearsItem(
   member: bigint,
   { because, words }: { because: Because | null; words: string },
 ): ItemAmount {
-  const day = dayInWords(run.pay_date, yearOf(computation.run.pay_date));
+  const day = computation.dayInWords(run.pay_date);
   const item = arrearsLine(computation, line, {
     amounts: { member, employer: 0n },
     settles: { ...NO_ITEM, adjustment_for: runId, adjustment_pay_date: run.pay_date, because },
@@ -109,7 +105,7 @@ function arrearsItem(
 function openingOf(computation: Computation, employee: RunEmployee, opening: OpeningItem): ItemAmount {
   const { opening_id, amount, pay_date } = opening;
   const line = bareLine(computation, employee, opening);
-  const day = dayInWords(pay_date, yearOf(computation.run.pay_date));
+  const day = computation.dayInWords(pay_date);
   const item = arrearsLine(computation, line, {
     amounts: amount,
     settles: { ...NO_ITEM, opening_id, adjustment_pay_date: pay_date },
@@ -134,7 +130,7 @@ function arrearsLine(
   fields: Pick<Line, 'amounts' | 'settles' | 'explanation'>,
 ): Line {
   return {
-    ...contentOf(computation, account, { ...NO_ELECTION, coverage_type, description }),
+    ...computation.contentOf(account, { ...NO_ELECTION, coverage_type, description }),
     kind: 'arrears',
     shares: null,
     compared: null,

@@ -3,14 +3,7 @@ import { type Cents, printReadable } from '../../money.ts';
 import type { Flag } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
-import {
-  type CheckAmounts,
-  countOfShares,
-  lastOfMonth,
-  type Remaining,
-  remainingAfter,
-  terminationOf,
-} from './shares.ts';
+import { type CheckAmounts, countOfShares, lastOfMonth, type Remaining, remainingAfter } from './shares.ts';
 
 type LastCheck = { flags: readonly Flag[]; explanation: string };
 
@@ -24,7 +17,7 @@ export function lastCheckFlags(
   { state, shares }: CheckAmounts,
 ): LastCheck {
   const { run, finalChecks } = computation;
-  const termination = terminationOf(computation, employee.employments);
+  const { termination } = employee;
   if (termination === null || (termination > run.period_end && !finalChecks.has(employee.employeeId)))
     return NO_FLAGS;
   // These are the employee's last lines.

@@ -1,10 +1,10 @@
 /** Decides whether an employee missed the check of an earlier run: docs/reconciliation.md. Pure. */
 import { Temporal } from 'temporal-polyfill';
-import { dayIn } from '../../clock.ts';
 import { IMPORTED } from '../../inbox/inbox.ts';
 import { NOTHING, plus, type Sides } from '../calculation/items.ts';
 import type { Line } from '../calculation/line.ts';
 import type { Run } from '../records/body.ts';
+import type { Computation } from './computation.ts';
 import type { History } from './history.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -19,14 +19,14 @@ type MissedCheck = { isPartlyCovered: boolean; offCycle: Sides };
 
 /** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
 export function missedCheckOf(
+  { dayOf }: Computation,
   run: Run,
-  timeZone: string,
   { deductionId, versions }: History,
   attended: readonly Attended[],
 ): MissedCheck | null {
   const [first] = versions;
   // The amounts that payroll took of an imported deduction before its import are unknown.
-  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < dayIn(timeZone, first.recorded_at)) return null;
+  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < dayOf(first.recorded_at)) return null;
   const taken = attended.filter(({ terms }) => terms.deductions?.has(deductionId) !== false);
   const cover = coverOf(
     run,

@@ -4,7 +4,6 @@ import { type Employment, valueOn } from '../../ledger/employment.ts';
 import type { RunOutcome } from '../records/outcome.ts';
 import { isScheduled } from './calendar.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { employmentAt } from './population.ts';
 
 /** Employees named in `not_in_run`: more than an employer usually has without a schedule. */
 const NAMED_AT_MOST = 10_000;
@@ -18,9 +17,10 @@ export function createNotInRun({ run, basis }: Computation) {
   let count = 0;
 
   /** Returns the frequency and pay group of an employee whom another schedule of the employer pays. */
-  const otherScheduleOf = ({ employments, membership }: RunEmployee) => {
+  const otherScheduleOf = (employee: RunEmployee) => {
+    const { membership } = employee;
     if (membership.isIn || !['other_frequency', 'other_pay_group'].includes(membership.why)) return null;
-    const employment = employmentAt(employments, run) as Employment;
+    const employment = employee.employment as Employment;
     // An employee of unknown frequency is paid by the employer's only schedule.
     const pay_frequency = valueOn(employment, 'pay_frequency', run.period_end) ?? run.pay_frequency;
     const pay_group = valueOn(employment, 'pay_group', run.period_end);

@@ -16,9 +16,9 @@ import { remainingInWords } from './last-check.ts';
 import { ITEM_FLAGS, type Note, type Noted, type TakeNote } from './note.ts';
 import { addedToYear } from './off-cycle-adds.ts';
 import { createOutdatedOverrides } from './overrides.ts';
-import { employmentAt, UNCLEAR } from './population.ts';
+import { UNCLEAR } from './population.ts';
 import { checksBefore, wasInRun } from './reopened-runs.ts';
-import { remainingAfter, terminationOf } from './shares.ts';
+import { remainingAfter } from './shares.ts';
 import type { EmployeeLines, Taking } from './taking.ts';
 import { countOfEmployees } from './totals.ts';
 
@@ -48,8 +48,7 @@ export function createNotes(computation: Computation) {
   };
 
   const noteEmployment = (employee: RunEmployee, deductionIds: readonly string[]): void => {
-    const { employeeId, employments, membership } = employee;
-    const employment = employmentAt(employments, run);
+    const { employeeId, employment, membership } = employee;
     if (employment === undefined) return;
     const contradictedOn = spellOn(employment, run.period_end)?.contradicted_on;
     if (contradictedOn != null) note('termination_contradicted', employeeId, [contradictedOn]);
@@ -69,11 +68,8 @@ export function createNotes(computation: Computation) {
 
   /** Notes deductions without an end that runs took for pay periods after the termination. */
   const notePaidAfterTermination = (employee: RunEmployee): void => {
-    const { employeeId, employments, employmentsAt, histories } = employee;
-    const employment = employmentAt(employments, run);
-    const terminated =
-      employment === undefined ? null : spellOn(employment, run.period_end)?.termination_date;
-    if (run.kind !== 'regular' || terminated == null) return;
+    const { employeeId, termination: terminated, jobAt, histories } = employee;
+    if (run.kind !== 'regular' || terminated === null) return;
     const after = computation.earlier.filter(
       (earlier) =>
         earlier.run.pay_frequency === run.pay_frequency &&
@@ -91,7 +87,7 @@ export function createNotes(computation: Computation) {
       if (latest === null || latest.ends_on !== null || hasNoAmount(latest)) continue;
       const taken = after.filter((earlier) => {
         const then = historyAt(history, earlier.position);
-        const known = employmentsAt(earlier.position);
+        const known = jobAt(earlier, earlier.position);
         const state = then === null ? null : stateInRun(then, employeeId, earlier, known);
         return state !== null && !hasNoAmount(state);
       });
@@ -104,20 +100,14 @@ export function createNotes(computation: Computation) {
   };
 
   const noteLines = (employee: RunEmployee, lines: readonly Line[], taking: Taking): void => {
-    const { employeeId, employments, histories } = employee;
+    const { employeeId, employment, termination, histories } = employee;
     const regular = lines.filter((line) => line.kind === 'regular');
-    const employment = employmentAt(employments, run);
-    const left = employment && spellOn(employment, run.period_end)?.termination_date;
     const open = lines.filter((line) => line.flags.includes('open_after_termination'));
-    if (open.length > 0 && left) {
-      const example = `${employeeId}: left on ${left}, ${linesWithCoverage(open, histories, left)}`;
+    if (open.length > 0 && termination !== null) {
+      const example = `${employeeId}: left on ${termination}, ${linesWithCoverage(open, histories, termination)}`;
       note('open_after_termination', employeeId, open.map(versionOf), example);
     }
-    if (
-      employment !== undefined &&
-      isAbsentNow(employment) &&
-      terminationOf(computation, employments) === null
-    )
+    if (employment !== undefined && isAbsentNow(employment) && termination === null)
       note(
         'absent_from_census',
         employeeId,

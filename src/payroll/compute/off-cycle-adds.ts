@@ -4,7 +4,7 @@ import type { Line } from '../calculation/line.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { historyOf, stateInRun } from './history.ts';
 import { isWithin } from './missed-checks.ts';
-import { owesRun, wasInRun } from './reopened-runs.ts';
+import { wasInRun } from './reopened-runs.ts';
 import type { Taking } from './taking.ts';
 
 /** Returns the amounts of an employee's off-cycle lines, less what they pay of a check that the employee missed. */
@@ -21,12 +21,12 @@ export function addedToYear(
       earlier.run.kind === 'regular' &&
       isWithin(computation.run, earlier.run) &&
       !wasInRun(earlier, employee) &&
-      owesRun(earlier, employee, false),
+      employee.jobAt(earlier).belongs,
   );
   const addedBy = ({ account: { deduction_id }, amounts }: Line): Cents => {
     const history = historyOf(employee.histories, deduction_id);
     const isDue = (earlier: EarlierRun) =>
-      stateInRun(history, employee.employeeId, earlier, employee.employments) !== null;
+      stateInRun(history, employee.employeeId, earlier, employee.jobAt(earlier)) !== null;
     const run = missed.find(isDue);
     if (run === undefined) return amounts.member;
     const item = units

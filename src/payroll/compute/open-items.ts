@@ -8,7 +8,6 @@ import { type ItemAmount, itemAmounts } from './item-amounts.ts';
 import { withGroups } from './item-groups.ts';
 import { type OpenItem, type Standing, standingOf } from './item-state.ts';
 import type { Attended } from './missed-checks.ts';
-import { isGone } from './population.ts';
 import { isTakenOf } from './taken-items.ts';
 
 /**
@@ -24,7 +23,6 @@ export function openItems(
     (amount): StandingItem => ({ amount, standing: standingOfItem(computation, employee, amount) }),
   );
   const nets = netsOf(items);
-  const gone = isGone(employee.membership, employee.employments, computation.run);
   const shown = items
     .map(({ amount, standing }): OpenItem => {
       const { id, identity, payDate } = amount;
@@ -32,7 +30,7 @@ export function openItems(
       const flags: Flag[] = [];
       if (net !== 0n && !isNothing(standing.outstanding))
         flags.push(net < 0n ? 'retro_refund' : 'retro_pre_tax');
-      if (gone) flags.push('no_further_paycheck');
+      if (employee.isGone) flags.push('no_further_paycheck');
       const line = withFlags(amount.line, flags);
       const item = { ...standing, id, identity, payDate, line };
       return { ...item, needsDecision: amount.isPartlyCovered || needsDecision(computation, item) };

@@ -1,13 +1,12 @@
 /** Overrides: amounts that a person set for one deduction of one paycheck instead of the regular ones. Pure. */
-import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { latestOf, stateOn } from '../../ledger/state.ts';
 import { amountOf, centsOf, printReadable } from '../../money.ts';
 import { dayOfCheck } from '../calculation/plan.ts';
 import type { Override } from '../records/basis.ts';
-import { dayOfRun } from '../records/body.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt, stateFor } from './history.ts';
+import type { Job } from './population.ts';
 import { type CheckAmounts, checkAmounts, datesOfLastMonth } from './shares.ts';
 import type { RunTerms } from './terms.ts';
 
@@ -26,7 +25,7 @@ export function overriddenAmounts(
   history: History,
 ): CheckAmounts | null {
   const override = overrideOf(terms, employeeId, history.deductionId);
-  const state = override === undefined ? null : stateOrLatest(history, employeeId, dayOfRun(terms.run));
+  const state = override === undefined ? null : stateOrLatest(history, employeeId, terms.day);
   if (override === undefined || state === null) return null;
   const [member_amount, employer_amount] = [
     centsOf(override.member_amount),
@@ -48,14 +47,14 @@ export function isCanceled(
   terms: RunTerms,
   { employeeId }: Pick<RunEmployee, 'employeeId'>,
   history: History,
-  employments: readonly Employment[],
+  job: Job,
 ): boolean {
   const override = overrideOf(terms, employeeId, history.deductionId);
   if (override === undefined || override.regular_member_amount === null) return false;
-  const { run, finalChecks } = terms;
-  const rest = finalChecks.has(employeeId) ? datesOfLastMonth(terms, employments) : [];
-  const days = [dayOfRun(run), ...rest.map((date) => dayOfCheck(run.applies_on, date))];
-  return days.every((day) => stateFor(history, employeeId, day) === null);
+  const { run, day, finalChecks } = terms;
+  const rest = finalChecks.has(employeeId) ? datesOfLastMonth(terms, job) : [];
+  const days = [day, ...rest.map((date) => dayOfCheck(run.applies_on, date))];
+  return days.every((date) => stateFor(history, employeeId, date) === null);
 }
 
 /** Returns the state on a day, in effect or not, else the latest state that names the employee. */
@@ -102,7 +101,7 @@ export function createOutdatedOverrides(
       return outdated(terms, override, history, regular) ?? [];
     });
   return (employee) => {
-    const { employeeId, membership, employmentsAt } = employee;
+    const { employeeId, membership, jobAt } = employee;
     // What the previous run reported is not reported again.
     const isReported = (run: EarlierRun, history: History, due: CheckAmounts | null): boolean => {
       if (previous === null || previous.position < run.position) return false;
@@ -111,7 +110,7 @@ export function createOutdatedOverrides(
       return then?.member_amount === due?.member_amount && then?.employer_amount === due?.employer_amount;
     };
     const dueOf = (run: EarlierRun, history: History): CheckAmounts | null =>
-      checkAmounts(computation, run, employee, history, employmentsAt(run.position));
+      checkAmounts(computation, run, employee, history, jobAt(run, run.position));
     const before = earlier
       // Later runs settle shares of a final check; today's facts do not have the shares that remained then.
       .filter(({ finalChecks }) => !finalChecks.has(employeeId))
@@ -122,14 +121,14 @@ export function createOutdatedOverrides(
         }),
       );
     const now = outdatedIn(computation, employee, (history) =>
-      membership.isIn ? checkAmounts(computation, computation, employee, history) : null,
+      membership.isIn ? checkAmounts(computation, computation, employee, history, employee) : null,
     );
     return [...before, ...now];
   };
 }
 
 function outdated(
-  { run }: RunTerms,
+  { run, day }: RunTerms,
   override: Override,
   history: History,
   regular: CheckAmounts | null,
@@ -142,7 +141,7 @@ function outdated(
       : inWords(amountOf(regular.member_amount), amountOf(regular.employer_amount)),
   ];
   if (then === now) return null;
-  const version = stateOrLatest(history, employee_id, dayOfRun(run))?.version;
+  const version = stateOrLatest(history, employee_id, day)?.version;
   const example = `${employee_id}: ${deduction_id} on ${run.pay_date} would be ${now}; it was ${then} when overridden`;
   return { example, ids: [`${deduction_id}:${version}`, run.pay_date] };
 }

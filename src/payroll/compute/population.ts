@@ -17,83 +17,95 @@ export type Membership = { isIn: true; employment: Employment } | { isIn: false;
 /** The reasons for which an employee may belong to the run after all, or is left out of it on purpose. */
 export const UNCLEAR = ['unknown_frequency', 'unknown_pay_group', 'not_selected'] as const;
 
+/** What an employee's employments are to a run: computed once, and passed on instead of the employments. */
+export type Job = {
+  membership: Membership;
+  /** Whether or not the run's `employee_ids` name the employee. */
+  belongs: boolean;
+  /** The employment with the run's employer. */
+  employment: Employment | undefined;
+  /** No further paycheck of this employer follows: the employee left and is not to be hired again. */
+  isGone: boolean;
+  /** The last day of employment in the spell of the run's period; null if it has not ended. */
+  termination: string | null;
+  /** On the last day of the pay period, or of a spell that ends in it. */
+  hasSeveralEmployers: boolean;
+  /**
+   * The day on which the employee left the run's employer for a job at another one, if the run's period contains it: the run
+   * takes only what had started by then. Else null.
+   */
+  leftForAnotherOn: string | null;
+};
+
+export function jobOf(employments: readonly Employment[], terms: RunTerms): Job {
+  const { run } = terms;
+  const employment = employmentAt(employments, run);
+  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
+  const termination = spell?.termination_date ?? null;
+  const endsInPeriod =
+    termination !== null && run.period_start <= termination && termination <= run.period_end;
+  const lastDay = endsInPeriod ? termination : run.period_end;
+  const isAlone = employments.length < 2;
+  const membership = membershipOf(employments, employment, spell, lastDay, terms);
+  return {
+    membership,
+    belongs: membership.isIn || membership.why === 'not_selected',
+    employment,
+    isGone: isGone(membership, employment, run),
+    termination,
+    hasSeveralEmployers: !isAlone && jobsOn(employments, lastDay).length > 1,
+    leftForAnotherOn:
+      !isAlone && endsInPeriod && hasLaterJob(employments, employment, termination) ? termination : null,
+  };
+}
+
 /**
  * Decides by the employer, hire, frequency and group of the period's last day whether an employee is in a run; for a spell
  * that ends in the period, of its last day.
  */
-export function membershipOf(employments: readonly Employment[], terms: RunTerms): Membership {
+function membershipOf(
+  employments: readonly Employment[],
+  employment: Employment | undefined,
+  spell: Spell | null,
+  day: string,
+  terms: RunTerms,
+): Membership {
   const { run } = terms;
-  const employment = employmentAt(employments, run);
   if (employment === undefined) return out('other_employer');
-  const day = lastDayIn(employment, run);
   // An employee who is active with two employers is in the runs of each.
   if (!isActive(employment, day) && employerOf(employments, day) !== run.employer_id)
     return out('other_employer');
-  const spell = spellOn(employment, run.period_end);
   if (spell === null) return out('not_hired_yet');
-  if (isTerminatedBefore(employment, spell, terms)) return out('terminated');
+  const employeeId = employment.reports[0]?.employee_id as string;
+  const endsOn = spell.termination_date;
+  if (endsOn !== null && endsOn < run.period_start && !terms.finalChecks.has(employeeId))
+    return out('terminated');
   const frequency = valueOn(employment, 'pay_frequency', day);
   if (frequency === null && !terms.hasOneScheduleAtMost) return out('unknown_frequency');
   if (frequency !== null && frequency !== run.pay_frequency) return out('other_frequency');
   const group = valueOn(employment, 'pay_group', day);
   if (run.pay_group !== null && group !== run.pay_group)
     return out(group === null ? 'unknown_pay_group' : 'other_pay_group');
-  if (terms.employees?.has(employeeOf(employment)) === false) return out('not_selected');
+  if (terms.employees?.has(employeeId) === false) return out('not_selected');
   return { isIn: true, employment };
 }
 
-/** Reports whether an employee belongs in a run, whether or not its `employee_ids` name the employee. */
-export function belongsIn(employments: readonly Employment[], terms: RunTerms): boolean {
-  const membership = membershipOf(employments, terms);
-  return membership.isIn || membership.why === 'not_selected';
-}
-
-/** Reports whether a spell ended before the pay period began and the employee gets no final check in the run. */
-function isTerminatedBefore(employment: Employment, spell: Spell, { run, finalChecks }: RunTerms): boolean {
-  const endsOn = spell.termination_date;
-  return endsOn !== null && endsOn < run.period_start && !finalChecks.has(employeeOf(employment));
-}
-
-/** Reports whether no further paycheck of this employer follows: the employee left and is not to be hired again. */
-export function isGone(membership: Membership, employments: readonly Employment[], run: Run): boolean {
-  if (membership.isIn || !['terminated', 'other_employer'].includes(membership.why)) return false;
-  const spells = employmentAt(employments, run)?.spells ?? [];
-  return !spells.some(({ hire_date }) => hire_date !== null && hire_date > run.period_end);
-}
-
-/** Returns the last day of a pay period, or that of a spell that ends in it. */
-function lastDayIn(employment: Employment, { period_start, period_end }: Period): string {
-  const endsOn = spellOn(employment, period_end)?.termination_date ?? null;
-  return endsOn !== null && period_start <= endsOn && endsOn < period_end ? endsOn : period_end;
-}
-
-type Period = Pick<Run, 'employer_id' | 'period_start' | 'period_end'>;
-
-/** Reports whether an employee has several employers on the last day of a run's pay period, or of a spell that ends in it. */
-export function hasSeveralEmployers(employments: readonly Employment[], run: Period): boolean {
-  if (employments.length < 2) return false;
-  const employment = employmentAt(employments, run);
-  return (
-    jobsOn(employments, employment === undefined ? run.period_end : lastDayIn(employment, run)).length > 1
-  );
-}
-
-/**
- * Returns the day on which an employee left the run's employer for a job at another one, if the run's period contains it: the
- * run takes only what had started by then. Null otherwise.
- */
-export function leftForAnotherOn(employments: readonly Employment[], run: Period): string | null {
-  if (employments.length < 2) return null;
-  const employment = employmentAt(employments, run);
-  const endsOn =
-    employment === undefined ? null : (spellOn(employment, run.period_end)?.termination_date ?? null);
-  if (endsOn === null || endsOn < run.period_start || endsOn > run.period_end) return null;
-  const hasNext = employments.some(
+function hasLaterJob(
+  employments: readonly Employment[],
+  employment: Employment | undefined,
+  day: string,
+): boolean {
+  return employments.some(
     (other) =>
       other !== employment &&
-      other.spells.some(({ termination_date }) => termination_date === null || termination_date > endsOn),
+      other.spells.some(({ termination_date }) => termination_date === null || termination_date > day),
   );
-  return hasNext ? endsOn : null;
+}
+
+function isGone(membership: Membership, employment: Employment | undefined, { period_end }: Run): boolean {
+  if (membership.isIn || !['terminated', 'other_employer'].includes(membership.why)) return false;
+  const spells = employment?.spells ?? [];
+  return !spells.some(({ hire_date }) => hire_date !== null && hire_date > period_end);
 }
 
 /** Returns the employment with a run's employer. */
@@ -102,10 +114,6 @@ export function employmentAt(
   { employer_id }: Pick<Run, 'employer_id'>,
 ): Employment | undefined {
   return employments.find((employment) => employment.employer_id === employer_id);
-}
-
-function employeeOf({ reports }: Employment): string {
-  return reports[0]?.employee_id as string;
 }
 
 function out(why: Reason): Membership {

@@ -3,7 +3,6 @@ import { type Cents, decimal, parseAmount, printReadable, rounded } from '../../
 import type { Line } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { isAdjustment } from './open-items.ts';
-import { terminationOf } from './shares.ts';
 import type { Unit } from './takeable.ts';
 
 /** Returns the limit for a line of coverage, in cents and in words; null: no limit. */
@@ -14,10 +13,12 @@ type Limit = (lineOfCoverage: string) => { cents: Cents; words: string } | null;
  * where it is above zero, or null.
  */
 export function limitsOf(
-  { run }: Computation,
+  computation: Computation,
+  employee: RunEmployee,
   regularTotal: (lineOfCoverage: string) => Cents | null,
 ): Limit {
-  const { recoup } = run;
+  if (isLastCheck(computation, employee)) return () => null;
+  const { recoup } = computation.run;
   switch (recoup.method) {
     case 'all':
       return () => null;
@@ -37,9 +38,8 @@ export function limitsOf(
 }
 
 /** Reports whether an employee gets the last check in a run, from which everything is taken. */
-export function isLastCheck(computation: Computation, { employeeId, employments }: RunEmployee): boolean {
+function isLastCheck(computation: Computation, { employeeId, termination }: RunEmployee): boolean {
   if (computation.finalChecks.has(employeeId)) return true;
-  const termination = terminationOf(computation, employments);
   const { period_start, period_end } = computation.run;
   return termination !== null && period_start <= termination && termination <= period_end;
 }

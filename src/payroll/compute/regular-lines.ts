@@ -9,7 +9,6 @@ import { stateFor } from './history.ts';
 import { lastCheckFlags } from './last-check.ts';
 import { overriddenAmounts } from './overrides.ts';
 import { type CheckAmounts, checkAmounts } from './shares.ts';
-import { contentOf } from './terms.ts';
 
 /** Returns the lines of the deductions in effect, or overridden, for an employee who is in the run. */
 export function regularLines(computation: Computation, employee: RunEmployee): Line[] {
@@ -19,7 +18,7 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
   const before = continuingLines(employee);
   for (const history of histories) {
     const override = overriddenAmounts(computation, employee, history);
-    const check = override ?? checkAmounts(computation, computation, employee, history);
+    const check = override ?? checkAmounts(computation, computation, employee, history, employee);
     if (check === null) continue;
     const line = regularLine(computation, check);
     line.compared = comparedWith(computation, line, before.get(history.deductionId));
@@ -41,7 +40,7 @@ export function regularLines(computation: Computation, employee: RunEmployee): L
 function regularLine(computation: Computation, check: CheckAmounts): Line {
   const { state, flags, explanation, shares } = check;
   return {
-    ...contentOf(computation, state, state as Election),
+    ...computation.contentOf(state, state as Election),
     amounts: sidesOf(check),
     kind: 'regular',
     settles: null,

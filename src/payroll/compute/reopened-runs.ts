@@ -1,12 +1,11 @@
 /** Which earlier runs may have open items of an employee. Only their lines are read. Pure. */
-import type { Employment } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import { type History, historyAt, stateInRun } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import { overlaps } from './missed-checks.ts';
 import { overriddenAmounts } from './overrides.ts';
-import { belongsIn, membershipOf } from './population.ts';
+import type { Job } from './population.ts';
 
 export type Reopened = Pick<RunEmployee, 'reopened' | 'revised'>;
 
@@ -25,12 +24,12 @@ export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): R
     if (!run.isRecent) continue;
     if (isSettled) revised.add(run);
     if (run.isVoided) continue;
-    const wasIn = wasInRun(run, employee);
-    if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, wasIn))) continue;
+    const job = jobFor(run, employee);
+    if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, job))) continue;
     reopened.add(run);
     revised.add(run);
     // Another run of the same days may have taken what this run missed.
-    if (!wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
+    if (!job.wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
   }
   return { reopened: earlier.filter((run) => reopened.has(run)), revised };
 }
@@ -41,10 +40,9 @@ function hasShares({ run, finalChecks }: EarlierRun, { employeeId, shares }: Run
 }
 
 /** Reports whether facts recorded after a run may change what an employee owes it. */
-function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): boolean {
-  const owes = owesRun(earlier, employee, wasIn);
+function isTouched(earlier: EarlierRun, employee: RunEmployee, job: EarlierJob): boolean {
   const { employeeId } = employee;
-  const employments = employmentsIn(earlier, employee, wasIn);
+  const { wasIn, owes } = job;
   return employee.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
     // Most often nothing was recorded since.
@@ -52,7 +50,7 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
     // An override has a state also if the deduction is in effect no more.
     const statesOf = (known: History): (RunVersion | null)[] => [
       (wasIn ? overriddenAmounts(earlier, employee, known)?.state : null) ?? null,
-      stateInRun(known, employeeId, earlier, employments),
+      stateInRun(known, employeeId, earlier, job),
     ];
     const before = then === null ? [] : statesOf(then);
     const now = owes ? statesOf(history) : [];
@@ -60,29 +58,29 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, wasIn: boolean): 
   });
 }
 
+/** The job of an employee that decides what an earlier run took: as frozen if it had the employee, else by today's facts. */
+export type EarlierJob = Job & {
+  wasIn: boolean;
+  /** The employee was or belongs in the run. Amounts taken follow the deduction's own dates, whatever is reported about the employment later. */
+  owes: boolean;
+};
+
+/** Returns the job for an earlier run. `wasIn`: by default, whether the run's own computation, repeated, has the employee in it. */
+export function jobFor(earlier: EarlierRun, employee: RunEmployee, wasIn?: boolean): EarlierJob {
+  if (wasIn !== false) {
+    const then = employee.jobAt(earlier, earlier.position);
+    if (wasIn ?? then.membership.isIn) return { ...then, wasIn: true, owes: true };
+  }
+  const now = employee.jobAt(earlier);
+  return { ...now, wasIn: false, owes: earlier.run.kind === 'regular' && now.belongs };
+}
+
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-export function wasInRun(earlier: EarlierRun, { employmentsAt }: RunEmployee): boolean {
-  return membershipOf(employmentsAt(earlier.position), earlier).isIn;
+export function wasInRun(earlier: EarlierRun, { jobAt }: RunEmployee): boolean {
+  return jobAt(earlier, earlier.position).membership.isIn;
 }
 
 /** Returns the earlier regular runs, not voided, that had the employee. */
 export function checksBefore({ earlier }: Pick<Computation, 'earlier'>, employee: RunEmployee): EarlierRun[] {
   return earlier.filter((run) => !run.isVoided && run.run.kind === 'regular' && wasInRun(run, employee));
-}
-
-/**
- * Reports whether the employee belongs in an earlier run: as frozen if the run had the employee (`wasIn`), else by today's
- * facts. Amounts taken follow the deduction's own dates, whatever is reported about the employment later.
- */
-export function owesRun(earlier: EarlierRun, { employments }: RunEmployee, wasIn: boolean): boolean {
-  return wasIn || (earlier.run.kind === 'regular' && belongsIn(employments, earlier));
-}
-
-/** Returns the employments that decide what an employee owes an earlier run: as frozen if it had the employee (`wasIn`). */
-export function employmentsIn(
-  { position }: EarlierRun,
-  { employments, employmentsAt }: RunEmployee,
-  wasIn: boolean,
-): readonly Employment[] {
-  return wasIn ? employmentsAt(position) : employments;
 }

@@ -1,7 +1,6 @@
 /** The amounts of a check: its own share of the year, or those of the rest of the month of a final check. Pure. */
 import { Temporal } from 'temporal-polyfill';
 import type { PayFrequency } from '../../contract/employee.ts';
-import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, printReadable } from '../../money.ts';
 import { classOf } from '../calculation/calendar.ts';
@@ -10,8 +9,8 @@ import { datesInWords } from '../calculation/pay-dates.ts';
 import { dayOfCheck } from '../calculation/plan.ts';
 import type { Transfer } from '../records/basis.ts';
 import type { Computation, RunEmployee } from './computation.ts';
-import { assignedIn, type History, startsAfterLeaving, stateInRun } from './history.ts';
-import { employmentAt, hasSeveralEmployers } from './population.ts';
+import { assignedIn, type History, stateInRun } from './history.ts';
+import type { Job } from './population.ts';
 import type { RunTerms } from './terms.ts';
 
 /** The amounts of a check for a deduction in a state. `shares`: null if it is no final check. */
@@ -27,6 +26,9 @@ export type CheckAmounts = {
 /** A run whose checks are computed: `runId` is null if it is not stored. */
 type CheckTerms = RunTerms & { runId: string | null };
 
+/** What decides an employee's amounts apart from the job, which a run knows in its own way. */
+type Payee = Pick<RunEmployee, 'employeeId' | 'shares' | 'paid'>;
+
 /** The earlier runs of the computation, which settle pay dates. */
 type Settling = Pick<Computation, 'earlier'>;
 
@@ -40,20 +42,20 @@ const ONE_SHARE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the amounts that a run takes of a deduction by today's facts; null if none is in effect. `employments`: of the
- * employee, as the run knows them.
+ * Returns the amounts that a run takes of a deduction by today's facts; null if none is in effect. `job`: of the
+ * employee, as the run knows it.
  */
 export function checkAmounts(
   settling: Settling,
   terms: CheckTerms,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
-  employments: readonly Employment[] = employee.employments,
+  job: Job,
 ): CheckAmounts | null {
-  if (!takesRest(terms, employee, employments)) return ownAmounts(terms, employee, history, employments);
-  const dates = finalDates(settling, terms, employee, history, employments);
-  if (dates.length > 0) return sharesOn(terms, employee, history, dates, employments);
-  const amounts = ownAmounts(terms, employee, history, employments);
+  if (!takesRest(terms, employee, job)) return ownAmounts(terms, employee, history, job);
+  const dates = finalDates(settling, terms, employee, history, job);
+  if (dates.length > 0) return sharesOn(terms, employee, history, dates, job);
+  const amounts = ownAmounts(terms, employee, history, job);
   if (amounts === null || isTakenByAnother(amounts)) return amounts;
   const { state } = amounts;
   if (!ONE_SHARE.has(state.line_of_coverage) || !isShareTaken(employee, history, null, terms.runId))
@@ -63,23 +65,14 @@ export function checkAmounts(
 }
 
 /** Reports whether a run takes the rest of the month of an employee instead of its own amounts. */
-function takesRest(
-  terms: RunTerms,
-  { employeeId }: RunEmployee,
-  employments: readonly Employment[],
-): boolean {
+function takesRest(terms: RunTerms, { employeeId }: Payee, { termination }: Job): boolean {
   if (!terms.finalChecks.has(employeeId) || terms.plan().calendar === null) return false;
-  return terms.run.kind === 'off_cycle' || terminationOf(terms, employments) !== null;
+  return terms.run.kind === 'off_cycle' || termination !== null;
 }
 
 /** Returns the amounts of the run's own pay date; 0.00 if another run took its share. */
-function ownAmounts(
-  terms: CheckTerms,
-  employee: RunEmployee,
-  history: History,
-  employments: readonly Employment[],
-): CheckAmounts | null {
-  const state = stateInRun(history, employee.employeeId, terms, employments);
+function ownAmounts(terms: CheckTerms, employee: Payee, history: History, job: Job): CheckAmounts | null {
+  const state = stateInRun(history, employee.employeeId, terms, job);
   if (state === null) return null;
   const { run, runId } = terms;
   const elsewhere = takenElsewhere(terms, employee, history, state, run.pay_date);
@@ -99,7 +92,7 @@ const NO_AMOUNTS = { member_amount: 0n, employer_amount: 0n };
 /** Returns the transfer for which another employer takes a deduction on a pay date, or null. */
 function takenElsewhere(
   { run, transfers }: RunTerms,
-  { employeeId }: RunEmployee,
+  { employeeId }: Payee,
   history: History,
   { starts_on }: RunVersion,
   payDate: string,
@@ -112,7 +105,7 @@ function takenElsewhere(
 
 /** Reports whether another run, not voided, took the share of a deduction on a pay date, or on any date. */
 export function isShareTaken(
-  { shares }: RunEmployee,
+  { shares }: Payee,
   { deductionId }: History,
   payDate: string | null,
   runId: string | null,
@@ -129,13 +122,13 @@ export function isShareTaken(
 /** Returns the sum of a deduction's amounts on these pay dates; null if it is in effect on none of them. */
 export function sharesOn(
   terms: RunTerms,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
   payDates: readonly string[],
-  employments = employee.employments,
+  job: Job,
 ): CheckAmounts | null {
   const checks = payDates.flatMap((payDate) => {
-    const state = stateOnDate(terms, employee, history, payDate, employments);
+    const state = stateOnDate(terms, employee, history, payDate, job);
     if (state === null) return [];
     return [{ payDate, state, ...terms.onDate(payDate).amountsOf(state) }];
   });
@@ -159,16 +152,12 @@ export function sharesOn(
 /** Returns the state of a deduction on the run's check of a pay date. The run's period decides the employers. */
 function stateOnDate(
   terms: RunTerms,
-  { employeeId }: RunEmployee,
+  { employeeId }: Payee,
   history: History,
   payDate: string,
-  employments: readonly Employment[],
+  job: Job,
 ): RunVersion | null {
-  const check = terms.onDate(payDate);
-  const state = stateInRun(history, employeeId, check, []);
-  if (assignedIn(history, check.run) !== null) return state;
-  if (hasSeveralEmployers(employments, terms.run)) return null;
-  return startsAfterLeaving(state, employments, terms.run) ? null : state;
+  return stateInRun(history, employeeId, terms.onDate(payDate), job);
 }
 
 type Check = { payDate: string; member_amount: Cents; employer_amount: Cents };
@@ -208,31 +197,29 @@ export function countOfShares(count: number): string {
 function finalDates(
   settling: Settling,
   terms: CheckTerms,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
-  employments: readonly Employment[],
+  job: Job,
 ): string[] {
   const { run, runId } = terms;
   const takesOwnDate =
     run.kind === 'regular' &&
-    takesOn(terms, employee, history, run.pay_date, employments) &&
+    takesOn(terms, employee, history, run.pay_date, job) &&
     !isShareTaken(employee, history, run.pay_date, runId);
-  const rest = unsettledDates(settling, terms, employee, history, employments);
+  const rest = unsettledDates(settling, terms, employee, history, job);
   const dates = [...new Set([...(takesOwnDate ? [run.pay_date] : []), ...rest])];
   const [first] = dates;
-  if (first === undefined || !isOneShare(terms, employee, history, first, employments)) return dates.sort();
+  if (first === undefined || !isOneShare(terms, employee, history, first, job)) return dates.sort();
   return isShareTaken(employee, history, null, runId) ? [] : [first];
 }
 
-function isOneShare(
-  ...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>
-): boolean {
-  return ONE_SHARE.has(stateOnDate(terms, employee, history, date, employments)?.line_of_coverage ?? '');
+function isOneShare(...[terms, employee, history, date, job]: Parameters<typeof stateOnDate>): boolean {
+  return ONE_SHARE.has(stateOnDate(terms, employee, history, date, job)?.line_of_coverage ?? '');
 }
 
 /** Reports whether a pay date takes a deduction that is in effect, and no employer that the employee left takes it. */
-function takesOn(...[terms, employee, history, date, employments]: Parameters<typeof stateOnDate>): boolean {
-  const state = stateOnDate(terms, employee, history, date, employments);
+function takesOn(...[terms, employee, history, date, job]: Parameters<typeof stateOnDate>): boolean {
+  const state = stateOnDate(terms, employee, history, date, job);
   if (state === null || takenElsewhere(terms, employee, history, state, date) !== null) return false;
   const periods = classOf(state.period as PayFrequency, terms.run.pay_frequency);
   return (
@@ -247,27 +234,26 @@ function takesOn(...[terms, employee, history, date, employments]: Parameters<ty
 function unsettledDates(
   { earlier }: Settling,
   terms: CheckTerms,
-  employee: RunEmployee,
+  employee: Payee,
   history: History,
-  employments: readonly Employment[],
+  job: Job,
 ): string[] {
   const { run, runId, deductions } = terms;
   if (deductions?.has(history.deductionId) === false) return [];
   const first = firstRunOf(earlier, run) ?? run.pay_date;
-  return datesOfLastMonth(terms, employments)
+  return datesOfLastMonth(terms, job)
     .map(({ pay_date }) => pay_date)
     .filter(
       (date) =>
         date >= first &&
-        takesOn(terms, employee, history, date, employments) &&
+        takesOn(terms, employee, history, date, job) &&
         !employee.paid.some((paid) => paid.runId !== runId && paid.payDate === date) &&
         !isShareTaken(employee, history, date, runId),
     );
 }
 
 /** Returns the pay dates of a run's calendar whose days lie in the month of the termination. */
-export function datesOfLastMonth(terms: RunTerms, employments: readonly Employment[]) {
-  const termination = terminationOf(terms, employments);
+export function datesOfLastMonth(terms: RunTerms, { termination }: Job) {
   if (termination === null) return [];
   return (terms.plan().calendar ?? []).filter(
     (date) => monthOf(dayOfCheck(terms.run.applies_on, date)) === monthOf(termination),
@@ -301,24 +287,14 @@ export function remainingAfter(
   shares: readonly Share[] | null,
 ): Remaining {
   const { run, runId } = terms;
-  const { employments } = employee;
   const isTaken = (date: string) =>
     (run.kind === 'regular' && date === run.pay_date) || shares?.some(({ pay_date }) => pay_date === date);
-  let dates = unsettledDates(settling, terms, employee, history, employments).filter(
-    (date) => !isTaken(date),
-  );
+  let dates = unsettledDates(settling, terms, employee, history, employee).filter((date) => !isTaken(date));
   const [first] = dates;
-  if (first !== undefined && isOneShare(terms, employee, history, first, employments))
+  if (first !== undefined && isOneShare(terms, employee, history, first, employee))
     dates = shares !== null || isShareTaken(employee, history, null, runId) ? [] : [first];
-  const left = sharesOn(terms, employee, history, dates);
+  const left = sharesOn(terms, employee, history, dates, employee);
   return { count: dates.length, member: left?.member_amount ?? 0n, employer: left?.employer_amount ?? 0n };
-}
-
-/** Returns the last day of employment in the spell of the run's period; null if it has not ended. */
-export function terminationOf({ run }: RunTerms, employments: readonly Employment[]): string | null {
-  const employment = employmentAt(employments, run);
-  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
-  return spell?.termination_date ?? null;
 }
 
 function monthOf(day: string): string {

@@ -1,7 +1,6 @@
 /** The summary of a run: totals, ETag, comparison with the previous run, and notes for its readiness checks. */
 import { createHash } from 'node:crypto';
 import type { Db } from '../../database/tables.ts';
-import { dayOfRun } from '../records/body.ts';
 import { linesToStore } from '../records/frozen-lines.ts';
 import type { RunOutcome } from '../records/outcome.ts';
 import type { Totals } from '../records/totals.ts';
@@ -63,7 +62,7 @@ export function createSummary(computation: Computation) {
       const { employee, lines } = computed;
       const inEffect = employee.histories.filter(
         (history) =>
-          stateFor(history, employee.employeeId, dayOfRun(run)) !== null &&
+          stateFor(history, employee.employeeId, computation.day) !== null &&
           [null, run.employer_id].includes(assignedIn(history, run)),
       );
       if (employee.membership.isIn) employees += 1;

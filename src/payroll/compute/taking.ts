@@ -4,7 +4,7 @@ import { type ItemIdentity, isNothing, minus, NOTHING, type Sides } from '../cal
 import { type Flag, type Line, NO_ITEM } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { OpenItem } from './item-state.ts';
-import { cappedInWords, isLastCheck, limitsOf } from './recoup.ts';
+import { cappedInWords, limitsOf } from './recoup.ts';
 import type { Unit } from './takeable.ts';
 
 /** The lines that take items of an employee, and the items that stay open. */
@@ -41,7 +41,7 @@ export function takeItems(
         unit.items.length > 1 ? unit.items.map(({ outstanding }) => outstanding.member) : [wanted];
       return { unit, wanted, taken, flags: [], notes: [] };
     });
-  if (!isLastCheck(computation, employee)) cap(possible, limitsOf(computation, regularTotal));
+  cap(possible, limitsOf(computation, employee, regularTotal));
   const byTaxability = totalsOf(
     regular,
     possible.filter((entry) => sumOf(entry) >= 0n),

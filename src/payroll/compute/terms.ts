@@ -4,11 +4,13 @@ import { type Amounts, type Contribution, calculator } from '../calculation/amou
 import type { Account, Election, Line } from '../calculation/line.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { Override, StoredBasis, Transfer } from '../records/basis.ts';
-import type { Run } from '../records/body.ts';
+import { dayOfRun, type Run } from '../records/body.ts';
 import { codeFinder } from '../settings/codes.ts';
 
 export type RunTerms = {
   run: Run;
+  /** The day on which it looks deductions up. */
+  day: string;
   /** The employees to which `employee_ids` narrows the run; null: not narrowed. */
   employees: ReadonlySet<string> | null;
   /** The employees who get a final check. */
@@ -26,7 +28,8 @@ export type RunTerms = {
   onDate: (payDate: string) => RunTerms;
   /** Returns the amounts of a deduction's state. */
   amountsOf: (version: RunVersion) => Amounts;
-  codesOf: ReturnType<typeof codeFinder>;
+  /** Returns what a line has from the state of its deduction, or from an earlier line, with the codes of the run. */
+  contentOf: (account: Account, election: Election) => Pick<Line, 'account' | 'election' | 'codes'>;
 };
 
 /** Returns the terms of a run from its basis, of today or as frozen. */
@@ -35,6 +38,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
   // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
   let plan: Plan | undefined;
   let calculate: ReturnType<typeof calculator> | undefined;
+  const codesOf = codeFinder(codes);
   const byDate = new Map<string, RunTerms>();
   const planned = (): Plan => {
     plan ??= planOf(run, basis.calendar);
@@ -42,6 +46,7 @@ export function termsOf(basis: StoredBasis): RunTerms {
   };
   const terms: RunTerms = {
     run,
+    day: dayOfRun(run),
     employees: run.employee_ids === null ? null : new Set(run.employee_ids),
     finalChecks: new Set(run.final_checks),
     hasOneScheduleAtMost: schedules.length <= 1,
@@ -67,18 +72,11 @@ export function termsOf(basis: StoredBasis): RunTerms {
       calculate ??= calculator(planned());
       return calculate(version as RunVersion & Pick<Contribution, 'period'>);
     },
-    codesOf: codeFinder(codes),
+    contentOf(account, election) {
+      const { line_of_coverage, taxability } = account;
+      const { coverage_type } = election;
+      return { account, election, codes: codesOf({ line_of_coverage, taxability, coverage_type }) };
+    },
   };
   return terms;
-}
-
-/** Returns what a line has from the state of its deduction, or from an earlier line, with today's codes. */
-export function contentOf(
-  { codesOf }: RunTerms,
-  account: Account,
-  election: Election,
-): Pick<Line, 'account' | 'election' | 'codes'> {
-  const { line_of_coverage, taxability } = account;
-  const { coverage_type } = election;
-  return { account, election, codes: codesOf({ line_of_coverage, taxability, coverage_type }) };
 }

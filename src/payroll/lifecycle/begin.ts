@@ -10,7 +10,6 @@ import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
-import { terminationOf } from '../compute/shares.ts';
 import type { OnPage } from '../compute/summary.ts';
 import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
@@ -117,8 +116,7 @@ async function finalCheckProblems(db: Db, run: RequestedRun): Promise<Problem[]>
   const computation = await computationOf(db, null, basis, run.final_checks);
   const employed: string[] = [];
   for await (const page of readEmployees(db, computation))
-    for (const { employeeId, employments } of page)
-      if (terminationOf(computation, employments) === null) employed.push(employeeId);
+    for (const { employeeId, termination } of page) if (termination === null) employed.push(employeeId);
   if (employed.length === 0) return [];
   const rule = `must name employees with a termination; none is reported for ${firstIds(employed, NAMED)}`;
   return [{ path: 'final_checks', rule }];

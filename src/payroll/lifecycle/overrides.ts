@@ -113,7 +113,7 @@ async function regularAmounts(
     if (employee === undefined || !employee.membership.isIn) break;
     const history = employee.histories.find((candidate) => candidate.deductionId === deductionId);
     if (history === undefined) throw wrong('deduction_id', 'must be a deduction of the employee');
-    const regular = checkAmounts(computation, computation, employee, history);
+    const regular = checkAmounts(computation, computation, employee, history, employee);
     if (regular === null) return { member: null, employer: null };
     return { member: amountOf(regular.member_amount), employer: amountOf(regular.employer_amount) };
   }
