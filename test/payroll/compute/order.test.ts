@@ -5,6 +5,7 @@ import { PAY_FREQUENCIES } from '../../../src/contract/employee.ts';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { recordFacts } from '../../../src/ledger/roster.ts';
+import { lineRecord } from '../../../src/payroll/calculation/line.ts';
 import { scratch } from '../../database/scratch.ts';
 import {
   body,
@@ -94,7 +95,8 @@ t.test('amounts, flags and ids are equal in any order of receipt', async (t) => 
         for (const one of before) await receive(db, one);
         await finalized(db, 'first', body(0));
         for (const one of after) await receive(db, one);
-        const shown = [await lines(db, body(1)), await lines(db, body(2)), await itemsIn(db, body(1))];
+        const items = (await itemsIn(db, body(1))).map((item) => ({ ...item, line: lineRecord(item.line) }));
+        const shown = [await lines(db, body(1)), await lines(db, body(2)), items];
         results.push(JSON.parse(JSON.stringify(shown, withoutReceipt)));
       }
       deepStrictEqual(results[1], results[0]);
