@@ -59,6 +59,7 @@ const TIMEOUT_MS = 10 * 60_000;
 /** Performs operations at an address. */
 export function performAt(url: string, { env, out, stopped }: Context): Performers {
   const token = tokenIn(env);
+  let isVersionNamed = false;
   const ask = async (op: Asked, input: Input, accept: string): Promise<Response> => {
     const { ifMatch, idempotencyKey } = input;
     const { content, headers } = contentIn(op, input);
@@ -77,8 +78,10 @@ export function performAt(url: string, { env, out, stopped }: Context): Performe
       throw unanswered(`${url} did not answer: ${whyUnanswered(error)}`);
     });
     const version = response.headers.get(VERSION_HEADER);
-    if (version !== null && version !== VERSION)
+    if (version !== null && version !== VERSION && !isVersionNamed) {
+      isVersionNamed = true;
       out.note(`${printable(url)} has version ${printable(version)}, and this command has ${VERSION}.`);
+    }
     await assertAnswered(response, url);
     return response;
   };

@@ -347,6 +347,8 @@ t.test('a command follows no redirect, names another version and prints no contr
   const listed = await list('acme');
   t.match(listed.stderr, /has version 9\.9\.9, and this command has/);
   t.notMatch(listed.stdout, '\u001b');
+  const deleted = await here(t, { SIDECAR_TOKEN: 'token' }, ['run', 'delete', 'r1', '--yes', '--url', url]);
+  t.equal(deleted.stderr.split('9.9.9').length, 2, 'once, after two requests');
 });
 
 t.test('a command says that an answer is not whole, or not from a sidecar', async (t) => {
