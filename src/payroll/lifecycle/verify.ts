@@ -8,7 +8,7 @@ import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
-import { type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
+import { type Line, type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
 import { createSummary } from '../compute/summary.ts';
@@ -17,7 +17,13 @@ import { overridesOf } from '../facts/overrides.ts';
 import { frozenBasisOf, hashOf, hashOfBasis, storedBasisOf } from '../records/basis.ts';
 import { type RequestedRun, type Run, runOf } from '../records/body.ts';
 import { FROZEN, freezesLeft } from '../records/freezes.ts';
-import { type FrozenEmployee, linesToCompare, readFrozenLines } from '../records/frozen-lines.ts';
+import {
+  type FrozenEmployee,
+  linesToCompare,
+  linesToStore,
+  readFrozenLines,
+  type StoredLines,
+} from '../records/frozen-lines.ts';
 import { type FrozenOutcome, frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, findRun, OF_BODY, runIds, type StoredRun } from '../records/runs.ts';
 import { type Settlement, settlementsOf, settlementsUnder } from '../records/settlements.ts';
@@ -95,17 +101,18 @@ async function computationAgain(db: Db, stored: StoredRun): Promise<Computation>
   return computationOf(db, stored.run_id, await frozenBasisOf(db, stored));
 }
 
-type FrozenRecord = FrozenEmployee<LineRecord>;
+/** An employee with the lines that are computed now, and as JSON. */
+type Computed = FrozenEmployee<readonly Line[]> & { text: string };
 
 /**
- * Compares the frozen lines of a run with its computation. `onPage` receives each computed page, and `read` parses the
- * frozen lines of an employee.
+ * Compares the frozen lines of a run with its computation. `textOf` receives each computed employee and returns the lines
+ * as JSON, and `read` parses frozen lines: of most employees both are the same text.
  */
 async function compareLines(
   db: Db,
   stored: StoredRun,
   computation: Computation,
-  onPage: (page: readonly EmployeeLines[]) => void = () => {},
+  textOf = ({ lines }: EmployeeLines) => linesToStore(lines),
   read = linesToCompare,
 ): Promise<Verification> {
   const differences: Difference[] = [];
@@ -115,16 +122,15 @@ async function compareLines(
     difference_count += 1;
     if (differences.length < DIFFERENCES_NAMED) differences.push(difference);
   };
-  const frozen = eachEmployee(readFrozenLines(db, stored.freeze_id as string, '', read));
-  const computed = eachEmployee(recomputed(db, computation, onPage));
+  const rows = readFrozenLines(db, stored.freeze_id as string, '', (row) => row);
+  const [frozen, computed] = [eachEmployee(rows), eachEmployee(recomputed(db, computation, textOf))];
   let [nextFrozen, nextComputed] = [await frozen.next(), await computed.next()];
   while (!nextFrozen.done || !nextComputed.done) {
     const before = nextFrozen.done ? null : nextFrozen.value;
     const now = nextComputed.done ? null : nextComputed.value;
     const order = before === null ? 1 : now === null ? -1 : byBytes(before.employeeId, now.employeeId);
     const [isFrozen, isComputed] = [order <= 0, order >= 0];
-    lines += isFrozen ? (before as FrozenRecord).lines.length : 0;
-    compare(isFrozen ? before : null, isComputed ? now : null, add);
+    lines += compare(isFrozen ? before : null, isComputed ? now : null, read, add);
     if (isFrozen) nextFrozen = await frozen.next();
     if (isComputed) nextComputed = await computed.next();
   }
@@ -134,42 +140,49 @@ async function compareLines(
 async function* recomputed(
   db: Db,
   computation: Computation,
-  onPage: (page: readonly EmployeeLines[]) => void,
-): AsyncGenerator<FrozenRecord[]> {
+  textOf: (computed: EmployeeLines) => string,
+): AsyncGenerator<Computed[]> {
   for await (const page of computeRun(db, computation)) {
-    onPage(page);
     yield page
-      .filter(({ employee, lines }) => employee.membership.isIn || lines.length > 0)
-      .map(({ employee: { employeeId, membership }, lines }) => ({
-        employeeId,
-        rosterPosition: membership.isIn ? membership.employment.position : null,
-        lines: lines.map(lineRecord),
-      }));
+      .map((computed): Computed => {
+        const { employee, lines } = computed;
+        const { employeeId, membership } = employee;
+        const rosterPosition = membership.isIn ? membership.employment.position : null;
+        return { employeeId, rosterPosition, lines, text: textOf(computed) };
+      })
+      .filter(({ rosterPosition, lines }) => rosterPosition !== null || lines.length > 0);
   }
 }
 
-async function* eachEmployee(pages: AsyncIterable<FrozenRecord[]>): AsyncGenerator<FrozenRecord, undefined> {
+async function* eachEmployee<Employee>(
+  pages: AsyncIterable<Employee[]>,
+): AsyncGenerator<Employee, undefined> {
   for await (const page of pages) yield* page;
 }
 
+/** Adds the differences of an employee, and returns the number of frozen lines. */
 function compare(
-  frozen: FrozenRecord | null,
-  computed: FrozenRecord | null,
+  frozen: FrozenEmployee<StoredLines> | null,
+  computed: Computed | null,
+  read: typeof linesToCompare,
   add: (difference: Difference) => void,
-): void {
+): number {
   const employee_id = (frozen ?? computed)?.employeeId as string;
   const [was, is] = [frozen?.rosterPosition ?? null, computed?.rosterPosition ?? null];
   if (was !== is) add({ employee_id, line: null, frozen: was, computed: is });
-  const [before, now] = [linesByKey(frozen), linesByKey(computed)];
+  if (computed !== null && frozen?.lines.lines === computed.text) return computed.lines.length;
+  const frozenLines = frozen === null ? [] : read(frozen.lines);
+  const [before, now] = [byKey(frozenLines), byKey((computed?.lines ?? []).map(lineRecord))];
   for (const key of new Set([...before.keys(), ...now.keys()])) {
     const [frozenLine, computedLine] = [before.get(key) ?? null, now.get(key) ?? null];
     if (!isDeepStrictEqual(frozenLine, computedLine))
       add({ employee_id, line: key, frozen: frozenLine, computed: computedLine });
   }
+  return frozenLines.length;
 }
 
-function linesByKey(employee: FrozenRecord | null): Map<string, LineRecord> {
-  return new Map((employee?.lines ?? []).map((line) => [lineKey(line), line]));
+function byKey(lines: readonly LineRecord[]): Map<string, LineRecord> {
+  return new Map(lines.map((line) => [lineKey(line), line]));
 }
 
 /** IDs of runs read at once. Each run is then read separately, because its basis may be megabytes. */
@@ -277,12 +290,10 @@ async function verifyLines(
   const wrong = (field: string, rule: string) => on.report('payroll_runs', stored.run_id, field, rule);
   const summary = createSummary(computation);
   const settlements: Settlement[] = [];
-  const add = (page: readonly EmployeeLines[]): void => {
-    for (const computed of page) {
-      summary.add(computed);
-      settlements.push(...settlementsOf(stored.freeze_id as string, computed.lines));
-    }
-    on.looked(page.length);
+  const textOf = (computed: EmployeeLines): string => {
+    settlements.push(...settlementsOf(stored.freeze_id as string, computed.lines));
+    on.looked(1);
+    return summary.add(computed);
   };
   const read: typeof linesToCompare = (row) => {
     const lines = parsed(() => linesToCompare(row));
@@ -290,7 +301,7 @@ async function verifyLines(
       on.report('run_employees', `${row.freeze_id}/${row.employee_id}`, 'lines', 'cannot be read');
     return lines ?? [];
   };
-  const compared = await compareLines(db, stored, computation, add, read);
+  const compared = await compareLines(db, stored, computation, textOf, read);
   const { lines, differences, difference_count } = compared;
   for (const { employee_id, line } of differences) {
     const field = line === null ? 'roster_position' : 'lines';

@@ -32,7 +32,7 @@ const readAltered = jsonColumn(
   Type.Unsafe<LineRecord[]>(Type.Array(Type.Object({}))),
 );
 
-type StoredLines = { freeze_id: string; employee_id: string; lines: string };
+export type StoredLines = { freeze_id: string; employee_id: string; lines: string };
 
 /** Returns an employee's lines as JSON. */
 export function linesToStore(lines: readonly Line[]): string {
@@ -105,17 +105,17 @@ export async function attendanceOf(
     .execute();
 }
 
-export type FrozenEmployee<L> = { employeeId: string; rosterPosition: number | null; lines: L[] };
+export type FrozenEmployee<Lines> = { employeeId: string; rosterPosition: number | null; lines: Lines };
 
 const FROZEN_AT_ONCE = 500;
 
-/** Yields the frozen lines of a run by employee, in the order of their ids. `read` parses the lines of a row. */
-export async function* readFrozenLines<L>(
+/** Yields the frozen lines of a run by employee, in the order of their ids. `read` returns the lines of a row. */
+export async function* readFrozenLines<Lines>(
   db: Db,
   freezeId: string,
   after: string,
-  read: (row: StoredLines) => L[],
-): AsyncGenerator<FrozenEmployee<L>[]> {
+  read: (row: StoredLines) => Lines,
+): AsyncGenerator<FrozenEmployee<Lines>[]> {
   for (let last = after; ; ) {
     const rows = await db
       .selectFrom('run_employees')
