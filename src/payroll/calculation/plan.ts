@@ -91,7 +91,7 @@ function listed({ kind, pay_date, applies_on }: PlannedRun, calendar: Calendar, 
  */
 export function isPartialCycle({ days, k }: Cycle, isInEffectOn: (day: string) => boolean): boolean {
   if (k === null) return false;
-  const isFirst = !days.slice(0, k - 1).some(isInEffectOn);
-  const isLast = !days.slice(k).some(isInEffectOn);
+  const isFirst = !days.some((day, index) => index < k - 1 && isInEffectOn(day));
+  const isLast = !days.some((day, index) => index >= k && isInEffectOn(day));
   return (isFirst || isLast) && !days.every(isInEffectOn);
 }

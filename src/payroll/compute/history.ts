@@ -21,9 +21,8 @@ export function historyFrom(versions: readonly RunVersion[], assignments: readon
 
 /** Returns the history as known at an earlier position of the ledger, or null if nothing was known then. */
 export function historyAt(history: History, position: number): History | null {
+  if (newestFact(history) <= position) return history;
   const { versions, assignments } = history;
-  const newest = Math.max(versions.at(-1)?.position ?? 0, assignments.at(-1)?.position ?? 0);
-  if (newest <= position) return history;
   const known = <Fact extends { position: number }>(facts: readonly Fact[]) =>
     facts.filter((fact) => fact.position <= position);
   const knownVersions = known(versions);
@@ -40,6 +39,11 @@ export function contentOn(
   const history = histories.find((candidate) => candidate.deductionId === deductionId);
   const counting = history?.timeline.counting ?? [];
   return stateOn(counting, day) ?? latestOf(counting);
+}
+
+/** Returns the position of the newest version or assignment. */
+export function newestFact({ versions, assignments }: History): number {
+  return Math.max(versions.at(-1)?.position ?? 0, assignments.at(-1)?.position ?? 0);
 }
 
 /** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */

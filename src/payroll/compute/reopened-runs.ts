@@ -1,7 +1,7 @@
 /** Which earlier runs may have open items of an employee. Only their lines are read. Pure. */
 import type { RunVersion } from '../../ledger/history.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { type History, historyAt, stateInRun } from './history.ts';
+import { type History, historyAt, newestFact, stateInRun } from './history.ts';
 import { paidDirectly } from './item-state.ts';
 import { overlaps } from './missed-checks.ts';
 import { overriddenAmounts } from './overrides.ts';
@@ -15,6 +15,7 @@ export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): R
     ...employee.takenItems.map(({ source }) => source),
     ...paidDirectly(employee).map(({ run_id }) => run_id),
   ]);
+  const newest = newestPosition(employee);
   const reopened = new Set<EarlierRun>();
   const revised = new Set<EarlierRun>();
   for (const run of earlier) {
@@ -24,6 +25,9 @@ export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): R
     if (!run.isRecent) continue;
     if (isSettled) revised.add(run);
     if (run.isVoided) continue;
+    // Most often nothing was recorded since: who is not in the run was not either, unless it names its employees.
+    const isAsKnown = newest <= run.position && run.employees === null;
+    if (isAsKnown && !isSettled && !hasShares(run, employee)) continue;
     const job = jobFor(run, employee);
     if (!(isSettled || hasShares(run, employee) || isTouched(run, employee, job))) continue;
     reopened.add(run);
@@ -32,6 +36,11 @@ export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): R
     if (!job.wasIn) for (const rival of earlier) if (overlaps(rival.run, run.run)) reopened.add(rival);
   }
   return { reopened: earlier.filter((run) => reopened.has(run)), revised };
+}
+
+/** Returns the position of the newest fact of an employee. */
+function newestPosition({ employments, histories }: RunEmployee): number {
+  return Math.max(0, ...employments.map(({ position }) => position), ...histories.map(newestFact));
 }
 
 /** Reports whether a run was a final check, or has the pay date of a share that one took, even if it was voided. */
