@@ -92,8 +92,8 @@ async function readPage(
       employments,
       ...jobOf(employments, computation),
       jobAt(earlier, position = newest) {
-        const known = reports.filter((report) => report.position <= position);
-        return jobOf(newest <= position ? employments : employmentsOf(known), earlier);
+        if (newest <= position) return jobOf(employments, earlier);
+        return jobOf(employmentsOf(reports.filter((report) => report.position <= position)), earlier);
       },
       histories: histories.get(employeeId) ?? [],
       inPrevious: { isIn: inPrevious?.isIn ?? false, lines: inPrevious?.lines ?? [] },
