@@ -280,3 +280,14 @@ async function candidatesAfter(
     order by next.employee_id, next.deduction_id`.execute(db);
   return rows;
 }
+
+/** Returns whether a deduction has ever named an employee. */
+export async function hasDeductions(db: Db, employeeId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('deduction_employees')
+    .select('employee_id')
+    .where('employee_id', '=', employeeId)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

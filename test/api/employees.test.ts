@@ -147,5 +147,16 @@ onEitherEngine('paychecks are the lines of finalized runs, with what was taken',
   t.match(rest.json, { data: [{ run_id: '2026-06-05' }], has_more: false });
   t.equal(rest.json.data.length, 1);
   t.equal((await list('', await tokenWith('ledger:read'))).status, 403);
-  t.strictSame((await call({ url: `${EMPLOYEES}/nobody/paychecks` })).json.data, []);
 });
+
+onEitherEngine(
+  'an unknown employee has no lists, and one with deductions alone has empty ones',
+  async (t) => {
+    const { db, call } = await startPayroll(t);
+    await deliver(db, [deductionOf('evt-unmatched', { id: 'ded-9', employee_id: 'unmatched' })]);
+    for (const list of ['paychecks', 'open-items']) {
+      t.equal((await call({ url: `${EMPLOYEES}/nobody/${list}` })).status, 404, list);
+      t.strictSame((await call({ url: `${EMPLOYEES}/unmatched/${list}` })).json.data, [], list);
+    }
+  },
+);

@@ -7,7 +7,7 @@ import { changeCursor, listChanges } from '../../employment/changes.ts';
 import { notFound } from '../../errors.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
-import { listDeductions } from '../../ledger/deductions.ts';
+import { hasDeductions, listDeductions } from '../../ledger/deductions.ts';
 import { employerOf, employmentsOf, valueOn } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { seesAllOf, type Viewer } from '../../ledger/visibility.ts';
@@ -204,6 +204,7 @@ export const listPaychecksOfEmployee = operation({
   params: EmployeeId,
   query: field.closed({ cursor, limit }),
   response: { 200: pageOf(Paycheck) },
+  refuses: ['NOT_FOUND'],
   async run(call, parts) {
     const { employee_id: employeeId } = call.params;
     const employers = await seenEmployersOf(parts.db, call, employeeId);
@@ -212,13 +213,17 @@ export const listPaychecksOfEmployee = operation({
   },
 });
 
-/** Returns the employers that have reported an employee and that the caller may see. */
+/**
+ * Returns the employers that have reported an employee and that the caller may see. Throws NOT_FOUND for an employee without
+ * reports and deductions: its ID may be mistyped.
+ */
 export async function seenEmployersOf(
   db: Db,
   caller: Parameters<typeof seesEmployer>[0],
   employeeId: string,
 ): Promise<string[]> {
   const reports = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+  if (reports.length === 0 && !(await hasDeductions(db, employeeId))) throw notFound('employee');
   const employers = new Set(reports.map(({ employer_id }) => employer_id));
   return [...employers].filter((employerId) => seesEmployer(caller, employerId));
 }

@@ -150,6 +150,7 @@ export const listOpenItemsOfEmployee = operation({
   params: EmployeeId,
   query: field.closed({ state: FILTER.state, limit }),
   response: { 200: pageOf(ShownItem) },
+  refuses: ['NOT_FOUND'],
   async run({ params: { employee_id }, query, caller }, parts) {
     const { state, limit: most = LIMIT_DEFAULT } = query;
     const employers = await seenEmployersOf(parts.db, { caller }, employee_id);
