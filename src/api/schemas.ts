@@ -10,7 +10,7 @@ import {
   text,
 } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
-import { ROW_TYPES, type Rows } from '../formats/rows.ts';
+import { type Columns, ROW_TYPES, type Rows } from '../formats/rows.ts';
 
 export const LIMIT_DEFAULT = 100;
 /** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
@@ -109,4 +109,22 @@ export function fileOf<R = Rows>(json: TSchema) {
       [ROW_TYPES.ndjson]: { schema: Type.String() },
     },
   });
+}
+
+/** An operation whose body is a file of rows. */
+export type WithRows = { readonly rows?: Columns; readonly body?: unknown };
+type Described = { readonly description?: string };
+type RowSchema = Described & { readonly properties?: Readonly<Record<string, Described>> };
+
+/** Returns what a row of an operation's file is, and its columns with what they hold. */
+export function fileFormatOf({ rows, body }: WithRows) {
+  const { list, required, optional } = rows as Columns;
+  const { content } = body as ReturnType<typeof fileOf> & { content: Record<string, { schema: TSchema }> };
+  const file = content[ROW_TYPES.json]?.schema as { properties?: Record<string, { items: RowSchema }> };
+  const { description = '', properties = {} } = file.properties?.[list]?.items ?? {};
+  const columns = [...required, ...optional].map((name): [name: string, description: string] => {
+    const text = properties[name]?.description ?? '';
+    return [name, required.includes(name) ? `${text} Required.` : text];
+  });
+  return { description, columns };
 }

@@ -175,8 +175,13 @@ const DECISION_COLUMNS: readonly Column<ListedDecision>[] = [
   ['employee', ({ employee_id }) => employee_id],
   ['action', ({ action }) => action],
   ['amount', ({ amount: part }) => (part === null ? undefined : dollars(part))],
-  ['until', ({ until }) => until, 3],
-  ['paid on', ({ paid_on }) => paid_on, 5],
+  ...TERMS.filter(({ schema }) => schema.format === 'date').map(
+    ({ name }): Column<ListedDecision> => [
+      name.replaceAll('_', ' '),
+      (decision) => decision[name as 'until'],
+      3,
+    ],
+  ),
   ['by', ({ decided_by }) => decided_by.name, 2],
   ['reason', ({ reason }) => reason, 1],
   ['item', ({ item_id }) => item_id ?? 'all items', 6],

@@ -70,7 +70,7 @@ export const KEYS = {
   accepted_findings: ['run_id', 'ordinal'],
   taken_reports: ['run_id', 'report'],
   taken_lines: ['run_id', 'report', 'employee_id', 'line'],
-  opening_items: ['employer_id', 'opening_id'],
+  opening_items: ['employer_id', 'ordinal'],
   item_decisions: ['employer_id', 'decision_id'],
 } as const satisfies { [T in Exclude<keyof Tables, 'migrations'>]: readonly (keyof Tables[T])[] };
 

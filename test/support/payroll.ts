@@ -18,7 +18,7 @@ import { beginComputation } from '../../src/payroll/compute/computation.ts';
 import { computeRun } from '../../src/payroll/compute/compute.ts';
 import { openItemsOf } from '../../src/payroll/compute/item-pages.ts';
 import type { OpenItem } from '../../src/payroll/compute/item-state.ts';
-import { type NewDecision, NO_TERMS, recordDecisions } from '../../src/payroll/facts/decisions.ts';
+import { type NewDecision, recordDecisions } from '../../src/payroll/facts/decisions.ts';
 import { recordTaken } from '../../src/payroll/facts/taken.ts';
 import { previewWithLines } from '../../src/payroll/lifecycle/begin.ts';
 import {
@@ -31,6 +31,7 @@ import { linesOfRun } from '../../src/payroll/lifecycle/line-pages.ts';
 import { overrideAmounts } from '../../src/payroll/lifecycle/overrides.ts';
 import { type RunView, viewRun } from '../../src/payroll/lifecycle/results.ts';
 import { type Verification, verifyRun } from '../../src/payroll/lifecycle/verify.ts';
+import { NO_TERMS } from '../../src/payroll/reconciliation/requested-decisions.ts';
 import { type RequestedRun, type Run, type RunBody, runOf } from '../../src/payroll/records/body.ts';
 import { deleteRun, findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/records/runs.ts';
 import { type PayrollCode, putCodes } from '../../src/payroll/settings/codes.ts';

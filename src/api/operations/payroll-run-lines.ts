@@ -146,7 +146,7 @@ const TakenRow = field.component(
   {
     employee_id,
     ...NamedLine.properties,
-    amount: field.text('The amount taken from the employee, such as 12.34.'),
+    amount: field.text('The amount taken from the employee, such as 12.34; 0.00 for none.'),
     over: Type.Optional(
       field.nullable(
         field.boolean(

@@ -34,9 +34,6 @@ export type MadeDecision = Decision & { made: Made };
 /** A decision without its number and record, which `recordDecisions` adds. */
 export type NewDecision = Omit<Decision, 'decision_id' | 'record_id' | 'recorded_at'>;
 
-/** The terms that only some decisions have. */
-export const NO_TERMS = { amount: null, until: null, paid_on: null } satisfies Partial<NewDecision>;
-
 /**
  * Appends decisions of an employer, made with one reason, and returns their numbers. They share an audit record. The caller has
  * checked that they are possible, and locks the payroll in the same transaction.

@@ -19,15 +19,24 @@ import type { StoredRun } from '../records/runs.ts';
 
 const optional = (description: string) => Type.Optional(nullableText(description));
 
+/** The values of fields that have a few. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  kind: LINE_KINDS,
+  line_of_coverage: LINES_OF_COVERAGE,
+  taxability: TAXABILITIES,
+};
+const choice = (name: string, description: string) =>
+  Type.Optional(nullable({ ...text(description), enum: [...(CHOICES[name] ?? [])] }));
+
 /** A row names one line by enough of these fields to distinguish it from the employee's others. */
 export const NamedLine = closed({
   deduction_id: optional('The deduction.'),
-  line_of_coverage: optional('The line of coverage.'),
+  line_of_coverage: choice('line_of_coverage', 'The line of coverage.'),
   payroll_code: optional('The payroll code.'),
-  kind: Type.Optional(nullable({ ...text('The kind of line.'), enum: [...LINE_KINDS] })),
+  kind: choice('kind', 'The kind of line: regular, adjustment or arrears.'),
   adjustment_for: optional('The earlier run that the line settles.'),
   opening_id: optional('The opening item that the line settles.'),
-  taxability: optional('The taxability: a corrected one is settled by two lines.'),
+  taxability: choice('taxability', 'The taxability: a corrected one is settled by two lines.'),
 });
 export const NAMING = Object.keys(NamedLine.properties) as (keyof Static<typeof NamedLine>)[];
 
@@ -38,12 +47,6 @@ export const TAKEN_COLUMNS: Columns = {
   flags: ['over'],
 };
 
-/** The values of fields that have a few. */
-const CHOICES: readonly (readonly [name: string, values: readonly string[]])[] = [
-  ['kind', LINE_KINDS],
-  ['line_of_coverage', LINES_OF_COVERAGE],
-  ['taxability', TAXABILITIES],
-];
 const FLAG = ['true', 'false'];
 
 /** A line that a row names. */
@@ -79,7 +82,7 @@ function linesOfRow(
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
   const taken = parseAmount(amount);
   if (taken === null) return amountProblem(`${path}.amount`, amount);
-  for (const [name, values] of CHOICES) {
+  for (const [name, values] of Object.entries(CHOICES)) {
     const value = fields[name];
     const problem = value === undefined ? null : choiceProblem(`${path}.${name}`, values, value);
     if (problem !== null) return problem;

@@ -10,10 +10,11 @@ import type { Acting } from '../../security/audit.ts';
 import { isNothing, itemIdentity } from '../calculation/items.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
 import type { OpenItem } from '../compute/item-state.ts';
-import { type NewDecision, NO_TERMS, recordDecisions } from '../facts/decisions.ts';
+import { type NewDecision, recordDecisions } from '../facts/decisions.ts';
 import { lockPayroll, readPayrollRevision } from '../settings/lock.ts';
 import {
   type DecisionsRequest,
+  NO_TERMS,
   pathOf,
   problemsOfForm,
   type RequestedDecision,

@@ -1,7 +1,7 @@
 /** Open items as CSV. */
 import type { Readable } from 'node:stream';
 import { csvOf, harmless } from '../../formats/csv.ts';
-import type { ShownItem } from './open-items.ts';
+import { ItemDecision, type ShownItem } from './open-items.ts';
 
 /** The columns of a file of items. New columns are added at the end. */
 const CSV_FIELDS = [
@@ -16,7 +16,9 @@ const CSV_FIELDS = [
   ...(['needs_decision', 'reopened', 'explanation'] as const),
 ] satisfies readonly (keyof ShownItem)[];
 
-const CSV_DECISION = ['action', 'amount', 'until', 'paid_on', 'reason', 'decided_at'] as const;
+/** The fields of a decision, without its id and what it covers. The last one is the name of who decided. */
+const { id: _, covers, decided_by, ...DECISION } = ItemDecision.properties;
+const CSV_DECISION = Object.keys(DECISION) as (keyof typeof DECISION)[];
 
 /** Returns items as CSV in UTF-8, each with its decision. */
 export function csvOfItems(pages: AsyncIterable<readonly ShownItem[]>): Readable {

@@ -39,8 +39,8 @@ export const ItemDecision = component(
     until: nullableText('The last day on which the hold counts. Null: no end.'),
     paid_on: nullableText('The date of the payment outside payroll.'),
     reason: text('The reason.'),
-    decided_by: Actor,
     decided_at: text('The time of the decision.'),
+    decided_by: Actor,
   },
   'A decision about an open item.',
 );

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { closed, component, day, identifier, oneOfDescribed, reasonField } from '../../contract/fields.ts';
 import type { Problem } from '../../errors.ts';
 import { requestedAmount } from '../calculation/line.ts';
-import { ITEM_ACTIONS, NO_TERMS } from '../facts/decisions.ts';
+import { ITEM_ACTIONS } from '../facts/decisions.ts';
 
 /** They are one transaction, which holds the write lock of SQLite. */
 const DECISIONS_MAX = 5_000;
@@ -15,6 +15,18 @@ const optionalDay = (description: string) => Type.Optional({ ...day, description
 const ITEM_ID_MAX_CHARACTERS = 10_000;
 
 export const ItemId = Type.String({ minLength: 1, maxLength: ITEM_ID_MAX_CHARACTERS });
+
+/** The fields that only some decisions have. */
+const TERM_FIELDS = {
+  amount: amount('The employee amount paid. It has the sign of the item.'),
+  until: optionalDay('The last day on which the hold counts.'),
+  paid_on: optionalDay('The date of the payment outside payroll.'),
+};
+type Term = keyof typeof TERM_FIELDS;
+const TERMS = Object.keys(TERM_FIELDS) as readonly Term[];
+
+/** A stored decision has null in the place of a term that it lacks. */
+export const NO_TERMS = Object.fromEntries(TERMS.map((name) => [name, null])) as Readonly<Record<Term, null>>;
 
 export const RequestedDecision = closed({
   item_id: Type.Optional({
@@ -36,9 +48,7 @@ export const RequestedDecision = closed({
   outstanding_employer_amount: amount(
     'The outstanding employer amount that was reviewed. Required with `item_id`.',
   ),
-  amount: amount('The employee amount paid. It has the sign of the item.'),
-  until: optionalDay('The last day on which the hold counts.'),
-  paid_on: optionalDay('The date of the payment outside payroll.'),
+  ...TERM_FIELDS,
 });
 export type RequestedDecision = Static<typeof RequestedDecision>;
 
@@ -69,18 +79,14 @@ export function pathOf(index: number): string {
   return `decisions[${index}]`;
 }
 
-type Field = keyof typeof NO_TERMS;
-const TERMS = Object.keys(NO_TERMS) as readonly Field[];
-
 /** The fields that an action may state, and the fields that it must state. */
-const FIELDS: Readonly<
-  Record<RequestedDecision['action'], { may: readonly Field[]; must: readonly Field[] }>
-> = {
-  take: { may: [], must: [] },
-  hold: { may: ['until'], must: [] },
-  write_off: { may: [], must: [] },
-  paid_directly: { may: ['amount', 'paid_on'], must: ['amount', 'paid_on'] },
-};
+const FIELDS: Readonly<Record<RequestedDecision['action'], { may: readonly Term[]; must: readonly Term[] }>> =
+  {
+    take: { may: [], must: [] },
+    hold: { may: ['until'], must: [] },
+    write_off: { may: [], must: [] },
+    paid_directly: { may: ['amount', 'paid_on'], must: ['amount', 'paid_on'] },
+  };
 
 /** Returns the problems of a decision that need no item. */
 function formProblems(decision: RequestedDecision, path: string, today: string): Problem[] {

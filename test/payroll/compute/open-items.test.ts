@@ -2,7 +2,8 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { amountOf } from '../../../src/money.ts';
 import { type OpenItem, standingOf } from '../../../src/payroll/compute/item-state.ts';
-import { type Decision, NO_TERMS } from '../../../src/payroll/facts/decisions.ts';
+import type { Decision } from '../../../src/payroll/facts/decisions.ts';
+import { NO_TERMS } from '../../../src/payroll/reconciliation/requested-decisions.ts';
 import { scratch } from '../../database/scratch.ts';
 import { onEitherEngine } from '../../support/engine.ts';
 import {

@@ -13,18 +13,8 @@ import * as labels from './labels.ts';
 
 const SPECS: Specs = {
   action: { label: 'Decision', choices: choicesOf(labels.ACTIONS) },
-  amount: { label: 'Amount paid of each item', size: 12, hint: 'Negative if the employee got it back.' },
-  until: { label: 'Hold through', type: 'date' },
-  paid_on: { label: 'Paid on', type: 'date' },
+  ...Object.fromEntries(Object.entries(labels.TERMS).map(([name, { field }]) => [name, field])),
   reason: { label: 'Reason', required: true, hint: 'Stored with each decision. At most 500 characters.' },
-};
-
-/** The fields of each decision. All have a reason. The stylesheet hides the fields of other decisions. */
-const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  take: [],
-  hold: ['until'],
-  write_off: [],
-  paid_directly: ['amount', 'paid_on'],
 };
 
 export function itemActions({ action }: Console): void {
@@ -89,7 +79,9 @@ function previewOf(paychecks: ResultOf<typeof previewItemDecisions>['paychecks']
 /** Returns the decisions of a form: about each selected item, or about the employee. */
 function decisionsOf(form: Query): object[] {
   const { action = '', hold_employee } = form;
-  const fields = { action, ...Object.fromEntries((FIELDS[action] ?? []).map((name) => [name, form[name]])) };
+  // The stylesheet hides the terms of other actions.
+  const terms = Object.entries(labels.TERMS).filter(([, term]) => term.action === action);
+  const fields = { action, ...Object.fromEntries(terms.map(([name]) => [name, form[name]])) };
   if (hold_employee !== undefined) return [{ employee_id: hold_employee, ...fields }];
   const selected = Object.entries(form).flatMap(([name, value]) =>
     name.startsWith('item:') ? [value ?? ''] : [],

@@ -3,7 +3,7 @@ import type { RowOf } from '../../../api/operation.ts';
 import type { listOpenItems } from '../../../api/operations/open-items.ts';
 import { LINES_OF_COVERAGE } from '../../../contract/deduction.ts';
 import { EMPLOYER_FILTER } from '../../elements/employers.ts';
-import { choicesOf } from '../../elements/fields.ts';
+import { choicesOf, type Specs } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { address, pathOf } from '../../elements/links.ts';
 import type { Filter } from '../../elements/list.ts';
@@ -42,15 +42,34 @@ export const ACTIONS: Readonly<Record<NonNullable<Item['decision']>['action'], s
   paid_directly: 'Paid outside payroll',
 };
 
+type Term = { action: keyof typeof ACTIONS; field: Specs[string]; inWords: (value: string) => string };
+
+/** The fields that only decisions with one action have: in the form, and in words. */
+export const TERMS: Readonly<Record<'amount' | 'until' | 'paid_on', Term>> = {
+  amount: {
+    action: 'paid_directly',
+    field: { label: 'Amount paid of each item', size: 12, hint: 'Negative if the employee got it back.' },
+    inWords: money,
+  },
+  until: {
+    action: 'hold',
+    field: { label: 'Hold through', type: 'date' },
+    inWords: (day) => `through ${dayText(day)}`,
+  },
+  paid_on: {
+    action: 'paid_directly',
+    field: { label: 'Paid on', type: 'date' },
+    inWords: (day) => `on ${dayText(day)}`,
+  },
+};
+const TERM_NAMES = Object.keys(TERMS) as (keyof typeof TERMS)[];
+
 /** Writes what was decided: `Hold, until Dec 18, 2026`. */
 export function decided({ action, covers, ...terms }: NonNullable<Item['decision']>): string {
-  const { amount, until, paid_on } = terms;
   const parts = [
     ACTIONS[action],
     covers === 'employee' && 'all items',
-    amount !== null && money(amount),
-    until !== null && `through ${dayText(until)}`,
-    paid_on !== null && `on ${dayText(paid_on)}`,
+    ...TERM_NAMES.map((name) => terms[name] !== null && TERMS[name].inWords(terms[name])),
   ];
   return parts.filter((part) => part !== false).join(', ');
 }

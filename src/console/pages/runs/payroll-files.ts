@@ -4,6 +4,7 @@ import type { ResultOf } from '../../../api/operation.ts';
 import { auditPayrollRun, listTakenLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
 import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
+import { fileFormatOf, type WithRows } from '../../../api/schemas.ts';
 import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
@@ -21,26 +22,6 @@ import { stateOf } from './state.ts';
 
 type Audit = ResultOf<typeof auditPayrollRun>;
 
-const TAKEN_COLUMNS = {
-  employee_id: 'Employee ID (required)',
-  amount: 'Amount taken from the employee; 0 for none, without a line for the whole paycheck (required)',
-  deduction_id: 'Deduction ID, where the employee has several lines',
-  line_of_coverage: 'Line of coverage, where the employee has several lines',
-  payroll_code: 'Payroll code, where the employee has several lines',
-  kind: 'regular, adjustment or arrears',
-  adjustment_for: 'The earlier run that the line corrects',
-  opening_id: 'The opening item that the line settles',
-  taxability: 'Taxability, where a correction of it has two lines',
-  over: 'true if payroll took more than the line, or the other sign',
-};
-const AUDIT_COLUMNS = {
-  employee_id: 'Employee ID (required)',
-  member_amount: 'Employee amount in payroll (required)',
-  payroll_code: 'Payroll code, or',
-  line_of_coverage: 'line of coverage, or',
-  deduction_id: 'deduction ID: one of the three, the same in all rows',
-  employer_amount: 'Employer amount in payroll; compared if given',
-};
 const CATEGORIES = [
   ['amount_differs', 'Different amount', 'Both have the line, with different amounts.'],
   ['only_here', 'Only in the run', 'The run has the line, but payroll’s file does not.'],
@@ -83,7 +64,7 @@ export function payrollFilePages(pages: Console): void {
     const { id, state } = run;
     const body = html`
       <p>${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(id)}>Back to the run</a></p>
-      ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', AUDIT_COLUMNS)}
+      ${fileForm(runPath(id, '/audit'), 'File from payroll', 'Compare', 'change, submit', auditPayrollRun)}
       <div id="outcome" aria-live="polite"></div>
     `;
     return { title: `Compare with payroll: ${nameOf(run)}`, body };
@@ -101,7 +82,7 @@ function takenForm({ id, state }: Run, { may }: Visit): Html {
     return html`<p>${`This run is ${state}. Deductions taken can be reported only for a finalized run.`}</p>`;
   if (!may('runs:write'))
     return html`<p>To report deductions taken, your token needs the scope runs:write.</p>`;
-  return fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', TAKEN_COLUMNS);
+  return fileForm(runPath(id, '/taken'), 'File with deductions taken', 'Save', 'submit', recordTaken);
 }
 
 /** Shows what each report on the run contains, and what later ones replaced. */
@@ -244,8 +225,9 @@ function fileForm(
   label: string,
   button: string,
   trigger: 'submit' | 'change, submit',
-  columns: Readonly<Record<string, string>>,
+  op: WithRows,
 ): Html {
+  const { description, columns } = fileFormatOf(op);
   const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
   return html`
     <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">
@@ -260,7 +242,8 @@ function fileForm(
       </div>
       <details>
         <summary>File format</summary>
-        ${table(Object.entries(columns), { caption: 'Columns of the file', captionHidden: true }, [
+        <p>${description}</p>
+        ${table(columns, { caption: 'Columns of the file', captionHidden: true }, [
           ['Column', ([name]) => html`<code>${name}</code>`, 'name'],
           ['Description', ([, description]) => description],
         ])}
