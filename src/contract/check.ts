@@ -151,7 +151,7 @@ function problemsIn(
   if (keyword === 'required') return paths.map((missing) => ({ path: missing, rule: 'is required' }));
   const broken = segmentsOf(schemaPath).reduce((at, name) => (at as Record<string, TSchema>)[name]!, schema);
   const text = hinted && valueAt(hinted.value, instancePath);
-  const hint = typeof text === 'string' ? didYouMean(meantFor(broken, text)) : {};
+  const hint = typeof text === 'string' ? didYouMean(meantFor(broken, text)?.value ?? null) : {};
   return [{ path, rule: ruleOf(broken, error), ...hint }];
 }
 

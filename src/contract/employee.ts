@@ -15,7 +15,7 @@ export const Address = component('Address', {
   line2: Type.Optional(Type.String()),
   city: Type.String(),
   state: oneOf(US_STATES, 'must be the code of one of the 50 states or DC: the service accepts no others'),
-  zip_code: Type.String(),
+  zip_code: Type.String({ meant: 'zip' satisfies Meaning }),
 });
 export type Address = Static<typeof Address>;
 
@@ -30,7 +30,7 @@ export const PayRate = component('PayRate', {
   amount: Type.String({
     pattern: `^[0-9]{1,${AMOUNT_DIGITS_MAX}}(\\.[0-9]{1,2})?$`,
     rule: 'must be an amount of 0 or more with at most 2 decimals, as a string',
-    meant: 'amount' satisfies Meaning,
+    meant: 'pay-rate' satisfies Meaning,
   }),
   period: oneOf(['annually', 'hourly']),
   effective_start: day,
@@ -43,7 +43,7 @@ export const Employee = component('CensusEmployee', {
   employee_id: identifier,
   first_name: name,
   last_name: name,
-  dob: day,
+  dob: { ...day, meant: 'birth' satisfies Meaning },
   address: Address,
   hire_date: day,
   email: Type.String({
@@ -54,7 +54,7 @@ export const Employee = component('CensusEmployee', {
   hours_worked: Type.String({ description: 'Hours per week.' }),
   pay_rate: Type.Array(PayRate),
   employment_status: oneOf(['full_time', 'part_time']),
-  ssn: Type.Optional(Type.String()),
+  ssn: Type.Optional(Type.String({ meant: 'ssn' satisfies Meaning })),
   phone_number: Type.Optional(Type.String({ maxLength: 10, meant: 'phone' satisfies Meaning })),
   termination_date: Type.Optional(day),
   biological_sex: Type.Optional(oneOf(['male', 'female'])),

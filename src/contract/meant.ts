@@ -24,15 +24,17 @@ const MONTHS = [
   ...['september', 'october', 'november', 'december'],
 ];
 
-/** Spreadsheets read the two digits 00 to 29 as 2000 to 2029, and 30 to 99 as 1930 to 1999. */
-const LAST_SHORT_YEAR_OF_2000 = 29;
+/** Two digits of a year are 2000 to 2079 and 1980 to 1999. Those of a birth are the latest year that is not after this day or `today`. */
+const LAST_SHORT_YEAR_OF_2000 = 79;
+const LATEST_BIRTH = '2029-12-31';
 
 /** A date's number in a spreadsheet counts the days since this day; five digits are 1927 to 2173. */
 const SERIAL_DAY_0 = Date.UTC(1899, 11, 30);
 const DAY_MS = 86_400_000;
 
-/** A date-time at midnight, as exports write a date. */
-const MIDNIGHT = /[T ](?:0{1,2}:00(?::00(?:\.0+)?)?|12:00(?::00)? ?AM)(?: ?Z|[+-]\d\d:?\d\d)?$/i;
+/** The time of a date-time. With a time zone, only midnight leaves no doubt about the day. */
+const TIME =
+  /[T ](?:\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AP]M)?|0{1,2}:00(?::00(?:\.0+)?)?(?: ?Z|[+-]\d\d:?\d\d))$/i;
 
 const NUMERIC = /^(\d{1,2}|\d{4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})$/;
 const COMPACT = /^(\d\d)(\d\d)(\d\d)(\d\d)$/;
@@ -41,36 +43,80 @@ const MONTH_FIRST_WORDS = /^([a-z]{3,9})[ ./-]*(\d{1,2})(?:st|nd|rd|th)?(?: *, *
 const YEAR_FIRST_WORDS = /^(\d{4})[ ./-]*([a-z]{3,9})[ ./-]*(\d{1,2})$/i;
 const WEEKDAY = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?[ ,.]+/i;
 
+/** The rules by which a value is read that is not in the contract's form. */
+export const MEANING_RULES = [
+  ...['date-month-first', 'date-year-first', 'date-short-year', 'date-name', 'date-digits', 'date-serial'],
+  ...['date-time', 'date-day-first', 'amount', 'rounded', 'phone', 'ssn', 'zip', 'word', 'email', 'blanks'],
+] as const;
+export type MeaningRule = (typeof MEANING_RULES)[number];
+
+/** A value in the contract's form, and the rule by which it was read. */
+export type Meant = { readonly value: string; readonly rule: MeaningRule };
+
+type Dated = { isBirth?: boolean; today?: string | undefined };
+
 /** Returns a date as `YYYY-MM-DD`. A date of two meanings is month first: `4/5/1980` is April 5. */
-export function meantDate(written: string): string | null {
+export function meantDate(written: string, dated: Dated = {}): string | null {
+  return readDate(written, dated)?.value ?? null;
+}
+
+type DateParts = readonly [year: string, month: string, day: string, rule: MeaningRule];
+
+function readDate(written: string, { isBirth = false, today = LATEST_BIRTH }: Dated): Meant | null {
   const text = plain(written)
-    .replace(MIDNIGHT, '')
+    .replace(TIME, '')
     .replace(WEEKDAY, '')
     .split(/([/.-])/)
     .map((part) => part.trim())
     .join('');
-  if (isDay(text)) return text;
+  if (isDay(text)) return { value: text, rule: text === plain(written) ? 'blanks' : 'date-time' };
+  for (const [year, month, day, rule] of datesIn(text)) {
+    const isShort = year.length === 2;
+    const recent = dayOf(isShort ? `20${year}` : year, month, day);
+    const isOfCentury = isBirth
+      ? recent !== null && recent <= today
+      : Number(year) <= LAST_SHORT_YEAR_OF_2000;
+    const value = !isShort || isOfCentury ? recent : dayOf(`19${year}`, month, day);
+    if (value !== null) return { value, rule: isShort ? 'date-short-year' : rule };
+  }
+  return null;
+}
+
+/** Yields the dates that a text may be, perhaps impossible ones, the most likely first. */
+function* datesIn(text: string): Generator<DateParts> {
   const numeric = NUMERIC.exec(text);
   if (numeric !== null) {
     const [, first = '', , second = '', last = ''] = numeric;
-    if (first.length === 4) return last.length === 4 ? null : dayOf(first, second, last);
-    if (last.length === 1) return null;
-    return dayOf(last, first, second) ?? dayOf(last, second, first);
+    if (first.length === 4) {
+      if (last.length < 4) yield [first, second, last, 'date-year-first'];
+    } else if (last.length > 1) {
+      yield [last, first, second, 'date-month-first'];
+      yield [last, second, first, 'date-day-first'];
+    }
+    return;
   }
   const compact = COMPACT.exec(text);
   if (compact !== null) {
     const [, a = '', b = '', c = '', d = ''] = compact;
-    return isCentury(a) ? dayOf(a + b, c, d) : isCentury(c) ? dayOf(c + d, a, b) : null;
+    if (isCentury(a)) yield [a + b, c, d, 'date-digits'];
+    else if (isCentury(c)) yield [c + d, a, b, 'date-digits'];
+    return;
   }
   const [, day = '', month = '', year] = DAY_FIRST_WORDS.exec(text) ?? [];
-  if (year !== undefined) return dayOf(year, monthOf(month), day);
+  if (year !== undefined) yield [year, monthOf(month), day, 'date-name'];
   const [, name = '', dayOfMonth = '', itsYear] = MONTH_FIRST_WORDS.exec(text) ?? [];
-  if (itsYear !== undefined) return dayOf(itsYear, monthOf(name), dayOfMonth);
+  if (itsYear !== undefined) yield [itsYear, monthOf(name), dayOfMonth, 'date-name'];
   const [, firstYear, nameAfter = '', lastDay = ''] = YEAR_FIRST_WORDS.exec(text) ?? [];
-  if (firstYear !== undefined) return dayOf(firstYear, monthOf(nameAfter), lastDay);
-  const [, serial] = /^([1-9]\d{4})(?:\.0+)?$/.exec(text) ?? [];
-  if (serial === undefined) return null;
-  return new Date(SERIAL_DAY_0 + Number(serial) * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  if (firstYear !== undefined) yield [firstYear, monthOf(nameAfter), lastDay, 'date-name'];
+  const [, serial] = /^([1-9]\d{4})(?:\.\d+)?$/.exec(text) ?? [];
+  if (serial === undefined) return;
+  const [serialYear = '', serialMonth = '', serialDay = ''] = new Date(
+    SERIAL_DAY_0 + Number(serial) * DAY_MS,
+  )
+    .toISOString()
+    .slice(0, 'YYYY-MM-DD'.length)
+    .split('-');
+  yield [serialYear, serialMonth, serialDay, 'date-serial'];
 }
 
 const isCentury = (digits: string): boolean => digits === '19' || digits === '20';
@@ -82,8 +128,7 @@ function monthOf(name: string): string {
 }
 
 function dayOf(year: string, month: string, day: string): string | null {
-  const whole = year.length === 4 ? year : `${Number(year) > LAST_SHORT_YEAR_OF_2000 ? '19' : '20'}${year}`;
-  const date = `${whole}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  const date = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
   return isDay(date) ? date : null;
 }
 
@@ -95,14 +140,14 @@ const NO_CENTS = /(?<=\d)[.,]--?(?=(?: ?USD)?\)?$)/i;
 
 /**
  * Returns an amount as a plain decimal: `$1,350.00` is 1350.00, and `(25.00)` and `25.00-` are -25.00. `1.350` has two meanings,
- * because the point separates thousands in many countries.
+ * because the point separates thousands in many countries, unless `isDollars`.
  */
-export function meantAmount(written: string): string | null {
+export function meantAmount(written: string, isDollars = false): string | null {
   const text = plain(written).replace(NO_CENTS, '.00');
   const [, open = '', sign = '', inner, whole = '', decimals = '', after, close = ''] =
     AMOUNT.exec(text) ?? [];
   if (whole + decimals === '') return null;
-  if (decimals.length === 3 && /^[1-9]\d{0,2}$/.test(whole)) return null;
+  if (!isDollars && decimals.length === 3 && /^[1-9]\d{0,2}$/.test(whole)) return null;
   const signs = [sign, inner, after, open + close].filter((one) => one !== '');
   if (open.length !== close.length || signs.length > 1) return null;
   // Zeros after the cents are no cents.
@@ -110,6 +155,15 @@ export function meantAmount(written: string): string | null {
   const amount = `${whole.replace(/\D/g, '') || '0'}${cents && `.${cents}`}`;
   const isNegative = signs.length === 1 && sign !== '+' && /[1-9]/.test(amount);
   return isNegative ? `-${amount}` : amount;
+}
+
+/** Returns a pay rate in cents, half a cent away from zero. */
+function readRate(written: string): Meant | null {
+  const amount = meantAmount(written, true);
+  const [, sign = '', whole = '', kept = '', next] = /^(-?)(\d+)\.(\d\d)(\d)/.exec(amount ?? '') ?? [];
+  if (amount === null || next === undefined) return amount === null ? null : { value: amount, rule: 'amount' };
+  const cents = String(BigInt(whole + kept) + (next >= '5' ? 1n : 0n)).padStart(3, '0');
+  return { value: `${sign}${cents.slice(0, -2)}.${cents.slice(-2)}`, rule: 'rounded' };
 }
 
 /** Returns the ten digits of a phone number in the United States, without an extension. */
@@ -126,6 +180,12 @@ export function meantZip(written: string): string | null {
   const [, zip, plus4] = /^(\d{3,5})(?:[- ](\d{4}))?$/.exec(text) ?? /^(\d{4,5})(\d{4})$/.exec(text) ?? [];
   if (zip === undefined) return null;
   return `${zip.padStart(5, '0')}${plus4 === undefined ? '' : `-${plus4}`}`;
+}
+
+/** Returns the nine digits of a social security number from which a spreadsheet removed zeros at the front. */
+function meantSsn(written: string): string | null {
+  const text = plain(written);
+  return /^\d{7,8}$/.test(text) ? text.padStart(9, '0') : null;
 }
 
 /** Other words for the contract's values, without blanks and punctuation. */
@@ -180,24 +240,35 @@ export function folded(text: string): string {
     .replace(/[^a-z0-9]/g, '');
 }
 
+const ruled = (value: string | null, rule: MeaningRule): Meant | null =>
+  value === null ? null : { value, rule };
+
 /** How a text without a format is read. A schema has it as its keyword `meant`. */
-const READINGS = { amount: meantAmount, phone: meantPhone } as const;
+const READINGS = {
+  amount: (written: string) => ruled(meantAmount(written), 'amount'),
+  'pay-rate': readRate,
+  phone: (written: string) => ruled(meantPhone(written), 'phone'),
+  birth: (written: string, today?: string) => readDate(written, { isBirth: true, today }),
+  ssn: (written: string) => ruled(meantSsn(written), 'ssn'),
+  zip: (written: string) => ruled(meantZip(written), 'zip'),
+} as const;
 export type Meaning = keyof typeof READINGS;
 
-type Meant = { enum?: unknown[]; format?: string; pattern?: string; meant?: Meaning };
+type Readable = { enum?: unknown[]; format?: string; pattern?: string; meant?: Meaning };
 
-/** Returns the value that a text means where `schema` refuses it, or null. */
-export function meantFor(schema: object, written: string): string | null {
-  const { enum: values, format, pattern, meant } = schema as Meant;
-  const value = read();
-  return value === written || (pattern !== undefined && value !== null && !RegExp(pattern, 'u').test(value))
-    ? null
-    : value;
+/** Returns the value that a text means, unless it is in the contract's form or has no meaning. `today` bounds births. */
+export function meantFor(schema: object, written: string, today?: string): Meant | null {
+  const { enum: values, format, pattern, meant } = schema as Readable;
+  const read = reading();
+  if (read === null || read.value === written) return null;
+  if (pattern !== undefined && !RegExp(pattern, 'u').test(read.value)) return null;
+  return read.value === plain(written) ? { ...read, rule: 'blanks' } : read;
 
-  function read(): string | null {
-    if (values !== undefined) return meantChoice(values, written);
-    if (format === 'date' || format === 'day-or-date-time') return meantDate(written);
-    if (format === 'email') return plain(written).replace(/^mailto:|^<|>$/gi, '');
-    return meant === undefined ? null : READINGS[meant](written);
+  function reading(): Meant | null {
+    if (values !== undefined) return ruled(meantChoice(values, written), 'word');
+    if (meant !== undefined) return READINGS[meant](written, today);
+    if (format === 'date' || format === 'day-or-date-time') return readDate(written, {});
+    if (format === 'email') return ruled(plain(written).replace(/^mailto:|^<|>$/gi, ''), 'email');
+    return null;
   }
 }

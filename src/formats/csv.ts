@@ -1,12 +1,11 @@
-import { pipeline, Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type CsvError, type Options, parse } from 'csv-parse';
+import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
 import { didYouMean } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
-import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8, withHead } from './bytes.ts';
+import { ELEMENT_BYTES_MAX, unreadable, validUtf8, withHead } from './bytes.ts';
 import { columnFinder, headerProblems, type NamedColumns } from './csv-header.ts';
+import { type Parsed, parsedRows } from './csv-parser.ts';
 
 /** How to make a CSV that can be read. */
 const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
@@ -49,7 +48,7 @@ export async function* csvRecords(
     return { cells, line, broken: null, spacedIds: [] };
   };
   const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as HeaderRow));
-  for await (const row of parsedRows(content, here)) {
+  for await (const row of parsedRows(validUtf8(byCommas(content), `: ${SAVE_AS}`), here)) {
     if (!withoutBlanks(row.record, header?.names.length ?? 0)) continue;
     if (header !== null) {
       yield recordOf(row, header);
@@ -80,60 +79,12 @@ const ROWS_ABOVE_HEADER = 20;
 /** Columns whose cells are ids, which are compared by byte. */
 const ID_COLUMN = /(?:^|_)id$/;
 
-type Parsed = { record: string[]; line: number };
-
 /** The names of a header, and the indexes of its columns of ids and of those without a name. */
 type HeaderRow = {
   readonly names: readonly string[];
   readonly ids: readonly number[];
   readonly unnamed: readonly number[];
 };
-
-async function* parsedRows(content: AsyncIterable<Uint8Array>, here: () => string): AsyncGenerator<Parsed> {
-  /** The lines at the end of the last record, as the parser counts them: CRLF in a quoted cell is two. */
-  let counted = 0;
-  let excess = 0;
-  const options: Options<Parsed, string[]> = {
-    relax_column_count: true,
-    skip_empty_lines: true,
-    // By default cells keep a part of line endings that differ from the header's.
-    record_delimiter: ['\r\n', '\n', '\r'],
-    max_record_size: ELEMENT_BYTES_MAX,
-    on_record: (record, { lines }) => {
-      const inside = lines > counted + 1 ? record.join(',').match(/\r\n|\r|\n/g) : null;
-      const pairs = inside?.filter((ending: string) => ending === '\r\n').length ?? 0;
-      counted = lines;
-      excess += pairs;
-      // The parser compares each row with the first one, and builds a slow error if their lengths differ. So each row counts as the first.
-      (parser.info as { records: number }).records = 0;
-      return { record, line: counted - excess - (inside?.length ?? 0) };
-    },
-  };
-  // The types of the package know other records only with `columns`.
-  const parser = parse(options as unknown as Options);
-  // Its errors reach the loop below as errors of the parser.
-  const bytes = validUtf8(withinColumns(byCommas(content)), `: ${SAVE_AS}`);
-  pipeline(Readable.from(bytes, { highWaterMark: 1 }), parser, () => {});
-  try {
-    yield* parser as AsyncIterable<Parsed>;
-  } catch (error) {
-    // The parser's messages quote cells, so only its code and the line are kept.
-    const { code, lines } = error as Partial<CsvError> & { lines?: number };
-    // The rest of the file is one value after such a quote, so the end of the row tells nothing.
-    const unclosed = `find the quote after line ${counted - excess} that has no second one`;
-    if (code === 'CSV_MAX_RECORD_SIZE') throw unreadable(here(), `${TOO_LARGE}: ${unclosed}`);
-    if (typeof code !== 'string' || lines === undefined) throw error;
-    const advice = /INVALID_/.test(code)
-      ? `: ${QUOTES}`
-      : code === 'CSV_QUOTE_NOT_CLOSED'
-        ? `: ${unclosed}`
-        : '';
-    throw unreadable(here(), `is not valid CSV at line ${lines - excess} (${code})${advice}`);
-  }
-}
-
-/** What to do about a quote in the middle of a value, as in `="00123"`. */
-const QUOTES = 'a value with a quote must be in quotes, with its own quotes doubled';
 
 /** Blanks at the ends of a cell. `trim` leaves the blanks without width, and the mark with which DOS ends a file. */
 const BLANK = '[\\s\\x1a\\u200b-\\u200d\\u2060\\u00ad]';
@@ -208,34 +159,6 @@ function spacedIds(cells: readonly string[], { names, ids }: HeaderRow): readonl
     problems.push({ path: names[index] as string, rule, ...didYouMean(id) });
   }
   return problems ?? NONE;
-}
-
-/** There are fewer than 200 columns; each costs time for every row. */
-const COLUMNS_MAX = 1_000;
-
-const [COMMA, QUOTE, LF, CR] = [0x2c, 0x22, 0x0a, 0x0d];
-
-/** Bytes that the parser gets at once: it parses all their records, hundreds of tiny ones, before other work runs. */
-const PARSED_AT_ONCE = 1024;
-
-/** Yields the same bytes in small parts. Throws UNREADABLE for a record with too many columns: the parser's bound counts no commas. */
-async function* withinColumns(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let commas = 0;
-  let isQuoted = false;
-  for await (const part of content) {
-    for (let at = 0; at < part.length; at += 1) {
-      const byte = part[at];
-      if (byte === QUOTE) isQuoted = !isQuoted;
-      else if (isQuoted) continue;
-      else if (byte === COMMA) commas += 1;
-      else if (byte === LF || byte === CR) commas = 0;
-      if (commas === COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
-    }
-    for (let at = 0; at < part.length; at += PARSED_AT_ONCE) {
-      yield part.subarray(at, at + PARSED_AT_ONCE);
-      await nextTurn();
-    }
-  }
 }
 
 /** The first bytes of files that are no CSV. */
