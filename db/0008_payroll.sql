@@ -26,6 +26,19 @@ CREATE TABLE payroll_codes (
   PRIMARY KEY (employer_id, version)
 ); -- append-only
 
+-- How files of a kind are read. The organization of a census has personal data, so it is encrypted. Its read_at is the first
+-- time that a file was read, which fixes the prefix of ids.
+CREATE TABLE file_formats (
+  employer_id  TEXT NOT NULL,
+  kind         TEXT NOT NULL CHECK (kind = 'census' OR kind = 'deductions' OR kind = 'payroll'),
+  version      INTEGER NOT NULL,
+  format       TEXT NOT NULL,
+  organization BYTEA,
+  read_at      TEXT,
+  record_id    BIGINT NOT NULL REFERENCES audit_records (record_id),
+  PRIMARY KEY (employer_id, kind, version)
+); -- never removed
+
 -- The payroll options of an employer. A run uses the latest version whose effective_from is on or before its pay date; of
 -- equal dates, the greatest version.
 CREATE TABLE payroll_policies (

@@ -16,6 +16,7 @@ import * as eventDeliveries from './operations/event-deliveries.ts';
 import * as eventWork from './operations/event-work.ts';
 import * as events from './operations/events.ts';
 import * as evidence from './operations/evidence.ts';
+import * as fileFormats from './operations/file-formats.ts';
 import * as openItems from './operations/open-items.ts';
 import * as payDateProposal from './operations/pay-date-proposal.ts';
 import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
@@ -40,7 +41,7 @@ const NOUNS = [
   openItems,
   ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
   ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],
-  ...[payrollSettings, payDateProposal],
+  ...[payrollSettings, payDateProposal, fileFormats],
   ...[audit, evidence, sessions],
 ] as const;
 

@@ -1,11 +1,13 @@
+import { describe } from '../contract/check.ts';
 import { pathSegment } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
-import { AppError, isAppError } from '../errors.ts';
+import { AppError, isAppError, type Problem, withoutHint } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import { adviceOn, describeHold, holdsOf } from './holds.ts';
+import type { CensusContent } from './reading.ts';
 import type { CensusFetcher } from './source.ts';
 import {
   currentCensus,
@@ -161,8 +163,9 @@ export function createCensusSender(sending: CensusSending): Sender {
   ): Promise<Post | Decision> {
     const { subject_id: employerId } = claim;
     let staged: StagingResult;
+    let content: CensusContent;
     try {
-      const content = await from.fetch(employerId, signal);
+      content = await from.fetch(employerId, signal);
       staged = await stageCensus(sending, employerId, content, {
         ...{ uploading: claim.requestId, signal },
         // The source decides for its employer only.
@@ -172,6 +175,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (isAppError(error, 'CENSUS_SOURCE_FAILED')) return putOff(claim, error.message);
       throw error;
     }
+    if (!staged.ok && content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
     if (!staged.ok) {
       const { problemCount } = staged;
       const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
@@ -185,6 +189,17 @@ export function createCensusSender(sending: CensusSending): Sender {
     return census === null
       ? cancel('the census was removed before the upload')
       : holdOrUpload(claim, census, wanted);
+  }
+
+  /** A person must confirm what the file has, or its source must send what was confirmed. */
+  function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
+    const [first] = problems.map((problem) => describe(withoutHint(problem)));
+    const more = problems.length > 1 ? `; and ${problems.length - 1} more` : '';
+    const reason = `the census is not as its file format: ${first}${more}`;
+    return decision(async (trx) => {
+      await syncs.awaitCensus(trx, claim.requestId, reason);
+      return { outcome: 'canceled', reason };
+    });
   }
 
   async function holdOrUpload(claim: Claim, census: StagedCensus, wanted: string): Promise<Post | Decision> {

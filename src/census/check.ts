@@ -107,7 +107,9 @@ export async function checkCensus(
 
   const content = slices(census.content, CENSUS_BYTES_MAX, signal);
   const pieces =
-    census.format === 'json' ? jsonPieces(content) : csvPieces(content, census.organization ?? null);
+    census.format === 'json'
+      ? jsonPieces(content)
+      : csvPieces(content, census.organization ?? null, census.through);
   let counted = 0;
   try {
     for await (const some of pieces) {

@@ -1,11 +1,23 @@
 /** Reads a census in CSV or JSON piece by piece. */
 import { givenFieldPath, within } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
+import { day } from '../contract/fields.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
+import type { Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { unreadableFor } from '../formats/bytes.ts';
-import { columnsOf, csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
+import {
+  type CsvRecord,
+  columnsOf,
+  csvRecords,
+  type Header,
+  isColumnOf,
+  type RowKind,
+  readHeader,
+} from '../formats/csv.ts';
+import type { FileKind } from '../formats/file-format.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
+import type { Repairs } from '../formats/repair.ts';
 
 /** Bytes of one census: over 400,000 employees at 600 bytes each, checked and uploaded in seconds. */
 export const CENSUS_BYTES_MAX = 256 * 1024 * 1024;
@@ -19,8 +31,19 @@ export type CensusContent = {
   readonly content: AsyncIterable<Uint8Array>;
   /** The organization as JSON, for CSV, which has no field for it. */
   readonly organization?: Uint8Array | null;
+  /** How a CSV is read, if the employer has a file format. */
+  readonly through?: ThroughFormat;
   /** The file or header with the organization of a CSV, for the problem that it is missing. */
   readonly organizationFrom?: string;
+};
+
+export type ThroughFormat = {
+  /** Returns the rows as of a strict file. */
+  records(content: AsyncIterable<Uint8Array>): AsyncIterable<CsvRecord>;
+  /** What is changed, counted while the rows are read. */
+  readonly repairs: Repairs;
+  /** Notes that a census was staged through the format. */
+  noteRead(trx: Trx, now: string): Promise<void>;
 };
 
 export type EmployeePiece =
@@ -48,16 +71,24 @@ export const CENSUS_ROWS: RowKind = {
   what: 'a census',
 };
 
+/** What a file format of a census may name. */
+export const CENSUS_FILE: FileKind = {
+  ...{ kind: 'census', ...columnsOf(CENSUS_ROWS) },
+  schemas: columnsOf(CENSUS_ROWS).schemas.set('effective_on', day),
+  isName: (name) => isColumnOf(CENSUS_ROWS, name),
+};
+
 export async function* csvPieces(
   content: AsyncIterable<Uint8Array>,
   organization: Uint8Array | null,
+  through: CensusContent['through'],
 ): AsyncGenerator<Piece[]> {
   if (organization !== null) yield [organizationPiece(organization)];
   let header: Header | null = null;
   let employees = 0;
   const here = (): string => (header === null ? '' : employeePath(employees));
-  const { names } = columnsOf(CENSUS_ROWS);
-  for await (const { cells, line, broken, spacedIds } of csvRecords(content, here, names)) {
+  const records = through?.records(content) ?? csvRecords(content, here, CENSUS_FILE.names);
+  for await (const { cells, line, broken, spacedIds } of records) {
     if (header === null) {
       header = readHeader(cells, CENSUS_ROWS);
       if (!header.isReadable) throw unreadableFor(header.problems);

@@ -1,6 +1,6 @@
 /** The commands of censuses and their syncs. */
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
 import { putCensus, validateCensus } from '../api/operations/census-uploads.ts';
@@ -9,11 +9,13 @@ import { listPaySchedules } from '../api/operations/payroll-settings.ts';
 import { checkCensus, viewFindings } from '../census/check.ts';
 import { createWarnings } from '../census/warnings.ts';
 import { describe } from '../contract/check.ts';
+import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { sizeOfFile } from './arguments.ts';
 import { addSyncCommands, printResponse, printSyncs, SYNC_COLUMNS } from './census-syncs.ts';
 import { type Command, type Context, todayIn } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
+import { addConvertCommand, repairsInWords } from './file-formats.ts';
 import { addOperation } from './operation-command.ts';
 import { counted, type Output, printable, printFirst, printPairs, printResult } from './output.ts';
 
@@ -56,7 +58,8 @@ export function addCensusCommands(program: Command): void {
     description: 'Check a census file and stage it for the next upload.',
     examples: ['census.json --employer maple-bakery'],
     input: async (_context, named, { file }: FileOptions) => ({ ...named, body: await openCensusFile(file) }),
-    print(out, { employees, with_two_employers: twice }, { employer }) {
+    print(out, { employees, with_two_employers: twice, repairs }, { employer }) {
+      if (repairs !== null) for (const line of repairsInWords(repairs)) out.note(printable(line));
       out.print(`Staged ${counted(employees, 'employee')} of ${employer}`);
       if (twice !== null && twice > 0)
         out.note(
@@ -100,6 +103,7 @@ export function addCensusCommands(program: Command): void {
       return null;
     },
   });
+  addConvertCommand(census);
   addSyncCommands(census);
 }
 
@@ -114,11 +118,18 @@ async function openCensusFile(path: string): Promise<BodyOf<typeof putCensus>> {
   }
   if (!(await stat(path)).isFile()) throw failed(`${path} is not a file: use a .json or .csv file`);
   if (ending.toLowerCase() === 'json') return { format: 'json', content: createReadStream(path) };
-  const organization = await readOrganization(`${stem}.organization.json`);
-  return { format: 'csv', content: createReadStream(path), organization };
+  const organizationFrom = `${stem}.organization.json`;
+  const organization = await readOrganization(organizationFrom);
+  return { format: 'csv', content: createReadStream(path), organization, organizationFrom };
 }
 
-async function readOrganization(path: string): Promise<Buffer> {
+/** Returns null if there is none: the file format of the employer may have it. */
+async function readOrganization(path: string): Promise<Buffer | null> {
+  const isThere = await access(path).then(
+    () => true,
+    (error) => codeOf(error) !== 'ENOENT',
+  );
+  if (!isThere) return null;
   if ((await sizeOfFile(path)) > ELEMENT_BYTES_MAX)
     throw failed(`${path} is too large for one organization: check its contents`);
   return readFile(path);
@@ -126,7 +137,8 @@ async function readOrganization(path: string): Promise<Buffer> {
 
 /** Prints a report of a census. A census that was checked without a database has no changes. */
 function printReport(out: Output, report: Partial<Report> & Checked): void {
-  const { valid, employees, problem_count, problems, warning_count, warnings } = report;
+  const { valid, employees, problem_count, problems, warning_count, warnings, repairs = null } = report;
+  if (repairs !== null) for (const line of repairsInWords(repairs)) out.note(printable(line));
   if (warning_count > 0) {
     printFirst(out, warnings.map(describe), warning_count);
     const summary = `${counted(warning_count, 'warning')}: the contract allows these values, and they are probably mistakes.`;
@@ -182,4 +194,4 @@ async function check(context: Context, file: string): Promise<Checked> {
   return { ...viewFindings(report), ...warnings.view() };
 }
 
-type Checked = Omit<Report, 'last_upload' | 'changes'>;
+type Checked = Omit<Report, 'last_upload' | 'changes' | 'repairs'>;

@@ -33,6 +33,7 @@ const COMMANDS: Program['commands'] = {
     census: async () => (await import('./census.ts')).addCensusCommands,
     schedule: async () => (await import('./schedule.ts')).addScheduleCommands,
     policy: async () => (await import('./settings.ts')).addPolicyCommands,
+    format: async () => (await import('./file-formats.ts')).addFormatCommands,
     codes: async () => (await import('./settings.ts')).addCodeCommands,
     approval: async () => (await import('./approval.ts')).addApprovalCommands,
   },

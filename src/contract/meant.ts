@@ -110,9 +110,7 @@ function* datesIn(text: string): Generator<DateParts> {
   if (firstYear !== undefined) yield [firstYear, monthOf(nameAfter), lastDay, 'date-name'];
   const [, serial] = /^([1-9]\d{4})(?:\.\d+)?$/.exec(text) ?? [];
   if (serial === undefined) return;
-  const [serialYear = '', serialMonth = '', serialDay = ''] = new Date(
-    SERIAL_DAY_0 + Number(serial) * DAY_MS,
-  )
+  const [serialYear = '', serialMonth = '', serialDay = ''] = new Date(SERIAL_DAY_0 + Number(serial) * DAY_MS)
     .toISOString()
     .slice(0, 'YYYY-MM-DD'.length)
     .split('-');
@@ -161,7 +159,8 @@ export function meantAmount(written: string, isDollars = false): string | null {
 function readRate(written: string): Meant | null {
   const amount = meantAmount(written, true);
   const [, sign = '', whole = '', kept = '', next] = /^(-?)(\d+)\.(\d\d)(\d)/.exec(amount ?? '') ?? [];
-  if (amount === null || next === undefined) return amount === null ? null : { value: amount, rule: 'amount' };
+  if (amount === null || next === undefined)
+    return amount === null ? null : { value: amount, rule: 'amount' };
   const cents = String(BigInt(whole + kept) + (next >= '5' ? 1n : 0n)).padStart(3, '0');
   return { value: `${sign}${cents.slice(0, -2)}.${cents.slice(-2)}`, rule: 'rounded' };
 }

@@ -187,6 +187,15 @@ export interface Tables {
     options: string;
     record_id: number;
   };
+  file_formats: {
+    employer_id: string;
+    kind: string;
+    version: number;
+    format: string;
+    organization: Buffer | null;
+    read_at: string | null;
+    record_id: number;
+  };
   data_losses: {
     found_at: string;
     position: number;

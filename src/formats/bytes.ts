@@ -5,6 +5,9 @@ import { AppError, type Problem } from '../errors.ts';
 export const ELEMENT_BYTES_MAX = 1024 * 1024;
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;
 
+/** How to make a CSV that can be read. */
+export const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
+
 /** Returns the error of content whose rest cannot be read. */
 export function unreadable(path: string, rule: string): AppError<'UNREADABLE'> {
   return unreadableFor([{ path, rule }]);
@@ -25,6 +28,14 @@ export const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 export function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
   for (let at = from; at < end; at += 1) if (!SPACES.has(bytes[at] as number)) return false;
   return true;
+}
+
+/** Returns the encoding that a mark or the zeros of letters show; else null. */
+export function utf16Of(head: Buffer): 'utf-16le' | 'utf-16be' | null {
+  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
+  if (head[0] !== 0 && head[1] === 0) return 'utf-16le';
+  return head[0] === 0 && head[1] !== 0 && head.length > 1 ? 'utf-16be' : null;
 }
 
 /** Yields the bytes without a byte order mark, a slice per tick. Throws UNREADABLE above the limit. */

@@ -96,12 +96,19 @@ function hintOf(name: string, names: readonly string[]): { hint?: string } {
   return { hint: `its name is "${name}"${nearest === null ? '' : `: did you mean ${nearest}?`}` };
 }
 
-/** Returns the name that is written alike, has the same meaning, or needs the fewest changes, at most a third of its characters. */
-function nearestName(name: string, names: readonly string[]): string | null {
+/** Returns the name that is written alike or has the same meaning. */
+export function usualName(name: string, names: readonly string[]): string | null {
   const word = folded(name);
   const alike = names.find((known) => wordsOf(known).includes(word));
   const same = names.find((known) => OTHER_WORDS[known.slice(known.lastIndexOf('.') + 1)]?.includes(word));
-  if (alike !== undefined || same !== undefined) return alike ?? same ?? null;
+  return alike ?? same ?? null;
+}
+
+/** Returns the name that is written alike, has the same meaning, or needs the fewest changes, at most a third of its characters. */
+export function nearestName(name: string, names: readonly string[]): string | null {
+  const usual = usualName(name, names);
+  if (usual !== null) return usual;
+  const word = folded(name);
   const ranked = names.flatMap((known) =>
     wordsOf(known).map((candidate) => {
       const changes = changesBetween(word, candidate);

@@ -7,17 +7,18 @@ import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable } from './bytes.ts';
 /** The cells of a row, and the line of the file on which it begins, counting from 1. */
 export type Parsed = { record: string[]; line: number };
 
-/** Yields the rows of a CSV in UTF-8, without empty lines. Errors have the path of `here`. */
+/** Yields the rows of a CSV in UTF-8, without empty lines. Errors have the path of `here`. `isRelaxed`: a quote within a value is a part of it. */
 export async function* parsedRows(
   content: AsyncIterable<Uint8Array>,
   here: () => string,
-  delimiter = ',',
+  { delimiter = ',', isRelaxed = false } = {},
 ): AsyncGenerator<Parsed> {
   /** The lines at the end of the last record, as the parser counts them: CRLF in a quoted cell is two. */
   let counted = 0;
   let excess = 0;
   const options: Options<Parsed, string[]> = {
     delimiter,
+    relax_quotes: isRelaxed,
     relax_column_count: true,
     skip_empty_lines: true,
     // By default cells keep a part of line endings that differ from the header's.

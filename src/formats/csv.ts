@@ -3,12 +3,9 @@ import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
 import { didYouMean } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
-import { ELEMENT_BYTES_MAX, unreadable, validUtf8, withHead } from './bytes.ts';
+import { ELEMENT_BYTES_MAX, SAVE_AS, unreadable, utf16Of, validUtf8, withHead } from './bytes.ts';
 import { columnFinder, headerProblems, type NamedColumns } from './csv-header.ts';
 import { type Parsed, parsedRows } from './csv-parser.ts';
-
-/** How to make a CSV that can be read. */
-const SAVE_AS = 'save it as "CSV UTF-8 (Comma delimited)"';
 
 /**
  * One row that has data: its cells, and the line of the file on which it begins, counting from 1. `broken` is a problem of the
@@ -38,13 +35,7 @@ export async function* csvRecords(
     if (record.some((name) => name.includes('\0')))
       throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
     const cells = record.map(bareOf);
-    const indexesOf = (is: (name: string) => boolean) =>
-      cells.flatMap((name, index) => (is(name) ? [index] : []));
-    header = {
-      names: cells,
-      ids: indexesOf((name) => ID_COLUMN.test(name)),
-      unnamed: indexesOf((name) => name === ''),
-    };
+    header = headerRow(cells);
     return { cells, line, broken: null, spacedIds: [] };
   };
   const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as HeaderRow));
@@ -74,29 +65,35 @@ export async function* csvRecords(
 }
 
 /** Rows in which a header is sought: reports have a few lines of titles above it. */
-const ROWS_ABOVE_HEADER = 20;
+export const ROWS_ABOVE_HEADER = 20;
 
 /** Columns whose cells are ids, which are compared by byte. */
 const ID_COLUMN = /(?:^|_)id$/;
 
 /** The names of a header, and the indexes of its columns of ids and of those without a name. */
-type HeaderRow = {
+export type HeaderRow = {
   readonly names: readonly string[];
   readonly ids: readonly number[];
   readonly unnamed: readonly number[];
 };
+
+export function headerRow(names: readonly string[]): HeaderRow {
+  const indexesOf = (is: (name: string) => boolean) =>
+    names.flatMap((name, index) => (is(name) ? [index] : []));
+  return { names, ids: indexesOf((name) => ID_COLUMN.test(name)), unnamed: indexesOf((name) => name === '') };
+}
 
 /** Blanks at the ends of a cell. `trim` leaves the blanks without width, and the mark with which DOS ends a file. */
 const BLANK = '[\\s\\x1a\\u200b-\\u200d\\u2060\\u00ad]';
 const BLANK_ENDS = new RegExp(`^${BLANK}+|${BLANK}+$`, 'g');
 
 /** Returns a cell without blanks at its ends. */
-function bareOf(cell: string): string {
+export function bareOf(cell: string): string {
   return cell.replace(BLANK_ENDS, '');
 }
 
 /** Empties cells of blanks, and removes empty ones after the columns of the header. Returns whether the row has data. */
-function withoutBlanks(cells: string[], columns: number): boolean {
+export function withoutBlanks(cells: string[], columns: number): boolean {
   let end = 0;
   for (let at = 0; at < cells.length; at += 1) {
     const cell = cells[at] as string;
@@ -109,7 +106,7 @@ function withoutBlanks(cells: string[], columns: number): boolean {
   return end > 0;
 }
 
-function recordOf({ record: cells, line }: Parsed, header: HeaderRow): CsvRecord {
+export function recordOf({ record: cells, line }: Parsed, header: HeaderRow): CsvRecord {
   return { cells, line, broken: brokenRow(cells, header), spacedIds: spacedIds(cells, header) };
 }
 
@@ -137,11 +134,16 @@ function brokenRow(cells: readonly string[], { names: header, unnamed }: HeaderR
 const TOTAL =
   /^(?:(?:grand|overall|report|company) )?(?:(?:sub-?)?totals?|count|end of (?:file|report))\b(?![-_\d])/i;
 
+/** Returns the words of a total that a cell begins with, or null. */
+export function totalIn(cell: string): string | null {
+  return TOTAL.exec(bareOf(cell))?.[0] ?? null;
+}
+
 /** Reports whether one cell names a total, others are empty, and the rest are numbers. */
-function isTotal(cells: readonly string[]): boolean {
+export function isTotal(cells: readonly string[]): boolean {
   const filled = cells.filter((cell) => cell !== '');
   const texts = filled.filter((cell) => /\p{L}/u.test(cell));
-  return texts.length === 1 && filled.length < cells.length && TOTAL.test(bareOf(texts[0] as string));
+  return texts.length === 1 && filled.length < cells.length && totalIn(texts[0] as string) !== null;
 }
 
 const NONE: readonly Problem[] = [];
@@ -163,8 +165,6 @@ function spacedIds(cells: readonly string[], { names, ids }: HeaderRow): readonl
 
 /** The first bytes of files that are no CSV. */
 const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
-  [Buffer.from([0xff, 0xfe]), 'is UTF-16'],
-  [Buffer.from([0xfe, 0xff]), 'is UTF-16'],
   [Buffer.from('PK\x03\x04', 'latin1'), 'is a workbook'],
   [Buffer.from([0xd0, 0xcf, 0x11, 0xe0]), 'is a workbook'],
   [Buffer.from([0x1f, 0x8b]), 'is compressed with gzip'],
@@ -174,16 +174,20 @@ const OTHER_FILES: readonly (readonly [first: Buffer, what: string])[] = [
   [Buffer.from('['), 'is JSON'],
 ];
 
+/** Throws UNREADABLE for content that is no text with columns. */
+export function refuseOtherFiles(head: Buffer): void {
+  const what = OTHER_FILES.find(([first]) => head.indexOf(first) === 0)?.[1];
+  if (what !== undefined) throw unreadable('', `${what}: ${SAVE_AS}`);
+}
+
 const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };
 
 /** Throws UNREADABLE, before any other error, for other files and separators, which spreadsheets write too. */
 function byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const isWhole = (head: Buffer) => lineOf(head) !== null || head.length > ELEMENT_BYTES_MAX;
   return withHead(content, isWhole, (head) => {
-    const what = OTHER_FILES.find(([first]) => head.indexOf(first) === 0)?.[1];
-    if (what !== undefined) throw unreadable('', `${what}: ${SAVE_AS}`);
-    // Without a mark, every other byte of letters in UTF-16 is 0.
-    if (head[0] === 0 || head[1] === 0) throw unreadable('', `is UTF-16: ${SAVE_AS}`);
+    refuseOtherFiles(head);
+    if (utf16Of(head) !== null) throw unreadable('', `is UTF-16: ${SAVE_AS}`);
     const line = lineOf(head) ?? head;
     if (/^"?sep=/i.test(line.toString('latin1', 0, 5))) {
       throw unreadable(
@@ -235,8 +239,8 @@ type FieldSchema = {
 export type Header = ReturnType<typeof readHeader>;
 
 /** Returns the columns of a kind of rows. An array has the columns of its first element. */
-export function columnsOf({ schema, more, what }: RowKind): NamedColumns {
-  const names: string[] = [];
+export function columnsOf({ schema, more, what }: RowKind): NamedColumns & { schemas: Map<string, TSchema> } {
+  const schemas = new Map<string, TSchema>();
   const required: string[] = [];
   const add = (path: string, field: FieldSchema, isRequired: boolean): void => {
     const { properties, items } = field;
@@ -247,12 +251,12 @@ export function columnsOf({ schema, more, what }: RowKind): NamedColumns {
         add(path === '' ? name : `${path}.${name}`, property, isAlso);
       }
     } else {
-      names.push(path);
+      schemas.set(path, field);
       if (isRequired) required.push(path);
     }
   };
   add('', schema as FieldSchema, true);
-  return { names: [...names, ...more], required, what };
+  return { names: [...schemas.keys(), ...more], required, what, schemas };
 }
 
 /** Checks a header and converts its rows. `isReadable`: its rows may be read for their problems. */
@@ -288,6 +292,11 @@ function put(root: Record<string, unknown>, path: readonly Segment[], cell: stri
     else at[segment] ??= typeof next === 'number' ? [] : {};
     at = at[segment] as Record<Segment, unknown>;
   });
+}
+
+/** Reports whether a kind of rows has a column of this name. */
+export function isColumnOf(kind: RowKind, name: string): boolean {
+  return segmentsOf(name, kind) !== null;
 }
 
 /** Returns the segments of a column's path, or null if the contract has no text field there. */

@@ -49,6 +49,7 @@ export const KEYS = {
   pay_schedules: ['employer_id', 'version'],
   payroll_codes: ['employer_id', 'version'],
   payroll_policies: ['employer_id', 'version'],
+  file_formats: ['employer_id', 'kind', 'version'],
   approval_settings: ['employer_id', 'version'],
   payroll_runs: ['run_id'],
   run_freezes: ['freeze_id'],

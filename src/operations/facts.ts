@@ -6,6 +6,7 @@ import { OVERRIDE } from '../payroll/facts/overrides.ts';
 import { APPROVAL } from '../payroll/records/approvals.ts';
 import { APPROVAL_SETTING } from '../payroll/settings/approval.ts';
 import { CODES_VERSION } from '../payroll/settings/codes.ts';
+import { FILE_FORMAT_VERSION } from '../payroll/settings/file-formats.ts';
 import { POLICY_VERSION } from '../payroll/settings/policy.ts';
 import { SCHEDULES_VERSION } from '../payroll/settings/schedules.ts';
 import type { AnyFact, Fact, FactTable } from '../security/facts.ts';
@@ -16,6 +17,7 @@ const BY_TABLE: { readonly [T in FactTable]: Fact<T> } = {
   pay_schedules: SCHEDULES_VERSION,
   payroll_codes: CODES_VERSION,
   payroll_policies: POLICY_VERSION,
+  file_formats: FILE_FORMAT_VERSION,
   run_overrides: OVERRIDE,
   opening_items: OPENING,
   item_decisions: DECISION,

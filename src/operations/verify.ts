@@ -29,6 +29,7 @@ import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { CHANGE_STATES, verifyOutbox, verifyPilot } from '../outbox/verify-outbox.ts';
 import { TAKEN_STATES, verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
+import { ENCRYPTED_ORGANIZATION } from '../payroll/settings/file-formats.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { HASH_KEY, verifyHashKey } from '../security/hashing.ts';
@@ -151,4 +152,9 @@ const HASHED_COLUMNS = [
 ] as const;
 
 /** All encrypted columns, the hash key first. */
-export const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS] as const;
+export const ENCRYPTED_COLUMNS = [
+  HASH_KEY,
+  ...ENCRYPTED_REQUESTS,
+  ENCRYPTED_CHUNKS,
+  ENCRYPTED_ORGANIZATION,
+] as const;

@@ -25,6 +25,7 @@ import { runRetention } from '../operations/retention.ts';
 import { createClient, type Transport } from '../outbox/client.ts';
 import { isSendingOff } from '../outbox/pilot.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
+import { sourceThroughFormats } from '../payroll/settings/census-format.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { OpenIdProvider } from '../security/openid.ts';
@@ -79,12 +80,14 @@ export function createServing(config: Config, parts: ServingParts) {
   // Send.
   const client = createClient(config.benefits, VERSION, now, parts.transport);
   const { maxAgeMs } = config.census;
+  const stored = { db, encryptor, sharedNow };
+  const source = parts.source && sourceThroughFormats(stored, parts.source);
   const sendLoop = createSendLoop({
     db,
     client,
     encryptor,
     senders: {
-      census: createCensusSender({ db, encryptor, sharedNow, source: parts.source, maxAgeMs }),
+      census: createCensusSender({ ...stored, source, maxAgeMs }),
       ...createChangeSenders(encryptor),
     },
     sharedNow,

@@ -33,6 +33,7 @@ export const ACTIONS = [
   'deduction.import',
   'event.reprocess',
   'event.dismiss',
+  'file-format.put',
   'item.decide',
   'item.open',
   'key.rotate',

@@ -38,8 +38,8 @@ export type AnyFact = {
   readonly subject: Subject<string>;
   /** The rows repeat the reason of their audit record. */
   readonly hasReason?: true;
-  /** A column that changes later. */
-  readonly changing?: string;
+  /** Columns that change later. */
+  readonly changing?: readonly string[];
   /** The actions that remove rows: the row whose key the record states, or all rows of the resource. */
   readonly removedBy?: { readonly row?: Action; readonly all: Action };
 };
@@ -50,7 +50,7 @@ export type Fact<T extends FactTable> = AnyFact & {
   readonly table: T;
   readonly key: readonly ColumnOf<T>[];
   readonly subject: Subject<ColumnOf<T>>;
-  readonly changing?: ColumnOf<T>;
+  readonly changing?: readonly ColumnOf<T>[];
 };
 
 /** A row as a caller states it. */
@@ -95,9 +95,9 @@ export function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { reso
  * Returns the SHA-256 of the content of rows, for the details of their audit record. A null is no content, so a new column does
  * not change the hash of older rows.
  */
-export function contentHash({ changing }: AnyFact, rows: readonly object[]): string {
+export function contentHash({ changing = [] }: AnyFact, rows: readonly object[]): string {
   const isContent = ([column, value]: [string, unknown]) =>
-    value !== null && column !== 'record_id' && column !== 'reason' && column !== changing;
+    value !== null && column !== 'record_id' && column !== 'reason' && !changing.includes(column);
   const contents = rows.map((row) =>
     Object.entries(row)
       .filter(isContent)

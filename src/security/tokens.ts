@@ -122,7 +122,7 @@ export const STORED_TOKEN: Fact<'tokens'> = {
   key: ['token_id'],
   actions: ['token.create'],
   subject: { resource: 'token_id' },
-  changing: 'revoked_at',
+  changing: ['revoked_at'],
 };
 
 /** Verifies tokens against the audit records of creating and revoking them. */

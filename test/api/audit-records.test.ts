@@ -4,7 +4,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Action } from '../../src/security/audit.ts';
 import { beginSession, sessionId } from '../../src/security/sessions.ts';
-import { heldSync } from '../census/parts.ts';
+import { CENSUS_FORMAT, heldSync } from '../census/parts.ts';
 import { census, deduction, demographic } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { encryptor } from '../outbox/parts.ts';
@@ -40,7 +40,7 @@ const REASON = { reason: 'a test' };
 const WAITING = `sync-${EMPLOYER}-waiting-${LATELY}`;
 const IDS = {
   ...{ employer_id: EMPLOYER, run_id: 'r', employee_id: 'emp-1', deduction_id: 'ded-moved' },
-  ...{ event_id: 'evt-bad', year: '2027' },
+  ...{ event_id: 'evt-bad', year: '2027', kind: 'census' },
 };
 
 /** Requests in an order in which each succeeds. A function prepares the next one. */
@@ -81,6 +81,7 @@ async function stepsOf({ db, personWith }: Payroll): Promise<(Step | (() => Prom
     step(`POST ${OF_EMPLOYER}/opening-items`, 'item.open', { items: [OPENING] }),
     step(`POST ${OF_EMPLOYER}/open-items/decisions`, 'item.decide', onHold),
     step(`PUT ${OF_EMPLOYER}/payroll-codes`, 'codes.put', { codes }),
+    step(`PUT ${OF_EMPLOYER}/file-formats/:kind`, 'file-format.put', CENSUS_FORMAT),
     () =>
       deliver(
         db,

@@ -22,7 +22,10 @@ const BODIES: Readonly<Record<string, object>> = {
 };
 
 /** An employer begins with these. */
-const BEGINNING = ['putCensus', 'syncCensus', 'validateCensus'];
+const BEGINNING = [
+  ...['putCensus', 'syncCensus', 'validateCensus', 'convertCensus'],
+  ...['putFileFormat', 'proposeFileFormat'],
+];
 
 onEitherEngine('every route with an employer in its path is a 404 for an unknown employer', async (t) => {
   const { app, db, call } = await start(t, { encryptor, mayFetch: async () => false });
@@ -46,7 +49,7 @@ onEitherEngine('every route with an employer in its path is a 404 for an unknown
     );
   const before = await rows();
   const ask = (path: string, method: string, operationId: string, employer: string) => {
-    const url = path.replace('{employer_id}', employer).replace('{year}', '2026');
+    const url = path.replace('{employer_id}', employer).replace('{year}', '2026').replace('{kind}', 'census');
     const body = BODIES[operationId];
     return call({ method: method.toUpperCase() as Request['method'] & string, url, ...(body && { body }) });
   };

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import type { CensusHold } from '../../src/census/holds.ts';
-import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
+import { CENSUS_FILE, type CensusContent, type CensusFormat } from '../../src/census/reading.ts';
 import { currentCensus, type StagedCensus, uploadBody } from '../../src/census/staged.ts';
 import { type StagingResult, stageCensus } from '../../src/census/staging.ts';
 import { failSyncs, holdSyncs, requestSync } from '../../src/census/syncs.ts';
@@ -15,6 +15,9 @@ import { parts } from '../formats/read.ts';
 import { encryptor } from '../outbox/parts.ts';
 
 export { organization };
+
+/** The columns that the contract requires, each as a column of the same name. */
+export const CENSUS_FORMAT = { columns: CENSUS_FILE.required.map((field) => ({ header: field, field })) };
 
 export type Fields = Record<string, unknown>;
 

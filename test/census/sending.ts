@@ -7,6 +7,7 @@ import type { CensusFetcher } from '../../src/census/source.ts';
 import { completeSyncs } from '../../src/census/syncs.ts';
 import type { OutboxTable } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { sourceThroughFormats } from '../../src/payroll/settings/census-format.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, type Received, stubService } from '../outbox/stub-service.ts';
@@ -26,12 +27,11 @@ export async function sendingCensuses(t: Test, { fetch, answer }: Options = {}) 
     answer ? answer(response, request, index) : json(response, 200),
   );
   let fetched = 0;
+  const stored = { db, encryptor, sharedNow: async () => clock() };
   const source: CensusFetcher | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
   const census = createCensusSender({
-    db,
-    encryptor,
-    sharedNow: async () => clock(),
-    source,
+    ...stored,
+    source: source && sourceThroughFormats(stored, source),
     maxAgeMs: 24 * HOUR_MS,
   });
   const loop = sendLoop(t, db, url, clock, { senders: { census } });

@@ -11,7 +11,7 @@ import type { Action } from '../../src/security/audit.ts';
 import { readHead } from '../../src/security/audit-chain.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
-import { heldSync } from '../census/parts.ts';
+import { CENSUS_FORMAT, heldSync } from '../census/parts.ts';
 import { census, deduction } from '../contract/samples.ts';
 import { report, SAMPLES } from '../employment/stage.ts';
 import { onEitherEngine } from '../support/engine.ts';
@@ -86,6 +86,7 @@ async function stepsOf(stage: Stage): Promise<(Step | (() => Promise<unknown>))[
     },
     { argv: ['approval', 'require', ...employer, ...reason], action: 'approval-setting.put' },
     { argv: settings('codes', { codes }), action: 'codes.put' },
+    { argv: settings('format', CENSUS_FORMAT), action: 'file-format.put' },
     {
       argv: settings('policy', { effective_from: '2026-01-01', applies_on: 'period_end' }),
       action: 'policy.put',

@@ -41,7 +41,7 @@ onEitherEngine('a CSV without its organization file is rejected, and the file is
   copyFileSync(CSV_FILE, path);
   t.match(await here(t, {}, ['census', 'validate', path]), {
     code: 1,
-    stderr: new RegExp(`${path.replace('.csv', '.organization.json')} does not exist`),
+    stdout: new RegExp(`organization: is required in ${path.replace('.csv', '.organization.json')}`),
   });
 });
 

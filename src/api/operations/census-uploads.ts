@@ -10,8 +10,11 @@ import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { activeTwice } from '../../ledger/checks.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
+import { throughFormat } from '../../payroll/settings/census-format.ts';
+import type { Caller } from '../../security/tokens.ts';
 import { alsoNeeds, mayAlso, writeReadDown } from '../auth.ts';
 import { employersOf } from '../employers.ts';
+import { NullableRepairs, viewRepairs } from '../file-repairs.ts';
 import { type BodyStream, operation } from '../operation.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { flag, NewEmployerId } from '../schemas.ts';
@@ -34,6 +37,7 @@ const Staged = field.component(
           'Null for tokens that are limited to employers.',
       ),
     ),
+    repairs: NullableRepairs,
   },
   'The census is valid and staged for upload.',
 );
@@ -97,6 +101,7 @@ const Report = field.component(
     warnings: Type.Array(field.FieldProblem, {
       description: `The first ${PROBLEMS_MAX} values that the contract allows and that are probably mistakes, such as an hourly pay rate above 1,000. They block nothing.`,
     }),
+    repairs: NullableRepairs,
     last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null if there was no upload.' }),
     changes: Type.Union([Changed, Type.Null()], {
       description:
@@ -131,7 +136,7 @@ const BODY_IN_WORDS =
   'Send JSON (the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are never sent to the service) or ' +
   'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), one ' +
   'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
-  '`Census-Organization`. At most 256 MiB.';
+  '`Census-Organization`. If the employer has a file format, a CSV is read through it. At most 256 MiB.';
 
 /** Reads a census in a request. Throws a `Refusal` if there is none or it is too large. */
 const CENSUS_STREAM: BodyStream<CensusContent> = {
@@ -163,12 +168,18 @@ const CENSUS_STREAM: BodyStream<CensusContent> = {
   },
 };
 
+function repairsOf({ through }: CensusContent, { caller }: { caller: Caller | null }) {
+  return through === undefined ? null : viewRepairs(through.repairs, caller);
+}
+
 const CensusBody = Type.Unsafe<CensusContent>({
   content: { [CENSUS_TYPES.json]: { schema: CENSUS }, [CENSUS_TYPES.csv]: { schema: Type.String() } },
 });
 
 const CensusHeaders = Type.Object({
-  [ORGANIZATION_HEADER]: Type.Optional(field.text('The organization as JSON. Required with CSV.')),
+  [ORGANIZATION_HEADER]: Type.Optional(
+    field.text('The organization as JSON. Required with CSV, unless the file format has one.'),
+  ),
 });
 
 export const putCensus = operation({
@@ -190,7 +201,8 @@ export const putCensus = operation({
   refuses: ['TOO_SLOW', 'CENSUS_REFUSED', 'EMPLOYEE_ELSEWHERE'],
   async run(call, { db, encryptor, sharedNow, employeeSets, wakeSend }) {
     const { employer_id } = call.params;
-    const staged = await stageCensus({ db, encryptor, sharedNow }, employer_id, call.body, {
+    const content = await throughFormat({ db, encryptor, sharedNow }, employer_id, call.body);
+    const staged = await stageCensus({ db, encryptor, sharedNow }, employer_id, content, {
       ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
     });
     if (!staged.ok) {
@@ -200,10 +212,11 @@ export const putCensus = operation({
     }
     wakeSend();
     const { censusId: id, employees } = staged;
-    if (employersOf(call) !== null) return { id, employees, with_two_employers: null };
+    const repairs = repairsOf(content, call);
+    if (employersOf(call) !== null) return { id, employees, with_two_employers: null, repairs };
     const twice = await activeTwice(db, dayAt(db, await sharedNow(db)), FOUND_AT_MOST, employeeSets);
     const { size } = await employeesKnownAt(db, employer_id, twice);
-    return { id, employees, with_two_employers: size };
+    return { id, employees, with_two_employers: size, repairs };
   },
   logs: ({ params: { employer_id } }, { id: census_id, employees: count }) => [
     { employer_id, census_id, count },
@@ -240,13 +253,15 @@ export const validateCensus = operation({
     if (isAsked) alsoNeeds(call, 'pii:read');
     const today = dayAt(db, await sharedNow(db));
     const persons = { limit: employersOf(call), ...personsIn(call.query) };
-    const { changes, ...report } = await compareCensus(
+    const content = await throughFormat({ db, encryptor, sharedNow }, employer_id, call.body);
+    const { changes, ...compared } = await compareCensus(
       { db, encryptor },
       employer_id,
-      call.body,
+      content,
       today,
       persons,
     );
+    const report = { ...compared, repairs: repairsOf(content, call) };
     if (changes === null || report.last_upload === null) return { ...report, changes: null };
     const { added, absent } = changes;
     if (!isAsked) {

@@ -23,6 +23,7 @@ export const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'deduction.import': 'Deductions imported',
   'event.reprocess': 'Event reprocessed',
   'event.dismiss': 'Event dismissed',
+  'file-format.put': 'File format set',
   'item.decide': 'Open items decided',
   'item.open': 'Opening items added',
   'key.rotate': 'Encryption key rotated',

@@ -149,9 +149,9 @@ export async function putSchedules(
   await insertFacts(trx, SCHEDULES_VERSION, [row], acting, { action, details });
 }
 
-/** Reports whether an employer has pay schedules, payroll codes or a payroll policy. */
+/** Reports whether an employer has pay schedules, payroll codes, a payroll policy or file formats. */
 export async function hasSettings(db: Db | Trx, employerId: string): Promise<boolean> {
-  for (const table of ['pay_schedules', 'payroll_codes', 'payroll_policies'] as const) {
+  for (const table of ['pay_schedules', 'payroll_codes', 'payroll_policies', 'file_formats'] as const) {
     const row = await db
       .selectFrom(table)
       .select('employer_id')

@@ -1,0 +1,225 @@
+/** How an employer's files are read: set, shown, proposed from a file, and tried. */
+import { Readable } from 'node:stream';
+import Type, { type Static } from 'typebox';
+import { CENSUS_FILE } from '../../census/reading.ts';
+import { reviveSyncs } from '../../census/syncs.ts';
+import { convertedCensus, proposeCensusFormat } from '../../census/try-format.ts';
+import { Organization, organization as organizationChecker } from '../../contract/census.ts';
+import { PROBLEMS_MAX, within } from '../../contract/check.ts';
+import * as field from '../../contract/fields.ts';
+import { dayAt } from '../../database/time-zone.ts';
+import { transact } from '../../database/transaction.ts';
+import { conflict } from '../../errors.ts';
+import { checkFormat, FILE_KINDS, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { throughFormat } from '../../payroll/settings/census-format.ts';
+import { putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
+import { actingIn } from '../auth.ts';
+import { FileRepairs, viewRepairs } from '../file-repairs.ts';
+import { type BodyStream, operation, type Parts } from '../operation.ts';
+import { broken } from '../problem.ts';
+import { EmployerId, instant, NewEmployerId } from '../schemas.ts';
+
+const PATH = '/v1/employers/:employer_id/file-formats/:kind';
+
+const kind = field.oneOfDescribed(FILE_KINDS, 'The kind of file.');
+const FormatOf = field.closed({ ...EmployerId.properties, kind });
+const NewFormatOf = field.closed({ ...NewEmployerId.properties, kind });
+
+const Format = field.component('FileFormatContent', FORMAT_FIELDS, 'How the files of a kind are read.');
+
+const FileFormatRequest = field.component(
+  'FileFormatRequest',
+  {
+    ...FORMAT_FIELDS,
+    organization: Type.Optional(
+      field.nullable({
+        ...Organization,
+        description:
+          'The organization of a census. It is encrypted and never shown. If it is omitted, the stored one stays; null removes it.',
+      }),
+    ),
+  },
+  'How the files of a kind are read. A person confirms it by setting it.',
+);
+
+const FileFormat = field.component(
+  'FileFormat',
+  {
+    kind,
+    version: field.nullable(
+      field.integer('The number of the version, in the order set. Null without a format.'),
+    ),
+    format: field.nullable(Format),
+    has_organization: field.boolean('Whether the format has the organization of a census.'),
+  },
+  "How an employer's files of a kind are read.",
+);
+
+async function formatOf({ db }: Pick<Parts, 'db'>, params: Static<typeof FormatOf>, knownAt?: string) {
+  const stored = await readFormat(db, params.employer_id, params.kind, knownAt);
+  const { version = null, format = null, organization = null } = stored ?? {};
+  return { kind: params.kind, version, format, has_organization: organization !== null };
+}
+
+export const getFileFormat = operation({
+  id: 'getFileFormat',
+  group: 'Payroll settings',
+  method: 'GET',
+  path: PATH,
+  scope: 'runs:read',
+  employers: 'employer',
+  summary: 'Get how files of a kind are read',
+  description:
+    'Returns the file format, which is null if none was set. Only files that are not strict need one.',
+  params: FormatOf,
+  query: field.closed({ known_at: instant('Only what was set by this time. Default: now.') }),
+  response: { 200: Type.Unsafe<Static<typeof FileFormat>>(FileFormat) },
+  run: ({ params, query }, parts) => formatOf(parts, params, query.known_at),
+});
+
+/** A format of 200 columns has about 50 KB. */
+const FORMAT_BYTES_MAX = 1024 * 1024;
+
+export const putFileFormat = operation({
+  id: 'putFileFormat',
+  group: 'Payroll settings',
+  method: 'PUT',
+  path: PATH,
+  scope: 'runs:write',
+  employers: 'new-employer',
+  action: 'file-format.put',
+  summary: 'Set how files of a kind are read',
+  description:
+    'Confirms a file format: which column is which field, and by which rules its values may change. Syncs that wait for it are ' +
+    'requested again. The prefix of IDs cannot change once a file was read.',
+  params: NewFormatOf,
+  body: Type.Unsafe<unknown>(FileFormatRequest),
+  isBodyUnchecked: true,
+  response: { 200: Type.Unsafe<Static<typeof FileFormat>>(FileFormat) },
+  refuses: ['SETTINGS_REFUSED', 'CONFLICT'],
+  bodyLimit: FORMAT_BYTES_MAX,
+  async run(call, parts) {
+    const { params } = call;
+    const { organization, ...rest } = (call.body ?? {}) as { organization?: unknown };
+    const checked = checkFormat(rest, CENSUS_FILE);
+    const isOrganization = organization == null || organizationChecker.accepts(organization);
+    const problems = [
+      ...(checked.ok ? [] : checked.problems),
+      ...(isOrganization
+        ? []
+        : organizationChecker
+            .problems(organization, PROBLEMS_MAX, 'hints')
+            .map((problem) => within('organization', problem))),
+    ];
+    if (!checked.ok || !isOrganization) throw broken('SETTINGS_REFUSED', problems);
+    const format = { kind: params.kind, format: checked.value, organization };
+    const acting = actingIn(call, parts.now());
+    await transact(parts.db, async (trx) => {
+      await putFormat(trx, () => parts.encryptor, params.employer_id, format, acting);
+      const revived = { employerId: params.employer_id, uploading: null, now: acting.now };
+      await reviveSyncs(trx, revived, ['waiting']);
+    });
+    parts.wakeSend();
+    return formatOf(parts, params);
+  },
+  logs: ({ params }, { version }) => [
+    { employer_id: params.employer_id, count: version ?? 0 },
+    'a file format was set',
+  ],
+});
+
+/** A file that a person tries. */
+const FILE_BYTES_MAX = 64 * 1024 * 1024;
+
+type File = AsyncIterable<Uint8Array>;
+
+const CSV = 'text/csv';
+
+/** One at a time: a result is held in memory until the whole file was read. */
+const FILE_STREAM: BodyStream<File> = {
+  what: 'files',
+  atOnce: 1,
+  types: [CSV],
+  bytesMax: FILE_BYTES_MAX,
+  tooLarge: `The file is larger than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`,
+  open: (content) => content,
+  send: (content) => ({ content, headers: { 'content-type': CSV } }),
+};
+
+const FileBody = Type.Unsafe<File>({ content: { [CSV]: { schema: Type.String() } } });
+
+const Proposal = field.component(
+  'FileFormatProposal',
+  {
+    format: field.nullable({
+      ...Format,
+      description:
+        'The proposed format. What the employer’s format has for the same columns stays. Null if no header was found.',
+    }),
+    unread: Type.Array(Type.String(), { description: 'The columns that no field is read from.' }),
+    valid: field.boolean('Whether the file could be read with this format.'),
+    problem_count: Type.Integer(),
+    problems: Type.Array(field.FieldProblem, {
+      description: `The first ${PROBLEMS_MAX} problems of the file that the format leaves.`,
+    }),
+    repairs: FileRepairs,
+  },
+  'A file format for a person to check, and what it would change.',
+);
+
+export const proposeFileFormat = operation({
+  id: 'proposeFileFormat',
+  group: 'Payroll settings',
+  method: 'POST',
+  path: `${PATH}/propose`,
+  scope: 'runs:write',
+  employers: 'new-employer',
+  action: 'none',
+  summary: 'Propose a file format',
+  description:
+    'Recognizes the columns of a CSV by their usual names, and returns a format to check and set, with every change that it would make. ' +
+    'Reads UTF-8, UTF-16 and Windows-1252, with commas, semicolons, tabs or vertical bars, below up to 20 lines of titles. Stores nothing.',
+  params: NewFormatOf,
+  body: FileBody,
+  stream: FILE_STREAM,
+  response: { 200: Type.Unsafe<Static<typeof Proposal>>(Proposal) },
+  refuses: ['TOO_SLOW'],
+  async run(call, { db, sharedNow }) {
+    const { employer_id } = call.params;
+    const before = (await readFormat(db, employer_id, 'census'))?.format ?? null;
+    const today = dayAt(db, await sharedNow(db));
+    const { repairs, ...proposal } = await proposeCensusFormat(call.body, before, today);
+    return { ...proposal, repairs: viewRepairs(repairs, call.caller) };
+  },
+});
+
+export const convertCensus = operation({
+  id: 'convertCensus',
+  group: 'Census',
+  method: 'POST',
+  path: '/v1/employers/:employer_id/census/convert',
+  scope: 'census:write',
+  employers: 'new-employer',
+  action: 'none',
+  summary: 'Convert a census file',
+  description:
+    "Returns a CSV census as the employer's file format reads it: with the fields of the contract as its header. Stores nothing.",
+  params: NewEmployerId,
+  body: FileBody,
+  stream: FILE_STREAM,
+  response: {
+    200: Type.Unsafe<Readable>({
+      description: 'The census as a strict CSV.',
+      content: { [CSV]: { schema: Type.String() } },
+    }),
+  },
+  refuses: ['TOO_SLOW', 'CONFLICT', 'ROWS_REFUSED'],
+  async run(call, { db, encryptor, sharedNow }) {
+    const { employer_id } = call.params;
+    const content = { format: 'csv', content: call.body } as const;
+    const { through } = await throughFormat({ db, encryptor, sharedNow }, employer_id, content);
+    if (through === undefined)
+      throw conflict('The employer has no file format of a census. Propose one of the file, and set it.');
+    return Readable.from(await convertedCensus(through.records(call.body)), { objectMode: false });
+  },
+});

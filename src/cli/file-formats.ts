@@ -1,0 +1,121 @@
+/** The commands of file formats: how an employer's files are read. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { ResultOf } from '../api/operation.ts';
+import {
+  convertCensus,
+  getFileFormat,
+  proposeFileFormat,
+  putFileFormat,
+} from '../api/operations/file-formats.ts';
+import { describe } from '../contract/check.ts';
+import { FILE_KINDS } from '../formats/file-format.ts';
+import { readJsonFile } from './arguments.ts';
+import type { Command } from './command.ts';
+import { addOperation } from './operation-command.ts';
+import { counted, type Output, printable, printFirst, printResult } from './output.ts';
+
+type KindOption = { readonly kind: string; readonly file: string };
+
+const KIND = {
+  without: ['kind'],
+  more: (command: Command) =>
+    command.option('--kind <kind>', `The kind of file: ${FILE_KINDS.join(', ')}`, FILE_KINDS[0]),
+};
+
+export function addFormatCommands(program: Command): void {
+  const format = program.subcommand('format', "Manage how an employer's files are read.");
+  addOperation(format, 'propose', proposeFileFormat, {
+    ...KIND,
+    description: 'Recognize the columns of a file, and print a format to check and put.',
+    examples: [
+      'export.csv --employer maple-bakery > format.json',
+      'export.csv --employer maple-bakery --examples',
+    ],
+    flags: { personal_data: '--examples' },
+    personalData: 'Also show three values of each change, which may be personal data',
+    more: (command) => KIND.more(command).argument('<file>', 'A .csv file with all of its columns'),
+    input: async (_context, named, { file, kind }: KindOption) => ({
+      params: { ...named.params, kind },
+      body: createReadStream(file),
+    }),
+    print: printProposal,
+    exitCode: ({ valid }) => (valid ? 0 : 1),
+  });
+  addOperation(format, 'put', putFileFormat, {
+    ...KIND,
+    description: 'Confirm how files of a kind are read.',
+    examples: ['format.json --employer maple-bakery --organization organization.json'],
+    isBodyInFile: true,
+    more: (command) =>
+      KIND.more(command).option('--organization <file>', 'A .json file with the organization of a census'),
+    async input(_context, named, { kind, organization }: KindOption & { organization?: string }) {
+      const added = organization === undefined ? {} : { organization: await readJsonFile(organization) };
+      return { params: { ...named.params, kind }, body: { ...(named.body as object), ...added } };
+    },
+    print: (out, { kind, version, has_organization }) =>
+      out.print(
+        `Files of the kind ${kind} are read by version ${version}, ${has_organization ? 'with' : 'without'} an organization.`,
+      ),
+  });
+  addOperation(format, 'show', getFileFormat, {
+    ...KIND,
+    description: 'Print how files of a kind are read, as a file to change and put.',
+    examples: ['--employer maple-bakery > format.json'],
+    input: async (_context, named, { kind }: KindOption) => ({ ...named, params: { ...named.params, kind } }),
+    print: (out, { format: content }) =>
+      content === null
+        ? out.note('This employer has no file format of this kind: strict files need none.')
+        : out.print(JSON.stringify(content, null, 2)),
+  });
+}
+
+/** Adds `census convert`. */
+export function addConvertCommand(census: Command): void {
+  addOperation(census, 'convert', convertCensus, {
+    description: "Write a census as the employer's file format reads it, and store nothing.",
+    examples: ['export.csv strict.csv --employer maple-bakery'],
+    more: (command) =>
+      command.argument('<file>', 'A .csv file').argument('<target>', 'The .csv file to create'),
+    async input({ perform, out }, named, { file, target }: { file: string; target: string }) {
+      const csv = await perform(convertCensus, { ...named, body: createReadStream(file) });
+      await pipeline(csv, createWriteStream(target, { mode: 0o600, flags: 'wx' }));
+      printResult(out, { file: target }, `Wrote ${target}`);
+      return null;
+    },
+  });
+}
+
+type Proposal = ResultOf<typeof proposeFileFormat>;
+
+/** The format is the result, for a file; what it changes is for the person who checks it. */
+function printProposal(out: Output, { format, unread, problems, problem_count, repairs }: Proposal): void {
+  if (format !== null) out.print(JSON.stringify(format, null, 2));
+  for (const line of repairsInWords(repairs)) out.note(printable(line));
+  if (unread.length > 0) out.note(printable(`Not read: ${unread.join(', ')}`));
+  if (problem_count === 0) {
+    out.note('Check the columns and the changes, then set the format with "format put".');
+    return;
+  }
+  printFirst({ ...out, print: out.note }, problems.map(describe), problem_count);
+  out.note(
+    `${out.color('red', 'Not ready')}: ${counted(problem_count, 'problem')}. Complete the format, or correct the file.`,
+  );
+}
+
+/** Returns what reading a file changed, a line for each column and rule. */
+export function repairsInWords(repairs: Proposal['repairs']): string[] {
+  const { rows, left_out, changes } = repairs;
+  const lines = changes.flatMap(({ header, field, rule, cells, confirmed, examples }) => [
+    `${header} (${field}): ${rule} changes ${counted(cells, 'value')}${confirmed ? '' : ', not confirmed'}`,
+    ...(examples ?? []).map(
+      ({ line, before, after }) => `  line ${line}: ${before} is read as ${after || 'no value'}`,
+    ),
+  ]);
+  const left = left_out.filter((entry) => entry.rows > 0);
+  return [
+    `${counted(rows, 'row')} read`,
+    ...left.map((entry) => `${counted(entry.rows, 'row')} left out: ${entry.reason}`),
+    ...lines,
+  ];
+}

@@ -1,0 +1,290 @@
+/** Reads a file through its format: yields rows in the contract's form, and reports every change of a value. */
+import { compile } from '../contract/check.ts';
+import { type Meaning, meantFor } from '../contract/meant.ts';
+import type { Problem } from '../errors.ts';
+import { unreadableFor } from './bytes.ts';
+import {
+  bareOf,
+  type CsvRecord,
+  type HeaderRow,
+  headerRow,
+  isTotal,
+  ROWS_ABOVE_HEADER,
+  recordOf,
+  totalIn,
+  withoutBlanks,
+} from './csv.ts';
+import { type Parsed, parsedRows } from './csv-parser.ts';
+import { decoded, type TextForm } from './decoded.ts';
+import {
+  type FileFormat,
+  type FileKind,
+  headerKey,
+  type RepairRule,
+  schemaOf,
+  withPrefix,
+} from './file-format.ts';
+
+/** The examples of a change: enough to see what it does. */
+const EXAMPLES_MAX = 3;
+
+export type RepairExample = { line: number; before: string; after: string };
+
+/** The cells of a column that one rule changed. */
+export type RepairChange = {
+  field: string;
+  header: string;
+  rule: RepairRule;
+  cells: number;
+  confirmed: boolean;
+  examples: RepairExample[];
+};
+
+export type Repairs = {
+  /** How a text was written; null before its first rows were read. */
+  form: TextForm | null;
+  /** The line of the header; null if no header was found. */
+  header_line: number | null;
+  /** The rows that were read, without those that are left out. */
+  rows: number;
+  left_out: { reason: string; rows: number }[];
+  changes: RepairChange[];
+  /** The format refused the file: its header is another one, or a change is not confirmed. */
+  isRefused: boolean;
+};
+
+export function noRepairs(): Repairs {
+  return { form: null, header_line: null, rows: 0, left_out: [], changes: [], isRefused: false };
+}
+
+/** How the format of a file is found: a stored one, or a proposal for its header. */
+export type FormatFinder = {
+  /** Recognizes names of columns, by which the header below titles is found. */
+  isColumn(cell: string): boolean;
+  /**
+   * Returns the format of a file with this header; null for a strict file, which is read as it is. Throws UNREADABLE for a header
+   * that the format does not have.
+   */
+  formatFor(header: readonly string[]): FileFormat | null;
+  /** For a proposal: receives the cell that names a total, whose row is left out. Changes need no confirmation then. */
+  foundTotal?(header: string, text: string): void;
+};
+
+export type Reading = { kind: FileKind; find: FormatFinder; today: string };
+
+/** Returns the finder of a stored format. */
+export function storedFormat(format: FileFormat, kind: FileKind): FormatFinder {
+  const known = new Set(format.columns.map(({ header }) => headerKey(header)));
+  return {
+    isColumn: (cell) => known.has(headerKey(cell)) || kind.isName(cell),
+    formatFor(header) {
+      const keys = header.map(headerKey);
+      const problems = header.flatMap((cell, index): Problem[] => {
+        if (cell === '' || known.has(keys[index] as string)) return [];
+        const rule = 'is not in the file format: propose a format of this file, and confirm it';
+        return [{ path: `column ${index + 1}`, rule, hint: `its name is "${cell}"` }];
+      });
+      for (const { header: name, field } of format.columns) {
+        const times = keys.filter((key) => key === headerKey(name)).length;
+        if (times === 1 || (times === 0 && field === null)) continue;
+        const rule = times === 0 ? 'is missing from the header of the file' : 'is a duplicate column';
+        problems.push({ path: name, rule });
+      }
+      if (problems.length === 0) return format;
+      if (header.every((name) => name === '' || kind.isName(name))) return null;
+      throw unreadableFor(problems);
+    },
+  };
+}
+
+/** Reads a text file as `repairedRecords` does. */
+export async function* recordsThrough(
+  content: AsyncIterable<Uint8Array>,
+  reading: Reading,
+  repairs: Repairs,
+): AsyncGenerator<CsvRecord> {
+  const file = await decoded(content, reading.find.isColumn);
+  repairs.form = file;
+  const rows = parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
+  yield* repairedRecords(rows, reading, repairs);
+}
+
+/**
+ * Yields the rows of a file as of a strict CSV, first a header of fields. `repairs` counts the changes while rows are read.
+ * Throws UNREADABLE, after the last row, for changes by rules that the format does not confirm.
+ */
+async function* repairedRecords(
+  rows: AsyncIterable<Parsed>,
+  { kind, find, today }: Reading,
+  repairs: Repairs,
+): AsyncGenerator<CsvRecord> {
+  let plan: Plan | null = null;
+  let above: Parsed[] = [];
+  const begin = (row: Parsed): Plan => {
+    repairs.isRefused = true;
+    const begun = planOf(row, kind, find, today, repairs);
+    repairs.isRefused = false;
+    return begun;
+  };
+  for await (const row of rows) {
+    if (!withoutBlanks(row.record, plan?.header.names.length ?? 0)) continue;
+    if (plan === null) {
+      above.push(row);
+      if (row.record.filter(find.isColumn).length < 2 && above.length < ROWS_ABOVE_HEADER) continue;
+      plan = begin(row);
+      repairs.header_line = row.line;
+      yield { cells: plan.fields, line: row.line, broken: null, spacedIds: [] };
+      above = [];
+      continue;
+    }
+    const record = plan.read(row);
+    if (record !== null) yield record;
+  }
+  // Without a header, the first row is refused as one.
+  if (plan === null && above[0] !== undefined) begin(above[0]);
+  if (plan === null) throw unreadableFor([{ path: '', rule: 'is empty: a file begins with a header' }]);
+  const unconfirmed = repairs.changes.filter(({ confirmed }) => !confirmed);
+  if (find.foundTotal !== undefined || unconfirmed.length === 0) return;
+  repairs.isRefused = true;
+  throw unreadableFor(unconfirmed.map(unconfirmedProblem));
+}
+
+function unconfirmedProblem({ field, header, rule, cells, examples }: RepairChange): Problem {
+  const many = cells === 1 ? '1 value' : `${cells} values`;
+  const first = `the first is at line ${examples[0]?.line}`;
+  return {
+    path: field,
+    rule: `has ${many} in the column "${header}" that the rule ${rule} would change, which the file format does not confirm: ${first}. Check them and confirm the rule, or correct them`,
+  };
+}
+
+type Plan = {
+  readonly header: HeaderRow;
+  readonly fields: string[];
+  /** Returns null for a row that is left out. */
+  read(row: Parsed): CsvRecord | null;
+};
+
+function planOf(
+  { record }: Parsed,
+  kind: FileKind,
+  find: FormatFinder,
+  today: string,
+  repairs: Repairs,
+): Plan {
+  const header = headerRow(record.map(bareOf));
+  const format = find.formatFor(header.names);
+  if (format === null) return { header, fields: [...header.names], read: (row) => recordOf(row, header) };
+  const keys = header.names.map(headerKey);
+  const { id_prefix } = format;
+  const columns = format.columns.flatMap(({ header: name, field, rules }) =>
+    field === null ? [] : [repairerOf({ name, field, rules, index: keys.indexOf(headerKey(name)) })],
+  );
+  const constants = Object.entries(format.constants);
+  const isLeftOut = leavingOut(format, keys, repairs);
+
+  function repairerOf(column: { name: string; field: string; rules: readonly RepairRule[]; index: number }) {
+    const repair = cellRepair(kind, column.field, today);
+    const changes = new Map<RepairRule, RepairChange>();
+    const note = (rule: RepairRule, example: RepairExample): void => {
+      let change = changes.get(rule);
+      if (change === undefined) {
+        const confirmed = column.rules.includes(rule);
+        change = { field: column.field, header: column.name, rule, cells: 0, confirmed, examples: [] };
+        changes.set(rule, change);
+        repairs.changes.push(change);
+      }
+      change.cells += 1;
+      if (change.examples.length < EXAMPLES_MAX) change.examples.push(example);
+    };
+    return {
+      field: column.field,
+      read(cells: readonly string[], line: number): string {
+        const before = cells[column.index] ?? '';
+        if (before === '') return '';
+        const { value, rule } = repair(before);
+        if (rule !== null) note(rule, { line, before, after: value });
+        return column.field === 'employee_id' ? withPrefix({ id_prefix }, value) : value;
+      },
+    };
+  }
+
+  return {
+    header,
+    fields: [...columns.map(({ field }) => field), ...constants.map(([field]) => field)],
+    read(row) {
+      const { line, record: cells } = row;
+      if (isLeftOut(cells)) return null;
+      if (isTotal(cells)) {
+        const index = cells.findIndex((cell) => totalIn(cell) !== null);
+        find.foundTotal?.(header.names[index] ?? '', cells[index] as string);
+        if (find.foundTotal !== undefined) return null;
+      }
+      repairs.rows += 1;
+      const broken = isTotal(cells) ? { path: '', rule: TOTAL_RULE } : recordOf(row, header).broken;
+      if (broken !== null) return { cells: [], line, broken, spacedIds: [] };
+      const values = columns.map((column) => column.read(cells, line));
+      return { cells: [...values, ...constants.map(([, value]) => value)], line, broken, spacedIds: [] };
+    },
+  };
+}
+
+const TOTAL_RULE = 'looks like a total: delete the row, or leave it out in the file format';
+
+/** Returns whether the format leaves a row out, and counts it. */
+function leavingOut({ leave_out }: FileFormat, keys: readonly string[], repairs: Repairs) {
+  const rules = leave_out.map(({ header, values, reason }) => {
+    const counted = { reason, rows: 0 };
+    repairs.left_out.push(counted);
+    const words = values.map((value) => headerKey(value));
+    const isMatch = (cell: string) =>
+      words.some((word) => (word.endsWith('*') ? cell.startsWith(word.slice(0, -1)) : cell === word));
+    return { index: keys.indexOf(headerKey(header)), isMatch, counted };
+  });
+  return (cells: readonly string[]): boolean => {
+    const rule = rules.find(({ index, isMatch }) => isMatch(headerKey(cells[index] ?? '')));
+    if (rule !== undefined) rule.counted.rows += 1;
+    return rule !== undefined;
+  };
+}
+
+/** Words for no value, in fields whose values are not names. */
+const NO_VALUE = /^(?:n[./]?a\.?|none|null|nil|-+|\.)$/i;
+
+/** Spreadsheets mark a number that is stored as a text. */
+const TEXT_MARK = /^="([^"]*)"$/;
+
+/** What the contract allows in any form, so a text that it accepts may have lost its zeros. */
+const ALWAYS_READ: ReadonlySet<unknown> = new Set<Meaning>(['ssn', 'zip', 'phone']);
+
+type Repaired = { value: string; rule: RepairRule | null };
+
+/** Remembers what repeated values mean. Most columns have few different ones. */
+const REMEMBERED_MAX = 1_000;
+
+function cellRepair(kind: FileKind, field: string, today: string): (cell: string) => Repaired {
+  const schema = schemaOf(kind, field);
+  const { meant, format, enum: values } = (schema ?? {}) as Record<string, unknown>;
+  const checker = schema === undefined ? null : compile(schema);
+  const hasMeaning = meant !== undefined || format !== undefined || values !== undefined;
+  const isOptional = !kind.required.includes(field);
+  const read = (cell: string): Repaired => {
+    const bare = bareOf(bareOf(cell).replace(TEXT_MARK, '$1'));
+    const written: Repaired = { value: bare, rule: bare === cell ? null : 'blanks' };
+    if (!hasMeaning || checker === null) return written;
+    if (!ALWAYS_READ.has(meant) && checker.accepts(bare)) return written;
+    const repaired = meantFor(schema as object, bare, today);
+    // A column with a day before its month may have other dates that were read month first.
+    if (repaired !== null && repaired.rule !== 'date-day-first') return repaired;
+    if (isOptional && NO_VALUE.test(bare)) return { value: '', rule: 'no-value' };
+    return written;
+  };
+  const remembered = new Map<string, Repaired>();
+  return (cell) => {
+    let repaired = remembered.get(cell);
+    if (repaired !== undefined) return repaired;
+    repaired = read(cell);
+    if (remembered.size < REMEMBERED_MAX) remembered.set(cell, repaired);
+    return repaired;
+  };
+}

@@ -1,0 +1,138 @@
+/** How an employer's files are read, by kind. The organization of its census is kept apart, because it names a person. */
+import { isDeepStrictEqual } from 'node:util';
+import Type from 'typebox';
+import type { Organization } from '../../contract/census.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { conflict } from '../../errors.ts';
+import { type FileFormat, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { jsonColumn } from '../../formats/json-column.ts';
+import { type Acting, isRecordedBy } from '../../security/audit.ts';
+import type { EncryptedColumn } from '../../security/encrypted-columns.ts';
+import type { Encryptor, Place } from '../../security/encryption.ts';
+import { type Fact, insertFacts } from '../../security/facts.ts';
+import { lockPayroll } from './lock.ts';
+
+const readStored = jsonColumn('file_formats', 'format', Type.Object(FORMAT_FIELDS));
+
+export const FILE_FORMAT_VERSION: Fact<'file_formats'> = {
+  table: 'file_formats',
+  key: ['employer_id', 'kind', 'version'],
+  actions: ['file-format.put'],
+  subject: { resource: 'employer_id', employer: 'employer_id' },
+  changing: ['organization', 'read_at'],
+};
+
+type Key = { employer_id: string; kind: string; version: number };
+
+function organizationPlace({ employer_id, kind, version }: Key): Place {
+  return { table: 'file_formats', row: `${employer_id}/${kind}/${version}`, column: 'organization' };
+}
+
+export const ENCRYPTED_ORGANIZATION: EncryptedColumn = {
+  table: 'file_formats',
+  column: 'organization',
+  key: ['employer_id', 'kind', 'version'],
+  also: [],
+  placeOf: ({ employer_id, kind, version }) =>
+    organizationPlace({ employer_id: String(employer_id), kind: String(kind), version: Number(version) }),
+  rowsAtOnce: 100,
+};
+
+export type StoredFormat = { version: number; format: FileFormat; organization: Buffer | null };
+
+/** Returns the latest format, or as set by `knownAt`; null without one. Its organization is encrypted. */
+export async function readFormat(
+  db: Db | Trx,
+  employerId: string,
+  kind: FileKindName,
+  knownAt?: string,
+): Promise<StoredFormat | null> {
+  const latest = await db
+    .selectFrom('file_formats')
+    .select(['version', 'format', 'organization'])
+    .where('employer_id', '=', employerId)
+    .where('kind', '=', kind)
+    .where(isRecordedBy(db, knownAt))
+    .orderBy('version', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (latest === undefined) return null;
+  const format = readStored(latest.format, `${employerId}, ${kind}`) as FileFormat;
+  return { ...latest, format };
+}
+
+/** Returns the organization of a format as JSON. */
+export function organizationOf(
+  encryptor: Encryptor,
+  employer_id: string,
+  kind: FileKindName,
+  { version, organization }: StoredFormat,
+): Buffer | null {
+  return organization && encryptor.decrypt(organization, organizationPlace({ employer_id, kind, version }));
+}
+
+export type NewFormat = {
+  kind: FileKindName;
+  format: FileFormat;
+  /** Undefined: the stored one stays. Null: there is none. */
+  organization?: Organization | null | undefined;
+};
+
+/** Adds a version, unless the latest one is equal. Throws CONFLICT for another prefix of ids once a file was read. */
+export async function putFormat(
+  trx: Trx,
+  encryptor: () => Encryptor,
+  employer_id: string,
+  { kind, format, organization }: NewFormat,
+  acting: Acting,
+): Promise<void> {
+  await lockPayroll(trx);
+  const latest = await readFormat(trx, employer_id, kind);
+  const before = latest?.format ?? null;
+  const kept = latest?.organization == null ? null : organizationOf(encryptor(), employer_id, kind, latest);
+  const wanted =
+    organization === undefined ? kept : organization && Buffer.from(JSON.stringify(organization));
+  const isSame = wanted === null ? kept === null : kept?.equals(wanted) === true;
+  if (isSame && isDeepStrictEqual(before, format)) return;
+  if (before !== null && before.id_prefix !== format.id_prefix)
+    await assertUnread(trx, employer_id, kind, before.id_prefix);
+  const version = (latest?.version ?? 0) + 1;
+  const key = { employer_id, kind, version };
+  const row = {
+    ...key,
+    format: JSON.stringify(format),
+    organization: wanted && encryptor().encrypt(wanted, organizationPlace(key)),
+    read_at: null,
+  };
+  // The organization names a person, so the record has only whether it changed.
+  const details = { kind, version, before, after: format, organization_changed: !isSame };
+  await insertFacts(trx, FILE_FORMAT_VERSION, [row], acting, { details });
+}
+
+async function assertUnread(trx: Trx, employerId: string, kind: string, prefix: string | null) {
+  const read = await trx
+    .selectFrom('file_formats')
+    .select('version')
+    .where('employer_id', '=', employerId)
+    .where('kind', '=', kind)
+    .where('read_at', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  if (read === undefined) return;
+  const kept = prefix === null ? 'without a prefix' : `with the prefix ${prefix}`;
+  throw conflict(
+    `id_prefix cannot change, because a file was read ${kept}: with another one, all employees would be others.`,
+  );
+}
+
+/** Notes that a file was read through a version. */
+export async function noteRead(trx: Trx, { employer_id, kind, version }: Key, now: string): Promise<void> {
+  await trx
+    .updateTable('file_formats')
+    .set({ read_at: now })
+    .where('employer_id', '=', employer_id)
+    .where('kind', '=', kind)
+    .where('version', '=', version)
+    .where('read_at', 'is', null)
+    .execute();
+}

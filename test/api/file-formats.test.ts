@@ -1,0 +1,124 @@
+/** An employer's file formats: proposed, confirmed by setting them, and used for its censuses. */
+import { requestSync } from '../../src/census/syncs.ts';
+import { describe } from '../../src/contract/check.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { organization } from '../contract/samples.ts';
+import { onEitherEngine } from '../support/engine.ts';
+import { NOW, type Running, start } from './start.ts';
+
+const test = onEitherEngine.with(start);
+
+const EMPLOYER = '/v1/employers/acme';
+const FORMAT = `${EMPLOYER}/file-formats/census`;
+const TYPE = { 'content-type': 'text/csv' };
+
+const csv = (
+  dob: string,
+  id = '1001',
+) => `Emp #,First Name,Last Name,DOB,Street Address,City,State,ZIP,Hire Date,Email,Hours/Week,Annual Salary,Effective Date,Status
+${id},Ana,Ruiz,${dob},1 Main St,Boston,MA,02108,2020-02-03,ana@example.org,40,52000.00,2026-01-01,FT
+`;
+
+/** Proposes the format of a file, and sets it with an organization. */
+async function confirm({ call }: Running, body: string, more: object = {}) {
+  const { json } = await call({ method: 'POST', url: `${FORMAT}/propose`, headers: TYPE, body });
+  return call({ method: 'PUT', url: FORMAT, body: { ...json.format, organization, ...more } });
+}
+
+const stage = ({ call }: Running, body: string) =>
+  call({ method: 'PUT', url: `${EMPLOYER}/census`, headers: TYPE, body });
+
+test("a vendor's file is proposed, confirmed and staged without editing it", async (t, running) => {
+  const { call } = running;
+  t.equal((await stage(running, csv('4/5/1980'))).status, 422);
+  const proposed = await call({
+    method: 'POST',
+    url: `${FORMAT}/propose`,
+    headers: TYPE,
+    body: csv('4/5/1980'),
+  });
+  t.match(proposed, { status: 200, json: { valid: true, repairs: { rows: 1, separator: ',' } } });
+  t.match(await call({ url: FORMAT }), { status: 404 }, 'proposing stores nothing');
+  t.match(await confirm(running, csv('4/5/1980')), { json: { version: 1, has_organization: true } });
+  const changes = [
+    { field: 'dob', header: 'DOB', rule: 'date-month-first', cells: 1, confirmed: true },
+    { field: 'employment_status', rule: 'word', cells: 1 },
+  ];
+  const validated = await call({
+    ...{ method: 'POST', url: `${EMPLOYER}/census/validate`, headers: TYPE },
+    body: csv('4/5/1980'),
+  });
+  t.match(validated.json, { valid: true, repairs: { changes } });
+  t.match(await stage(running, csv('4/5/1980')), {
+    status: 200,
+    json: { employees: 1, repairs: { changes } },
+  });
+  const census = await call({ url: `${EMPLOYER}/census` });
+  t.match(census.json, { organization, employees: [{ employee_id: '1001', dob: '1980-04-05' }] });
+  const converted = await call({
+    ...{ method: 'POST', url: `${EMPLOYER}/census/convert`, headers: TYPE },
+    body: csv('4/5/1980'),
+  });
+  t.match(converted.text, /^employee_id,first_name.*\r\n1001,Ana,Ruiz,1980-04-05,/s);
+});
+
+test('only a caller with pii:read is shown values, and no value is stored', async (t, running) => {
+  const { call, tokenWith, db, logged } = running;
+  const request = { method: 'POST', url: `${FORMAT}/propose`, headers: TYPE, body: csv('4/5/1980') } as const;
+  const [limited, full] = [await tokenWith('runs:write'), await tokenWith('runs:write', 'pii:read')];
+  t.match((await call({ ...request, token: limited })).json.repairs.changes[0], { examples: null });
+  const example = { line: 2, before: '4/5/1980', after: '1980-04-05' };
+  t.strictSame((await call({ ...request, token: full })).json.repairs.changes[0].examples, [example]);
+  await confirm(running, csv('4/5/1980'));
+  const { json } = await call({ url: FORMAT });
+  t.match(json, { format: { columns: { length: 14 } }, has_organization: true });
+  t.strictSame(json.format.columns[0], { header: 'Emp #', field: 'employee_id', rules: [] });
+  const records = await db.selectFrom('audit_records').selectAll().execute();
+  const stored = await db.selectFrom('file_formats').selectAll().execute();
+  const texts = JSON.stringify([records, stored, logged]);
+  for (const value of ['1980', organization.contact.email, organization.fein]) t.notMatch(texts, value);
+});
+
+test('an unconfirmed change refuses the census until the format confirms it', async (t, running) => {
+  await confirm(running, csv('1980-04-05'));
+  const refused = await stage(running, csv('4/5/1980'));
+  t.equal(refused.status, 422);
+  t.match(refused.json.errors.map(describe), [
+    /rule date-month-first would change, which the file format does not/,
+  ]);
+  t.match(await confirm(running, csv('4/5/1980')), { json: { version: 2 } });
+  t.equal((await stage(running, csv('4/5/1980'))).status, 200);
+  t.match(
+    await confirm(running, csv('4/5/1980')),
+    { json: { version: 2 } },
+    'the same again changes nothing',
+  );
+});
+
+test('the prefix of ids is fixed once a file was read', async (t, running) => {
+  t.equal((await confirm(running, csv('1980-04-05'), { id_prefix: 'acme-' })).status, 200);
+  t.equal((await confirm(running, csv('1980-04-05'), { id_prefix: 'a-' })).status, 200);
+  t.equal((await stage(running, csv('1980-04-05'))).status, 200);
+  const census = await running.call({ url: `${EMPLOYER}/census` });
+  t.match(census.json, { employees: [{ employee_id: 'a-1001' }] });
+  const other = await confirm(running, csv('1980-04-05'), { id_prefix: null });
+  t.match(other, { status: 409, json: { detail: /a file was read with the prefix a-/ } });
+});
+
+test('a format is refused by field, with its organization', async (t, running) => {
+  const { status, json } = await confirm(running, csv('1980-04-05'), {
+    ...{ columns: [{ header: 'Emp #', field: 'employe_id' }], organization: { ...organization, fein: 1 } },
+  });
+  t.equal(status, 422);
+  const paths = json.errors.map(({ path }: { path: string }) => path);
+  t.ok(['columns[0].field', 'columns', 'organization.fein'].every((path) => paths.includes(path)));
+});
+
+test('a sync that waits for a format is requested again once it is set', async (t, running) => {
+  const { db, woken } = running;
+  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'e', now: NOW.toISOString() }));
+  await transact(db, (trx) => trx.updateTable('census_syncs').set({ state: 'waiting' }).execute());
+  await confirm(running, csv('1980-04-05'));
+  t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
+  t.equal(woken.send, 1);
+});

@@ -1,0 +1,266 @@
+/** Census files as people have them: proposed, confirmed, and read. */
+import t from 'tap';
+import { checkCensus } from '../../src/census/check.ts';
+import { CENSUS_FILE } from '../../src/census/reading.ts';
+import { convertedCensus, proposeCensusFormat } from '../../src/census/try-format.ts';
+import { describe } from '../../src/contract/check.ts';
+import { checkFormat, type FileFormat } from '../../src/formats/file-format.ts';
+import { noRepairs, recordsThrough, storedFormat } from '../../src/formats/repair.ts';
+import { byteByByte, parts } from '../formats/read.ts';
+import { CENSUS_FORMAT, organization } from './parts.ts';
+
+const TODAY = '2026-06-15';
+
+/** A vendor's export: a name, the header and one row. */
+const VENDOR = {
+  'Emp #': '1001',
+  'First Name': 'Ana',
+  'Last Name': 'Peña',
+  DOB: '4/5/1980',
+  'Street Address': '1 Main St',
+  City: 'Boston',
+  State: 'Massachusetts',
+  ZIP: '2108',
+  'Hire Date': 'Feb 3, 2020',
+  Email: 'ana@example.org',
+  'Hours/Week': '40',
+  'Annual Salary': '$52,000',
+  'Effective Date': '1/1/26',
+  Status: 'FT',
+  SSN: '12345678',
+  Phone: '(617) 555-0123',
+  'Pay Freq': 'Bi-Weekly',
+  Department: 'Sales',
+};
+type Row = Record<string, string>;
+
+const csv = (rows: readonly Row[], separator = ','): string =>
+  [Object.keys(rows[0] as Row), ...rows.map(Object.values)]
+    .map((cells) => cells.map((cell) => (cell.includes(separator) ? `"${cell}"` : cell)).join(separator))
+    .join('\r\n');
+
+type Content = string | Uint8Array;
+
+const propose = (content: Content, before: FileFormat | null = null) =>
+  proposeCensusFormat(byteByByte(content), before, TODAY);
+
+async function read(content: Content, format: FileFormat) {
+  const repairs = noRepairs();
+  const find = storedFormat(format, CENSUS_FILE);
+  const employees: Record<string, unknown>[] = [];
+  const records = (bytes: AsyncIterable<Uint8Array>) =>
+    recordsThrough(bytes, { kind: CENSUS_FILE, find, today: TODAY }, repairs);
+  const census = {
+    ...{ format: 'csv' as const, content: parts(content) },
+    organization: Buffer.from(JSON.stringify(organization)),
+    through: { records, repairs, noteRead: async () => {} },
+  };
+  const { problems } = await checkCensus(census, ({ employee }) => void employees.push({ ...employee }));
+  return { repairs, employees, problems: problems.map(describe) };
+}
+
+/** Returns what a file is read as once its proposal is confirmed. */
+async function confirmed(content: Content) {
+  const { format } = await propose(content);
+  const checked = checkFormat(format, CENSUS_FILE);
+  t.ok(checked.ok, 'the proposal is a format');
+  return read(content, (checked as { value: FileFormat }).value);
+}
+
+t.test("a vendor's export is read by its usual headers, and every change is counted", async (t) => {
+  const { format, valid, unread, repairs } = await propose(csv([VENDOR]));
+  t.ok(valid);
+  t.strictSame(unread, ['Department']);
+  t.strictSame(format?.constants, { 'pay_rate[0].period': 'annually' });
+  t.strictSame(
+    repairs.changes.map(({ field, rule, cells, examples: [first] }) => [field, rule, cells, first?.after]),
+    [
+      ['dob', 'date-month-first', 1, '1980-04-05'],
+      ['address.state', 'word', 1, 'MA'],
+      ['address.zip_code', 'zip', 1, '02108'],
+      ['hire_date', 'date-name', 1, '2020-02-03'],
+      ['pay_rate[0].amount', 'amount', 1, '52000'],
+      ['pay_rate[0].effective_start', 'date-short-year', 1, '2026-01-01'],
+      ['employment_status', 'word', 1, 'full_time'],
+      ['ssn', 'ssn', 1, '012345678'],
+      ['phone_number', 'phone', 1, '6175550123'],
+      ['pay_frequency', 'word', 1, 'biweekly'],
+    ],
+  );
+  const { employees, problems } = await confirmed(csv([VENDOR]));
+  t.strictSame(problems, []);
+  t.match(employees, [{ employee_id: '1001', last_name: 'Peña', ssn: '012345678', hours_worked: '40' }]);
+});
+
+t.test('a file is read in any of the usual encodings and separators, below its titles', async (t) => {
+  const text = csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }]);
+  const titled = `Acme, census as of 1/31/2026\r\n\r\n${text}`;
+  const cases: Record<string, Content> = {
+    'UTF-8 with a mark': `\uFEFF${text}`,
+    'UTF-16 with a mark': Buffer.from(`\uFEFF${text}`, 'utf16le'),
+    'UTF-16 without a mark': Buffer.from(text, 'utf16le'),
+    'UTF-16, big-endian': Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
+    'Windows-1252': Buffer.from(text, 'latin1'),
+    semicolons: csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }], ';'),
+    tabs: csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }], '\t'),
+    'a line sep=': `sep=;\r\n${csv([VENDOR, { ...VENDOR, 'Emp #': '1002' }], ';')}`,
+    titles: titled,
+    'blank rows and columns': `${text.replace('\r\n', ',,\r\n')},,\r\n${','.repeat(19)}\r\n`,
+  };
+  for (const [name, content] of Object.entries(cases)) {
+    const { employees, problems } = await confirmed(content);
+    t.strictSame(problems, [], name);
+    t.match(employees, [{ last_name: 'Peña' }, { employee_id: '1002' }], name);
+  }
+  const broken = Buffer.concat([Buffer.from(text), Buffer.from([0xe9, 0x2c])]);
+  t.match(await propose(broken), { problems: [{ rule: /characters of several encodings/ }] });
+});
+
+t.test('values of each type are read as payroll writes them, or refuse the file', async (t) => {
+  const values: readonly (readonly [header: string, field: string, written: string, read: string | null])[] =
+    [
+      ...['1980-04-05', '4/5/80', '05-Apr-80', '29316', '1980-04-05 08:30', '="4/5/1980"'].map(
+        (text) => ['DOB', 'dob', text, '1980-04-05'] as const,
+      ),
+      // A birth is in the past, and another date in 2000 to 2079.
+      ['DOB', 'dob', '7/16/68', '1968-07-16'],
+      ['DOB', 'dob', '1/31/26', '2026-01-31'],
+      ['DOB', 'dob', '6/16/26', '1926-06-16'],
+      ['Hire Date', 'hire_date', '1/31/26', '2026-01-31'],
+      ['Hire Date', 'hire_date', '1/31/79', '2079-01-31'],
+      ['Hire Date', 'hire_date', '25/12/2020', null],
+      ['Annual Salary', 'pay_rate[0].amount', '1,008.075', '1008.08'],
+      ['Annual Salary', 'pay_rate[0].amount', '18.3749', '18.37'],
+      ['Annual Salary', 'pay_rate[0].amount', '(12.00)', null],
+      ['Email', 'email', '<ana@example.org>', 'ana@example.org'],
+      ['Email', 'email', 'N/A', null],
+      ['State', 'address.state', 'PR', null],
+      ['Phone', 'phone_number', '617-555-0123 x4', '6175550123'],
+      ['Emp #', 'employee_id', '="00123"', '00123'],
+      ['Emp #', 'employee_id', ' 00123 ', '00123'],
+    ];
+  for (const [header, field, written, value] of values) {
+    const { employees, problems } = await confirmed(csv([{ ...VENDOR, [header]: written }], ';'));
+    const got = field
+      .split(/[.[\]]+/)
+      .reduce((at, name) => (at as Row | undefined)?.[name] as never, employees[0] as unknown);
+    t.equal(value === null ? problems.length : got, value === null ? 1 : value, `${field}: ${written}`);
+    if (value === null) t.match(problems[0], /\(line 2\)/);
+  }
+});
+
+t.test('words for no value are no value, except in names and in what every row needs', async (t) => {
+  const { employees, repairs } = await confirmed(csv([{ ...VENDOR, SSN: 'N/A', 'Last Name': 'Null' }]));
+  t.match(employees, [{ last_name: 'Null', ssn: undefined }]);
+  t.match(
+    repairs.changes.map(({ rule }) => rule).filter((rule) => rule === 'no-value'),
+    ['no-value'],
+  );
+});
+
+t.test('a change that nobody confirmed, a new header and a missing one refuse the file', async (t) => {
+  const { format } = await propose(csv([{ ...VENDOR, DOB: '1980-04-05' }]));
+  const stored = format as FileFormat;
+  const refusals: readonly [content: string, problem: RegExp][] = [
+    [csv([VENDOR]), /^dob: has 1 value in the column "DOB" that the rule date-month-first would change/],
+    [csv([{ ...VENDOR, DOB: '1980-04-05', Badge: '7' }]), /^column 19: is not in the file format/],
+    [csv([{ ...VENDOR, DOB: '1980-04-05' }]).replace('Hire Date', 'Hired'), /^column 9: is not in the/],
+    [csv([{ ...VENDOR, DOB: '1980-04-05' }]).replace('Department', 'DOB'), /^DOB: is a duplicate column/],
+  ];
+  for (const [content, problem] of refusals) {
+    const { problems, repairs } = await read(content, stored);
+    t.match(problems[0], problem);
+    t.ok(repairs.isRefused);
+  }
+  const blanks = await read(
+    csv([{ ...VENDOR, DOB: '1980-04-05' }]).replace('Hire Date', ' hire  date'),
+    stored,
+  );
+  t.strictSame(blanks.problems, [], 'blanks and case of a header make no difference');
+});
+
+t.test('rows are left out as the format states, and totals are proposed for it', async (t) => {
+  const total = Object.fromEntries(Object.keys(VENDOR).map((header) => [header, '']));
+  const content = csv([VENDOR, { ...total, 'Emp #': 'Totals:', 'Annual Salary': '52,000' }]);
+  const { format } = await propose(content);
+  t.strictSame(format?.leave_out, [{ header: 'Emp #', values: ['Totals*'], reason: 'Totals' }]);
+  const { employees, repairs, problems } = await confirmed(content);
+  t.strictSame([employees.length, problems, repairs.left_out], [1, [], [{ reason: 'Totals', rows: 1 }]]);
+  const without = await read(content, { ...(format as FileFormat), leave_out: [] });
+  t.match(without.problems, [/looks like a total.*leave it out in the file format \(line 3\)/]);
+});
+
+t.test('a prefix completes ids, once', async (t) => {
+  const { format } = await propose(csv([VENDOR]));
+  const content = csv([VENDOR, { ...VENDOR, 'Emp #': 'acme-1002' }]);
+  const { employees } = await read(content, { ...(format as FileFormat), id_prefix: 'acme-' });
+  t.match(employees, [{ employee_id: 'acme-1001' }, { employee_id: 'acme-1002' }]);
+});
+
+t.test('a strict file is read as it is, whatever the format', async (t) => {
+  const { format } = await propose(csv([VENDOR]));
+  const strict = `${CENSUS_FILE.required.join()}\r\n1,A,B,1980-04-05,1 Main St,Boston,MA,2108,2020-02-03,a@example.org,40,1.00,hourly,2026-01-01,full_time`;
+  const { employees, problems, repairs } = await read(strict, {
+    ...(format as FileFormat),
+    id_prefix: 'acme-',
+  });
+  t.strictSame(problems, []);
+  t.match(employees, [{ employee_id: '1', address: { zip_code: '2108' } }]);
+  t.strictSame(repairs.changes, []);
+});
+
+t.test('a new proposal keeps what was confirmed for the same columns', async (t) => {
+  const { format } = await propose(csv([VENDOR]));
+  const { columns, ...rest } = format as FileFormat;
+  const chosen = columns.map((column) => (column.header === 'Phone' ? { ...column, field: null } : column));
+  const before = { ...rest, columns: chosen, id_prefix: 'acme-' };
+  const again = await propose(csv([{ ...VENDOR, Badge: '7' }]), before);
+  t.equal(again.format?.id_prefix, 'acme-');
+  t.strictSame(again.unread, ['Phone', 'Department', 'Badge']);
+  t.ok(again.repairs.changes.every(({ confirmed }) => confirmed));
+});
+
+t.test('a format that cannot be right is refused by field', async (t) => {
+  const { columns } = CENSUS_FORMAT;
+  const [id, ...others] = columns;
+  const cases: readonly [format: object, problem: RegExp][] = [
+    [{ columns: others }, /^columns: must have a column for the field employee_id/],
+    [
+      { columns: [...columns, { header: 'x', field: 'employe_id' }] },
+      /not a field of a census; did you mean/,
+    ],
+    [
+      { columns: [...columns, { header: 'x', field: 'dob' }] },
+      /^columns\[15\]\.field: is the same as columns\[3\]/,
+    ],
+    [
+      { columns: [...columns, { ...id, field: null }] },
+      /^columns\[15\]\.header: is the same as columns\[0\]/,
+    ],
+    [{ columns, constants: { dob: '1980-01-01' } }, /^constants\.dob: is not a field/],
+    [{ columns, constants: { pay_frequency: 'often' } }, /^constants\.pay_frequency: must be one of/],
+    [{ columns, constants: { hours_worked: '40' } }, /^constants\.hours_worked: must not be given/],
+    [
+      { columns, leave_out: [{ header: 'x', values: ['y'], reason: 'z' }] },
+      /^leave_out\[0\]\.header: must be/,
+    ],
+    [{ columns: [{ ...id, rules: ['guess'] }, ...others] }, /^columns\[0\]\.rules\[0\]: must be one of/],
+  ];
+  for (const [format, problem] of cases) {
+    const checked = checkFormat(format, CENSUS_FILE);
+    t.match(checked.ok ? 'accepted' : checked.problems.map(describe).join('\n'), problem);
+  }
+});
+
+t.test('the strict result is a CSV that needs no format', async (t) => {
+  const { format } = await propose(csv([VENDOR]));
+  const reading = { kind: CENSUS_FILE, find: storedFormat(format as FileFormat, CENSUS_FILE), today: TODAY };
+  const converted = await convertedCensus(recordsThrough(parts(csv([VENDOR])), reading, noRepairs()));
+  const text = Buffer.concat(converted).toString();
+  t.match(text, /^employee_id,.*pay_rate\[0\]\.period\r\n1001,Ana,Peña,1980-04-05,.*,annually\r\n$/s);
+  const strict = await checkCensus({
+    ...{ format: 'csv', content: parts(text) },
+    organization: Buffer.from(JSON.stringify(organization)),
+  });
+  t.strictSame(strict.problems, []);
+});
