@@ -34,7 +34,16 @@ const ROWS = [
   ],
 ];
 /** The rooms of payroll/, from top to bottom: a room imports only from those below. */
-const ROOMS = ['reconciliation', 'lifecycle', 'compute', 'facts', 'records', 'settings', 'calculation'];
+const ROOMS = [
+  'reconciliation',
+  'lifecycle',
+  'checks',
+  'compute',
+  'facts',
+  'records',
+  'settings',
+  'calculation',
+];
 
 const alternatives = (names) => names.map((name) => name.replace('.', '\\.')).join('|');
 const within = (names, parent = 'src') => `^${parent}/(?:${alternatives(names)})(?:/|$)`;

@@ -288,8 +288,8 @@ CREATE TRIGGER run_approvals_are_never_emptied BEFORE TRUNCATE ON run_approvals 
 
 -- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
 -- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
--- accepted for its run only. A later run repeats what it was finalized with, by the `record_id` of the acceptance. `example`
--- describes the finding as the run had it.
+-- accepted for its run only. A later run repeats what it was finalized with, by the `record_id` of the acceptance. `finding`
+-- is the JSON of the finding as the run had it.
 CREATE TABLE accepted_findings (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   ordinal     INTEGER NOT NULL,
@@ -297,7 +297,7 @@ CREATE TABLE accepted_findings (
   check_id    TEXT NOT NULL,
   employee_id TEXT,
   ids         TEXT NOT NULL,
-  example     TEXT NOT NULL,
+  finding     TEXT NOT NULL,
   reason      TEXT NOT NULL,
   record_id   BIGINT NOT NULL REFERENCES audit_records (record_id),
   PRIMARY KEY (run_id, ordinal)

@@ -15,19 +15,45 @@ export type Question = {
 
 export type EmployerQuestion = Question & { employerId: string };
 
-/** `ids`: with the employee, these events, versions or dates identify a finding that a person can accept. */
+/** What findings can be about, in the order of their fields. Amounts are decimal text; `date` is a day. */
+export const FACTS = [
+  'employer_id',
+  'employee_id',
+  'deduction_id',
+  'version',
+  'event_id',
+  'change_id',
+  'sync_id',
+  'run_id',
+  'line_of_coverage',
+  'date',
+  'member_amount',
+  'employer_amount',
+] as const;
+type Fact = (typeof FACTS)[number];
+
+/** A finding as it is shown. A limited caller gets the check and the count of what it may not see, and nothing else. */
+export type Finding = {
+  check: string;
+  text?: string;
+  /** How many findings it stands for, if not one. */
+  count?: number;
+  version?: number;
+} & Partial<Record<Exclude<Fact, 'version'>, string>>;
+
+/** What a check found. Its text is made from it, by the check. */
 export type Found = {
-  example: string;
   result: 'warn' | 'fail';
   count?: number;
-  employeeId?: string | null;
+  version?: number | null;
+  /** With the employee, these events, versions or dates identify a finding that a person can accept. */
   ids?: readonly string[];
   /** Shown after the check's advice, once for equal ones. */
   advice?: string;
   unapplied?: UnappliedChange | null;
   /** The viewer may not see what the finding is about. */
   isHidden?: boolean;
-};
+} & Partial<Record<Exclude<Fact, 'version'>, string | null>>;
 
 /** A change of an amount that arrived and is not applied (`inbox/unapplied.ts`). */
 export type UnappliedChange = {
@@ -43,24 +69,76 @@ export type UnappliedChange = {
   message: string;
 };
 
-/** A check, declared once with all its texts. Programs recognize it by its id, which never changes. */
-export type Check<Db, Asked = Question> = {
-  id: string;
-  /** Names the problem that it finds, in the console and in docs/readiness-checks.md. */
-  title: string;
-  /** The command that helps with a finding, in addition to the advice. */
+/** The pages of the console on which findings are fixed. */
+export type Place =
+  | 'census'
+  | 'changes'
+  | 'events'
+  | 'items'
+  | 'ledger'
+  | 'lines'
+  | 'operations'
+  | 'settings';
+
+/** Where findings are fixed. */
+export type Fixed = {
+  at?: Place;
+  /** The filter of the page that lists them. Without it, the page lists more than the findings, and has no link. */
+  query?: Readonly<Record<string, string>>;
+  /** What can be done about a single finding there. */
+  action?: 'assign' | 'override';
+  /** The command that helps, in addition to the advice. */
   command?: string;
+  /** A page of docs/ with its heading. */
+  docs?: string;
+};
+
+/**
+ * A check, declared once with all its texts. Programs recognize it by its id, which never changes. `find` and `text` are
+ * methods, so that a list can have checks of different findings.
+ */
+export type Check<Db, Asked = Question, F extends Found = Found> = {
+  id: string;
+  /** Names the problem that it finds. */
+  title: string;
+  /** How bad a finding is, and when, for docs/readiness-checks.md. */
+  severity: string;
+  /** What title and advice leave out of what is found, for the same page. */
+  detail?: string;
   /** Its findings belong to no single employer. A limited caller sees how many there are. */
   isGeneral?: true;
   /** A failure must be fixed: nobody can accept it. */
   isBlocking?: true;
+  /** The ids alone identify a finding, because its employee may become known later. */
+  isIdentifiedByIds?: true;
   /** Queries select only what is wrong, so that a healthy system responds quickly. */
-  ask: (db: Db, question: Asked) => Promise<Found[]>;
+  find(db: Db, question: Asked): Promise<readonly F[]>;
+  /** Returns the sentence of a finding, which begins with the id of its subject. Without it, the id is the sentence. */
+  text?(finding: F): string;
   /** Shown with findings. */
   advice: string;
   /** Shown without findings. */
   passed: string | ((db: Db, question: Asked) => Promise<string>);
+  /** The flag that it sets on lines. */
+  flag?: string;
+  fixed?: Fixed;
 };
+
+/** Returns a finding as it is shown. */
+export function findingOf<F extends Found>(
+  { id: check, text = subjectOf }: Pick<Check<never, never, F>, 'id' | 'text'>,
+  found: F,
+): Finding {
+  const finding: Record<string, unknown> = { check, text: text(found) };
+  for (const fact of FACTS) if (found[fact] != null) finding[fact] = found[fact];
+  if (found.count !== undefined) finding.count = found.count;
+  return finding as Finding;
+}
+
+/** Returns the id of what a finding is about. */
+function subjectOf({ event_id, change_id, run_id, employee_id, employer_id }: Found): string {
+  return event_id ?? change_id ?? run_id ?? employee_id ?? employer_id ?? '';
+}
 
 /** The most findings of one check. More would not help the person who resolves them. */
 export const FOUND_AT_MOST = 1_000;
@@ -71,16 +149,18 @@ export type CheckResult = {
   /** Counts the open findings. */
   count: number;
   advice: string;
-  examples: string[];
-  /** Findings that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
+  /** The first open findings. */
+  findings: Finding[];
+  /** The first findings that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
   accepted: AcceptedFinding[];
   /** The first changes that the findings are about, accepted or not. */
   unapplied?: UnappliedChange[];
 };
 
 /** `accepted_by` is an `Actor` of `security/audit.ts`, which a foundation may not import. */
-export type AcceptedFinding = {
-  example: string;
+export type AcceptedFinding = Finding & Acceptance;
+
+type Acceptance = {
   reason: string;
   accepted_by: {
     kind: 'person' | 'token' | 'cli' | 'system';
@@ -99,6 +179,8 @@ export type ReadinessReport = {
   /** Changes with `acceptable`, so that a person accepts exactly the findings of one report. */
   etag: string;
   acceptable: AcceptableFinding[];
+  /** All open findings, in the order of the checks. */
+  open: OpenFinding[];
   /** The failures among them in full, to compare them with approvals. Never shown. */
   failed: AcceptableFinding[];
   /** The findings that earlier acceptances cover. */
@@ -108,22 +190,21 @@ export type ReadinessReport = {
 /** An open finding that a person may accept: a failure, or a warning with ids. */
 export type AcceptableFinding = {
   checkId: string;
-  example: string;
   result: Found['result'];
+  /** The employee and the ids that identify it. */
   employeeId: string | null;
   ids: readonly string[];
+  finding: Finding;
 };
+
+export type OpenFinding = AcceptableFinding & { isAcceptable: boolean };
 
 /** `recordId`: the audit record of the acceptance. */
 export type RememberedFinding = AcceptableFinding & { recordId: number };
 
 export type FindAcceptance = (
-  finding: Omit<AcceptableFinding, 'example'>,
-) => (Omit<AcceptedFinding, 'example'> & Pick<RememberedFinding, 'recordId'>) | null;
-
-export function fail(example: string): Found {
-  return { example, result: 'fail' };
-}
+  finding: Omit<AcceptableFinding, 'finding'>,
+) => (Acceptance & Pick<RememberedFinding, 'recordId'>) | null;
 
 /** Returns the instant `ms` before now, in the form in which instants are stored. */
 export function ago(now: Date, ms: number): string {

@@ -1,8 +1,15 @@
 /** The readiness checks of census syncs. */
 import { type Selectable, sql } from 'kysely';
-import { ago, type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, fail } from '../checks.ts';
+import {
+  ago,
+  type Check,
+  type EmployerQuestion,
+  FOUND_AT_MOST,
+  type Found,
+  type Question,
+} from '../checks.ts';
 import type { CensusSyncTable, Db } from '../database/tables.ts';
-import { adviceOn, describeHold } from './holds.ts';
+import { adviceOn, type CensusHold, describeHold } from './holds.ts';
 import { currentCensus } from './staged.ts';
 import { heldCensuses } from './sync-list.ts';
 
@@ -11,10 +18,10 @@ const CENSUS_OLD_DAYS = 31;
 
 const DAY_MS = 86_400_000;
 
-type Stalled = Pick<Selectable<CensusSyncTable>, 'employer_id' | 'state' | 'requested_at' | 'problem_count'>;
+type Stalled = Pick<Selectable<CensusSyncTable>, 'state' | 'problem_count'>;
 
 /** Returns what to do about a sync that waits, failed or is overdue. */
-function adviceFor({ state, problem_count }: Omit<Stalled, 'requested_at'>): string {
+function adviceFor({ state, problem_count }: Stalled): string {
   if (state === 'waiting') return 'Waiting: stage a fresh census.';
   if (state === 'held') return `Held: ${CENSUS_HELD.advice}`;
   if (state === 'failed') {
@@ -26,15 +33,18 @@ function adviceFor({ state, problem_count }: Omit<Stalled, 'requested_at'>): str
   return 'Overdue before its upload: the reason of the sync shows what delays it.';
 }
 
-export const CENSUS_SYNCS: Check<Db> = {
+/** `requested`: when the sync was requested. */
+type SyncFound = Found & { shown: string; requested: string };
+
+export const CENSUS_SYNCS: Check<Db, Question, SyncFound> = {
   id: 'census-syncs',
   title: 'A census upload is due',
-  command: 'census show --employer ID',
-  ask: async (db, { now, employerId, overdueMs }) => {
+  severity: 'fail',
+  async find(db, { now, employerId, overdueMs }) {
     const due = ago(now, overdueMs);
     let query = db
       .selectFrom('census_syncs')
-      .select(['employer_id', 'state', 'requested_at', 'problem_count'])
+      .select(['sync_id', 'employer_id', 'state', 'requested_at', 'problem_count'])
       .where('state', '<>', sql.lit('completed'))
       .where('state', 'not in', ['dismissed', 'held'])
       .where((where) =>
@@ -43,44 +53,54 @@ export const CENSUS_SYNCS: Check<Db> = {
     if (employerId !== undefined) query = query.where('employer_id', '=', employerId);
     const syncs = await query.orderBy('requested_at').limit(FOUND_AT_MOST).execute();
     return syncs.map((sync) => {
-      const { employer_id, state, requested_at } = sync;
+      const { sync_id, employer_id, state, requested_at: requested } = sync;
       const shown = state === 'waiting' || state === 'failed' ? state : 'overdue';
-      return { ...fail(`${employer_id}: ${shown}, requested ${requested_at}`), advice: adviceFor(sync) };
+      return { sync_id, employer_id, shown, requested, advice: adviceFor(sync), result: 'fail' };
     });
   },
+  text: ({ employer_id, shown, requested }) => `${employer_id}: ${shown}, requested ${requested}`,
   advice: 'Resolve each sync, or dismiss one that needs no upload anymore.',
   passed: 'No census sync is waiting, failed or overdue.',
+  fixed: { at: 'census', query: {}, command: 'census show --employer ID', docs: 'census.md#follow-a-sync' },
 };
 
-/** Employees named in the example of one employer. The sync lists more. */
+/** Employees that the finding of one employer names. The sync lists more. */
 const NAMED = 50;
 
-export const CENSUS_HELD: Check<Db> = {
+export const CENSUS_HELD: Check<Db, Question, Found & { hold: CensusHold }> = {
   id: 'census-held',
   title: 'A census is held',
-  command: 'census show --employer ID',
-  ask: async (db, { employerId }) => {
+  severity: 'fail',
+  async find(db, { employerId }) {
     const held = await heldCensuses(db, employerId);
-    return held.flatMap(({ employer_id, held_for }) =>
+    return held.flatMap(({ sync_id, employer_id, held_for }) =>
       held_for.map((hold) => {
-        const { employee_ids, count } = hold;
-        const rest = count - Math.min(NAMED, employee_ids.length);
-        const named = [...employee_ids.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])];
-        const example = `${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`;
-        return { ...fail(example), advice: `Held: ${adviceOn([hold])}.` };
+        return { sync_id, employer_id, hold, advice: `Held: ${adviceOn([hold])}.`, result: 'fail' };
       }),
     );
+  },
+  text({ employer_id, hold }) {
+    const { employee_ids, count } = hold;
+    const rest = count - Math.min(NAMED, employee_ids.length);
+    const named = [...employee_ids.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])];
+    return `${employer_id}: ${describeHold(hold)}: ${named.join(', ')}`;
   },
   advice:
     "The service may treat employees whom a census lacks as terminated, and those whom it names as its employer's. Check the census: release it if it is right, else stage the right one.",
   passed: 'No census is held.',
+  fixed: {
+    at: 'census',
+    query: { state: 'held' },
+    command: 'census show --employer ID',
+    docs: 'census.md#a-held-census',
+  },
 };
 
 /** Returns what completes a census of the employer: the newest sync that is not completed, or a new one. */
 async function adviceToComplete(db: Db, employerId: string): Promise<string> {
   const sync = await db
     .selectFrom('census_syncs')
-    .select(['employer_id', 'state', 'problem_count'])
+    .select(['state', 'problem_count'])
     .where('employer_id', '=', employerId)
     .where('state', '<>', sql.lit('completed'))
     .where('state', '<>', sql.lit('dismissed'))
@@ -97,10 +117,14 @@ async function adviceToComplete(db: Db, employerId: string): Promise<string> {
     : 'A census of this employer is staged: sync it.';
 }
 
-export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
+/** `processed`: when the service completed the newest census. */
+type Unprocessed = Found & { processed: string | null };
+
+export const CENSUS_COMPLETED: Check<Db, EmployerQuestion, Unprocessed> = {
   id: 'census-completed',
   title: 'The service has not processed a census recently',
-  ask: async (db, { now, employerId }) => {
+  severity: `fail when never; warn when longer than ${CENSUS_OLD_DAYS} days ago`,
+  async find(db, { now, employerId }) {
     const { newest } = await db
       .selectFrom('census_syncs')
       .select(({ fn }) => fn.max('completed_at').as('newest'))
@@ -108,12 +132,13 @@ export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
       .where('completed_at', 'is not', null)
       .executeTakeFirstOrThrow();
     if (newest !== null && newest >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
-    const finding: Found =
-      newest === null
-        ? fail(`${employerId}: no census was processed yet`)
-        : { example: `${employerId}: last processed ${newest}`, result: 'warn' };
-    return [{ ...finding, advice: await adviceToComplete(db, employerId) }];
+    const advice = await adviceToComplete(db, employerId);
+    const result = newest === null ? 'fail' : 'warn';
+    return [{ employer_id: employerId, processed: newest, advice, result }];
   },
+  text: ({ employer_id, processed }) =>
+    `${employer_id}: ${processed === null ? 'no census was processed yet' : `last processed ${processed}`}`,
   advice: 'The benefits service may have outdated employees.',
   passed: `The benefits service accepted a census of this employer within the last ${CENSUS_OLD_DAYS} days.`,
+  fixed: { at: 'census', query: {}, docs: 'census.md' },
 };

@@ -1,5 +1,5 @@
 import { CHECK_TEXTS, getReadiness, isBlocking } from '../api/operations/readiness.ts';
-import type { CheckResult, ReadinessReport } from '../checks.ts';
+import type { CheckResult, Finding, ReadinessReport } from '../checks.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
@@ -40,16 +40,20 @@ function outcomeOf({ checks, ready }: Report, summary: string): string {
 
 function printCheck(
   out: Output,
-  { id, result, count, advice, examples, accepted, unapplied = [] }: CheckResult,
+  { id, result, count, advice, findings, accepted, unapplied = [] }: CheckResult,
 ): void {
   out.print(`${markOf(out, result)}${id}${count > 0 ? `: ${count}` : ''}`);
   const print = (text: string): void => printWrapped(out, '      ', text);
   print(advice);
-  const command = CHECK_TEXTS.get(id)?.command;
+  const command = CHECK_TEXTS.get(id)?.fixed?.command;
   if (command !== undefined && (result === 'warn' || result === 'fail'))
     print(`Command: benefits-sidecar ${command}`);
-  if (examples.length > 0) print(examples.map(printable).join(', '));
+  if (findings.length > 0) print(findings.map(textOf).join(', '));
   for (const { employee_id, message } of unapplied) print(`${printable(employee_id)}: ${message}`);
-  for (const { example, reason, accepted_by } of accepted)
-    print(`Accepted by ${printable(accepted_by.name)}: ${printable(example)}, ${printable(reason)}`);
+  for (const { reason, accepted_by, ...finding } of accepted)
+    print(`Accepted by ${printable(accepted_by.name)}: ${textOf(finding)}, ${printable(reason)}`);
+}
+
+function textOf({ text, count }: Finding): string {
+  return text === undefined ? `${count} that your token may not see` : printable(text);
 }

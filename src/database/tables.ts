@@ -156,7 +156,7 @@ export interface Tables {
     check_id: string;
     employee_id: string | null;
     ids: string;
-    example: string;
+    finding: string;
     reason: string;
     record_id: number;
   };

@@ -1,15 +1,15 @@
 /** The readiness checks of events. */
 import { sql } from 'kysely';
-import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
+import { ago, type Check, FOUND_AT_MOST, type Found, type Question } from '../checks.ts';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
 import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
-import { describeEventAge, readEventAge } from './arrivals.ts';
+import { describeEventAge, type EventAge, readEventAge } from './arrivals.ts';
 import { openConflicts } from './conflicts.ts';
-import { describeLoss, knownLosses } from './data-loss.ts';
+import { type DataLoss, describeLoss, knownLosses } from './data-loss.ts';
 import { type NamedInEvent, namedIn } from './named-in-event.ts';
 import { describeCause, refusedSince } from './refusals.ts';
 import { describeEvents } from './unapplied.ts';
@@ -129,9 +129,9 @@ function inPages<Place>(
 
 /** Finds events of one kind. With an employer, finds only events that lead to it on today's roster. */
 function eventsFound(kind: keyof typeof EVENT_KINDS) {
-  return async (db: Db, question: Question): Promise<Found[]> => {
+  return async (db: Db, question: Question): Promise<EventFinding[]> => {
     const { employerId, now } = question;
-    const findings: Found[] = [];
+    const findings: EventFinding[] = [];
     for await (const events of EVENT_KINDS[kind](db, question)) {
       const employers = employerId === undefined ? null : await employersOf(db, events, now);
       const concerned = events.filter((event) => employers?.(event).has(employerId as string) !== false);
@@ -143,17 +143,25 @@ function eventsFound(kind: keyof typeof EVENT_KINDS) {
 }
 
 /** The findings of quarantined events name the employee and the line of coverage, if both are known. */
-async function findingsOf(db: Db, events: readonly EventFound[]): Promise<Found[]> {
+async function findingsOf(db: Db, events: readonly EventFound[]): Promise<EventFinding[]> {
   const quarantined = events.flatMap(({ eventId, quarantined: event }) =>
     event ? { eventId, ...event } : [],
   );
   const described = await describeEvents(db, quarantined);
   return events.map(({ eventId, result }) => {
-    const { employeeId, lineOfCoverage, change = null } = described.get(eventId) ?? {};
-    const names = [employeeId, lineOfCoverage].filter((name) => typeof name === 'string').join(', ');
-    const example = names === '' ? eventId : `${eventId}: ${names}`;
-    return { example, result, employeeId: null, ids: [eventId], unapplied: change };
+    const { employeeId = null, lineOfCoverage = null, change = null } = described.get(eventId) ?? {};
+    const named = { employee_id: employeeId, line_of_coverage: lineOfCoverage };
+    const deduction_id = change?.deduction_id ?? null;
+    return { event_id: eventId, ...named, deduction_id, result, ids: [eventId], unapplied: change };
   });
+}
+
+/** An employee and a line of coverage are only known of quarantined events. */
+type EventFinding = Found & { event_id: string };
+
+function eventInWords({ event_id, employee_id, line_of_coverage }: EventFinding): string {
+  const names = [employee_id, line_of_coverage].filter((name) => name != null);
+  return names.length === 0 ? event_id : `${event_id}: ${names.join(', ')}`;
 }
 
 async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> {
@@ -165,7 +173,7 @@ async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> 
       count += events.filter((event) => employers(event).size === 0).length;
     }
   }
-  return count === 0 ? [] : [{ example: count === 1 ? '1 event' : `${count} events`, result: 'warn', count }];
+  return count === 0 ? [] : [{ result: 'warn', count }];
 }
 
 /** Returns the employers that an event leads to: the employer that it names, and the employee's employers on today's roster. */
@@ -184,101 +192,139 @@ async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
   };
 }
 
-export const EVENT_CHECKS: readonly Check<Db>[] = [
-  {
-    id: 'data-loss',
-    isGeneral: true,
-    title: 'The database lost data',
-    command: 'accept-loss --reason TEXT',
-    ask: async (db, { now }) => (await knownLosses(db, now)).map((loss) => fail(describeLoss(loss))),
-    advice:
-      'The database lacks data that it had. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
-    passed: async (db) =>
-      engineOf(db) === 'sqlite'
-        ? 'The database has everything recorded by its high-water mark.'
-        : 'The database has everything that running sidecars have seen.',
-  },
-  {
+const DATA_LOSS: Check<Db, Question, Found & { loss: DataLoss }> = {
+  id: 'data-loss',
+  isGeneral: true,
+  title: 'The database lost data',
+  severity: 'fail',
+  find: async (db, { now }) =>
+    (await knownLosses(db, now)).map((loss) => ({ date: loss.found_at.slice(0, 10), loss, result: 'fail' })),
+  text: ({ loss }) => describeLoss(loss),
+  advice:
+    'The database lacks data that it had. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss on the server.',
+  passed: async (db) =>
+    engineOf(db) === 'sqlite'
+      ? 'The database has everything recorded by its high-water mark.'
+      : 'The database has everything that running sidecars have seen.',
+  fixed: { command: 'accept-loss --reason TEXT', docs: 'backup.md#data-loss-detection' },
+};
+
+/** A check of single events. Their employee may become known after a finding was accepted. */
+const ofEvents = (
+  kind: keyof typeof EVENT_KINDS,
+  texts: Pick<Check<Db>, 'id' | 'title' | 'severity' | 'detail' | 'advice' | 'passed' | 'fixed'>,
+): Check<Db, Question, EventFinding> => ({
+  ...texts,
+  isIdentifiedByIds: true,
+  find: eventsFound(kind),
+  text: eventInWords,
+});
+
+const SINGLE_EVENTS: readonly Check<Db, Question, EventFinding>[] = [
+  ofEvents('pending', {
     id: 'events-pending',
     title: 'Events are not applied yet',
-    ask: eventsFound('pending'),
+    severity: 'warn; fail after 60 s',
     advice: 'Wait until the events are applied. If they remain pending, check the log of the sidecar.',
     passed: 'Every event is applied.',
-  },
-  {
+    fixed: { at: 'events', query: { state: 'pending' }, docs: 'troubleshooting.md#events' },
+  }),
+  ofEvents('quarantined', {
     id: 'events-quarantined',
     title: 'Events are quarantined',
-    ask: eventsFound('quarantined'),
+    severity: 'fail',
     advice: 'Check the reason of each event. Reprocess it after a fix, or dismiss it with a reason.',
     passed: 'No event is quarantined.',
-  },
-  {
+    fixed: {
+      at: 'events',
+      query: { state: 'quarantined', dismissed: 'false' },
+      docs: 'receiving-events.md#quarantined-events',
+    },
+  }),
+  ofEvents('conflicting', {
     id: 'events-in-conflict',
     title: 'One event ID arrived with two bodies',
-    ask: eventsFound('conflicting'),
+    severity: 'fail',
     advice:
-      'An event ID was received with two different bodies, and the first one counts. Compare them, then dismiss the conflict.',
+      'An event ID was received with two different bodies, and the first one counts. Compare them. If the second one is right, have it resent under a new ID. Then dismiss the conflict.',
     passed: 'No event ID was received with two bodies.',
-  },
-  {
+    fixed: { at: 'events', query: { conflict: 'true' } },
+  }),
+  ofEvents('tied', {
     id: 'ties-changed-content',
     title: 'Two events with the same time have different contents',
-    ask: eventsFound('tied'),
+    severity: 'fail',
     advice:
       'Two events have the same time and different contents, and the one received later counts. Check it, then dismiss the tie.',
     passed: 'No two events of a deduction have the same time and different contents.',
-  },
-  {
+    fixed: { at: 'events' },
+  }),
+  ofEvents('future_dated', {
     id: 'events-future-dated',
     title: 'Events are dated in the future',
-    ask: eventsFound('future_dated'),
+    severity: 'fail from 5 minutes ahead',
     advice:
       'An event has a time in the future. Later events of its deduction take no effect until then. Ask the service to correct it, then dismiss it.',
     passed: 'No event is future-dated.',
+    fixed: { at: 'events' },
+  }),
+];
+
+const EVENTS_UNATTRIBUTED: Check<Db> = {
+  id: 'events-unattributed',
+  isGeneral: true,
+  title: 'Events belong to no known employer',
+  severity: 'warn',
+  detail: 'Only in the report of one employer.',
+  find: eventsUnattributed,
+  text: ({ count }) => (count === 1 ? '1 event' : `${count} events`),
+  advice:
+    'These events cannot be attributed to an employer and may concern this one. See the readiness report of all employers.',
+  passed: 'Every event that needs attention belongs to an employer.',
+  fixed: { at: 'operations', query: {} },
+};
+
+const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = {
+  id: 'events-stale',
+  isGeneral: true,
+  title: 'No events received for longer than EVENTS_SILENT_AFTER',
+  severity: 'warn',
+  async find(db, { now, silentAfterMs }) {
+    if (silentAfterMs === null) return [];
+    const age = await readEventAge(db);
+    return now.getTime() - Date.parse(age.since) > silentAfterMs ? [{ age, now, result: 'warn' }] : [];
   },
-  {
-    id: 'events-unattributed',
-    isGeneral: true,
-    title: 'Events belong to no known employer',
-    ask: eventsUnattributed,
-    advice:
-      'These events cannot be attributed to an employer and may concern this one. See the readiness report of all employers.',
-    passed: 'Every event that needs attention belongs to an employer.',
+  text: ({ age, now }) => describeEventAge(age, now),
+  advice:
+    'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal and send a test event.',
+  passed: async (db, { now }) => {
+    const text = describeEventAge(await readEventAge(db), now);
+    return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
   },
-  {
-    id: 'events-stale',
-    isGeneral: true,
-    title: 'No events received for longer than EVENTS_SILENT_AFTER',
-    command: 'doctor',
-    ask: async (db, { now, silentAfterMs }) => {
-      if (silentAfterMs === null) return [];
-      const age = await readEventAge(db);
-      const isSilent = now.getTime() - Date.parse(age.since) > silentAfterMs;
-      return isSilent ? [{ example: describeEventAge(age, now), result: 'warn' }] : [];
-    },
-    advice:
-      'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal and send a test event.',
-    passed: async (db, { now }) => {
-      const text = describeEventAge(await readEventAge(db), now);
-      return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
-    },
+  fixed: { at: 'events', query: {}, command: 'doctor', docs: 'troubleshooting.md#no-events-arrive' },
+};
+
+const SIGNATURES_REFUSED: Check<Db, Question, Found & { cause: string }> = {
+  id: 'signatures-refused',
+  isGeneral: true,
+  title: 'Webhook deliveries were rejected',
+  // Any client can post to a public address, and must not be able to stop a payroll by it.
+  severity: 'warn',
+  async find(db, { now }) {
+    const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
+    return counts.map(({ cause, refused }) => ({ cause, count: refused, result: 'warn' }));
   },
-  {
-    id: 'signatures-refused',
-    isGeneral: true,
-    title: 'Webhook deliveries were rejected',
-    command: 'doctor',
-    // Never fails: any client can post to a public address, and must not be able to stop a payroll by it.
-    ask: async (db, { now }) => {
-      const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
-      return counts.map((counted) => {
-        const { cause, refused } = counted;
-        const deliveries = `${refused} ${refused === 1 ? 'delivery' : 'deliveries'}`;
-        return { example: `${deliveries} ${describeCause(cause)}`, result: 'warn', count: refused };
-      });
-    },
-    advice:
-      'If the provider sent these deliveries, correct what the causes name: WEBHOOK_SECRETS, the clock, the address in the provider’s portal, or a proxy. Then have them resent.',
-    passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
-  },
+  text: ({ cause, count }) => `${count} ${count === 1 ? 'delivery' : 'deliveries'} ${describeCause(cause)}`,
+  advice:
+    'If the provider sent these deliveries, correct what the causes name: WEBHOOK_SECRETS, the clock, the address in the provider’s portal, or a proxy. Then have them resent.',
+  passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
+  fixed: { command: 'doctor', docs: 'troubleshooting.md#deliveries-fail' },
+};
+
+export const EVENT_CHECKS: readonly Check<Db>[] = [
+  DATA_LOSS,
+  ...SINGLE_EVENTS,
+  EVENTS_UNATTRIBUTED,
+  EVENTS_STALE,
+  SIGNATURES_REFUSED,
 ];

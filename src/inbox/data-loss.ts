@@ -137,7 +137,7 @@ export function whatToReplay(receivedAt: string | null): string {
   return from === null ? 'replay all events' : `replay the events from ${from} onward`;
 }
 
-type DataLoss = Tables['data_losses'];
+export type DataLoss = Tables['data_losses'];
 
 export function describeLoss({ found_at, received_at, seq, position, ...saved }: DataLoss): string {
   const { audit_head, saved_audit_head } = saved;

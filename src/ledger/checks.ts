@@ -1,12 +1,5 @@
 /** The readiness checks of the roster and of its deductions. */
-import {
-  type Check,
-  type EmployerQuestion,
-  FOUND_AT_MOST,
-  type Found,
-  fail,
-  type Question,
-} from '../checks.ts';
+import { type Check, type EmployerQuestion, FOUND_AT_MOST, type Found, type Question } from '../checks.ts';
 import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
@@ -25,63 +18,66 @@ export type LedgerQuestion = Question & { employeeSets?: EmployeeSets | undefine
 export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
   id: 'employees-with-two-employers',
   title: 'Employees with two employers have unassigned deductions',
-  command: 'deductions assign --help',
-  ask: async (db, { now, employerId, employeeSets, viewer }) => {
+  severity: 'fail',
+  async find(db, { now, employerId, employeeSets, viewer }) {
     const today = dayAt(db, now);
     const unassigned = await unassignedDeductions(db, today, employeeSets);
     const employees = unassigned.map(({ employee_id }) => employee_id);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
     const ofIds = unassigned.filter(({ employee_id }) => ofEmployer?.has(employee_id) !== false);
     const seen = new Set(viewer == null ? ofIds : await visibleVersions(db, ofIds, viewer));
-    return ofIds.map((deduction) => ({
-      ...fail(unassignedExample(deduction.employee_id, deduction.deduction_id)),
-      isHidden: !seen.has(deduction),
-    }));
+    return ofIds.map((deduction) => ({ ...deduction, result: 'fail', isHidden: !seen.has(deduction) }));
   },
+  text: ({ employee_id, deduction_id }) => `${employee_id}: deduction ${deduction_id}`,
   advice:
     'These employees have or had two employers, and no run takes these deductions. Assign each deduction to an employer. If they are two people with one ID, give one of them another ID in the census.',
   passed: 'Every deduction of an employee with two employers is assigned to one where the employee works.',
+  fixed: {
+    at: 'ledger',
+    action: 'assign',
+    command: 'deductions assign --help',
+    docs: 'roster.md#one-person-two-employers',
+  },
 };
-
-/** Returns how a finding of `EMPLOYED_TWICE` names a deduction. */
-export function unassignedExample(employeeId: string, deductionId: string): string {
-  return `${employeeId}: deduction ${deductionId}`;
-}
 
 const NEAR_ADVICE =
   'The ID of a census differs from one of them only by zeros at its front, case or blanks. A spreadsheet may have removed the zeros: stage the census with the ID of the deduction.';
 
-export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion> = {
+/** `known`: the ID of a census that differs only in how it is written. */
+export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion, Found & { known?: string }> = {
   id: 'deductions-unmatched',
   isGeneral: true,
   title: 'Deductions of employees in no census',
-  // A warning: deductions may arrive before the census that names their employee. An employer sees their number.
-  ask: async (db, { employerId, employeeSets = createEmployeeSets(db) }) => {
+  // Deductions may arrive before the census that names their employee. An employer sees their number.
+  severity: 'warn',
+  async find(db, { employerId, employeeSets = createEmployeeSets(db) }) {
     const employees = await employeeSets.unmatched();
     const near = await nearIds(db, employees, employerId === undefined ? null : [employerId]);
     const named = employees.filter((id) => employerId === undefined || near.has(id));
-    const findings = named.map((id): Found => {
-      const known = near.get(id);
-      if (known === undefined) return { example: id, result: 'warn' };
-      return { example: `${id}: the census has ${known}`, result: 'warn', advice: NEAR_ADVICE };
+    const findings = named.map((employee_id): Found & { known?: string } => {
+      const known = near.get(employee_id);
+      const finding = { employee_id, result: 'warn' } as const;
+      return known === undefined ? finding : { ...finding, known, advice: NEAR_ADVICE };
     });
     const count = employees.length - named.length;
-    if (count > 0) findings.push({ example: `${count} of no known employer`, result: 'warn', count });
+    if (count > 0) findings.push({ result: 'warn', count });
     return findings;
+  },
+  text({ employee_id, known, count }) {
+    if (employee_id == null) return `${count} of no known employer`;
+    return known === undefined ? employee_id : `${employee_id}: the census has ${known}`;
   },
   advice: 'These employees are in no census, so their deductions belong to no employer. Stage the census.',
   passed: 'Every deduction belongs to an employee in the roster.',
+  fixed: { at: 'ledger', query: { matched: 'false' }, docs: 'census.md' },
 };
 
 /** How far ahead the service plans: coverage starts within two plan years. */
 const YEARS_AHEAD = 2;
 
 /** Finds deductions whose latest state has dates that may not be meant. `isFound` receives the state and today. */
-function oddDates(
-  isFound: (state: OddState, today: string) => boolean,
-  describe: (state: OddState) => string,
-) {
-  return async (db: Db, { now, employerId, employees, viewer }: LedgerQuestion): Promise<Found[]> => {
+function oddDates(isFound: (state: OddState, today: string) => boolean) {
+  return async (db: Db, { now, employerId, employees, viewer }: LedgerQuestion): Promise<OddDates[]> => {
     const today = dayAt(db, now);
     const states = (await oddlyDatedDeductions(db, employerId).execute()).filter(
       (state) => employees?.has(state.employee_id) !== false && isFound(state, today),
@@ -89,10 +85,9 @@ function oddDates(
     const listed = states.slice(0, FOUND_AT_MOST);
     const seen = new Set(viewer == null ? listed : await visibleVersions(db, listed, viewer));
     return listed.map((state) => ({
-      example: `${state.employee_id}: deduction ${state.deduction_id}, ${describe(state)}`,
-      // A warning: a service may cancel an election by such dates.
+      ...{ ...state, date: state.starts_on },
+      // A service may cancel an election by such dates.
       result: 'warn',
-      employeeId: state.employee_id,
       ids: [state.event_id],
       isHidden: !seen.has(state),
     }));
@@ -100,28 +95,32 @@ function oddDates(
 }
 
 type OddState = Awaited<ReturnType<ReturnType<typeof oddlyDatedDeductions>['execute']>>[number];
+type OddDates = Found & Pick<OddState, 'employee_id' | 'deduction_id' | 'starts_on' | 'ends_on'>;
 
-export const DATE_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
+export const DATE_CHECKS: readonly Check<Db, LedgerQuestion, OddDates>[] = [
   {
     id: 'never-in-effect',
     title: 'Deductions are in effect on no day',
-    ask: oddDates(isNeverInEffect, ({ starts_on, ends_on }) =>
-      starts_on === null ? `until ${ends_on}` : `${starts_on} to ${ends_on}`,
-    ),
+    severity: 'warn',
+    find: oddDates(isNeverInEffect),
+    text: ({ employee_id, deduction_id, starts_on, ends_on }) =>
+      `${employee_id}: deduction ${deduction_id}, ${starts_on === null ? 'until' : `${starts_on} to`} ${ends_on}`,
     advice:
       'The latest state of these deductions ends before it starts, or before 2000, so no run takes it. If that is not meant, ask the service to send correct dates.',
     passed: 'The latest state of every deduction is in effect on some day.',
+    fixed: { at: 'ledger' },
   },
   {
     id: 'starts-far-ahead',
     title: 'Deductions start more than two years from now',
-    ask: oddDates(
-      ({ starts_on }, today) => starts_on !== null && starts_on > inYears(today, YEARS_AHEAD),
-      ({ starts_on }) => `from ${starts_on}`,
-    ),
+    severity: 'warn',
+    find: oddDates(({ starts_on }, today) => starts_on !== null && starts_on > inYears(today, YEARS_AHEAD)),
+    text: ({ employee_id, deduction_id, starts_on }) =>
+      `${employee_id}: deduction ${deduction_id}, from ${starts_on}`,
     advice:
       'No run takes the latest state of these deductions before it starts. If the date is not meant, ask the service to send the correct one.',
     passed: 'No deduction starts more than two years from now.',
+    fixed: { at: 'ledger' },
   },
 ];
 
@@ -132,10 +131,13 @@ function inYears(day: string, years: number): string {
 export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
   id: 'ledger-empty',
   title: 'No employee of this employer has ever had a deduction',
-  ask: async (db, { employerId }) => ((await hasDeductions(db, employerId)) ? [] : [fail(employerId)]),
+  severity: 'fail',
+  find: async (db, { employerId }) =>
+    (await hasDeductions(db, employerId)) ? [] : [{ employer_id: employerId, result: 'fail' }],
   advice:
     'No employee of this employer has ever had a deduction. Check the employer ID, or import the current deductions.',
   passed: 'This employer has deductions.',
+  fixed: { at: 'census', query: {}, docs: 'payroll-files.md#import-deductions' },
 };
 
 const EMPLOYEES_AT_ONCE = 200;

@@ -4,7 +4,7 @@ import type { ArchiveFile } from '../formats/tar.ts';
 import { receivedEvents } from '../inbox/events.ts';
 import { historyOf } from '../ledger/history.ts';
 import type { Viewer } from '../ledger/visibility.ts';
-import { acceptancesOf } from '../payroll/lifecycle/acceptances.ts';
+import { acceptedInRun } from '../payroll/lifecycle/acceptances.ts';
 import { linesOfRun } from '../payroll/lifecycle/line-pages.ts';
 import { shownLines } from '../payroll/lifecycle/line-view.ts';
 import { viewRun } from '../payroll/lifecycle/results.ts';
@@ -12,7 +12,6 @@ import { viewStoredRun } from '../payroll/lifecycle/run-view.ts';
 import { approvalsOf, viewApproval } from '../payroll/records/approvals.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
 import { limitedAcceptances } from '../readiness/report.ts';
-import { makerOf } from '../security/audit.ts';
 import { headText, readHead } from '../security/audit-chain.ts';
 import { allRecords } from '../security/audit-list.ts';
 
@@ -49,12 +48,10 @@ export async function* evidenceOf(
     const events = [...new Set(versions.map(({ event_id }) => event_id))];
     yield { name: `events/${name}`, content: ndjson(await receivedEvents(db, events, bodies)) };
   }
-  const { rows, makers } = await acceptancesOf(db, stored.run_id);
-  const findings = (viewer === null ? rows : limitedAcceptances(rows)).map((row) => {
-    const { by: accepted_by, at: accepted_at } = makerOf(makers, row.record_id);
-    return { ...row, accepted_by, accepted_at };
-  });
-  yield { name: 'accepted-findings.ndjson', content: ndjson(findings) };
+  const accepted = await acceptedInRun(db, stored.run_id);
+  const findings = viewer === null ? accepted : limitedAcceptances(accepted);
+  const rows = findings.map(({ finding, ...acceptance }) => ({ ...finding, ...acceptance }));
+  yield { name: 'accepted-findings.ndjson', content: ndjson(rows) };
   const approvals = (await approvalsOf(db, stored.run_id, now.toISOString())).map(viewApproval);
   yield { name: 'approvals.ndjson', content: ndjson(approvals) };
   const filter = { resourceType: 'run', resourceId: stored.run_id };

@@ -7,55 +7,22 @@ import {
   type Check,
   type CheckResult,
   type FindAcceptance,
+  type Finding,
   FOUND_AT_MOST,
   type Found,
+  findingOf,
+  type OpenFinding,
   type Question,
   type ReadinessReport,
   type RememberedFinding,
 } from '../checks.ts';
-import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { EVENT_CHECKS } from '../inbox/checks.ts';
 import { withoutAmounts } from '../inbox/unapplied.ts';
 import { DATE_CHECKS, DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE, type LedgerQuestion } from '../ledger/checks.ts';
-import { OF_ANOTHER_EMPLOYER } from '../ledger/visibility.ts';
 import { SENDING_CHECKS } from '../outbox/checks.ts';
-import type { AcceptanceRow } from '../payroll/lifecycle/acceptances.ts';
-import { EMPLOYER_UNKNOWN } from '../payroll/lifecycle/checks.ts';
-import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
-
-const DISK_SPACE: Check<Db> = {
-  id: 'disk-space',
-  isGeneral: true,
-  title: 'The disk is almost full',
-  ask: diskFilling,
-  advice:
-    'Free space on the disk of the database. On a full disk, deliveries are refused and the ledger stops.',
-  passed: async (db) =>
-    engineOf(db) === 'sqlite'
-      ? 'The disk of the database has free space.'
-      : 'The disk of a PostgreSQL server is not checked here.',
-};
-
-async function diskFilling(db: Db): Promise<Found[]> {
-  const disk = await diskOf(db);
-  if (disk === null) return [];
-  const result = judgeDisk(disk);
-  return result === 'pass' ? [] : [{ example: diskInWords(disk), result }];
-}
-
-const CLOCK: Check<Db> = {
-  id: 'clock',
-  isGeneral: true,
-  title: 'The clock of the sidecar may be wrong',
-  command: 'doctor',
-  // It warns: a run is computed from stored dates, and only a person can tell whether one of them is wrong.
-  ask: async (_db, { clockWarning }) =>
-    clockWarning === null ? [] : [{ example: clockWarning, result: 'warn' }],
-  advice:
-    'Times of receipt, effective dates and today come from the clock. Synchronize it with a time server. If it is right now, restart the sidecar.',
-  passed: 'The clock of this sidecar is right, as far as it can be checked.',
-};
+import type { AcceptedInRun } from '../payroll/lifecycle/acceptances.ts';
+import { CLOCK, DISK_SPACE, EMPLOYER_UNKNOWN } from './checks.ts';
 
 /** The checks of the ledger that a run includes, in the order of the report. */
 export const COMMON_CHECKS: readonly Check<Db, LedgerQuestion>[] = [
@@ -75,19 +42,19 @@ export const LEDGER_CHECKS: readonly Check<Db, LedgerQuestion>[] = [...COMMON_CH
 
 /** Returns a report as the API and the command line show it: without `seesAmounts`, without the amounts of changes. */
 export function viewReadiness(
-  { acceptable: _, failed: __, remembered: ___, ...report }: ReadinessReport,
+  { ready, checked_at, checks, etag }: ReadinessReport,
   seesAmounts: boolean,
-) {
-  const checks = report.checks.map(({ unapplied, ...check }) => {
+): Pick<ReadinessReport, 'ready' | 'checked_at' | 'checks' | 'etag'> {
+  const shown = checks.map(({ unapplied, ...check }) => {
     return unapplied === undefined
       ? check
       : { ...check, unapplied: seesAmounts ? unapplied : unapplied.map(withoutAmounts) };
   });
-  return { ...report, checks };
+  return { ready, checked_at, checks: shown, etag };
 }
 
-/** Examples shown for each check: enough to start with, few enough to read. */
-const EXAMPLES = 20;
+/** Findings shown for each check: enough to start with, few enough to read. */
+const SHOWN = 20;
 
 /** Runs every check of the ledger. With `employerId`, checks that concern one employer look at that one only. */
 export function readReadiness(db: Db, question: LedgerQuestion): Promise<ReadinessReport> {
@@ -101,101 +68,132 @@ export async function reportOf<Asked extends Question>(
   question: Asked,
   acceptanceOf: FindAcceptance = () => null,
 ): Promise<ReadinessReport> {
+  const sort = sortingOf(question.viewer != null, acceptanceOf);
   const results: CheckResult[] = [];
-  const acceptable: AcceptableFinding[] = [];
-  const failed: AcceptableFinding[] = [];
-  const remembered: RememberedFinding[] = [];
-  const hash = createHash('sha256');
-  const isLimited = question.viewer != null;
-  let isBlocked = false;
-  for (const { id, ask, advice, passed, isGeneral = false, isBlocking = false } of checks) {
-    const findings = await ask(db, question);
-    const open: Found[] = [];
-    const accepted: AcceptedFinding[] = [];
-    for (const finding of findings) {
-      const { result, example, employeeId = null, ids = [] } = finding;
-      const identified = { checkId: id, result, employeeId, ids };
-      const acceptance = acceptanceOf(identified);
-      if (acceptance !== null) {
-        const { recordId, ...made } = acceptance;
-        accepted.push({ example: shownExample(finding), ...made });
-        remembered.push({ ...identified, example, recordId });
-        continue;
-      }
-      open.push(finding);
-      if (isBlocking) {
-        isBlocked = true;
-        continue;
-      }
-      if (result === 'warn' && ids.length === 0) continue;
-      const full = { ...identified, example };
-      const isSeen = !isLimited || (!isGeneral && finding.isHidden !== true);
-      acceptable.push(isSeen ? full : hidden(identified));
-      if (result === 'fail') failed.push(full);
-      hash.update(`${JSON.stringify([identified, example])}\n`);
-    }
+  for (const check of checks) {
+    const found = failuresFirst(await check.find(db, question));
+    const { passed } = check;
     const message =
-      findings.length > 0
-        ? [...new Set([advice, ...findings.flatMap((finding) => finding.advice ?? [])])].join(' ')
+      found.length > 0
+        ? adviceOn(check, found)
         : typeof passed === 'string'
           ? passed
           : await passed(db, question);
-    const unapplied = isLimited
-      ? []
-      : findings.flatMap((finding) => finding.unapplied ?? []).slice(0, EXAMPLES);
-    const result = resultOf(id, open, accepted, message, isLimited && isGeneral);
-    results.push(unapplied.length === 0 ? result : { ...result, unapplied });
+    results.push(sort.result(check, found, message));
   }
-  return {
-    ready: !isBlocked && acceptable.every(({ result }) => result === 'warn'),
-    checked_at: question.now.toISOString(),
-    checks: results,
-    etag: hash.digest('hex'),
-    acceptable,
-    failed,
-    remembered,
+  return { checked_at: question.now.toISOString(), checks: results, ...sort.sorted() };
+}
+
+/** Sorts the findings of checks into those that can be accepted, the others that are open, and those that are accepted. */
+function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
+  const open: OpenFinding[] = [];
+  const failed: AcceptableFinding[] = [];
+  const remembered: RememberedFinding[] = [];
+  const hash = createHash('sha256');
+  let isBlocked = false;
+
+  const openFinding = <A extends Question>(check: Check<Db, A>, found: Found): OpenFinding => {
+    const { isGeneral = false, isBlocking = false } = check;
+    const identity = identityOf(check, found);
+    // The ETag and approvals depend on the whole finding, also for a caller who does not see it.
+    const full = { ...identity, finding: findingOf(check, found) };
+    const isAcceptable = !isBlocking && (found.result === 'fail' || identity.ids.length > 0);
+    if (isBlocking) isBlocked = true;
+    if (isAcceptable && found.result === 'fail') failed.push(full);
+    if (isAcceptable) hash.update(`${JSON.stringify([identity, full.finding.text])}\n`);
+    const isSeen = !isLimited || (!isGeneral && found.isHidden !== true);
+    return { ...(isSeen ? full : unseen(full)), isAcceptable };
   };
+
+  return {
+    /** Adds the findings of a check, and returns its result. */
+    result<A extends Question>(check: Check<Db, A>, found: readonly Found[], advice: string): CheckResult {
+      const { id, isGeneral = false } = check;
+      const ofCheck: OpenFinding[] = [];
+      const accepted: AcceptedFinding[] = [];
+      let count = 0;
+      for (const each of found) {
+        const identity = identityOf(check, each);
+        const acceptance = acceptanceOf(identity);
+        if (acceptance === null) {
+          ofCheck.push(openFinding(check, each));
+          count += each.count ?? 1;
+          continue;
+        }
+        const finding = findingOf(check, each);
+        const { recordId, ...made } = acceptance;
+        remembered.push({ ...identity, finding, recordId });
+        accepted.push({ ...(isLimited && each.isHidden ? counted(id, 1) : finding), ...made });
+      }
+      for (const finding of ofCheck) open.push(finding);
+      const isFailed = ofCheck.some(({ result }) => result === 'fail');
+      const worst = isFailed ? 'fail' : count > 0 ? 'warn' : accepted.length > 0 ? 'accepted' : 'pass';
+      const unapplied = isLimited ? [] : found.flatMap((each) => each.unapplied ?? []).slice(0, SHOWN);
+      return {
+        ...{ id, result: worst, count: Math.min(FOUND_AT_MOST, count), advice },
+        findings: isLimited && isGeneral && count > 0 ? [counted(id, count)] : shownOf(id, ofCheck),
+        accepted: accepted.slice(0, SHOWN),
+        ...(unapplied.length > 0 && { unapplied }),
+      };
+    },
+    sorted() {
+      const acceptable = open.filter(({ isAcceptable }) => isAcceptable);
+      const ready = !isBlocked && acceptable.every(({ result }) => result === 'warn');
+      return { ready, etag: hash.digest('hex'), open, acceptable, failed, remembered };
+    },
+  };
+}
+
+/** Failures come first, because a report shows the first findings. */
+function failuresFirst(found: readonly Found[]): readonly Found[] {
+  const failures = found.filter(({ result }) => result === 'fail');
+  return failures.length === 0 || failures.length === found.length
+    ? found
+    : [...failures, ...found.filter(({ result }) => result === 'warn')];
+}
+
+function identityOf<A>(
+  { id, isIdentifiedByIds }: Check<Db, A>,
+  { result, employee_id = null, ids = [] }: Found,
+) {
+  return { checkId: id, result, employeeId: isIdentifiedByIds ? null : employee_id, ids };
+}
+
+function adviceOn<A>({ advice }: Check<Db, A>, found: readonly Found[]): string {
+  return [...new Set([advice, ...found.flatMap((finding) => finding.advice ?? [])])].join(' ');
+}
+
+/** Returns a finding as a caller gets it who may not see what it is about. */
+function unseen({ checkId, result }: AcceptableFinding): AcceptableFinding {
+  return { checkId, result, employeeId: null, ids: [], finding: counted(checkId, 1) };
+}
+
+function counted(check: string, count: number): Finding {
+  return { check, count };
+}
+
+/** Returns the first findings of a check. Those that the caller may not see are counted together. */
+function shownOf(check: string, open: readonly OpenFinding[]): Finding[] {
+  const isSeen = ({ finding }: OpenFinding) => finding.text !== undefined;
+  const seen = open.filter(isSeen).map(({ finding }) => finding);
+  const unseenCount = open.length - seen.length;
+  if (unseenCount === 0) return seen.slice(0, SHOWN);
+  return [...seen.slice(0, SHOWN - 1), counted(check, unseenCount)];
 }
 
 const COMMON_IDS: ReadonlySet<string> = new Set([...COMMON_CHECKS, EMPLOYED_TWICE].map(({ id }) => id));
 
 /**
- * Returns accepted findings of a run as a caller limited to employers sees them: without the example, which another caller
+ * Returns accepted findings of a run as a caller limited to employers sees them: without the sentence, which another caller
  * may have seen in full, and of checks of the whole ledger without ids.
  */
-export function limitedAcceptances<R extends Pick<AcceptanceRow, 'check_id' | 'employee_id' | 'ids'>>(
-  rows: readonly R[],
-) {
-  return rows.map((row) => {
-    const shown = { ...row, example: null };
-    return COMMON_IDS.has(row.check_id) ? { ...shown, employee_id: null, ids: '[]' } : shown;
+export function limitedAcceptances(acceptances: readonly AcceptedInRun[]): AcceptedInRun[] {
+  return acceptances.map(({ finding, ...acceptance }) => {
+    const { check, employee_id } = finding;
+    if (COMMON_IDS.has(check)) return { ...acceptance, ids: [], finding: counted(check, 1) };
+    return {
+      ...acceptance,
+      finding: { ...counted(check, 1), ...(employee_id !== undefined && { employee_id }) },
+    };
   });
-}
-
-/** Returns a finding that the viewer accepts without seeing what it is about. */
-function hidden({ checkId, result }: Pick<AcceptableFinding, 'checkId' | 'result'>): AcceptableFinding {
-  return { checkId, result, employeeId: null, ids: [], example: 'not visible to this token' };
-}
-
-function shownExample({ example, isHidden }: Found): string {
-  return isHidden === true ? OF_ANOTHER_EMPLOYER : example;
-}
-
-function resultOf(
-  id: string,
-  open: readonly Found[],
-  accepted: readonly AcceptedFinding[],
-  advice: string,
-  isOnlyCounted: boolean,
-): CheckResult {
-  const worst = open.some((finding) => finding.result === 'fail') ? 'fail' : open.length > 0 ? 'warn' : null;
-  const counted = open.reduce((sum, finding) => sum + (finding.count ?? 1), 0);
-  return {
-    id,
-    result: worst ?? (accepted.length > 0 ? 'accepted' : 'pass'),
-    count: Math.min(FOUND_AT_MOST, counted),
-    advice,
-    examples: isOnlyCounted ? [] : open.slice(0, EXAMPLES).map(shownExample),
-    accepted: accepted.slice(0, EXAMPLES),
-  };
 }

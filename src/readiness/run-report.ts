@@ -1,15 +1,14 @@
 /** Whether a run can be finalized: the checks of the ledger and of the run itself. */
-import { CENSUS_COMPLETED } from '../census/checks.ts';
 import type { Check, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
-import { EMPLOYED_TWICE, LEDGER_EMPTY, type LedgerQuestion } from '../ledger/checks.ts';
+import type { LedgerQuestion } from '../ledger/checks.ts';
+import type { RunQuestion } from '../payroll/checks/check.ts';
+import { PAYROLL_CHECKS } from '../payroll/checks/list.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
-import { type Summary, summarize } from '../payroll/compute/summary.ts';
 import { rememberedAcceptances } from '../payroll/lifecycle/acceptances.ts';
-import type { RunQuestion } from '../payroll/lifecycle/calendar-checks.ts';
-import { noted, PAYROLL_CHECKS } from '../payroll/lifecycle/checks.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../payroll/lifecycle/finalize.ts';
 import { linesEtagOf } from '../payroll/lifecycle/reviewed.ts';
+import { type Summary, summarize } from '../payroll/lifecycle/summary.ts';
 import { approvalSeenBy } from '../payroll/records/approvals.ts';
 import type { RequestedRun } from '../payroll/records/body.ts';
 import type { StoredRun } from '../payroll/records/runs.ts';
@@ -18,16 +17,14 @@ import { COMMON_CHECKS, reportOf } from './report.ts';
 /** The checks of a run, in the order of the report. */
 export const RUN_CHECKS: readonly Check<Db, RunQuestion & LedgerQuestion>[] = [
   ...COMMON_CHECKS,
-  { ...EMPLOYED_TWICE, ask: noted('unassigned', 'fail') },
-  CENSUS_COMPLETED,
-  LEDGER_EMPTY,
   ...PAYROLL_CHECKS,
 ];
 
-/** The texts of each check that a report may contain, by its id. A run has every check. */
-export const CHECK_TEXTS: ReadonlyMap<string, Pick<Check<Db>, 'title' | 'command' | 'isBlocking'>> = new Map(
-  RUN_CHECKS.map((check) => [check.id, check]),
-);
+/** Each check that a report may contain, by its id. A run has every check. */
+export const CHECK_TEXTS: ReadonlyMap<
+  string,
+  Pick<Check<Db>, 'title' | 'flag' | 'fixed' | 'isBlocking'>
+> = new Map(RUN_CHECKS.map((check) => [check.id, check]));
 
 /** Returns the ids that name no check of a payroll run whose findings can be accepted. */
 export function notAcceptable(ids: readonly string[]): string[] {
@@ -60,7 +57,7 @@ export async function readinessOf(
   const { employer_id, employee_ids } = computation.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
   const general = { now, clockWarning, overdueMs, silentAfterMs, employeeSets, viewer };
-  const question = { computation, summary, ...general, employerId: employer_id, employees };
+  const question = { computation, found: summary.found, ...general, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${summary.etag}.${report.etag}` };

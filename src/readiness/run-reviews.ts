@@ -4,8 +4,8 @@ import type { Db } from '../database/tables.ts';
 import { beginComputation, type Computation } from '../payroll/compute/computation.ts';
 import { type EmployeeRow, employeeRow } from '../payroll/compute/employee-rows.ts';
 import { PATIENT } from '../payroll/compute/employees.ts';
-import { type OnPage, type Summary, summarize } from '../payroll/compute/summary.ts';
 import { finalEmployees } from '../payroll/lifecycle/final-employees.ts';
+import { type OnPage, type Summary, summarize } from '../payroll/lifecycle/summary.ts';
 import { readDataState } from '../payroll/records/computations.ts';
 import { bodyOf, type StoredRun } from '../payroll/records/runs.ts';
 

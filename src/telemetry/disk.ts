@@ -13,7 +13,7 @@ export const DISK_LEAST_BYTES = 256 * MIB;
 export const DISK_FEW_BYTES = 1024 * MIB;
 
 /** Free bytes of the disk, and the bytes of the database with its log. */
-type Disk = { free: number; database: number };
+export type Disk = { free: number; database: number };
 
 /** Returns the disk of the database at this path, which may not exist yet. */
 export async function readDisk(path: string): Promise<Disk> {

@@ -98,7 +98,8 @@ onEitherEngine(
     const { call, finalized, tokenFor, db, logged } = await startPayroll(t);
     await finalized('r');
     const findings = ['events-quarantined', 'overlap'].map((checkId) => ({
-      ...{ checkId, employeeId: `e-${checkId}`, ids: [`id-${checkId}`], example: 'other-employer' },
+      ...{ checkId, employeeId: `e-${checkId}`, ids: [`id-${checkId}`] },
+      finding: { check: checkId, text: 'other-employer', employee_id: `e-${checkId}` },
       ...{ result: 'fail' as const, recordId: 1 },
     }));
     const run = { runId: 'r', employerId: EMPLOYER };

@@ -4,6 +4,7 @@ import type { CensusHold } from '../../src/census/holds.ts';
 import { releaseSync } from '../../src/census/release.ts';
 import { resumeRosterUpdates } from '../../src/census/roster-update.ts';
 import { dismissSync } from '../../src/census/syncs.ts';
+import { findingOf } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { cancelManually } from '../../src/outbox/manual.ts';
@@ -49,8 +50,10 @@ const release = (
   return releaseSync(parts, syncId, { ...why, ...acting(clock()) });
 };
 
-const findings = (db: Db, clock: SetClock) =>
-  CENSUS_HELD.ask(db, { now: clock(), clockWarning: null, overdueMs: HOUR_MS, silentAfterMs: null });
+const findings = async (db: Db, clock: SetClock) => {
+  const question = { now: clock(), clockWarning: null, overdueMs: HOUR_MS, silentAfterMs: null };
+  return (await CENSUS_HELD.find(db, question)).map((found) => findingOf(CENSUS_HELD, found));
+};
 
 /** By how many of the last upload's employees stay of how many, whether the next census is held. */
 const SHRINKS: readonly (readonly [last: number, kept: number, isHeld: boolean])[] = [
@@ -139,7 +142,9 @@ onEitherEngine('a release uploads the held census for all its syncs, and no othe
   await send();
   t.match(await syncs(), [{ state: 'uploaded' }, { state: 'held' }, { state: 'held' }]);
   const [, first] = await syncs();
-  t.match(await findings(db, clock), [{ result: 'fail', example: /^a: 38 employees .*emp-40, / }]);
+  t.match(await findings(db, clock), [
+    { check: 'census-held', employer_id: 'a', text: /^a: 38 employees .*emp-40, / },
+  ]);
   await t.rejects(release(db, clock, 'unknown'), { code: 'NOT_FOUND' });
   await t.rejects(release(db, clock, first!.sync_id, { reviewed: 'older' }), {
     code: 'CONFLICT',
@@ -265,7 +270,9 @@ onEitherEngine(
     });
     const holds = [{ cause: 'employees-elsewhere', count: 1, employee_ids: ['emp-1'] }];
     t.strictSame(JSON.parse(held?.held_for ?? ''), holds);
-    t.match(await findings(db, clock), [{ result: 'fail', example: /^a: 1 employee .*: emp-1$/ }]);
+    t.match(await findings(db, clock), [
+      { check: 'census-held', sync_id: String, text: /^a: 1 employee .*: emp-1$/ },
+    ]);
     t.equal(await resumeRosterUpdates({ db, encryptor, sharedNow: async () => clock() }), 0);
     t.strictSame([received.length, await employees()], [0, []]);
     await t.rejects(release(db, clock, held!.sync_id, { limit: ['a'] }), { code: 'EMPLOYEE_ELSEWHERE' });

@@ -123,7 +123,7 @@ async function openedBy(db: Db, clock: SetClock, act: (trx: Trx, requestId: stri
 }
 
 const readinessOf = async (db: Db, clock: SetClock) =>
-  (await CENSUS_SYNCS.ask(db, { now: clock(), clockWarning: null, overdueMs: HOUR_MS, silentAfterMs: null }))
+  (await CENSUS_SYNCS.find(db, { now: clock(), clockWarning: null, overdueMs: HOUR_MS, silentAfterMs: null }))
     .length;
 
 const STALLED = {

@@ -86,8 +86,9 @@ async function payroll(db: Db): Promise<void> {
   await putOn(db, '2026-06-05');
   await override(db, '2026-06-05', second, `ded-${second}`);
   const accept = { checks: ['overlap'], reason: 'both are right' };
-  const overlap = { checkId: 'overlap', example: first, employeeId: first, ids: [`ded-${first}:1`] };
-  const acceptable = [{ ...overlap, result: 'fail' as const }];
+  const overlap = { checkId: 'overlap', employeeId: first, ids: [`ded-${first}:1`] };
+  const finding = { check: 'overlap', text: first, employee_id: first };
+  const acceptable = [{ ...overlap, finding, result: 'fail' as const }];
   const { etag } = await view(db, '2026-06-05');
   await finalize(db, '2026-06-05', { accept, ifMatch: etag }, async () => {
     return { ...READY, etag, acceptable };
@@ -106,7 +107,10 @@ async function payroll(db: Db): Promise<void> {
 
 /** An approval that accepts a failure, and a second approval that is required, with a request to switch it off. */
 async function approvals(db: Db, employeeId: string): Promise<void> {
-  const finding = { checkId: 'overlap', example: employeeId, employeeId, ids: [], result: 'fail' as const };
+  const finding = {
+    ...{ checkId: 'overlap', employeeId, ids: [], result: 'fail' as const },
+    finding: { check: 'overlap', text: employeeId },
+  };
   const approval = {
     ...{ runId: '2026-07-17', employerId: EMPLOYER, action: 'finalize' as const, etag: 'etag' },
     ...{ person: 'ann', checks: ['overlap'], findings: [finding], reason: 'reviewed' },

@@ -37,7 +37,11 @@ t.test('the operations page shows readiness, what failed, and where to fix it', 
     t.equal(await found.locator('.figure').textContent(), '1', card);
   }
   t.match(await page.getByRole('row', { name: /maple-bakery/ }).textContent(), 'requested');
-  t.equal(await page.getByRole('link', { name: 'maple-bakery' }).count(), 2, 'its sync, and the check of it');
+  t.equal(
+    await page.getByRole('link', { name: 'maple-bakery' }).count(),
+    3,
+    'its sync, and two checks of it',
+  );
   t.equal(await page.getByRole('link', { name: '..', exact: true }).count(), 0, 'this id has no page');
   await readiness.locator('li', { hasText: 'Events are quarantined' }).getByText('Show all').click();
   await page.waitForURL('**/events?state=quarantined&dismissed=false');

@@ -1,8 +1,8 @@
 /** Tests what pages state, without a browser: each text says only what is so. */
 import t from 'tap';
-import { LEDGER_FIXES, runFixes } from '../../src/console/elements/checks.ts';
+import { actionOn, type Finding, findingIn, placeOf } from '../../src/console/elements/finding.ts';
 import { lacksScope } from '../../src/console/elements/format.ts';
-import { type Html, renderPart } from '../../src/console/html.ts';
+import { renderPart } from '../../src/console/html.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { ROLES } from '../../src/security/scopes.ts';
 import { deduct, employment, LATELY, learn, schedule, setSchedules, sync } from '../support/payroll.ts';
@@ -255,27 +255,43 @@ t.test('each action says what it did, with a way back', async (t) => {
   t.match(await text('/settings?employer_id=acme&saved=second-approval', ann), '<strong>Saved.</strong>');
 });
 
-const shown = (part: Html | undefined) => (part === undefined ? '' : renderPart(part));
-
-t.test('a finding links only what it is about, and a missing scope only roles that have it', (t) => {
-  const fixes = runFixes({ id: 'r', employer_id: 'acme' });
-  for (const check of ['census-syncs', 'census-held', 'employer-unknown', 'ledger-empty'])
-    t.equal(fixes[check]?.all, '/census/acme', check);
+t.test('a finding links exactly what it is about, however its id is written', (t) => {
+  const sight = { may: () => true, caller: null };
+  const run = { id: 'r', employer_id: 'acme' };
+  const shown = (finding: Finding, inRun?: typeof run) =>
+    [findingIn(finding, sight, inRun), actionOn(finding, sight, inRun)]
+      .map((part) => (part === null ? '' : renderPart(part).replaceAll(/<\/?span>/g, '')))
+      .join(' ');
+  const linkTo = (checkId: string, inRun?: typeof run) => {
+    const { link } = placeOf(checkId, sight, inRun);
+    return link === null ? null : /href="([^"]*)"/.exec(renderPart(link))?.[1]?.replaceAll('&amp;', '&');
+  };
+  for (const check of ['census-syncs', 'census-held', 'employer-unknown', 'ledger-empty']) {
+    t.equal(linkTo(check, run), '/census/acme', check);
+    t.match(
+      shown({ check, text: 'a: b: failed', employer_id: 'a: b' }),
+      'href="/census/a%3A%20b">a: b</a>: failed',
+    );
+  }
   for (const [check, state] of [
     ['requests-rejected', 'rejected'],
     ['requests-held', 'pending'],
     ['requests-stuck', 'pending'],
   ] as const) {
-    t.equal(fixes[check]?.all, `/changes?state=${state}&employer_id=acme`, check);
-    t.match(shown(fixes[check]?.example?.('termination chg_1: status 422')), 'href="/changes/chg_1"', check);
+    t.equal(linkTo(check, run), `/changes?state=${state}&employer_id=acme`, check);
+    t.match(
+      shown({ check, text: 'chg_1: termination, status 422', change_id: 'chg_1' }),
+      'href="/changes/chg_1"',
+    );
   }
-  t.match(shown(fixes['requests-held']?.example?.('census of a/b: status 404')), 'href="/census/a%2Fb"');
-  for (const [check, example] of [
-    ['census-syncs', 'globex: failed, requested 2026-07-13T09:00:00.000Z'],
-    ['census-held', 'globex: 2 employees of the last upload are missing: emp-1, emp-2'],
-    ['employer-unknown', 'globex'],
-  ] as const)
-    t.match(shown(LEDGER_FIXES[check]?.example?.(example)), 'href="/census/globex">globex</a>', check);
+  const [employee_id, deduction_id] = ['x: deduction y', 'ded: 1'];
+  const text = `${employee_id}: deduction ${deduction_id}`;
+  const unassigned = shown({ check: 'employees-with-two-employers', text, employee_id, deduction_id });
+  t.match(unassigned, `href="/employees/${encodeURIComponent(employee_id)}">${employee_id}</a>: deduction`);
+  t.match(unassigned, `href="/deductions/${encodeURIComponent(deduction_id)}?assign=true"`);
+  t.match(shown({ check: 'overlap', text, employee_id }, run), /href="\/runs\/r\/override\?employee_id=/);
+  t.equal(linkTo('open-after-termination', run), '/runs/r?flag=open_after_termination#lines');
+  t.match(shown({ check: 'events-quarantined', count: 3 }), '3 that you may not see');
   t.match(lacksScope('To see it', 'pii:read'), /which no role has\.$/);
   t.end();
 });

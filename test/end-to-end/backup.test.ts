@@ -42,7 +42,7 @@ t.test('a backup taken under load restores all events acknowledged before it', a
   copyFileSync(file, path);
   for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`, { force: true });
   await stage.start();
-  const lost = { result: 'fail', count: 1, examples: [/^replay the events from /] };
+  const lost = { result: 'fail', count: 1, findings: [{ text: /^replay the events from / }] };
   t.match(await stage.api.check('data-loss'), lost);
   const [line] = stage.sidecar.logged().filter(({ level }) => level === 'error');
   t.match(line, { msg: /older than its high-water mark/, reason: /^replay the events from / });

@@ -44,7 +44,7 @@ for (const [name, { before, after, each, rest, words }] of Object.entries(YEARS)
     for (const [index, { takes: _, ...date }] of after.slice(25).entries()) {
       await put(date.pay_date, date.pay_date, date);
       const differs = (await found(date.pay_date))['calendar-differs'];
-      if (index === 0) t.match(differs, { result: 'fail', examples: [words] });
+      if (index === 0) t.match(differs, { result: 'fail', findings: [{ text: words }] });
       t.strictSame(amounts(await finalize(date.pay_date, index === 0 ? ['calendar-differs'] : [])), [
         rest[index],
       ]);
@@ -156,11 +156,11 @@ onEitherEngine('a refund that does not fit waits, and comes back whole by a deci
   t.strictSame(amounts(await lines('r')), ['100.00']);
   t.match((await found('r'))['refund-waits'], {
     result: 'warn',
-    examples: ['emp-1: medical -1804.01 (paycheck of 2025-06-13)'],
+    findings: [{ text: 'emp-1: medical -1804.01 (paycheck of 2025-06-13)' }],
   });
   await takeItems();
   t.strictSame(amounts(await lines('r')), ['100.00', '-1804.01']);
-  t.match((await found('r'))['negative-total'], { result: 'fail', examples: [/^emp-1/] });
+  t.match((await found('r'))['negative-total'], { result: 'fail', findings: [{ text: /^emp-1/ }] });
 });
 
 onEitherEngine('a canceled check is refunded by its overridden amount', async (t) => {
@@ -207,9 +207,9 @@ onEitherEngine('a renewal that a correction of this year erased is named until i
   on('2026-12-01');
   await deduct('ded-1', of(2026, '105.00'));
   await put('r1', '2026-12-11');
-  t.match((await found('r1'))['renewal-erased'], { result: 'warn', examples: [/emp-1/] });
+  t.match((await found('r1'))['renewal-erased'], { result: 'warn', findings: [{ text: /emp-1/ }] });
   await put('r2', '2027-01-08');
-  t.match((await found('r2'))['renewal-erased'], { result: 'fail', examples: [/emp-1/] });
+  t.match((await found('r2'))['renewal-erased'], { result: 'fail', findings: [{ text: /emp-1/ }] });
 });
 
 onEitherEngine('an HSA elected twice fails, and an overlap is accepted once for its pair', async (t) => {

@@ -26,7 +26,7 @@ onEitherEngine('a hire reported after two runs pays one missed check per paychec
   t.strictSame(brief(own).toSorted(), ['ded-2 new 70.00', 'ded-2 r1 70.00']);
   const { checks } = await readiness('r3');
   const missing = checks.find(({ id }: Json) => id === 'missed-checks');
-  t.match(missing, { result: 'warn', examples: ['emp-2'] });
+  t.match(missing, { result: 'warn', findings: [{ text: 'emp-2' }] });
 });
 
 onEitherEngine('a pay frequency from August 3 on moves the employee in August', async (t) => {

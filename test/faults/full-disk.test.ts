@@ -98,8 +98,8 @@ t.test('readiness reports a filling disk before it is full', { skip }, async (t)
     resize(disk, mib);
     const { ready, checks } = await stage.api.get('/v1/readiness');
     const check = checks.find(({ id }: { id: string }) => id === 'disk-space');
-    const examples = result === 'pass' ? [] : [/^\d+ MiB free, the database has \d+ MiB$/];
-    t.match(check, { result, examples });
+    const findings = result === 'pass' ? [] : [{ text: /^\d+ MiB free, the database has \d+ MiB$/ }];
+    t.match(check, { result, findings });
     if (result === 'fail') t.equal(ready, false);
   }
   t.equal(await stage.sidecar.end('SIGTERM'), 0);

@@ -136,7 +136,9 @@ t.test('a running sidecar reports what a failover lost', async (t) => {
     return checks.find(({ id }: { id: string }) => id === 'data-loss');
   };
   const failed = await eventually('it is reported', check, { result: 'fail' });
-  t.match(failed.examples, [/^replay the events from .* lacks up to \d+ events?, the newest received at/]);
+  t.match(failed.findings, [
+    { text: /^replay the events from .* lacks up to \d+ events?, the newest received at/ },
+  ]);
   const metrics = await scrape(stage.sidecar.api, stage.keys);
   t.equal(metrics.of('data_loss'), 1);
   t.match(stage.sidecar.logged('error').at(-1), { msg: /^the database server lacks what it had/ });

@@ -54,8 +54,10 @@ t.test('a database behind its high-water mark is reported until it is accepted',
   t.match(await check(), {
     result: 'fail',
     count: 1,
-    examples: [
-      'replay the events from 2026-01-13T20:00:00.000Z onward: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest received at 2026-01-20T00:00:00.000Z, and their effects',
+    findings: [
+      {
+        text: 'replay the events from 2026-01-13T20:00:00.000Z onward: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest received at 2026-01-20T00:00:00.000Z, and their effects',
+      },
     ],
   });
   t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
@@ -79,7 +81,7 @@ t.test('readiness, doctor and verify report a loss that no start has detected', 
   t.match(await diagnosed(), { result: 'pass' });
   writeMark(url, saved);
   const replay = /^replay the events from 2026-01-13T20:00:00.000Z onward: found at .* lacks 2 events/;
-  t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
+  t.match(await check(), { result: 'fail', count: 1, findings: [{ text: replay }] });
   t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
   const verified = await here(t, env, ['verify']);
   t.equal(verified.code, 1);

@@ -171,12 +171,12 @@ onEitherEngine('a future-dated event fails readiness until it is dismissed', asy
     });
     return checks.find(({ id }) => id === 'events-future-dated');
   };
-  t.match(await check(), { result: 'fail', count: 1, examples: ['ahead'] });
+  t.match(await check(), { result: 'fail', count: 1, findings: [{ text: 'ahead' }] });
   const dismiss = (eventId: string) =>
     transact(db, (trx) => dismissEvent(trx, eventId, 'corrected', acting(DISMISSED_AT)));
   await t.rejects(dismiss('late'), { code: 'CONFLICT' });
   t.equal(await dismiss('ahead'), true);
-  t.match(await check(), { result: 'pass', count: 0, examples: [] });
+  t.match(await check(), { result: 'pass', count: 0, findings: [] });
 });
 
 onEitherEngine('a reprocessed event has no second effect in the ledger', async (t) => {

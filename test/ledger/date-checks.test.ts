@@ -28,7 +28,7 @@ onEitherEngine('a deduction whose dates keep it out of every run is named', asyn
     const { checks } = await readReadiness(db, { ...QUESTION, employerId });
     return checks
       .filter(({ id }) => id === 'never-in-effect' || id === 'starts-far-ahead')
-      .flatMap(({ id, examples }) => examples.map((example) => `${id}: ${example.split(', ')[1]}`));
+      .flatMap(({ id, findings }) => findings.map(({ text }) => `${id}: ${text?.split(', ')[1]}`));
   };
   for (const [index, [effective_start, effective_end, expected]] of DATES.entries()) {
     const dates = { id: 'ded-dates', employee_id: 'emp-1', effective_start, effective_end };

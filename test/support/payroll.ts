@@ -3,7 +3,7 @@
  * suites build theirs here. Everything is written at `LATELY` unless a parameter says otherwise.
  */
 import type { Test } from 'tap';
-import type { Question, ReadinessReport } from '../../src/checks.ts';
+import { type Found, findingOf, type Question, type ReadinessReport } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Problem } from '../../src/errors.ts';
@@ -13,6 +13,7 @@ import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { centsOf } from '../../src/money.ts';
 import type { LineRecord } from '../../src/payroll/calculation/line.ts';
+import type { FoundInRun, RunCheck } from '../../src/payroll/checks/check.ts';
 import { runUnder } from '../../src/payroll/compute/basis.ts';
 import { beginComputation } from '../../src/payroll/compute/computation.ts';
 import { computeRun } from '../../src/payroll/compute/compute.ts';
@@ -267,12 +268,18 @@ export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
   return (await findRun(db, runId)) as StoredRun;
 }
 
+/** Returns the sentences of what a check found in the employees of a run. */
+export function textsOf<F extends Found>(check: RunCheck<F>, found: FoundInRun): string[] {
+  return (found.get(check.id) ?? []).map((each) => findingOf(check, each as F).text ?? '');
+}
+
 /** A readiness report without findings. */
 export const READY: ReadinessReport = {
   ready: true,
   checked_at: LATELY,
   checks: [],
   etag: '',
+  open: [],
   acceptable: [],
   failed: [],
   remembered: [],

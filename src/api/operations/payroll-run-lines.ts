@@ -3,7 +3,8 @@ import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { CHANGES, FLAGS, LINE_KINDS, type LineRecord } from '../../payroll/calculation/line.ts';
+import { FLAG_NAMES } from '../../payroll/calculation/flags.ts';
+import { CHANGES, LINE_KINDS, type LineRecord } from '../../payroll/calculation/line.ts';
 import { TakenReport, recordTaken as takeReport } from '../../payroll/facts/taken.ts';
 import { TakenLine, listTakenLines as takenLinesOf } from '../../payroll/facts/taken-lines.ts';
 import { NamedLine, TAKEN_COLUMNS } from '../../payroll/facts/taken-rows.ts';
@@ -22,6 +23,7 @@ import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
 
+export { FLAG_NAMES, flagTexts } from '../../payroll/calculation/flags.ts';
 export { NAMING } from '../../payroll/facts/taken-rows.ts';
 
 const LineQuery = field.closed({
@@ -30,7 +32,7 @@ const LineQuery = field.closed({
   change: Type.Optional(
     field.oneOfDescribed(CHANGES, 'Only lines with this change from the previous finalized run.'),
   ),
-  flag: Type.Optional(field.oneOfDescribed(FLAGS, 'Only lines with this flag.')),
+  flag: Type.Optional(field.oneOfDescribed(FLAG_NAMES, 'Only lines with this flag.')),
   download: flag(
     'Record that the caller downloads the lines, for the field `last_download` of a final run. Only for files.',
   ),

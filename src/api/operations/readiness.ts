@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import * as field from '../../contract/fields.ts';
+import { FINDING_FIELDS } from '../../formats/finding.ts';
 import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { APPROVALS_SEEN } from '../../payroll/records/approvals.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
@@ -13,6 +14,12 @@ import { idFilter } from '../schemas.ts';
 
 export { CHECK_TEXTS, isBlocking } from '../../readiness/run-report.ts';
 
+const Finding = field.component(
+  'Finding',
+  FINDING_FIELDS,
+  'What a readiness check found. Fields that do not apply are absent. A token limited to employers gets only `check` and `count` of what belongs to another employer.',
+);
+
 const Check = field.component('ReadinessCheck', {
   id: field.text('The name of the check; never changes.'),
   result: Type.Enum(['pass', 'warn', 'fail', 'accepted'], {
@@ -21,10 +28,10 @@ const Check = field.component('ReadinessCheck', {
   }),
   count: field.integer('The number of open findings, counted up to 1,000.'),
   advice: field.text('What to do; for a passed check, what it means.'),
-  examples: Type.Array(Type.String(), { description: 'The first findings.' }),
+  findings: Type.Array(Finding, { description: 'The first 20 open findings, failures first.' }),
   accepted: Type.Array(
     field.closed({
-      example: field.text('The finding.'),
+      ...FINDING_FIELDS,
       reason: field.text('Why it was accepted.'),
       accepted_by: Actor,
       accepted_at: field.text('The time of the acceptance.'),

@@ -1,6 +1,7 @@
 /** Formats counts, money, times and the contract's names for people. */
 import type { RowOf } from '../../api/operation.ts';
 import type { listAuditRecords } from '../../api/operations/audit.ts';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { dollars } from '../../money.ts';
 import { ROLE_NAMES, ROLES, type Scope } from '../../security/scopes.ts';
 import { type Html, html } from '../html.ts';
@@ -65,15 +66,19 @@ export function dayOf(day: string | null): Html {
 /** An amount in a sentence, as the API writes it, and not a part of an id. */
 const AMOUNT = /(?<![\w.,$-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)\.\d{2,}(?![\w%])/g;
 const DAY = /(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])/g;
+/** Names of the contract that are not words. */
+const NAMES = [...LINES_OF_COVERAGE, ...TAXABILITIES].filter((name) => name.includes('_'));
+const NAME = new RegExp(`(?<![\\w-])(?:${NAMES.join('|')})(?![\\w-])`, 'g');
 
 /**
- * Writes the amounts and days in a sentence of the API as people do, and its checks as pay dates or paychecks:
+ * Writes the amounts, days and names in a sentence of the API as people do, and its checks as pay dates or paychecks:
  * `150.00 monthly; check 7 of 26` as `$150.00 monthly; pay date 7 of 26`.
  */
 export function sentence(text: string): string {
   return text
     .replace(AMOUNT, (amount) => money(amount.replace('−', '-').replaceAll(',', '')))
     .replace(DAY, dayText)
+    .replace(NAME, plain)
     .replace(/\bcheck(s?) (?=\d)/g, 'pay date$1 ')
     .replace(/\bcheck(s?)\b/g, 'paycheck$1');
 }

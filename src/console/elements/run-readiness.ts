@@ -4,9 +4,9 @@ import type { getPayrollRunReadiness } from '../../api/operations/payroll-runs.t
 import { isBlocking } from '../../api/operations/readiness.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
-import { type Accepting, checkList, isChoice, type Run, runFixes } from './checks.ts';
+import { type Accepting, checkList, isChoice } from './checks.ts';
+import type { Run } from './finding.ts';
 import { actorName } from './format.ts';
-import { runEmployeeLink } from './links.ts';
 
 type RunReadiness = ResultOf<typeof getPayrollRunReadiness>;
 /** The second approval of a run. Null if none is required. */
@@ -44,7 +44,7 @@ export function readinessOf(readiness: RunReadiness, run: Run, visit: Visit, acc
       <h2 id="readiness-title">${title}</h2>
       ${hint !== null && html`<p id="readiness-hint">${hint}</p>`}
       ${accepting === undefined && isPassed && obstacle !== null && html`<p>${obstacle}</p>`}
-      ${checkList(readiness, visit, runFixes(run, visit.may), (id) => runEmployeeLink(run.id, id), accepting)}
+      ${checkList(readiness, visit, run, accepting)}
     </section>
   `;
 }

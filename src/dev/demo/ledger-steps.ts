@@ -278,7 +278,7 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
   expect(
     open.length === 0,
     'every readiness check to pass',
-    open.map((check) => `${check.id}: ${check.examples.join(', ')}`).join('; '),
+    open.map((check) => `${check.id}: ${check.findings.map(({ text }) => text).join(', ')}`).join('; '),
   );
   confirm(`All ${checks.length} readiness checks pass: a payroll run can trust this ledger.`);
 }

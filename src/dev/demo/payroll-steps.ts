@@ -138,7 +138,7 @@ async function putPolicy({ stage, show }: Scene, { employerId, first }: DemoPayr
 
 function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
   const open = checks.filter(({ result }) => result !== 'pass');
-  return open.map(({ id, result, examples }) => [id, result, examples]);
+  return open.map(({ id, result, findings }) => [id, result, findings.map(({ text = '' }) => text)]);
 }
 
 async function expectReady({ stage, confirm }: Scene, run: PayrollRun): Promise<void> {

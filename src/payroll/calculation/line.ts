@@ -12,40 +12,16 @@ import {
   centsOf,
   centsOrNull,
 } from '../../money.ts';
+import { FLAG_NAMES } from './flags.ts';
 import type { Sides } from './items.ts';
+
+export type { Flag } from './flags.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 
 export const CHANGES = ['new', 'changed', 'replaced', 'ended', 'moved', 'same'] as const;
 
 const AMOUNT_CHANGES = ['same', 'calendar', 'shares', 'override', 'changed'] as const;
-
-export const FLAGS = [
-  /** Pay dates in the month of the termination remain that a final check may take. */
-  'coverage_beyond_last_check',
-  /** A check that the employee should have had in an earlier run. */
-  'missed_check',
-  'negative',
-  /** The employee is no longer in a run of this employer: there is no paycheck to take it from. */
-  'no_further_paycheck',
-  /** The employment has ended, and the deduction has not. */
-  'open_after_termination',
-  /** A person set the amounts of this paycheck. */
-  'overridden',
-  /** The first or last line of the year of a deduction that is not in effect on all pay dates that take it. */
-  'partial_cycle',
-  /** The recoup limit leaves a part of the employee's items for the line of coverage open. */
-  'recoup_capped',
-  /** The employee's pre-tax deductions for the line of coverage increase retroactively. */
-  'retro_pre_tax',
-  /** They decrease retroactively. */
-  'retro_refund',
-  /** A final check took the share of this pay date. */
-  'share_taken',
-  /** The employer that the employee left takes the deduction on this pay date. */
-  'taken_elsewhere',
-] as const;
-export type Flag = (typeof FLAGS)[number];
 
 /** How payroll treats the employer amount. */
 export const TREATMENTS = ['deposit', 'memo'] as const;
@@ -167,7 +143,7 @@ export const LineRecord = closed(
       description: 'The pay dates whose amounts a final check takes. Null for other lines.',
     }),
     ...COMPARED,
-    flags: Type.Array(Type.Enum([...FLAGS]), { description: 'Conditions to review.' }),
+    flags: Type.Array(Type.Enum(FLAG_NAMES), { description: 'Conditions to review.' }),
     explanation: text('How the amounts were computed.'),
   },
   'One deduction from one paycheck.',

@@ -1,6 +1,6 @@
 /** The flags of an employee's last lines, and other doubts of the roster about a deduction. Pure. */
-import { type Cents, printReadable } from '../../money.ts';
-import type { Flag } from '../calculation/line.ts';
+import { printReadable } from '../../money.ts';
+import type { Flag } from '../calculation/flags.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
 import { type CheckAmounts, countOfShares, lastOfMonth, type Remaining, remainingAfter } from './shares.ts';
@@ -29,15 +29,7 @@ export function lastCheckFlags(
   return { flags: [...flags, 'coverage_beyond_last_check'], explanation: after };
 }
 
-/** Returns `emp-1: 2 shares, 138.46`, from the shares that remain of each of an employee's deductions. */
-export function remainingInWords(employeeId: string, remaining: readonly Remaining[]): string {
-  const sum = (amounts: readonly Cents[]) => amounts.reduce((total, amount) => total + amount, 0n);
-  const most = Math.max(...remaining.map(({ count }) => count));
-  const member = sum(remaining.map((shares) => shares.member));
-  const employer = sum(remaining.map((shares) => shares.employer));
-  return `${employeeId}: ${countOfShares(most)}, ${sidesInWords({ member, employer })}`;
-}
-
-function sidesInWords({ member, employer }: Omit<Remaining, 'count'>): string {
+/** `138.46 plus employer 20.00`. */
+export function sidesInWords({ member, employer }: Omit<Remaining, 'count'>): string {
   return `${printReadable(member)}${employer === 0n ? '' : ` plus employer ${printReadable(employer)}`}`;
 }

@@ -1,8 +1,9 @@
 /** Readiness findings that people accepted when finalizing a run, remembered until their facts change. */
 import Type from 'typebox';
-import type { FindAcceptance, RememberedFinding } from '../../checks.ts';
+import type { FindAcceptance, Finding, RememberedFinding } from '../../checks.ts';
 import { insertRows } from '../../database/bulk.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { StoredFinding } from '../../formats/finding.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Actor, type Made, makerOf, makersOf } from '../../security/audit.ts';
 import { ERASED, type ReasonColumn } from '../../security/reasons.ts';
@@ -13,10 +14,7 @@ export type AcceptanceRow = Tables['accepted_findings'];
 
 const readIds = jsonColumn('accepted_findings', 'ids', Type.Array(Type.String()));
 
-/** Returns the events, versions or dates of an accepted finding. */
-export function idsOf({ run_id, ids }: Pick<AcceptanceRow, 'run_id' | 'ids'>): string[] {
-  return readIds(ids, run_id);
-}
+const readFinding = jsonColumn('accepted_findings', 'finding', StoredFinding);
 
 /** An acceptance of some checks, for the findings of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string };
@@ -32,14 +30,14 @@ export async function recordAcceptances(
 ): Promise<{ hash: string; reason: string | null }> {
   const makers = await makersOf(trx, [...new Set(findings.map(({ recordId }) => recordId))]);
   const rows = findings.map(
-    ({ checkId, employeeId, ids, example, recordId }, ordinal): AcceptanceRow => ({
+    ({ checkId, employeeId, ids, finding, recordId }, ordinal): AcceptanceRow => ({
       run_id: runId,
       ordinal,
       employer_id: employerId,
       check_id: checkId,
       employee_id: employeeId,
       ids: idsText(ids),
-      example,
+      finding: JSON.stringify(finding),
       reason: makerOf(makers, recordId).reason ?? ERASED,
       record_id: recordId,
     }),
@@ -72,6 +70,25 @@ export async function acceptancesOf(db: Db, runId: string): Promise<RunAcceptanc
   const rows = await query.orderBy('ordinal').execute();
   const makers = await makersOf(db, [...new Set(rows.map(({ record_id }) => record_id))]);
   return { rows, makers, by: firstMaker(rows, makers) };
+}
+
+/** A finding that was accepted with a run or before it. `ids`: the events, versions or dates that identify it. */
+export type AcceptedInRun = {
+  finding: Finding;
+  ids: string[];
+  reason: string;
+  accepted_by: Actor;
+  accepted_at: string;
+};
+
+/** Returns what was accepted with a run or before it, as it was then. */
+export async function acceptedInRun(db: Db, runId: string): Promise<AcceptedInRun[]> {
+  const { rows, makers } = await acceptancesOf(db, runId);
+  return rows.map(({ run_id, finding, ids, reason, record_id }) => {
+    const { by: accepted_by, at: accepted_at } = makerOf(makers, record_id);
+    const found = { finding: readFinding(finding, run_id), ids: readIds(ids, run_id) };
+    return { ...found, reason, accepted_by, accepted_at };
+  });
 }
 
 /** Reads the findings accepted for an employer. A finding without ids is accepted for its own run only. */

@@ -10,13 +10,13 @@ import { resolveBasis } from '../compute/basis.ts';
 import { runRefused } from '../compute/calendar.ts';
 import { computationOf } from '../compute/computation.ts';
 import { readEmployees } from '../compute/employees.ts';
-import type { OnPage } from '../compute/summary.ts';
 import { LEFT_OUT_IN_WORDS } from '../compute/takeable.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import type { RequestedRun } from '../records/body.ts';
 import { assertSameRun, findRun, putRun, type StoredRun, storedRun } from '../records/runs.ts';
 import { isKnownEmployer } from './employers.ts';
 import { previewRun, type RunView, viewRun } from './results.ts';
+import type { OnPage } from './summary.ts';
 
 type Begun = { outcome: 'created' | 'same'; view: RunView; stored: StoredRun };
 

@@ -11,7 +11,6 @@ import { type Actor, record } from '../../security/audit.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
-import { type Summary, summarize } from '../compute/summary.ts';
 import { type ApprovalState, approvalFor, approvalMissing, findingHash } from '../records/approvals.ts';
 import { columnsOfBasis, hashOf } from '../records/basis.ts';
 import {
@@ -36,6 +35,7 @@ import { insertSettlements, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { etagRequired, linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
+import { type Summary, summarize } from './summary.ts';
 
 export type Finalizing = {
   /** The ETag of the lines or of the readiness report that was reviewed; null if the request has none. */

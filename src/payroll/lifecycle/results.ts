@@ -3,15 +3,15 @@ import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
-import { type OnPage, type Summary, summarize } from '../compute/summary.ts';
 import { storedBasisOf } from '../records/basis.ts';
 import type { RequestedRun, Run } from '../records/body.ts';
 import { frozenOutcomeOf } from '../records/outcome.ts';
 import { bodyOf, type StoredRun } from '../records/runs.ts';
 import { totalsOf } from '../records/totals.ts';
+import { type OnPage, type Summary, summarize } from './summary.ts';
 
 /** The result of a run: computed now if it is open, otherwise as stored. */
-export type RunView = Omit<Summary, 'notes'> & {
+export type RunView = Omit<Summary, 'found'> & {
   run: Run;
   plan: Plan;
   position: number;
@@ -56,7 +56,7 @@ export function viewComputed({
   computation: Computation;
   summary: Summary;
 }): RunView {
-  const { notes: _, ...rest } = summary;
+  const { found: _, ...rest } = summary;
   return {
     ...rest,
     run: computation.run,

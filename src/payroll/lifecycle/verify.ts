@@ -11,7 +11,6 @@ import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
 import { type Computation, computationOf } from '../compute/computation.ts';
 import { computeRun } from '../compute/compute.ts';
-import { createSummary } from '../compute/summary.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 import { overridesOf } from '../facts/overrides.ts';
 import { frozenBasisOf, hashOf, hashOfBasis, storedBasisOf } from '../records/basis.ts';
@@ -30,6 +29,7 @@ import { type Settlement, settlementsOf, settlementsUnder } from '../records/set
 import { verifyRunRecords } from '../records/verify-run-records.ts';
 import { OPTIONS } from '../settings/policy.ts';
 import { acceptancesOf, hashOfAcceptances } from './acceptances.ts';
+import { createSummary } from './summary.ts';
 import { withVisibleCauses } from './visible-causes.ts';
 
 export const Verification = component(

@@ -15,8 +15,9 @@ import { cursorOf } from '../../formats/cursor.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { amountOf, amountOrNull } from '../../money.ts';
 import { Actor, type Made, makerOf, makersOf } from '../../security/audit.ts';
+import { FLAG_NAMES } from '../calculation/flags.ts';
 import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
-import { amountField, Because, FLAGS } from '../calculation/line.ts';
+import { amountField, Because } from '../calculation/line.ts';
 import { daysBetween } from '../calculation/pay-dates.ts';
 import { openItemsOf } from '../compute/item-pages.ts';
 import { ITEM_STATES, type OpenItem, REOPENED } from '../compute/item-state.ts';
@@ -84,7 +85,7 @@ export const ShownItem = component(
       ),
     ),
     because: nullable(Because),
-    flags: Type.Array(Type.Enum([...FLAGS]), { description: 'Conditions to review.' }),
+    flags: Type.Array(Type.Enum(FLAG_NAMES), { description: 'Conditions to review.' }),
     explanation: text('How the amount was computed. It can be read to the employee.'),
     decision: nullable({
       ...ItemDecision,

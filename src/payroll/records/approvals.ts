@@ -63,8 +63,8 @@ export function approvalMissing(action: ApprovedAction): AppError {
 const readTexts = jsonColumn('run_approvals', 'findings', Type.Array(Type.String()));
 
 /** Returns the hash by which an approval covers exactly this finding. */
-export function findingHash({ checkId, employeeId, ids, result, example }: AcceptableFinding): string {
-  return hashOf(JSON.stringify([checkId, result, employeeId, ids.toSorted(), example]));
+export function findingHash({ checkId, employeeId, ids, result, finding }: AcceptableFinding): string {
+  return hashOf(JSON.stringify([checkId, result, employeeId, ids.toSorted(), finding.text]));
 }
 
 export const APPROVAL: Fact<'run_approvals'> = {

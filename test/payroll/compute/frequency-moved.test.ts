@@ -2,18 +2,28 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import type { NewFact } from '../../../src/ledger/roster.ts';
+import { FREQUENCY_MOVED } from '../../../src/payroll/checks/roster.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
-import { summarize } from '../../../src/payroll/compute/summary.ts';
+import { summarize } from '../../../src/payroll/lifecycle/summary.ts';
 import { runOf } from '../../../src/payroll/records/body.ts';
 import { scratch } from '../../database/scratch.ts';
-import { body, election, employment, finalized, learn, send, voided } from '../../support/payroll.ts';
+import {
+  body,
+  election,
+  employment,
+  finalized,
+  learn,
+  send,
+  textsOf,
+  voided,
+} from '../../support/payroll.ts';
 
 /** Returns what the run of a place notes about moved employees. */
 async function moved(db: Db, place: number): Promise<string[]> {
   const requested = runOf(body(place));
   if (!requested.ok) throw new Error(JSON.stringify(requested.problems));
-  const { notes } = await summarize(db, await beginComputation(db, null, requested.run));
-  return (notes.get('frequency_moved') ?? []).map(({ example }) => example);
+  const { found } = await summarize(db, await beginComputation(db, null, requested.run));
+  return textsOf(FREQUENCY_MOVED, found);
 }
 
 async function staged(t: Test, ...facts: NewFact[]): Promise<Db> {

@@ -3,10 +3,11 @@ import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { amountOf, parseAmount } from '../../../src/money.ts';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
+import { OVERRIDE_OUTDATED } from '../../../src/payroll/checks/overrides.ts';
 import { beginComputation } from '../../../src/payroll/compute/computation.ts';
-import { summarize } from '../../../src/payroll/compute/summary.ts';
 import { OVERRIDE } from '../../../src/payroll/facts/overrides.ts';
 import { deleteOpenRun, dropOverride, overrideAmounts } from '../../../src/payroll/lifecycle/overrides.ts';
+import { summarize } from '../../../src/payroll/lifecycle/summary.ts';
 import type { RunBody } from '../../../src/payroll/records/body.ts';
 import { bodyOf } from '../../../src/payroll/records/runs.ts';
 import { verifyFact } from '../../../src/security/verify-facts.ts';
@@ -32,6 +33,7 @@ import {
   send,
   setSchedules,
   storedRun,
+  textsOf,
   verified,
   voided,
 } from '../../support/payroll.ts';
@@ -63,7 +65,7 @@ const due = async (db: Db, index = 13, fields: Partial<RunBody> = {}) =>
   );
 const outdated = async (db: Db, runId: string) => {
   const computation = await beginComputation(db, runId, bodyOf(await storedRun(db, runId)));
-  return (await summarize(db, computation)).notes.get('override_outdated')?.map(({ example }) => example);
+  return textsOf(OVERRIDE_OUTDATED, (await summarize(db, computation)).found);
 };
 
 test('an override replaces both amounts, and the line states what it replaced', async (t, db) => {
@@ -165,21 +167,21 @@ test('an override is due, in the line of coverage and taxability of today', asyn
 
 test('facts that change what an override replaced are named, also after the run', async (t, db) => {
   await override(db, '3', '0');
-  t.equal(await outdated(db, 'r'), undefined);
+  t.strictSame(await outdated(db, 'r'), []);
   await send(db, election('2026-06-01', { member_contribution: '12.00', employer_contribution: '4.00' }));
-  const example =
+  const text =
     'e: a on 2026-06-19 would be 12.00 plus employer 4.00; it was 10.00 plus employer 4.00 when overridden';
-  t.strictSame(await outdated(db, 'r'), [example]);
+  t.strictSame(await outdated(db, 'r'), [text]);
   await finalize(db, 'r');
   await send(db, election('2026-06-02', { member_contribution: '13.00', employer_contribution: '4.00' }));
   await put(db, 'next', body(13));
   t.match(await outdated(db, 'next'), [/would be 13\.00 plus employer 4\.00; it was 10\.00 /]);
   await finalize(db, 'next');
   await put(db, 'after', body(14));
-  t.equal(await outdated(db, 'after'), undefined, 'once');
+  t.strictSame(await outdated(db, 'after'), [], 'once');
   await voided(db, 'next');
   await voided(db, 'r');
-  t.equal(await outdated(db, 'after'), undefined, 'a voided run took nothing');
+  t.strictSame(await outdated(db, 'after'), [], 'a voided run took nothing');
 });
 
 test('an override of a final check is not compared with the shares that remain later', async (t, db) => {
@@ -189,7 +191,7 @@ test('an override of a final check is not compared with the shares that remain l
   t.match(await override(db, '3', '0', 'a', 'final'), { override: { regular_member_amount: '30.00' } });
   await finalize(db, 'final');
   await put(db, 'next', body(14, { final_checks: ['e'] }));
-  t.equal(await outdated(db, 'next'), undefined);
+  t.strictSame(await outdated(db, 'next'), []);
 });
 
 test('an override of a final check is due if a pay date of the last month takes the deduction', async (t, db) => {

@@ -58,7 +58,10 @@ const OFF_CYCLE: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
 
 async function unassigned(db: Db, index: number, fields: Partial<RunBody> = {}): Promise<string[]> {
   const { checks } = await readinessOfRun(db, run(index, fields), null, QUESTION);
-  return checks.find(({ id }) => id === 'employees-with-two-employers')?.examples ?? [];
+  return (
+    checks.find(({ id }) => id === 'employees-with-two-employers')?.findings.map(({ text = '' }) => text) ??
+    []
+  );
 }
 
 t.test('an employee active with two employers is in the runs of each, by its own facts', async (t) => {
@@ -196,7 +199,10 @@ test('an accepted finding is remembered until the employee has another unassigne
   t.match(await finalizeChecked(db, 'r1', finalizing), { outcome: 'finalized' });
   t.match(await found(2), { result: 'accepted' });
   await send(db, election('2026-01-02', { line_of_coverage: 'dental' }, 'b'));
-  t.match(await found(2), { result: 'fail', examples: ['e: deduction b'] });
+  t.match(await found(2), {
+    result: 'fail',
+    findings: [{ text: 'e: deduction b', employee_id: 'e', deduction_id: 'b' }],
+  });
 });
 
 test('a run is not made final if a deduction was assigned while it was computed', async (t, db) => {

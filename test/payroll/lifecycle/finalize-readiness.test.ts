@@ -115,9 +115,9 @@ test('a warning with ids can be accepted by name, and is then remembered', async
   const since = finalize(db, { accept, ifMatch: etag });
   await t.rejects(since, FINDINGS_CHANGED, 'another one since');
   t.match(await accepting(db, accept), { outcome: 'finalized', stored: { accept_reason: REASON } });
-  t.match(await moved(), { result: 'accepted', count: 0, accepted: [{ example: /^emp-1: / }, {}] });
+  t.match(await moved(), { result: 'accepted', count: 0, accepted: [{ text: /^emp-1: / }, {}] });
   await elect('ded-3', 'emp-1', '2026-08-01', '30.00', '2026-06-25');
-  t.match(await moved(), { result: 'warn', count: 1, accepted: [{ example: /^emp-2: / }] }, 'a new version');
+  t.match(await moved(), { result: 'warn', count: 1, accepted: [{ text: /^emp-2: / }] }, 'a new version');
   await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
   t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
 });
@@ -175,7 +175,7 @@ test('a share of the year that differs is accepted for its frequency, group and 
   // 1,800.00 − 14 × 69.23 = 830.78 are left for 11 checks.
   t.match(await again(), {
     result: 'fail',
-    examples: ['69.23 until now; 830.78 left of 1,800.00, on 11 checks; 75.52'],
+    findings: [{ text: '69.23 until now; 830.78 left of 1,800.00, on 11 checks; 75.52' }],
   });
 });
 

@@ -238,13 +238,17 @@ test('a run that is not ready, or fails, stays open with nothing left behind', a
   const ifMatch = await etagOf(db, 'r');
   const asked = { ifMatch, accept: null, actor: SYSTEM, sharedNow: async () => new Date(LATELY) };
   const acceptable = [
-    { checkId: 'overlap', example: 'emp-1', result: 'fail' as const, employeeId: null, ids: [] },
+    {
+      ...{ checkId: 'overlap', result: 'fail' as const, employeeId: null, ids: [] },
+      finding: { check: 'overlap', text: 'emp-1' },
+    },
   ];
   const refuses: CheckReadiness = async () => ({
     ready: false,
     checked_at: LATELY,
     checks: [],
     etag: '',
+    open: [],
     acceptable,
     failed: acceptable,
     remembered: [],

@@ -22,9 +22,9 @@ import {
 const test = onEitherEngine.with(readyEmployer);
 
 /** Returns the findings of a check. */
-async function named(db: Db, id: string, run: RequestedRun): Promise<string[]> {
+async function named(db: Db, id: string, run: RequestedRun) {
   const { checks } = await readinessOfRun(db, run, null, QUESTION);
-  return checks.find((check) => check.id === id)?.examples ?? [];
+  return checks.find((check) => check.id === id)?.findings.map(({ text }) => text) ?? [];
 }
 
 async function paid(db: Db, payDate: string, fields: object = {}): Promise<void> {

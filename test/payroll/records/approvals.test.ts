@@ -2,13 +2,13 @@ import t from 'tap';
 import type { AcceptableFinding } from '../../../src/checks.ts';
 import { findingHash } from '../../../src/payroll/records/approvals.ts';
 
-t.test('an approval covers a finding with the same check, result, employee, ids and example', async (t) => {
+t.test('an approval covers a finding with the same check, result, employee, ids and text', async (t) => {
   const finding: AcceptableFinding = {
     checkId: 'overlap',
     result: 'fail',
     employeeId: 'e',
     ids: ['a:1', 'b:1'],
-    example: 'e: a, b',
+    finding: { check: 'overlap', text: 'e: a, b' },
   };
   const hash = findingHash(finding);
   t.equal(findingHash({ ...finding, ids: ['b:1', 'a:1'] }), hash, 'in any order of ids');
@@ -17,7 +17,7 @@ t.test('an approval covers a finding with the same check, result, employee, ids 
     { result: 'warn' as const },
     { employeeId: null },
     { ids: [] },
-    { example: 'x' },
+    { finding: { check: 'overlap', text: 'x' } },
   ];
   for (const field of others) t.not(findingHash({ ...finding, ...field }), hash, JSON.stringify(field));
 });

@@ -26,10 +26,10 @@ export const OPERATORS: Feature = {
     async 'readiness finds nothing that waits'({ machine }) {
       const response = await machine.call('GET', '/v1/readiness');
       if (response?.status !== 200) return [`readiness responded ${response?.status}`];
-      type Report = { checks: { id: string; result: string; examples: string[] }[] };
+      type Report = { checks: { id: string; result: string; findings: { text: string }[] }[] };
       return (response.body as Report).checks
         .filter(({ id, result }) => RESTING.has(id) && result === 'fail')
-        .map(({ id, examples }) => `the check ${id} fails: ${examples[0]}`);
+        .map(({ id, findings }) => `the check ${id} fails: ${findings[0]?.text}`);
     },
   },
   situations: {

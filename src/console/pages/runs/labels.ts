@@ -1,7 +1,7 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import type { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
-import type { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { flagTexts, type listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import type { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { recoupText } from '../../../formats/recoup.ts';
@@ -130,35 +130,8 @@ export const REASONS: Readonly<
   settled_before: 'settled in the previous run',
 };
 
-export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
-  negative: 'The contribution is negative. Check that a refund is intended.',
-  partial_cycle: 'The deduction is in effect on only some of the pay dates that share its amount.',
-  no_further_paycheck: 'The employee has left and gets no further paycheck that could settle this.',
-  open_after_termination: 'Employment has ended, but the deduction has not.',
-  overridden: 'A person set the amounts of this paycheck instead of the regular ones.',
-  recoup_capped: 'The payroll policy limits what one paycheck takes, so a part stays open.',
-  retro_pre_tax: 'A pre-tax deduction rises for past paychecks. Election rules rarely allow this.',
-  retro_refund: 'A pre-tax deduction falls for past paychecks, so the employee gets a refund.',
-  coverage_beyond_last_check:
-    'Pay dates in the month of the termination remain that no paycheck took. A final paycheck may take them.',
-  share_taken: 'A final paycheck took the amount of this pay date.',
-  taken_elsewhere: 'The employer that the employee left still takes the amount of this pay date.',
-  missed_check: 'The employee belonged in the earlier run that this line corrects, but was not in it.',
-};
-
-/** The labels of flags whose names are not plain words. */
-const FLAG_LABELS: Readonly<Partial<Record<Line['flags'][number], string>>> = {
-  missed_check: 'missed paycheck',
-  coverage_beyond_last_check: 'month not taken',
-  share_taken: 'taken by a final paycheck',
-  taken_elsewhere: 'taken by another employer',
-  retro_pre_tax: 'retroactive increase',
-  recoup_capped: 'limited by policy',
-  retro_refund: 'retroactive refund',
-};
-
 export function flagLabel(flag: Line['flags'][number]): string {
-  return FLAG_LABELS[flag] ?? plain(flag);
+  return flagTexts(flag).label ?? plain(flag);
 }
 
 /** `Jun 29, 2026 to Jul 12, 2026`. */

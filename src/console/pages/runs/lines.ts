@@ -1,6 +1,6 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import { listDeductions } from '../../../api/operations/deductions.ts';
-import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { FLAG_NAMES, flagTexts, listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
@@ -40,7 +40,6 @@ type Options = {
   readonly ends?: ReadonlyMap<string, string | null>;
 };
 
-const FLAG_NAMES = Object.keys(labels.FLAGS) as Line['flags'];
 const FILTERS: readonly Filter[] = [
   { name: 'employee_id', label: 'Employee ID' },
   { name: 'change', label: 'Change since the previous run', choices: choicesOf(labels.CHANGES) },
@@ -222,7 +221,7 @@ function lineOf(line: Line, options: Options): Html {
       </summary>
       <div class="why">
         <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${sentence(step)}</li>`)}</ol>
-        ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${labels.FLAGS[flag]}</li>`)}</ul>`}
+        ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${flagTexts(flag).meaning}</li>`)}</ul>`}
         ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${eventOf(line.unapplied.event_id, { may: options.may ?? (() => false) })}</p>`}
         ${factsOf(line, options)}
         ${kind === 'regular' && overrideLink(line, options)}

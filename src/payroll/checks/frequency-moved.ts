@@ -2,8 +2,8 @@
 import { type Employment, isInSpell, spellOn, valueOn, valueSince } from '../../ledger/employment.ts';
 import { dayBefore } from '../../ledger/state.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
-import type { Computation, RunEmployee } from './computation.ts';
-import { wasInRun } from './reopened-runs.ts';
+import type { Computation, RunEmployee } from '../compute/computation.ts';
+import { wasInRun } from '../compute/reopened-runs.ts';
 
 /**
  * Returns the day of the year on which an employee of the run came from another pay frequency or employer, if the run is the

@@ -1,11 +1,11 @@
 /** What an off-cycle run takes in addition to the pay dates of the year: docs/amounts.md. Pure. */
 import type { Cents } from '../../money.ts';
 import type { Line } from '../calculation/line.ts';
-import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
-import { historyOf, stateInRun } from './history.ts';
-import { isWithin } from './missed-checks.ts';
-import { wasInRun } from './reopened-runs.ts';
-import type { Taking } from './taking.ts';
+import type { Computation, EarlierRun, RunEmployee } from '../compute/computation.ts';
+import { historyOf, stateInRun } from '../compute/history.ts';
+import { isWithin } from '../compute/missed-checks.ts';
+import { wasInRun } from '../compute/reopened-runs.ts';
+import type { Taking } from '../compute/taking.ts';
 
 /** Returns the amounts of an employee's off-cycle lines, less what they pay of a check that the employee missed. */
 export function addedToYear(

@@ -1,28 +1,29 @@
-/** The summary of a run: totals, ETag, comparison with the previous run, and notes for its readiness checks. */
+/** The summary of a run: totals, ETag, comparison with the previous run, and what its checks found. */
 import { createHash } from 'node:crypto';
 import type { Db } from '../../database/tables.ts';
+import type { FoundInRun } from '../checks/check.ts';
+import { createFinders } from '../checks/list.ts';
+import { createComparison } from '../compute/comparison.ts';
+import type { Computation } from '../compute/computation.ts';
+import { computeRun } from '../compute/compute.ts';
+import type { Reading } from '../compute/employees.ts';
+import { assignedIn, stateFor } from '../compute/history.ts';
+import { createNotInRun } from '../compute/not-in-run.ts';
+import { createOpenItemSums } from '../compute/open-item-sums.ts';
+import type { EmployeeLines } from '../compute/taking.ts';
+import { LineTotals } from '../compute/totals.ts';
+import { inTurns } from '../compute/turns.ts';
 import { linesToStore } from '../records/frozen-lines.ts';
 import type { RunOutcome } from '../records/outcome.ts';
 import type { Totals } from '../records/totals.ts';
-import { createComparison } from './comparison.ts';
-import type { Computation } from './computation.ts';
-import { computeRun } from './compute.ts';
-import type { Reading } from './employees.ts';
-import { assignedIn, stateFor } from './history.ts';
-import { createNotInRun } from './not-in-run.ts';
-import type { Note, Noted } from './note.ts';
-import { createNotes } from './notes.ts';
-import { createOpenItemSums } from './open-item-sums.ts';
-import type { EmployeeLines } from './taking.ts';
-import { LineTotals } from './totals.ts';
-import { inTurns } from './turns.ts';
 
 export type Summary = {
   totals: Totals;
   /** A SHA-256 of all lines. It changes with nothing else. */
   etag: string;
   outcome: RunOutcome;
-  notes: ReadonlyMap<Note, readonly Noted[]>;
+  /** What the checks found in the employees. */
+  found: FoundInRun;
 };
 
 /** Receives each computed page, and the lines of its employees as JSON. */
@@ -51,7 +52,7 @@ export function createSummary(computation: Computation) {
   const hash = createHash('sha256');
   const totals = new LineTotals();
   const comparing = previous === null ? null : createComparison(previous.runId);
-  const notes = createNotes(computation);
+  const finders = createFinders(computation);
   const notInRun = createNotInRun(computation);
   const openItems = createOpenItemSums();
   let employees = 0;
@@ -67,7 +68,7 @@ export function createSummary(computation: Computation) {
       );
       if (employee.membership.isIn) employees += 1;
       if (inEffect.length > 0) notInRun.add(employee);
-      notes.add(
+      finders.add(
         computed,
         inEffect.map(({ deductionId }) => deductionId),
       );
@@ -89,7 +90,7 @@ export function createSummary(computation: Computation) {
           ...notInRun.outcome(),
           open_items: openItems.sums(),
         },
-        notes: notes.notes(),
+        found: finders.found(),
       };
     },
   };

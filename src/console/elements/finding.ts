@@ -1,0 +1,106 @@
+/** A finding of a readiness check, with a link to what it is about, and the page on which its check is fixed. */
+import type { ResultOf } from '../../api/operation.ts';
+import { CHECK_TEXTS, type getReadiness } from '../../api/operations/readiness.ts';
+import type { Place } from '../../checks.ts';
+import type { Scope } from '../../security/scopes.ts';
+import { type Html, html } from '../html.ts';
+import type { Visit } from '../page.ts';
+import { count as counted, lacksScope, sentence, withInstants } from './format.ts';
+import * as links from './links.ts';
+
+export type Finding = ResultOf<typeof getReadiness>['checks'][number]['findings'][number];
+/** The run whose findings are shown. */
+export type Run = { readonly id: string; readonly employer_id: string };
+export type Sight = Pick<Visit, 'may' | 'caller'>;
+
+/** `ofAllEmployers`: the page refuses users who are limited to employers. */
+type Page = { path: string; label: string; scope?: Scope; ofAllEmployers?: true };
+
+const PAGES: Readonly<Record<Place, Page>> = {
+  census: { path: '/census', label: 'Census', scope: 'census:read' },
+  changes: { path: '/changes', label: 'Show all', scope: 'changes:read' },
+  events: { path: '/events', label: 'Events', scope: 'events:read', ofAllEmployers: true },
+  items: { path: '/open-items', label: 'Decide about open items' },
+  ledger: { path: '/ledger', label: 'Show all', scope: 'ledger:read' },
+  lines: { path: '', label: 'Show all' },
+  operations: {
+    ...{ path: '/operations', label: 'Readiness of all employers' },
+    ...{ scope: 'ledger:read', ofAllEmployers: true },
+  },
+  settings: { path: '/settings', label: 'Payroll settings' },
+};
+
+/** Where a check is fixed: the link to all that it found, null without one, or why the user cannot follow it. */
+export function placeOf(
+  checkId: string,
+  { may, caller }: Sight,
+  run?: Run,
+): { link: Html | null; obstacle: string | null } {
+  const { fixed: { at, query } = {}, flag } = CHECK_TEXTS.get(checkId) ?? {};
+  if (at === undefined) return { link: null, obstacle: null };
+  const { scope, ofAllEmployers = false, ...page } = PAGES[at];
+  if (ofAllEmployers && caller?.employers != null)
+    return { link: null, obstacle: 'To fix this, ask an operator: you are limited to employers.' };
+  if (scope !== undefined && !may(scope)) return { link: null, obstacle: lacksScope('To fix this', scope) };
+  if (query === undefined) return { link: null, obstacle: null };
+  const label = at === 'events' && Object.keys(query).length > 0 ? 'Show all' : page.label;
+  const path = pathOf(at, page.path, query, flag, run);
+  return { link: html`<a class="on-screen" href=${path}>${label}</a>`, obstacle: null };
+}
+
+function pathOf(
+  at: Place,
+  path: string,
+  query: Readonly<Record<string, string>>,
+  flag: string | undefined,
+  run: Run | undefined,
+): string {
+  if (run === undefined) return links.address(path, query);
+  const { id, employer_id } = run;
+  if (at === 'lines') return `${links.address(links.runPath(id), { flag })}#lines`;
+  if (at === 'census') return links.censusPath(employer_id);
+  return links.address(path, at === 'events' || at === 'operations' ? query : { ...query, employer_id });
+}
+
+/** Renders the sentence of a finding with a link to its subject. */
+export function findingIn(finding: Finding, sight: Sight, run?: Run): Html {
+  const { text, count = 0 } = finding;
+  if (text === undefined) return html`<span>${`${counted(count)} that you may not see`}</span>`;
+  const [id, link] = subjectOf(finding, text, sight, run) ?? ['', ''];
+  return html`<span>${link}${withInstants(sentence(text.slice(id.length)))}</span>`;
+}
+
+/** Returns the id with which a sentence begins, and its link. */
+function subjectOf(finding: Finding, text: string, { may, caller }: Sight, run?: Run): [string, Html] | null {
+  const { event_id, change_id, run_id, employee_id, employer_id } = finding;
+  const isUnlimited = caller?.employers == null;
+  const changeLink = (id: string) => links.idLink(links.changePath(id), id);
+  const inRun = (id: string) => links.runEmployeeLink(run?.id ?? '', id);
+  const subjects: [string | undefined, (id: string) => Html, boolean][] = [
+    [event_id, links.eventLink, isUnlimited && may('events:read')],
+    [change_id, changeLink, may('changes:read')],
+    [run_id, links.runLink, may('runs:read')],
+    [employee_id, run === undefined ? links.employeeLink : inRun, run !== undefined || may('ledger:read')],
+    [employer_id, links.censusLink, may('census:read')],
+  ];
+  for (const [id, linkOf, isLinked] of subjects)
+    if (id !== undefined && (text === id || text.startsWith(`${id}: `)))
+      return [id, isLinked ? linkOf(id) : links.idLink(null, id)];
+  return null;
+}
+
+/** Links what can be done about an open finding; null for a user who may not do it. */
+export function actionOn(
+  { check, employee_id, deduction_id }: Finding,
+  { may }: Sight,
+  run?: Run,
+): Html | null {
+  const { action } = CHECK_TEXTS.get(check)?.fixed ?? {};
+  if (action === 'override' && run !== undefined && employee_id !== undefined && may('runs:write')) {
+    const path = links.address(links.runPath(run.id, '/override'), { employee_id });
+    return html`<a class="on-screen" href=${path}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;
+  }
+  const path = action === 'assign' && deduction_id !== undefined && links.pathOf('/deductions', deduction_id);
+  if (!path || !may('ledger:read')) return null;
+  return html`<a class="on-screen" href=${links.address(path, { assign: 'true' })}>Assign it<span class="hidden-label">${` (${deduction_id})`}</span></a>`;
+}

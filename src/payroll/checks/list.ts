@@ -1,0 +1,121 @@
+/** The checks of a run itself, in the order of its report, and how they find what they look at. */
+import { CENSUS_COMPLETED } from '../../census/checks.ts';
+import type { Check, Found } from '../../checks.ts';
+import type { Db } from '../../database/tables.ts';
+import { LEDGER_EMPTY } from '../../ledger/checks.ts';
+import type { Computation } from '../compute/computation.ts';
+import type { EmployeeLines } from '../compute/taking.ts';
+import { CHECK_BEYOND_YEAR, CODES_MISSING, OFF_CYCLE_ADDS } from './amounts.ts';
+import {
+  CALENDAR_DIFFERS,
+  NO_PAY_SCHEDULE,
+  PAY_DATE_SKIPPED,
+  PAY_DATE_TAKEN,
+  PERIOD_DIFFERS,
+  PERIODS_OVERLAP,
+  SHORT_YEAR,
+} from './calendar.ts';
+import { type Finder, type FoundInRun, NONE, type RunCheck, type RunQuestion, type Seen } from './check.ts';
+import {
+  EMPLOYED_TWICE_IN_RUN,
+  END_AT_MIDNIGHT,
+  FIRST_MONTH_AHEAD,
+  ONE_DAY_WINDOW,
+  OVERLAP,
+  RENEWAL_ERASED,
+  START_CORRECTED,
+  START_MOVED,
+} from './elections.ts';
+import {
+  MISSED_CHECKS,
+  NEGATIVE_TOTAL,
+  OF_ANOTHER_YEAR,
+  REFUND_WAITS,
+  RETRO_PRE_TAX,
+  RETRO_REFUND,
+} from './items.ts';
+import { OVERRIDE_OUTDATED } from './overrides.ts';
+import {
+  ABSENT,
+  CONTRADICTED,
+  FREQUENCY_MOVED,
+  NARROWED,
+  NOT_SCHEDULED,
+  TRANSFER_UNKNOWN,
+  WITHOUT_FREQUENCY,
+  WITHOUT_PAY_GROUP,
+} from './roster.ts';
+import {
+  COVERAGE_BEYOND_LAST_CHECK,
+  FINAL_CHECK_EMPTY,
+  OPEN_AFTER_TERMINATION,
+  PAID_AFTER_TERMINATION,
+} from './terminations.ts';
+
+const CHECKS: readonly RunCheck[] = [
+  EMPLOYED_TWICE_IN_RUN,
+  CENSUS_COMPLETED,
+  LEDGER_EMPTY,
+  WITHOUT_FREQUENCY,
+  WITHOUT_PAY_GROUP,
+  NOT_SCHEDULED,
+  NARROWED,
+  START_MOVED,
+  RENEWAL_ERASED,
+  ONE_DAY_WINDOW,
+  END_AT_MIDNIGHT,
+  FIRST_MONTH_AHEAD,
+  START_CORRECTED,
+  MISSED_CHECKS,
+  RETRO_PRE_TAX,
+  RETRO_REFUND,
+  OF_ANOTHER_YEAR,
+  NEGATIVE_TOTAL,
+  OVERRIDE_OUTDATED,
+  OVERLAP,
+  PAY_DATE_TAKEN,
+  PERIODS_OVERLAP,
+  CODES_MISSING,
+  NO_PAY_SCHEDULE,
+  SHORT_YEAR,
+  CALENDAR_DIFFERS,
+  PAY_DATE_SKIPPED,
+  CHECK_BEYOND_YEAR,
+  PERIOD_DIFFERS,
+  OPEN_AFTER_TERMINATION,
+  PAID_AFTER_TERMINATION,
+  COVERAGE_BEYOND_LAST_CHECK,
+  FINAL_CHECK_EMPTY,
+  CONTRADICTED,
+  ABSENT,
+  FREQUENCY_MOVED,
+  TRANSFER_UNKNOWN,
+  OFF_CYCLE_ADDS,
+  REFUND_WAITS,
+];
+
+/** A check that only looks has found everything before its question. */
+export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = CHECKS.map(({ look: _, ...check }) => ({
+  find: async (_db, { found }) => found.get(check.id) ?? NONE,
+  ...check,
+}));
+
+/** Lets every check look at one employee after the other. Pure. */
+export function createFinders(computation: Computation) {
+  const finders = CHECKS.flatMap(({ id, look }): readonly (readonly [string, Finder<Found>, Found[]])[] =>
+    look === undefined ? NONE : [[id, look(computation), []]],
+  );
+  return {
+    /** `inEffect`: the employee's deductions in effect on the run's day. */
+    add(computed: EmployeeLines, inEffect: readonly string[]): void {
+      const { employee, lines } = computed;
+      const { employeeId } = employee;
+      const regular = lines.filter(({ kind }) => kind === 'regular');
+      const seen: Seen = { ...computed, employeeId, regular, inEffect };
+      for (const [, finder, found] of finders) for (const finding of finder.each(seen)) found.push(finding);
+    },
+    found(): FoundInRun {
+      return new Map(finders.map(([id, { atEnd }, found]) => [id, [...found, ...(atEnd?.() ?? NONE)]]));
+    },
+  };
+}

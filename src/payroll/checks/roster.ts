@@ -1,0 +1,173 @@
+/** The checks of who is in a run, and of what the roster says of them. Pure. */
+import type { Found } from '../../checks.ts';
+import { isAbsentNow, isActive, spellOn, valueOn } from '../../ledger/employment.ts';
+import { isScheduled } from '../compute/calendar.ts';
+import type { Computation } from '../compute/computation.ts';
+import { checksBefore } from '../compute/reopened-runs.ts';
+import { countOfEmployees } from '../compute/totals.ts';
+import type { Reason } from '../records/outcome.ts';
+import { each, NONE, passedIfRegular, type RunCheck, type Seen } from './check.ts';
+import { movedOn } from './frequency-moved.ts';
+
+/** Finds the employees who are not in the run for a reason. */
+const leftOut = (reason: Reason, result: Found['result']) =>
+  each(({ employee: { employeeId, membership }, inEffect }) =>
+    membership.isIn || membership.why !== reason
+      ? NONE
+      : [{ employee_id: employeeId, ids: inEffect, result }],
+  );
+
+export const WITHOUT_FREQUENCY: RunCheck = {
+  id: 'employees-without-frequency',
+  title: 'Employees have no known pay frequency',
+  severity: 'fail',
+  look: () => leftOut('unknown_frequency', 'fail'),
+  advice:
+    'The run leaves them out, because the employer has several pay schedules and their pay frequency is unknown. Stage a census that has their pay frequency.',
+  passed: 'Every employee has a known pay frequency.',
+  fixed: { at: 'census', query: {} },
+};
+
+export const WITHOUT_PAY_GROUP: RunCheck = {
+  id: 'employees-without-pay-group',
+  title: 'Employees have no known pay group',
+  severity: 'warn',
+  look: () => leftOut('unknown_pay_group', 'warn'),
+  advice:
+    'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census that has their pay group.',
+  passed: async (_, { computation }) =>
+    computation.run.pay_group === null
+      ? 'The run covers all pay groups.'
+      : 'Every employee has a known pay group.',
+  fixed: { at: 'census', query: {} },
+};
+
+export const NOT_SCHEDULED: RunCheck = {
+  id: 'employees-not-scheduled',
+  title: 'Employees with deductions are on no pay schedule',
+  severity: 'fail; warn in an employee’s first run if the employer has no pay schedule',
+  detail: 'If only their pay group has none, runs of other frequencies don’t name them.',
+  look: (computation) => {
+    const result = computation.basis.schedules.length === 0 ? 'warn' : 'fail';
+    return each((seen) =>
+      isUnscheduled(computation, seen)
+        ? [{ employee_id: seen.employeeId, ids: seen.inEffect, result }]
+        : NONE,
+    );
+  },
+  advice:
+    'These employees have deductions in effect, but no pay schedule of the employer has their pay frequency and group. Set the missing schedule, or correct their census.',
+  passed: async (_, { computation }) =>
+    computation.basis.schedules.length === 0
+      ? 'The employer has no pay schedule, and earlier runs had all its employees with a deduction.'
+      : 'Every active employee with a deduction is on a pay schedule.',
+  fixed: { at: 'settings', query: {} },
+};
+
+function isUnscheduled(computation: Computation, { employee, inEffect }: Seen): boolean {
+  const { run, basis } = computation;
+  const { employment } = employee;
+  const { schedules } = basis;
+  if (employment === undefined || run.kind !== 'regular' || inEffect.length === 0) return false;
+  if (!isActive(employment, run.period_end)) return false;
+  const frequency = valueOn(employment, 'pay_frequency', run.period_end);
+  const group = valueOn(employment, 'pay_group', run.period_end);
+  if (isScheduled(schedules, frequency, group)) return false;
+  // Without any schedule, runs take their employees all the same: the first one of each names them.
+  if (schedules.length === 0 && employee.membership.isIn && checksBefore(computation, employee).length > 0)
+    return false;
+  // Only a schedule of the employee's group is missing, so the runs of other frequencies are not concerned.
+  const isOfOtherRuns =
+    frequency !== null &&
+    frequency !== run.pay_frequency &&
+    schedules.some(({ pay_frequency }) => pay_frequency === frequency);
+  return !isOfOtherRuns;
+}
+
+/** Counts the employees of the run's own frequency and group that `employee_ids` leaves out. */
+export const NARROWED: RunCheck = {
+  id: 'population-narrowed',
+  title: 'Employees of this pay frequency are left out',
+  severity: 'warn',
+  look: ({ run }) => {
+    let count = 0;
+    return {
+      each({ employee: { membership } }) {
+        if (!membership.isIn && membership.why === 'not_selected') count += 1;
+        return NONE;
+      },
+      atEnd: () => (run.kind === 'off_cycle' || count === 0 ? NONE : [{ result: 'warn', count }]),
+    };
+  },
+  text: ({ count = 0 }) => countOfEmployees(count),
+  advice:
+    'The run leaves out employees of its pay frequency and group. Create the run without a list of employees unless this is intended. Their paychecks count as missed.',
+  passed: passedIfRegular(
+    'An off-cycle run names its employees.',
+    'The run includes every employee of its pay frequency and group.',
+  ),
+};
+
+export const CONTRADICTED: RunCheck = {
+  id: 'termination-contradicted',
+  title: 'A census contradicts a termination',
+  severity: 'warn',
+  look: ({ run }) =>
+    each(({ employee: { employeeId, employment } }) => {
+      const date = employment && spellOn(employment, run.period_end)?.contradicted_on;
+      return date == null ? NONE : [{ employee_id: employeeId, date, ids: [date], result: 'warn' }];
+    }),
+  text: ({ employee_id }) => String(employee_id),
+  advice:
+    'A census lists these employees after their termination, so they count as employed. Correct the census or report the termination again.',
+  passed: 'No census contradicts a termination.',
+  fixed: { at: 'census', query: {} },
+};
+
+export const ABSENT: RunCheck = {
+  id: 'absent-from-census',
+  title: 'Employees are missing from the newest census',
+  severity: 'warn',
+  look: () =>
+    each(({ employee: { employeeId, employment, termination }, lines, regular }) => {
+      if (lines.length === 0 || termination !== null) return NONE;
+      if (employment === undefined || !isAbsentNow(employment)) return NONE;
+      const ids = regular.map(({ account }) => account.deduction_id);
+      return [{ employee_id: employeeId, ids, result: 'warn' }];
+    }),
+  advice:
+    'These employees have deductions, but the newest census does not list them. Correct the census, or report their termination.',
+  passed: 'Every employee with a line is in the newest census.',
+};
+
+export const FREQUENCY_MOVED: RunCheck = {
+  id: 'frequency-moved',
+  title: 'Employees changed their pay frequency or employer',
+  severity: 'warn',
+  look: (computation) =>
+    each(({ employee, lines }) => {
+      const date = lines.length === 0 ? null : movedOn(computation, employee);
+      return date === null ? NONE : [{ employee_id: employee.employeeId, date, ids: [date], result: 'warn' }];
+    }),
+  text: ({ employee_id, date }) => `${employee_id}: since ${date}`,
+  advice:
+    'This is the first paycheck of these employees since the change. Check the amounts of this month: the old and the new paychecks may take more or less than a month.',
+  passed: 'No employee changed the pay frequency or the employer since the last run.',
+  fixed: { docs: 'amounts.md#a-change-of-pay-frequency' },
+};
+
+export const TRANSFER_UNKNOWN: RunCheck = {
+  id: 'transfer-unknown',
+  title: 'The last paycheck at another employer is unknown',
+  severity: 'warn',
+  look: ({ transfers }) =>
+    each(({ employeeId, lines }) => {
+      const date =
+        lines.length > 0 && transfers.get(employeeId)?.find(({ until }) => until === null)?.left_on;
+      return date ? [{ employee_id: employeeId, date, ids: [date], result: 'warn' }] : NONE;
+    }),
+  text: ({ employee_id, date }) => `${employee_id}: left on ${date}`,
+  advice:
+    'These employees came from another employer that has neither a pay schedule nor a finalized run for their last day there. If it still takes a deduction, both employers take it: override the lines of this run.',
+  passed: 'The last paycheck of every transferred employee at the other employer is known.',
+};
