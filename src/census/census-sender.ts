@@ -39,10 +39,16 @@ type UploadAttempt = {
   unopened: string | null;
 };
 
+type Uploads = WeakMap<Claim, UploadAttempt>;
+type Uploading = CensusSending & { uploads: Uploads };
+
 /** Sends the staged census if it is fresh, else one that is fetched. */
 export function createCensusSender(sending: CensusSending): Sender {
-  const { db, encryptor, sharedNow, source, maxAgeMs } = sending;
-  const uploads = new WeakMap<Claim, UploadAttempt>();
+  const { db, sharedNow, source } = sending;
+  const uploads: Uploads = new WeakMap();
+  const uploading = { ...sending, uploads };
+  /** Only an attempt that `prepare` gave an upload is started and finished. */
+  const uploadOf = (claim: Claim) => uploads.get(claim) as UploadAttempt;
 
   return {
     async prepare(claim, signal) {
@@ -56,12 +62,14 @@ export function createCensusSender(sending: CensusSending): Sender {
           return { outcome: 'canceled', reason };
         });
       }
-      const census = await freshCensus(db, employerId);
+      const census = await freshCensus(sending, db, employerId);
       // A fetched census serves all attempts of the requests that it was fetched for.
       if (census !== null && (source === null || census.staged_at >= wanted)) {
-        return holdOrUpload(claim, census, wanted);
+        return holdOrUpload(uploading, claim, census, wanted);
       }
-      return source === null ? waitForPush(claim) : fetchAndStage(claim, source, wanted, signal);
+      return source === null
+        ? waitForPush(sending, claim)
+        : fetchAndStage(uploading, claim, source, wanted, signal);
     },
     async started(trx, claim, at) {
       const startedAt = at.toISOString();
@@ -87,138 +95,145 @@ export function createCensusSender(sending: CensusSending): Sender {
       syncs.dismissUnsent(trx, (await sharedNow(trx)).toISOString(), requestId),
     merged: syncs.moveSyncs,
   };
+}
 
-  /** Only an attempt that `prepare` gave an upload is started and finished. */
-  function uploadOf(claim: Claim): UploadAttempt {
-    return uploads.get(claim) as UploadAttempt;
+async function freshCensus(
+  { sharedNow, maxAgeMs }: CensusSending,
+  on: Db | Trx,
+  employerId: string,
+): Promise<StagedCensus | null> {
+  const census = await currentCensus(on, employerId);
+  if (census === null) return null;
+  const ageMs = (await sharedNow(on)).getTime() - Date.parse(census.staged_at);
+  return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS ? census : null;
+}
+
+async function upload(
+  { db, encryptor, uploads }: Uploading,
+  claim: Claim,
+  { census_id: censusId, body_bytes }: StagedCensus,
+  wanted: string,
+): Promise<Post | Decision> {
+  try {
+    // One key encrypted all chunks: reading the first one shows whether it exists.
+    await openChunks(db, encryptor, censusId).next();
+  } catch (error) {
+    const reason = whyUnopened(error);
+    if (reason === null) throw error;
+    return putOff(claim, reason);
   }
+  const attempt: UploadAttempt = { censusId, startedAt: null, unopened: null };
+  uploads.set(claim, attempt);
+  return {
+    kind: 'post',
+    path: ['employer', claim.subject_id, 'census'],
+    // A sync that joined after a lost response needs an upload of its own: the service may have processed the earlier one.
+    idempotencyKey: `${claim.requestId}:${censusId}:${wanted}`,
+    body: { length: body_bytes, chunks: noted({ db, encryptor }, attempt, body_bytes) },
+    timeouts: TIMEOUTS,
+  };
+}
 
-  async function freshCensus(on: Db | Trx, employerId: string): Promise<StagedCensus | null> {
-    const census = await currentCensus(on, employerId);
-    if (census === null) return null;
-    const ageMs = (await sharedNow(on)).getTime() - Date.parse(census.staged_at);
-    return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS ? census : null;
-  }
-
-  async function upload(
-    claim: Claim,
-    { census_id: censusId, body_bytes }: StagedCensus,
-    wanted: string,
-  ): Promise<Post | Decision> {
-    try {
-      // One key encrypted all chunks: reading the first one shows whether it exists.
-      await openChunks(db, encryptor, censusId).next();
-    } catch (error) {
-      const reason = whyUnopened(error);
-      if (reason === null) throw error;
-      return putOff(claim, reason);
+async function* noted(
+  { db, encryptor }: Pick<CensusSending, 'db' | 'encryptor'>,
+  attempt: UploadAttempt,
+  length: number,
+): AsyncGenerator<Uint8Array> {
+  try {
+    let left = length;
+    for await (const chunk of uploadBody(db, encryptor, attempt.censusId)) {
+      left -= chunk.length;
+      yield chunk;
     }
-    const attempt: UploadAttempt = { censusId, startedAt: null, unopened: null };
-    uploads.set(claim, attempt);
-    return {
-      kind: 'post',
-      path: ['employer', claim.subject_id, 'census'],
-      // A sync that joined after a lost response needs an upload of its own: the service may have processed the earlier one.
-      idempotencyKey: `${claim.requestId}:${censusId}:${wanted}`,
-      body: { length: body_bytes, chunks: noted(attempt, body_bytes) },
-      timeouts: TIMEOUTS,
-    };
-  }
-
-  async function* noted(attempt: UploadAttempt, length: number): AsyncGenerator<Uint8Array> {
-    try {
-      let left = length;
-      for await (const chunk of uploadBody(db, encryptor, attempt.censusId)) {
-        left -= chunk.length;
-        yield chunk;
-      }
-      // Either the census was replaced, and the next attempt uploads the new one, or it is damaged.
-      if (left > 0) {
-        throw new AppError('CENSUS_CUT', 'the staged census is incomplete: if this persists, stage it again');
-      }
-    } catch (error) {
-      attempt.unopened = whyUnopened(error);
-      throw error;
+    // Either the census was replaced, and the next attempt uploads the new one, or it is damaged.
+    if (left > 0) {
+      throw new AppError('CENSUS_CUT', 'the staged census is incomplete: if this persists, stage it again');
     }
+  } catch (error) {
+    attempt.unopened = whyUnopened(error);
+    throw error;
   }
+}
 
-  /** Checks again inside the transaction: a census staged since then found no sync that waits. */
-  function waitForPush(claim: Claim): Decision {
+/** Checks again inside the transaction: a census staged since then found no sync that waits. */
+function waitForPush(sending: CensusSending, claim: Claim): Decision {
+  return decision(async (trx) => {
+    if ((await freshCensus(sending, trx, claim.subject_id)) !== null)
+      return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
+    const stale = 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
+    const isAny = (await currentCensus(trx, claim.subject_id)) !== null;
+    const reason = isAny ? stale : 'no census is staged: stage one';
+    await syncs.awaitCensus(trx, claim.requestId, reason);
+    return { outcome: 'canceled', reason };
+  });
+}
+
+async function fetchAndStage(
+  sending: Uploading,
+  claim: Claim,
+  from: CensusFetcher,
+  wanted: string,
+  signal: AbortSignal,
+): Promise<Post | Decision> {
+  const { subject_id: employerId } = claim;
+  let staged: StagingResult;
+  let content: CensusContent;
+  try {
+    content = await from.fetch(employerId, signal);
+    staged = await stageCensus(sending, employerId, content, {
+      ...{ uploading: claim.requestId, signal },
+      // The source decides for its employer only.
+      limit: [employerId],
+    });
+  } catch (error) {
+    if (isAppError(error, 'CENSUS_SOURCE_FAILED')) return putOff(claim, error.message);
+    throw error;
+  }
+  if (!staged.ok && content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
+  if (!staged.ok) {
+    const { problemCount } = staged;
+    const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
     return decision(async (trx) => {
-      if ((await freshCensus(trx, claim.subject_id)) !== null)
-        return { outcome: 'later', reason: 'a census was staged', delayMs: 0 };
-      const stale = 'the staged census is older than CENSUS_MAX_AGE: stage a new one';
-      const isAny = (await currentCensus(trx, claim.subject_id)) !== null;
-      const reason = isAny ? stale : 'no census is staged: stage one';
-      await syncs.awaitCensus(trx, claim.requestId, reason);
-      return { outcome: 'canceled', reason };
+      // Not uploaded, not even in part. It may be fixed at its source.
+      await syncs.failSyncs(trx, claim.requestId, reason, staged);
+      return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
     });
   }
+  const census = await currentCensus(sending.db, employerId);
+  return census === null
+    ? cancel('the census was removed before the upload')
+    : holdOrUpload(sending, claim, census, wanted);
+}
 
-  async function fetchAndStage(
-    claim: Claim,
-    from: CensusFetcher,
-    wanted: string,
-    signal: AbortSignal,
-  ): Promise<Post | Decision> {
-    const { subject_id: employerId } = claim;
-    let staged: StagingResult;
-    let content: CensusContent;
-    try {
-      content = await from.fetch(employerId, signal);
-      staged = await stageCensus(sending, employerId, content, {
-        ...{ uploading: claim.requestId, signal },
-        // The source decides for its employer only.
-        limit: [employerId],
-      });
-    } catch (error) {
-      if (isAppError(error, 'CENSUS_SOURCE_FAILED')) return putOff(claim, error.message);
-      throw error;
-    }
-    if (!staged.ok && content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
-    if (!staged.ok) {
-      const { problemCount } = staged;
-      const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
-      return decision(async (trx) => {
-        // Not uploaded, not even in part. It may be fixed at its source.
-        await syncs.failSyncs(trx, claim.requestId, reason, staged);
-        return { outcome: 'later', reason, delayMs: SLOW_RETRY_MS };
-      });
-    }
-    const census = await currentCensus(db, employerId);
-    return census === null
-      ? cancel('the census was removed before the upload')
-      : holdOrUpload(claim, census, wanted);
-  }
+/** A person must confirm what the file has, or its source must send what was confirmed. */
+function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
+  const [first] = problems.map((problem) => describe(withoutHint(problem)));
+  const more = problems.length > 1 ? `; and ${problems.length - 1} more` : '';
+  const reason = `the census is not as its file format: ${first}${more}`;
+  return decision(async (trx) => {
+    await syncs.awaitCensus(trx, claim.requestId, reason);
+    return { outcome: 'canceled', reason };
+  });
+}
 
-  /** A person must confirm what the file has, or its source must send what was confirmed. */
-  function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
-    const [first] = problems.map((problem) => describe(withoutHint(problem)));
-    const more = problems.length > 1 ? `; and ${problems.length - 1} more` : '';
-    const reason = `the census is not as its file format: ${first}${more}`;
-    return decision(async (trx) => {
-      await syncs.awaitCensus(trx, claim.requestId, reason);
-      return { outcome: 'canceled', reason };
-    });
-  }
-
-  async function holdOrUpload(claim: Claim, census: StagedCensus, wanted: string): Promise<Post | Decision> {
-    const holds = await holdsOf(db, census, dayAt(db, await sharedNow(db)));
-    if (holds.length === 0) return upload(claim, census, wanted);
-    const { census_id: censusId, employer_id, released_at } = census;
-    return decision(async (trx) => {
-      const current = await currentCensus(trx, employer_id);
-      if (current?.census_id !== censusId || current.released_at !== released_at)
-        return {
-          outcome: 'later',
-          reason: 'another census was staged, or this one was released',
-          delayMs: 0,
-        };
-      const reason = `${holds.map(describeHold).join('; ')}: ${adviceOn(holds)}`;
-      await syncs.holdSyncs(trx, claim.requestId, { censusId, reason, holds });
-      return { outcome: 'canceled', reason };
-    });
-  }
+async function holdOrUpload(
+  sending: Uploading,
+  claim: Claim,
+  census: StagedCensus,
+  wanted: string,
+): Promise<Post | Decision> {
+  const { db, sharedNow } = sending;
+  const holds = await holdsOf(db, census, dayAt(db, await sharedNow(db)));
+  if (holds.length === 0) return upload(sending, claim, census, wanted);
+  const { census_id: censusId, employer_id, released_at } = census;
+  return decision(async (trx) => {
+    const current = await currentCensus(trx, employer_id);
+    if (current?.census_id !== censusId || current.released_at !== released_at)
+      return { outcome: 'later', reason: 'another census was staged, or this one was released', delayMs: 0 };
+    const reason = `${holds.map(describeHold).join('; ')}: ${adviceOn(holds)}`;
+    await syncs.holdSyncs(trx, claim.requestId, { censusId, reason, holds });
+    return { outcome: 'canceled', reason };
+  });
 }
 
 function putOff(claim: Claim, reason: string): Decision {

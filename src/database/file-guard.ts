@@ -35,42 +35,16 @@ export function createFileGuard(named: string, handle: BetterSqlite3.Database) {
   const counted = handle.prepare('PRAGMA wal_checkpoint(NOOP)').raw();
   const pageCount = handle.prepare('PRAGMA page_count').pluck();
   const pageBytes = handle.pragma('page_size', { simple: true }) as number;
-  let file: number | null = null;
+  const { readHeader, isStill, size, endOf, hasFrames, close } = openLog(logPath, pageBytes);
   let withoutHeader = 0;
   /** As `canCopy` saw it. */
   let seen: LogState = { header: Buffer.alloc(0), frames: 0 };
   /** As `assertLog` saw it. */
   let before: LogState = { header: Buffer.alloc(0), frames: 0 };
 
-  /** SQLite takes no lock on the log, so closing this descriptor releases none. */
-  const logFile = (): number => {
-    file ??= openSync(logPath, 'r');
-    return file;
-  };
-  /** Returns fewer bytes where the log ends. */
-  const read = (at: number, bytes: number): Buffer => {
-    const buffer = Buffer.alloc(bytes);
-    return buffer.subarray(0, readSync(logFile(), buffer, 0, bytes, at));
-  };
-  const readHeader = (): Buffer => read(0, HEADER_BYTES);
-  const isStill = (header: Buffer): boolean => readHeader().equals(header);
-  const size = (): number => fstatSync(logFile()).size;
   const count = (): { frames: number; copied: number } => {
     const [, frames, copied] = counted.get() as [number, number, number];
     return { frames, copied };
-  };
-  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
-  /** Read into repeatedly. */
-  const chunk = Buffer.alloc(FRAMES_AT_ONCE * frameBytes);
-  const endOf = (frames: number): number => HEADER_BYTES + frames * frameBytes;
-  /** Returns whether the log holds these frames, counted from 1, whole and since it last started over. */
-  const hasFrames = (first: number, last: number, header: Buffer): boolean => {
-    const bytes = (last - first + 1) * frameBytes;
-    if (readSync(logFile(), chunk, 0, bytes, endOf(first - 1)) < bytes) return false;
-    for (let at = SALTS.atFrame; at < bytes; at += frameBytes) {
-      if (chunk.compare(header, SALTS.at, SALTS.at + SALTS.bytes, at, at + SALTS.bytes) !== 0) return false;
-    }
-    return true;
   };
   const isFileShort = (): boolean => {
     const header = readHeader();
@@ -146,11 +120,45 @@ export function createFileGuard(named: string, handle: BetterSqlite3.Database) {
       }
     },
 
-    close(): void {
-      if (file !== null) closeSync(file);
-      file = null;
-    },
+    close,
   };
+}
+
+/** Reads the write-ahead log. It is opened at the first read. */
+function openLog(path: string, pageBytes: number) {
+  let file: number | null = null;
+
+  /** SQLite takes no lock on the log, so closing this descriptor releases none. */
+  const logFile = (): number => {
+    file ??= openSync(path, 'r');
+    return file;
+  };
+  /** Returns fewer bytes where the log ends. */
+  const read = (at: number, bytes: number): Buffer => {
+    const buffer = Buffer.alloc(bytes);
+    return buffer.subarray(0, readSync(logFile(), buffer, 0, bytes, at));
+  };
+  const readHeader = (): Buffer => read(0, HEADER_BYTES);
+  const isStill = (header: Buffer): boolean => readHeader().equals(header);
+  const size = (): number => fstatSync(logFile()).size;
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  /** Read into repeatedly. */
+  const chunk = Buffer.alloc(FRAMES_AT_ONCE * frameBytes);
+  const endOf = (frames: number): number => HEADER_BYTES + frames * frameBytes;
+  /** Returns whether the log holds these frames, counted from 1, whole and since it last started over. */
+  const hasFrames = (first: number, last: number, header: Buffer): boolean => {
+    const bytes = (last - first + 1) * frameBytes;
+    if (readSync(logFile(), chunk, 0, bytes, endOf(first - 1)) < bytes) return false;
+    for (let at = SALTS.atFrame; at < bytes; at += frameBytes) {
+      if (chunk.compare(header, SALTS.at, SALTS.at + SALTS.bytes, at, at + SALTS.bytes) !== 0) return false;
+    }
+    return true;
+  };
+  const close = (): void => {
+    if (file !== null) closeSync(file);
+    file = null;
+  };
+  return { readHeader, isStill, size, endOf, hasFrames, close };
 }
 
 function isHeader(bytes: Buffer): boolean {

@@ -25,7 +25,7 @@ export type JsonPiece =
  * ends; the contract's strict parser then parses it. Throws UNREADABLE, and what the content throws.
  */
 export async function* jsonPieces(content: AsyncIterable<Uint8Array>, list: ListShape) {
-  const cutter = createCutter(list);
+  const cutter = new Cutter(list);
   for await (const slice of content) yield cutter.write(slice);
   yield cutter.end();
 }
@@ -37,136 +37,157 @@ type State =
 
 type Token = { token: TokenType; value: unknown; offset: number };
 
-function createCutter(list: ListShape) {
-  const tokenizer = new Tokenizer();
-  const fields: string[] = [];
-  let elements = 0;
-  let pieces: JsonPiece[] = [];
-  let state: State = 'root';
+/** Cuts a JSON list token by token. */
+class Cutter {
+  readonly #list: ListShape;
+  readonly #tokenizer = new Tokenizer();
+  readonly #fields: string[] = [];
+  #elements = 0;
+  #pieces: JsonPiece[] = [];
+  #state: State = 'root';
   /** Whether an element of the list is next or is being read. */
-  let inList = false;
-  let isBare = false;
-  let depth = 0;
-  let valueAt: number | null = null;
-  let lastToken = 0;
+  #inList = false;
+  #isBare = false;
+  #depth = 0;
+  #valueAt: number | null = null;
+  #lastToken = 0;
   /** The newest bytes of the stream, and the position of the first of them. */
-  let bytes: Buffer = Buffer.alloc(0);
-  let bytesFrom = 0;
+  #bytes: Buffer = Buffer.alloc(0);
+  #bytesFrom = 0;
 
-  const problem = (path: string, rule: string): void => {
-    pieces.push({ kind: 'problem', problem: { path, rule } });
-  };
-  const expect = (good: boolean): void => {
-    if (!good) throw new Error('invalid JSON');
-  };
-  const close = (): void => {
-    state = inList && !isBare ? 'after list' : 'ended';
-    inList = false;
-  };
-  const name = ({ token, value }: Token): void => {
-    expect(token === TokenType.STRING);
-    const field = value as string;
-    if (fields.includes(field)) problem(givenFieldPath('', field), 'is given twice');
-    fields.push(field);
-    if (fields.length > FIELDS_MAX) throw unreadable('', `must have at most ${FIELDS_MAX} fields`);
-    state = 'colon';
-  };
-  const begin = ({ token, offset }: Token): void => {
-    expect(token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token));
-    valueAt = offset;
-    depth = isOpening(token) ? 1 : 0;
-    state = depth === 0 ? 'after value' : 'inside';
-  };
-  /** `offset`: where the token after the value starts. */
-  const end = (offset: number): void => {
-    const parsed = parseJson(bytes.toString('utf8', (valueAt ?? offset) - bytesFrom, offset - bytesFrom));
-    valueAt = null;
-    const field = fields.at(-1) as string;
-    if (inList) {
-      elements += 1;
-      pieces.push({ kind: 'element', parsed });
-    } else if (!parsed.ok) problem(givenFieldPath('', field), parsed.reason);
-    else if (field === list.list) problem(field, 'must be an array');
-    else pieces.push({ kind: 'field', name: field, value: parsed.value });
-  };
-  const steps: Record<State, (token: Token) => void> = {
-    root({ token }) {
-      isBare = list.orBare && token === TokenType.LEFT_BRACKET;
-      if (!isBare && token !== TokenType.LEFT_BRACE) {
-        const orBare = `must be an array, or an object with the array ${list.list}`;
-        throw unreadable('', list.orBare ? orBare : 'must be an object');
-      }
-      inList = isBare;
-      state = isBare ? 'element or end' : 'name or end';
-    },
-    'name or end': (token) => (token.token === TokenType.RIGHT_BRACE ? close() : name(token)),
-    name,
-    colon({ token }) {
-      expect(token === TokenType.COLON);
-      state = 'value';
-    },
-    value(token) {
-      inList = fields.at(-1) === list.list && token.token === TokenType.LEFT_BRACKET;
-      if (inList) state = 'element or end';
-      else begin(token);
-    },
-    'element or end': (token) => (token.token === TokenType.RIGHT_BRACKET ? close() : begin(token)),
-    element: begin,
-    inside({ token }) {
-      if (isOpening(token)) depth += 1;
-      if (isClosing(token)) depth -= 1;
-      if (depth === 0) state = 'after value';
-    },
-    'after value'({ token, offset }) {
-      const closing = inList ? TokenType.RIGHT_BRACKET : TokenType.RIGHT_BRACE;
-      expect(token === TokenType.COMMA || token === closing);
-      end(offset);
-      if (token !== TokenType.COMMA) close();
-      else state = inList ? 'element' : 'name';
-    },
-    'after list'({ token }) {
-      expect(token === TokenType.COMMA || token === TokenType.RIGHT_BRACE);
-      state = token === TokenType.COMMA ? 'name' : 'ended';
-    },
-    ended: () => expect(false),
-  };
-  tokenizer.onToken = (token) => {
-    lastToken = token.offset;
-    steps[state](token);
-  };
+  constructor(list: ListShape) {
+    this.#list = list;
+    this.#tokenizer.onToken = (token) => {
+      this.#lastToken = token.offset;
+      this.#steps[this.#state](token);
+    };
+  }
 
-  const here = (): string => (inList ? list.pathOf(elements) : '');
+  write(slice: Uint8Array): JsonPiece[] {
+    return this.#read(() => {
+      this.#bytes = Buffer.concat([this.#bytes, slice]);
+      this.#tokenizer.write(slice);
+      // Blanks before the first token are no element, however many.
+      if (this.#state === 'root' && isBlank(this.#bytes, 0, this.#bytes.length))
+        this.#lastToken = this.#bytesFrom + this.#bytes.length;
+      // Outside a value: a name or white space since the newest token.
+      const pendingFrom = this.#valueAt ?? this.#lastToken;
+      this.#bytes = this.#bytes.subarray(pendingFrom - this.#bytesFrom);
+      this.#bytesFrom = pendingFrom;
+      if (this.#bytes.length > ELEMENT_BYTES_MAX) throw unreadable(this.#here(), TOO_LARGE);
+    });
+  }
+
+  end(): JsonPiece[] {
+    return this.#read(() => {
+      if (this.#state === 'root') throw unreadable('', 'is not valid JSON');
+      if (this.#state !== 'ended') throw unreadable(this.#here(), 'ends in the middle');
+      if (!this.#tokenizer.isEnded) this.#tokenizer.end();
+    });
+  }
+
   /** Runs `work` and returns the pieces. The tokenizer's own errors quote the input, so they are replaced. */
-  const read = (work: () => void): JsonPiece[] => {
-    pieces = [];
+  #read(work: () => void): JsonPiece[] {
+    this.#pieces = [];
     try {
       work();
     } catch (error) {
       if (isAppError(error, 'UNREADABLE')) throw error;
-      throw unreadable(here(), `is not valid JSON near byte ${lastToken}`);
+      throw unreadable(this.#here(), `is not valid JSON near byte ${this.#lastToken}`);
     }
-    return pieces;
+    return this.#pieces;
+  }
+
+  #here(): string {
+    return this.#inList ? this.#list.pathOf(this.#elements) : '';
+  }
+
+  readonly #steps: Record<State, (token: Token) => void> = {
+    root: ({ token }) => {
+      this.#isBare = this.#list.orBare && token === TokenType.LEFT_BRACKET;
+      if (!this.#isBare && token !== TokenType.LEFT_BRACE) {
+        const orBare = `must be an array, or an object with the array ${this.#list.list}`;
+        throw unreadable('', this.#list.orBare ? orBare : 'must be an object');
+      }
+      this.#inList = this.#isBare;
+      this.#state = this.#isBare ? 'element or end' : 'name or end';
+    },
+    'name or end': (token) => (token.token === TokenType.RIGHT_BRACE ? this.#close() : this.#name(token)),
+    name: (token) => this.#name(token),
+    colon: ({ token }) => {
+      expect(token === TokenType.COLON);
+      this.#state = 'value';
+    },
+    value: (token) => {
+      this.#inList = this.#fields.at(-1) === this.#list.list && token.token === TokenType.LEFT_BRACKET;
+      if (this.#inList) this.#state = 'element or end';
+      else this.#begin(token);
+    },
+    'element or end': (token) =>
+      token.token === TokenType.RIGHT_BRACKET ? this.#close() : this.#begin(token),
+    element: (token) => this.#begin(token),
+    inside: ({ token }) => {
+      if (isOpening(token)) this.#depth += 1;
+      if (isClosing(token)) this.#depth -= 1;
+      if (this.#depth === 0) this.#state = 'after value';
+    },
+    'after value': ({ token, offset }) => {
+      const closing = this.#inList ? TokenType.RIGHT_BRACKET : TokenType.RIGHT_BRACE;
+      expect(token === TokenType.COMMA || token === closing);
+      this.#end(offset);
+      if (token !== TokenType.COMMA) this.#close();
+      else this.#state = this.#inList ? 'element' : 'name';
+    },
+    'after list': ({ token }) => {
+      expect(token === TokenType.COMMA || token === TokenType.RIGHT_BRACE);
+      this.#state = token === TokenType.COMMA ? 'name' : 'ended';
+    },
+    ended: () => expect(false),
   };
-  return {
-    write: (slice: Uint8Array) =>
-      read(() => {
-        bytes = Buffer.concat([bytes, slice]);
-        tokenizer.write(slice);
-        // Blanks before the first token are no element, however many.
-        if (state === 'root' && isBlank(bytes, 0, bytes.length)) lastToken = bytesFrom + bytes.length;
-        // Outside a value: a name or white space since the newest token.
-        const pendingFrom = valueAt ?? lastToken;
-        bytes = bytes.subarray(pendingFrom - bytesFrom);
-        bytesFrom = pendingFrom;
-        if (bytes.length > ELEMENT_BYTES_MAX) throw unreadable(here(), TOO_LARGE);
-      }),
-    end: () =>
-      read(() => {
-        if (state === 'root') throw unreadable('', 'is not valid JSON');
-        if (state !== 'ended') throw unreadable(here(), 'ends in the middle');
-        if (!tokenizer.isEnded) tokenizer.end();
-      }),
-  };
+
+  #problem(path: string, rule: string): void {
+    this.#pieces.push({ kind: 'problem', problem: { path, rule } });
+  }
+
+  #close(): void {
+    this.#state = this.#inList && !this.#isBare ? 'after list' : 'ended';
+    this.#inList = false;
+  }
+
+  #name({ token, value }: Token): void {
+    expect(token === TokenType.STRING);
+    const field = value as string;
+    if (this.#fields.includes(field)) this.#problem(givenFieldPath('', field), 'is given twice');
+    this.#fields.push(field);
+    if (this.#fields.length > FIELDS_MAX) throw unreadable('', `must have at most ${FIELDS_MAX} fields`);
+    this.#state = 'colon';
+  }
+
+  #begin({ token, offset }: Token): void {
+    expect(token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token));
+    this.#valueAt = offset;
+    this.#depth = isOpening(token) ? 1 : 0;
+    this.#state = this.#depth === 0 ? 'after value' : 'inside';
+  }
+
+  /** `offset`: where the token after the value starts. */
+  #end(offset: number): void {
+    const parsed = parseJson(
+      this.#bytes.toString('utf8', (this.#valueAt ?? offset) - this.#bytesFrom, offset - this.#bytesFrom),
+    );
+    this.#valueAt = null;
+    const field = this.#fields.at(-1) as string;
+    if (this.#inList) {
+      this.#elements += 1;
+      this.#pieces.push({ kind: 'element', parsed });
+    } else if (!parsed.ok) this.#problem(givenFieldPath('', field), parsed.reason);
+    else if (field === this.#list.list) this.#problem(field, 'must be an array');
+    else this.#pieces.push({ kind: 'field', name: field, value: parsed.value });
+  }
+}
+
+function expect(good: boolean): void {
+  if (!good) throw new Error('invalid JSON');
 }
 
 function isOpening(token: TokenType): boolean {

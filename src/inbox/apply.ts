@@ -75,16 +75,62 @@ export function createApplyLoop(options: {
   const isEnough = createLoopNotifier();
   const { enough, fewMs, manyMs } = GATHERING[engineOf(db)];
   const start = createWorkListStart(db);
+  const batches = createBatches({ db, sharedNow, log, effects, start });
   let gathered = 0;
-  /** How many events the next batch may have: a power of two. */
-  let size = BATCH_EVENTS;
-  let timedOutAlone = { seq: 0, times: 0 };
 
   const runOnce = async (): Promise<Applied> => {
     // After a wake-up, events are pending, so the database is not queried.
     const isAny = gathered > 0 || (await hasPendingEvents(db, await start.find()));
     gathered = 0;
-    if (!isAny) return nothingApplied();
+    return isAny ? batches.applyNext() : nothingApplied();
+  };
+
+  return {
+    runOnce,
+    wake(events) {
+      if (events === undefined) start.lookBack();
+      gathered += events ?? BATCH_EVENTS;
+      some.notify();
+      if (gathered >= enough) isEnough.notify();
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        try {
+          const asked = batches.size();
+          const applied = await runOnce();
+          if (countOf(applied) > 0) onApplied(applied);
+          // Between batches, let this thread acknowledge deliveries.
+          if (countOf(applied) >= asked) await new Promise(setImmediate);
+          else {
+            await some.wait(IDLE_MS, signal);
+            const gatherMs = countOf(applied) < MANY_EVENTS ? fewMs : manyMs;
+            await isEnough.wait(gatherMs, signal);
+          }
+        } catch (error) {
+          failed({ code: codeOf(error), count: 1 });
+          if (isFatal(error)) return onFatal(error);
+          await delay(RETRY_MS, undefined, { signal }).catch(() => {});
+        }
+      }
+    },
+  };
+}
+
+type BatchParts = {
+  db: Db;
+  sharedNow: SharedNow;
+  log: Log;
+  effects: Effects;
+  start: ReturnType<typeof createWorkListStart>;
+};
+
+/** Applies pending events batch by batch. */
+function createBatches({ db, sharedNow, log, effects, start }: BatchParts) {
+  /** How many events the next batch may have: a power of two. */
+  let size = BATCH_EVENTS;
+  let timedOutAlone = { seq: 0, times: 0 };
+
+  const applyNext = async (): Promise<Applied> => {
     const batch: PendingEvent[] = [];
     try {
       const applied = await applyUpTo(size, batch);
@@ -156,35 +202,7 @@ export function createApplyLoop(options: {
       return { ...nothingApplied(), quarantined: 1 };
     });
 
-  return {
-    runOnce,
-    wake(events) {
-      if (events === undefined) start.lookBack();
-      gathered += events ?? BATCH_EVENTS;
-      some.notify();
-      if (gathered >= enough) isEnough.notify();
-    },
-    async run(signal) {
-      while (!signal.aborted) {
-        try {
-          const asked = size;
-          const applied = await runOnce();
-          if (countOf(applied) > 0) onApplied(applied);
-          // Between batches, let this thread acknowledge deliveries.
-          if (countOf(applied) >= asked) await new Promise(setImmediate);
-          else {
-            await some.wait(IDLE_MS, signal);
-            const gatherMs = countOf(applied) < MANY_EVENTS ? fewMs : manyMs;
-            await isEnough.wait(gatherMs, signal);
-          }
-        } catch (error) {
-          failed({ code: codeOf(error), count: 1 });
-          if (isFatal(error)) return onFatal(error);
-          await delay(RETRY_MS, undefined, { signal }).catch(() => {});
-        }
-      }
-    },
-  };
+  return { applyNext, size: () => size };
 }
 
 async function applyEvents(trx: Trx, effects: Effects, events: readonly PendingEvent[], now: string) {

@@ -55,28 +55,15 @@ type Flight = {
 };
 
 export function createSendLoop(parts: SendLoopParts): SendLoop {
-  const {
-    db,
-    client,
-    log,
-    senders,
-    sharedNow,
-    elapsedMs,
-    random,
-    onEnded,
-    concurrency: most = CONCURRENCY,
-  } = parts;
+  const { db, client, log, senders, sharedNow, elapsedMs, random, concurrency: most = CONCURRENCY } = parts;
   const owner = randomUUID();
   const abandon = new AbortController();
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
   const finishing = { ...parts, owner, notSent: createNotSent(log) };
-  const flights = new Map<string, Flight>();
-  /** Attempts that ended and are not recorded yet. */
-  let unwritten: End[] = [];
+  const notifier = createLoopNotifier();
+  const flights = createFlights(parts, attempt, notifier.notify);
   let limit = fullLimit(most);
   let tookOverAt = Number.NEGATIVE_INFINITY;
-  let fatal: unknown = null;
-  const notifier = createLoopNotifier();
 
   /** Returns the limit after claims ended. */
   const limitOf = (ended: readonly Ended[], at: number): Limit =>
@@ -87,11 +74,11 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
    * of the cost of sending. Throws the database's error if there was nothing to record or it must not be used any more.
    */
   async function runBatch(mayClaim: boolean): Promise<Flight[]> {
-    const ends = unwritten;
-    unwritten = [];
+    const ends = flights.takeEnds();
     const at = elapsedMs();
-    const inFlight = new Set(flights.keys());
-    const ongoing = [...flights.values()].filter((flight) => ends.every((end) => end.claim !== flight.claim));
+    const begun = flights.all();
+    const inFlight = new Set(begun.map((flight) => flight.claim.requestId));
+    const ongoing = begun.filter((flight) => ends.every((end) => end.claim !== flight.claim));
     if (ends.length === 0 && !(mayClaim && slotsLeft(ongoing, limit, at).limit > 0)) return [];
     const takesOver = at - tookOverAt >= POLL_MS;
     try {
@@ -118,18 +105,66 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
         ended.push(finished ? report(finishing, end, finished) : await finishAlone(finishing, end));
       }
       limit = batch.isPaused ? reducedToOne(limitOf(ended, at)) : limitOf(ended, at);
-      for (const [index, end] of ends.entries()) settle(end.claim, ended[index] ?? 'lost');
-      return batch.claims.map(begin);
+      for (const [index, end] of ends.entries()) flights.settle(end.claim, ended[index] ?? 'lost');
+      return batch.claims.map(flights.begin);
     } catch (error) {
-      for (const end of ends) settle(end.claim, 'lost');
+      for (const end of ends) flights.settle(end.claim, 'lost');
       throw error;
     }
+  }
+
+  return {
+    async runOnce() {
+      const counts: Counts = { ...NO_COUNTS };
+      const begun = await runBatch(true);
+      await Promise.all(begun.map(({ attempted }) => attempted));
+      await runBatch(false);
+      for (const ended of await Promise.all(begun.map((flight) => flight.ended.promise))) counts[ended] += 1;
+      flights.throwFatal();
+      return counts;
+    },
+    async run(signal) {
+      while (!signal.aborted && !flights.isFatal()) {
+        try {
+          await runBatch(true);
+        } catch (error) {
+          flights.fail(error);
+          log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests could not be claimed: trying again');
+        }
+        await notifier.wait(POLL_MS, signal);
+        // Responses that arrive together are recorded together.
+        await immediately();
+      }
+      const timer = setTimeout(() => abandon.abort(), GRACE_MS);
+      await Promise.all(flights.all().map(({ attempted }) => attempted));
+      clearTimeout(timer);
+      if (!flights.isFatal()) await runBatch(false);
+      flights.throwFatal();
+    },
+    wake: notifier.notify,
+  };
+}
+
+/** Keeps the claims whose outcome is not recorded. `notify` is called when an attempt ended. */
+function createFlights(
+  { log, elapsedMs, onEnded }: SendLoopParts,
+  attempt: ReturnType<typeof createAttempt>,
+  notify: () => void,
+) {
+  const flights = new Map<string, Flight>();
+  /** Attempts that ended and are not recorded yet. */
+  let unwritten: End[] = [];
+  let fatal: unknown = null;
+
+  /** Keeps an error after which the database must not be used any more. */
+  function fail(error: unknown): void {
+    if (isFatal(error)) fatal ??= error;
   }
 
   function begin(claim: Claim): Flight {
     const attempted = attempt(claim)
       .catch((error: unknown) => {
-        if (isFatal(error)) fatal ??= error;
+        fail(error);
         const fields = { request_id: claim.requestId, code: codeOf(error) || 'INTERNAL' };
         log.error(fields, 'an attempt failed: the request will be tried again');
         return null;
@@ -137,7 +172,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       .then((end) => {
         if (end === null) settle(claim, 'lost');
         else unwritten.push(end);
-        notifier.notify();
+        notify();
       });
     const flight = { claim, startedAt: elapsedMs(), attempted, ended: Promise.withResolvers<Ended>() };
     flights.set(claim.requestId, flight);
@@ -151,34 +186,19 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   }
 
   return {
-    async runOnce() {
-      const counts: Counts = { ...NO_COUNTS };
-      const begun = await runBatch(true);
-      await Promise.all(begun.map(({ attempted }) => attempted));
-      await runBatch(false);
-      for (const ended of await Promise.all(begun.map((flight) => flight.ended.promise))) counts[ended] += 1;
-      if (fatal !== null) throw fatal;
-      return counts;
+    begin,
+    settle,
+    fail,
+    all: () => [...flights.values()],
+    takeEnds(): End[] {
+      const ends = unwritten;
+      unwritten = [];
+      return ends;
     },
-    async run(signal) {
-      while (!signal.aborted && fatal === null) {
-        try {
-          await runBatch(true);
-        } catch (error) {
-          if (isFatal(error)) fatal ??= error;
-          log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests could not be claimed: trying again');
-        }
-        await notifier.wait(POLL_MS, signal);
-        // Responses that arrive together are recorded together.
-        await immediately();
-      }
-      const timer = setTimeout(() => abandon.abort(), GRACE_MS);
-      await Promise.all([...flights.values()].map(({ attempted }) => attempted));
-      clearTimeout(timer);
-      if (fatal === null) await runBatch(false);
+    isFatal: () => fatal !== null,
+    throwFatal(): void {
       if (fatal !== null) throw fatal;
     },
-    wake: notifier.notify,
   };
 }
 

@@ -60,7 +60,7 @@ export type ServingParts = {
 
 /** Creates the API and the loops on a database that is migrated already. `run` starts the loops. */
 export function createServing(config: Config, parts: ServingParts) {
-  const { log, clocks, hasCensusFunction, failed } = parts;
+  const { log, clocks, failed } = parts;
   const { now, sharedNow, elapsed } = clocks;
   const watch = watchThread();
   const counts = createPrivateCounts();
@@ -118,35 +118,7 @@ export function createServing(config: Config, parts: ServingParts) {
     : null;
   const wakeApply = (): void => (applyLoop === null ? parts.wakeApply() : applyLoop.wake());
 
-  // Serve.
-  const { token: firstToken, proxies } = config.api;
-  const { signIn } = config;
-  const apiParts: ApiParts = {
-    ...createParts(config, {
-      ...{ db, now, sharedNow, log, firstToken, wakeSend },
-      clockWarning: clock.warning,
-      receiving: parts.receiving,
-      wakeApply: () => {
-        wakeApply();
-        void wakeSidecars(db, 'apply');
-      },
-      keepHead: heads.keep,
-    }),
-    ...(hasCensusFunction && { censusFrom: 'function', mayFetch: async () => true }),
-    ...{ elapsed, signIn, proxies, counts, onFatal: failed },
-    version: VERSION,
-    whyNotReady: createReadiness(db, now),
-    thread: watch.read,
-    pressure: parts.pressure,
-  };
-  const api = createApi(apiParts);
-  addConsole(api, {
-    ...apiParts,
-    openId: parts.openId,
-    environment: config.environment,
-    isSendingOff: () => isSendingOff(db),
-    readMark: () => readMark(db),
-  });
+  const api = createServedApi(config, parts, { ...{ db, wakeSend, wakeApply, counts, watch, heads, clock } });
 
   const loops: Promise<unknown>[] = [];
   let stopCheckpoints = () => {};
@@ -185,6 +157,52 @@ export function createServing(config: Config, parts: ServingParts) {
       await db.destroy();
     },
   };
+}
+
+type Served = {
+  db: Db;
+  wakeSend: () => void;
+  wakeApply: () => void;
+  counts: ReturnType<typeof createPrivateCounts>;
+  watch: ReturnType<typeof watchThread>;
+  heads: ReturnType<typeof createHeadKeeper>;
+  clock: ReturnType<typeof createClockCheck>;
+};
+
+/** Creates the API with the console. */
+function createServedApi(config: Config, parts: ServingParts, served: Served) {
+  const { db, wakeSend, wakeApply, counts, watch, heads, clock } = served;
+  const { log, clocks, hasCensusFunction, failed } = parts;
+  const { now, sharedNow, elapsed } = clocks;
+  const { token: firstToken, proxies } = config.api;
+  const { signIn } = config;
+  const apiParts: ApiParts = {
+    ...createParts(config, {
+      ...{ db, now, sharedNow, log, firstToken, wakeSend },
+      clockWarning: clock.warning,
+      receiving: parts.receiving,
+      wakeApply: () => {
+        wakeApply();
+        void wakeSidecars(db, 'apply');
+      },
+      keepHead: heads.keep,
+    }),
+    ...(hasCensusFunction && { censusFrom: 'function', mayFetch: async () => true }),
+    ...{ elapsed, signIn, proxies, counts, onFatal: failed },
+    version: VERSION,
+    whyNotReady: createReadiness(db, now),
+    thread: watch.read,
+    pressure: parts.pressure,
+  };
+  const api = createApi(apiParts);
+  addConsole(api, {
+    ...apiParts,
+    openId: parts.openId,
+    environment: config.environment,
+    isSendingOff: () => isSendingOff(db),
+    readMark: () => readMark(db),
+  });
+  return api;
 }
 
 /** Updates the roster from censuses that an earlier process did not finish. Never rejects. */

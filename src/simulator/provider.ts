@@ -82,32 +82,13 @@ export type Provider = ReturnType<typeof createProvider>;
 
 /** The delivery provider: signs events, posts them to every subscribed URL and retries on its schedule. */
 export function createProvider(options: ProviderOptions) {
-  const { faults, now, wait, closing, news } = options;
+  const { faults, now, wait, closing } = options;
   const agent = new Agent({ connections: CONNECTIONS_MAX });
   const destinations: Destination[] = [];
   const deliveries: Delivery[] = [];
   let { secrets } = options;
-  let underWay = 0;
-  let held: Held | null = null;
-
-  /** Runs work that `settled` waits for, then reports the change to `news`. Closing ends its waits. */
-  const track = async (work: () => Promise<void>): Promise<void> => {
-    underWay += 1;
-    try {
-      await work();
-    } catch (error) {
-      if (!closing.aborted) throw error;
-    } finally {
-      underWay -= 1;
-      news.notify();
-    }
-  };
-  const later = (ms: number, act: () => Promise<void>) =>
-    track(async () => {
-      await wait(ms, closing);
-      await act();
-    });
-  const settled = (): Promise<void> => news.until(() => underWay === 0);
+  const { track, later, settled } = createTracker(options);
+  const hold = createHolding(wait, closing);
 
   const sign = ({ event, text, ...message }: Message, at: Date) => {
     const isFault = message.forgery === undefined && faults.meetDelivery('bad-signature') !== null;
@@ -146,26 +127,6 @@ export function createProvider(options: ProviderOptions) {
         options.endpointDisabled(to.url);
       }
     });
-  const startHolding = (): Held => {
-    const { promise: full, resolve: release } = Promise.withResolvers<void>();
-    const deliveries: Held['deliveries'] = [];
-    const done = Promise.race([full, wait(HELD_AT_MOST_MS, closing)]).then(async () => {
-      if (held?.deliveries === deliveries) held = null;
-      for (const deliver of deliveries) await deliver();
-    });
-    return { deliveries, release, done };
-  };
-  /** Holds deliveries until there are `size` or time is up, then makes them one by one, newest first. */
-  const hold = (size: number, deliver: () => Promise<void>): Promise<void> => {
-    held ??= startHolding();
-    const { deliveries: batch, release, done } = held;
-    batch.unshift(deliver);
-    if (batch.length >= size) {
-      release();
-      held = null;
-    }
-    return done;
-  };
   const sendTo = (those: readonly Destination[], event: OutgoingEvent, how: SendOptions = {}) =>
     track(async () => {
       if (closing.aborted) return;
@@ -212,6 +173,55 @@ export function createProvider(options: ProviderOptions) {
       await agent.destroy();
       await settled();
     },
+  };
+}
+
+function createTracker({ wait, closing, news }: Pick<ProviderOptions, 'wait' | 'closing' | 'news'>) {
+  let underWay = 0;
+  /** Runs work that `settled` waits for, then reports the change to `news`. Closing ends its waits. */
+  const track = async (work: () => Promise<void>): Promise<void> => {
+    underWay += 1;
+    try {
+      await work();
+    } catch (error) {
+      if (!closing.aborted) throw error;
+    } finally {
+      underWay -= 1;
+      news.notify();
+    }
+  };
+  const later = (ms: number, act: () => Promise<void>) =>
+    track(async () => {
+      await wait(ms, closing);
+      await act();
+    });
+  const settled = (): Promise<void> => news.until(() => underWay === 0);
+  return { track, later, settled };
+}
+
+/**
+ * Returns a function that holds deliveries until there are `size` or time is up, then makes them one by one, newest first.
+ */
+function createHolding(wait: Wait, closing: AbortSignal) {
+  let held: Held | null = null;
+  const startHolding = (): Held => {
+    const { promise: full, resolve: release } = Promise.withResolvers<void>();
+    const deliveries: Held['deliveries'] = [];
+    const done = Promise.race([full, wait(HELD_AT_MOST_MS, closing)]).then(async () => {
+      if (held?.deliveries === deliveries) held = null;
+      for (const deliver of deliveries) await deliver();
+    });
+    return { deliveries, release, done };
+  };
+  return (size: number, deliver: () => Promise<void>): Promise<void> => {
+    held ??= startHolding();
+    const { deliveries: batch, release, done } = held;
+    batch.unshift(deliver);
+    if (batch.length >= size) {
+      release();
+      held = null;
+    }
+    return done;
   };
 }
 
