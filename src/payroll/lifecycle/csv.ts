@@ -68,7 +68,8 @@ function cellsOf(
 ): string[] {
   const values = { ...line, flags: line.flags.join(' '), run_id, period_start, period_end, pay_date };
   return COLUMNS.map((name) => {
-    const text = String(values[name] ?? '');
-    return NUMBERS.has(name) ? text : harmless(text);
+    const value = values[name];
+    if (value === null) return '';
+    return NUMBERS.has(name) ? String(value) : harmless(String(value));
   });
 }

@@ -1,4 +1,6 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
 import t from 'tap';
 import type { LineRecord } from '../../../src/payroll/calculation/line.ts';
 import { CSV_COLUMNS, csvOfLines } from '../../../src/payroll/lifecycle/csv.ts';
@@ -71,6 +73,18 @@ t.test('each column has the value of its name', async (t) => {
   });
   const { version, period, member_contribution } = second ?? {};
   t.strictSame([version, period, member_contribution], ['', '', '']);
+});
+
+t.test('a CSV is read back as any text that it was written from', async () => {
+  const text = fc
+    .array(fc.constantFrom('"', ',', '\r', '\n', ' ', ';', '\\', '\u2028', 'é'))
+    .map((list) => `x${list.join('')}`);
+  await fc.assert(
+    fc.asyncProperty(text, text, async (description, explanation) => {
+      const [read] = await cellsOf(recordOf({ description, explanation }));
+      deepStrictEqual([read?.description, read?.explanation], [description, explanation]);
+    }),
+  );
 });
 
 t.test('a preview has no run id', async (t) => {
