@@ -105,7 +105,10 @@ function contentIn({ body, rows, stream }: Asked, input: Input): Content {
   if (body === undefined) return {};
   if (stream !== undefined) return (stream as BodyStream<unknown>).send(input.body);
   if (rows === undefined)
-    return { content: JSON.stringify(input.body ?? {}), headers: { 'content-type': ROW_TYPES.json } };
+    return {
+      content: JSON.stringify(input.body === undefined ? {} : input.body),
+      headers: { 'content-type': ROW_TYPES.json },
+    };
   const file = input.body as RowsFile;
   return { content: file.read(), headers: { 'content-type': ROW_TYPES[file.format] } };
 }
