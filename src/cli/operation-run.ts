@@ -1,6 +1,7 @@
 /** Runs commands of operations: in this process or at a running sidecar. */
 import type { TSchema } from 'typebox';
 import type { Input, Operation } from '../api/operation.ts';
+import { codeOf } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
 import { findRowsFile, readJsonFile } from './arguments.ts';
 import { type Command, type Context, withDatabase } from './command.ts';
@@ -121,7 +122,7 @@ async function performed<R, O, Row>(
   // Problems of fields that are not in the file name options.
   const ofOptions = fields.filter((field) => !isInFile || field.part !== 'body' || field.name in named.body);
   const shown = [...ofOptions, ...(words.ofEach ?? [])];
-  const { answer, failing, ...calls } = performing(context, performers, shown, listOf(spoken));
+  const { answer, failing, ...calls } = performing(context, performers, { shown, isInFile }, listOf(spoken));
   if (isInFile) named.body = withFields(await readJsonFile(String(options.file)), named.body);
   else if (!op.isBodyUnchecked || words.isBodyInFile === 'optional') assertOptions(op, named.body, fields);
   if (op.rows !== undefined) named.body = await findRowsFile(String(options.file));
@@ -180,14 +181,20 @@ function withFields(body: unknown, fields: object): object {
 function performing(
   context: Context,
   { perform, performFiles }: Performers,
-  fields: readonly Field[],
+  { shown, isInFile }: { shown: readonly Field[]; isInFile: boolean },
   list: string | null,
 ) {
-  const failing = (input: Input) => (error: unknown) => {
-    const { employer_id = [] } = (input.query ?? {}) as { employer_id?: string };
-    const ids = [...Object.values(input.params ?? {}), employer_id].flat().map(String);
-    throw failureOf(error, fields, ids, list);
-  };
+  // A file of the whole body may have a field by the name of a param.
+  const ofFile = isInFile ? shown.filter(({ part }) => part === 'body') : shown;
+  const failing =
+    ({ params = {}, query, body }: Input) =>
+    (error: unknown) => {
+      const fields = codeOf(error) === 'INVALID_REQUEST' ? shown : ofFile;
+      const { employer_id } = { ...(body as object), ...query, ...params } as { employer_id?: unknown };
+      const isOfEmployer = employer_id !== undefined && /\bemployer\b/.test((error as Error).message);
+      const ids = isOfEmployer ? [employer_id] : Object.values(params);
+      throw failureOf(error, fields, ids.map(String), isOfEmployer ? null : list);
+    };
   const answer: Performers['perform'] = (op, input) => perform(op, input).catch(failing(input));
   const calls: OperationContext = {
     ...context,

@@ -153,6 +153,7 @@ function changes(file: (name: string, content: string) => string): string[] {
     'deductions versions .',
     'policy show --employer ..',
     'policy show --employer a/b',
+    `policy put ${file('null.json', 'null')} --employer ${EMPLOYER}`,
     'evidence run r1 /missing/evidence.tar --personal-data',
     `import deductions ${deductions}`,
     `import deductions ${deductions} --json`,
@@ -207,14 +208,28 @@ t.test('pages and JSON are the same, and a limited token counts only at a sideca
     t.strictSame(text, same);
     cursor = ['--cursor', jsonOf(text).next_cursor];
   }
-  const limited = await transact(db, (trx) =>
-    createToken(trx, {
-      ...{ name: 'limited', scopes: ['ledger:read'], employers: ['other'] },
-      ...{ expiresAt: null, now: systemClock(), actor: SYSTEM },
-    }),
-  );
+  const limitedTo = (scope: string) =>
+    transact(db, (trx) =>
+      createToken(trx, {
+        ...{ name: scope.replace(':', ' '), scopes: [scope], employers: ['other'] },
+        ...{ expiresAt: null, now: systemClock(), actor: SYSTEM },
+      }),
+    );
+  const [limited, writer] = [await limitedTo('ledger:read'), await limitedTo('runs:write')];
   const env = { ...remote, SIDECAR_TOKEN: limited.token };
   t.match(await here(t, env, ['deductions', 'list']), { code: 0, stdout: '' });
+  const policy = filesOf(t)('policy.json', '{"employer_id":5}');
+  t.match(
+    (await here(t, remote, ['policy', 'put', policy, '--employer', EMPLOYER])).stderr,
+    /^ {2}employer_id: is not/m,
+  );
+  const create = await here(t, { ...env, SIDECAR_TOKEN: writer.token }, [
+    'run',
+    'create',
+    'r1',
+    ...optionsOn(PAY_DATE),
+  ]);
+  t.match(create.stderr, new RegExp(`: ${EMPLOYER}: There is no employer with this ID`), 'not r1');
   const refused = [
     ['deductions', 'versions', 'ded-1'],
     ['run', 'list'],
