@@ -72,7 +72,7 @@ export async function insertFacts<T extends FactTable>(
 ): Promise<Tables[T][]> {
   const record = {
     ...{ ...acting, action, ...subjectOf(fact, contents), ...subject, reason },
-    details: { ...details, content_hash: contentHash(fact, contents) },
+    details: { ...details, content_hash: contentHash(contents, fact) },
   };
   const [record_id] = await recordAll(trx, forEmployers(record, employers));
   const added = fact.hasReason ? { reason, record_id } : { record_id };
@@ -95,7 +95,10 @@ export function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { reso
  * Returns the SHA-256 of the content of rows, for the details of their audit record. A null is no content, so a new column does
  * not change the hash of older rows.
  */
-export function contentHash({ changing = [] }: AnyFact, rows: readonly object[]): string {
+export function contentHash(
+  rows: readonly object[],
+  { changing = [] }: Pick<AnyFact, 'changing'> = {},
+): string {
   const isContent = ([column, value]: [string, unknown]) =>
     value !== null && column !== 'record_id' && column !== 'reason' && !changing.includes(column);
   const contents = rows.map((row) =>

@@ -53,7 +53,7 @@ function verifyGroup(
   if (recorded === undefined || !actions.some((action) => action === recorded.action))
     report(table, idOf(fact, first), 'record_id', 'is not the audit record of the row');
   else if (
-    recorded.details.content_hash !== contentHash(fact, rows) ||
+    recorded.details.content_hash !== contentHash(rows, fact) ||
     !isOf(recorded, subjectOf(fact, rows))
   )
     report(table, idOf(fact, first), 'record_id', 'is the audit record of other values');

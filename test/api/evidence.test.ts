@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import type { ReceivedEvent } from '../../src/inbox/events.ts';
 import { sha256 } from '../../src/inbox/inbox.ts';
-import { recordAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
+import { acceptancesWith, insertAcceptances } from '../../src/payroll/lifecycle/acceptances.ts';
 import { readsOf } from '../support/audit.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { EMPLOYER } from '../support/payroll.ts';
@@ -103,7 +103,9 @@ onEitherEngine(
       ...{ result: 'fail' as const, recordId: 1 },
     }));
     const run = { runId: 'r', employerId: EMPLOYER };
-    await transact(db, (trx) => recordAcceptances(trx, run, findings));
+    await transact(db, async (trx) =>
+      insertAcceptances(trx, (await acceptancesWith(trx, run, findings)).rows),
+    );
     const token = await tokenFor([EMPLOYER], 'runs:read');
     const shown = async (path: string, as?: string) =>
       (await call({ url: path, ...(as && { token: as }) })).text;

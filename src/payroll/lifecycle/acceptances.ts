@@ -20,15 +20,18 @@ const readFinding = jsonColumn('accepted_findings', 'finding', StoredFinding);
 export type Acceptance = { checks: readonly string[]; reason: string };
 
 /**
- * Stores the findings accepted with a run: first the new ones, then the findings that earlier acceptances cover. The reasons are
- * read under the lock of the chain, so that an erased reason is not stored again. Returns the hash, and the reason of the first.
+ * Returns the rows of the findings accepted with a run, first the new ones, then the findings that earlier acceptances cover;
+ * and their hash, and the reason of the first. The reasons are read under the lock of the chain, so that an erased reason is not
+ * stored again. `next`: the record that the caller writes before the rows.
  */
-export async function recordAcceptances(
+export async function acceptancesWith(
   trx: Trx,
   { runId, employerId }: { runId: string; employerId: string },
   findings: readonly RememberedFinding[],
-): Promise<{ hash: string; reason: string | null }> {
-  const makers = await makersOf(trx, [...new Set(findings.map(({ recordId }) => recordId))]);
+  next: readonly (readonly [recordId: number, made: Made])[] = [],
+): Promise<{ rows: AcceptanceRow[]; hash: string; reason: string | null }> {
+  const known = await makersOf(trx, [...new Set(findings.map(({ recordId }) => recordId))]);
+  const makers = new Map([...known, ...next]);
   const rows = findings.map(
     ({ checkId, employeeId, ids, finding, recordId }, ordinal): AcceptanceRow => ({
       run_id: runId,
@@ -42,8 +45,11 @@ export async function recordAcceptances(
       record_id: recordId,
     }),
   );
+  return { rows, hash: hashOfAcceptances(rows, firstMaker(rows, makers)), reason: rows[0]?.reason ?? null };
+}
+
+export async function insertAcceptances(trx: Trx, rows: readonly AcceptanceRow[]): Promise<void> {
   await insertRows(trx, 'accepted_findings', rows);
-  return { hash: hashOfAcceptances(rows, firstMaker(rows, makers)), reason: rows[0]?.reason ?? null };
 }
 
 function firstMaker([first]: readonly AcceptanceRow[], makers: ReadonlyMap<number, Made>): Actor | null {

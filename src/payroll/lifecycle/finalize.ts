@@ -8,6 +8,7 @@ import { confirmDurable, transact } from '../../database/transaction.ts';
 import { type AppError, conflict } from '../../errors.ts';
 import { isAnyAssignedAfter } from '../../ledger/assignments.ts';
 import { type Actor, record } from '../../security/audit.ts';
+import { lockHead } from '../../security/audit-chain.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { resolveBasis } from '../compute/basis.ts';
 import { beginComputation, type Computation } from '../compute/computation.ts';
@@ -22,7 +23,7 @@ import {
   renewFreeze,
 } from '../records/freezes.ts';
 import { insertLines } from '../records/frozen-lines.ts';
-import type { FrozenOutcome } from '../records/outcome.ts';
+import { type FrozenOutcome, hashOfFinal } from '../records/outcome.ts';
 import {
   bodyOf,
   notFinalized,
@@ -33,7 +34,7 @@ import {
 } from '../records/runs.ts';
 import { insertSettlements, settlementsOf } from '../records/settlements.ts';
 import { lockPayroll } from '../settings/lock.ts';
-import { type Acceptance, recordAcceptances } from './acceptances.ts';
+import { type Acceptance, acceptancesWith, insertAcceptances } from './acceptances.ts';
 import { etagRequired, linesEtagOf, notReady, reviewAgain } from './reviewed.ts';
 import { type Summary, summarize } from './summary.ts';
 
@@ -252,33 +253,19 @@ async function makeFinal(
   const accepted = [...new Set(findings.map(({ checkId }) => checkId))];
   // A run without accepted findings needs no reason.
   const reason = findings.length > 0 ? (accept?.reason ?? null) : null;
-  const recordId = await record(
-    trx,
-    { actor, now },
-    {
-      action: 'run.finalize',
-      resource: ids.runId,
-      employer: ids.employerId,
-      details: {
-        ...{ etag: summary.etag, position: basis.position, accepted_checks: accepted },
-        ...(approval !== null && { approval_id: approval.id }),
-      },
-      // The record of the approval has its reason, and erasing it there must leave no copy.
-      reason: approval === null ? reason : null,
-    },
-  );
+  // The record of the approval has its reason, and erasing it there must leave no copy.
+  const made = { by: actor, at: now, reason: approval === null ? reason : null };
+  const recordId = (await lockHead(trx)).record_id + 1;
   // The person who approved also accepted the findings.
-  const acceptances = await recordAcceptances(trx, ids, [
-    ...findings.map((finding) => ({ ...finding, recordId: approval?.recordId ?? recordId })),
-    ...remembered,
-  ]);
+  const named = findings.map((finding) => ({ ...finding, recordId: approval?.recordId ?? recordId }));
+  const acceptances = await acceptancesWith(trx, ids, [...named, ...remembered], [[recordId, made]]);
   const outcome = JSON.stringify({
     ...summary.outcome,
     accepted_checks: accepted,
     approval_id: approval?.id ?? null,
     acceptances_hash: acceptances.hash,
   } satisfies FrozenOutcome);
-  await setFinalized(trx, ids.runId, {
+  const columns = {
     finalized_at: now,
     freeze_id: freezeId,
     position: basis.position,
@@ -290,7 +277,16 @@ async function makeFinal(
     outcome_hash: hashOf(outcome),
     totals: JSON.stringify(summary.totals),
     accept_reason: findings.length > 0 ? acceptances.reason : null,
-  });
+  };
+  const finalize = { action: 'run.finalize', resource: ids.runId, employer: ids.employerId } as const;
+  const details = {
+    ...{ etag: summary.etag, position: basis.position, accepted_checks: accepted },
+    ...(approval !== null && { approval_id: approval.id }),
+    content_hash: hashOfFinal(columns),
+  };
+  await record(trx, { actor, now }, { ...finalize, details, reason: made.reason });
+  await insertAcceptances(trx, acceptances.rows);
+  await setFinalized(trx, ids.runId, columns);
   await endFreeze(trx, freezeId);
   return null;
 }

@@ -5,6 +5,7 @@ import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, integer, nullable, oneOf, oneOfDescribed } from '../../contract/fields.ts';
 import type { PayrollRunTable } from '../../database/tables.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { contentHash } from '../../security/facts.ts';
 import { ITEM_KINDS } from '../calculation/items.ts';
 import { amountField } from '../calculation/line.ts';
 import { Comparison } from './totals.ts';
@@ -75,4 +76,17 @@ export function frozenOutcomeOf({
   outcome,
 }: Pick<Selectable<PayrollRunTable>, 'run_id' | 'outcome'>): FrozenOutcome {
   return readOutcome(outcome, run_id);
+}
+
+type FinalRun = Selectable<PayrollRunTable>;
+
+/** What finalizing sets, without the texts that have a hash of their own, and without the reason, which may be erased. */
+export const FINAL_COLUMNS = [
+  ...(['finalized_at', 'freeze_id', 'position', 'rules_version', 'finalize_key_hash', 'etag'] as const),
+  ...(['previous_run_id', 'basis_hash', 'outcome_hash', 'totals'] as const),
+] as const satisfies readonly (keyof FinalRun)[];
+
+/** Returns the SHA-256 of what finalizing sets, for the details of its audit record. */
+export function hashOfFinal(run: Pick<FinalRun, (typeof FINAL_COLUMNS)[number]>): string {
+  return contentHash([Object.fromEntries(FINAL_COLUMNS.map((column) => [column, run[column]]))]);
 }

@@ -9,6 +9,7 @@ import {
   recordsWithoutResource,
 } from '../../security/verify-recorded.ts';
 import { hashOf } from './basis.ts';
+import { FINAL_COLUMNS, hashOfFinal } from './outcome.ts';
 import type { StoredRun } from './runs.ts';
 
 const ROWS_AT_ONCE = 500;
@@ -18,8 +19,8 @@ type OfRun = (typeof OF_RUN)[number];
 
 /** A frozen basis may be megabytes. */
 const COMPARED = [
-  ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state', 'etag'] as const),
-  ...(['position', 'created_at', 'finalized_at', 'voided_at', 'body'] as const),
+  ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state'] as const),
+  ...(['created_at', 'voided_at', 'body', ...FINAL_COLUMNS] as const),
 ] as const;
 type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
 type Columns = Partial<Record<keyof ComparedRun, unknown>>;
@@ -110,6 +111,8 @@ function verifyRecord(
   const stated: Columns = { ...statedBy(action, details, recorded_at), employer_id: employer };
   if (action === 'run.create' && details.body_hash !== hashOf(run.body))
     wrong('body', 'does not have the hash that its audit record of run.create states');
+  if (action === 'run.finalize' && details.content_hash !== hashOfFinal(run))
+    wrong('outcome_hash', 'or another field is not as its audit record of run.finalize states');
   for (const [name, value] of Object.entries(stated)) {
     if (run[name as keyof ComparedRun] !== value)
       wrong(name, `is not as its audit record of ${action} states`);

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { Db, Trx } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { verifyRuns } from '../../../src/payroll/lifecycle/verify.ts';
+import { hashOf } from '../../../src/payroll/records/basis.ts';
 import { verifyRunRecords } from '../../../src/payroll/records/verify-run-records.ts';
 import { scratch } from '../../database/scratch.ts';
 import { differencesOf } from '../../support/differences.ts';
@@ -209,16 +210,23 @@ const ALTERED: Record<string, (trx: Trx) => { execute(): Promise<unknown> }> = {
     trx.updateTable('payroll_runs').set({ previous_run_id: null }).where('run_id', '=', 'r3'),
   'payroll_runs.basis: a pay date that affects no amount': (trx) =>
     trx.updateTable('payroll_runs').set({ basis: PAY_DATE_WITHOUT_AMOUNTS }),
+  'payroll_runs.outcome_hash: its results with their hash': (trx) =>
+    trx.updateTable('payroll_runs').set({ outcome: '{}', outcome_hash: hashOf('{}') }),
+  'payroll_runs.outcome_hash: its rules': (trx) =>
+    trx.updateTable('payroll_runs').set({ rules_version: 'x' }),
 };
 
-t.test('a changed settlement, input, previous run or pay date is named', async (t) => {
-  for (const [name, change] of Object.entries(ALTERED)) {
-    const db = await staged(t);
-    t.strictSame(await findings(db), []);
-    await pastTriggers(db, async (trx) => void (await change(trx).execute()));
-    t.ok((await findings(db)).includes(name.split(':')[0] as string), name);
-  }
-});
+t.test(
+  'a changed settlement, input, previous run, pay date, result or version of the rules is named',
+  async (t) => {
+    for (const [name, change] of Object.entries(ALTERED)) {
+      const db = await staged(t);
+      t.strictSame(await findings(db), []);
+      await pastTriggers(db, async (trx) => void (await change(trx).execute()));
+      t.ok((await findings(db)).includes(name.split(':')[0] as string), name);
+    }
+  },
+);
 
 t.test('a run that changes while it is verified is no difference', async (t) => {
   const db = await staged(t);
