@@ -27,7 +27,7 @@ import {
 } from '../ledger/verify-ledger.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { CHANGE_STATES, verifyOutbox, verifyPilot } from '../outbox/verify-outbox.ts';
-import { TAKEN_STATES, verifyTaken } from '../payroll/facts/verify-taken.ts';
+import { verifyTaken } from '../payroll/facts/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/lifecycle/verify.ts';
 import { ENCRYPTED_ORGANIZATION } from '../payroll/settings/file-formats.ts';
 import { type EncryptedVerified, verifyEncrypted } from '../security/encrypted-columns.ts';
@@ -144,7 +144,7 @@ async function verifyOnlyRows(db: Db, { report }: Verifying): Promise<void> {
 }
 
 /** States that only an action with an audit record brings about. */
-const STATES = [...EVENT_STATES, ...SYNC_STATES, ...CHANGE_STATES, ...TAKEN_STATES];
+const STATES = [...EVENT_STATES, ...SYNC_STATES, ...CHANGE_STATES];
 
 const HASHED_COLUMNS = [
   { table: 'outbox', column: 'body_hash', has: 'hash' },

@@ -66,21 +66,25 @@ export async function recordsWithoutRow(
   return rows.map(({ record_id }) => record_id);
 }
 
-/** Returns the ids of audit records of an action whose resource has no row, unless a later action deleted it. */
+/**
+ * Returns the ids of audit records of an action whose resource has no row, or none with the time of the record in its column
+ * `at`; unless a later action deleted it.
+ */
 export async function recordsWithoutResource(
   db: Db,
   action: Action,
-  { table, key }: { table: keyof Tables & string; key: string },
-  deletedBy: Action,
+  { table, key, at }: { table: keyof Tables & string; key: string; at?: string },
+  deletedBy?: Action,
 ): Promise<number[]> {
   const type = resourceTypeOf(action);
   const { rows } = await sql<{ record_id: number }>`
     select record_id from audit_records made
     where resource_type = ${type} and action = ${action}
-      and not exists (select 1 from ${sql.table(table)} where ${sql.ref(key)} = made.resource_id)
+      and not exists (select 1 from ${sql.table(table)} stored where stored.${sql.ref(key)} = made.resource_id
+        and ${at === undefined ? sql`true` : sql`stored.${sql.ref(at)} = made.recorded_at`})
       and not exists (select 1 from audit_records deleted
         where deleted.resource_type = ${type} and deleted.resource_id = made.resource_id
-          and deleted.record_id > made.record_id and deleted.action = ${deletedBy})
+          and deleted.record_id > made.record_id and deleted.action = ${deletedBy ?? null})
     order by record_id limit ${sql.lit(NAMED)}`.execute(db);
   return rows.map(({ record_id }) => record_id);
 }

@@ -66,6 +66,5 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
     census_syncs: 'sync_id reason problem_count problems held_census_id held_for',
     staged_censuses: 'limited_to elsewhere',
     run_computations: 'position revision computed_at result',
-    taken_reports: 'key_hash',
   }).flatMap(([table, columns]) => columns.split(' ').map((column) => `${table}.${column}`)),
 );

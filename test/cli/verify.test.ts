@@ -175,6 +175,7 @@ const UNRECORDED: readonly (readonly [statement: string, field: string])[] = [
   ],
   ["delete from audit_records where action = 'change.report'", 'outbox.request_id'],
   ["delete from run_overrides where run_id = '2026-07-17'", 'run_overrides.record_id'],
+  ['update taken_lines set amount = owed, owed = amount', 'taken_reports.report'],
   ["delete from audit_records where action = 'run.taken'", 'taken_reports.recorded_at'],
   [
     "update roster_facts set received_on = '2026-01-01' where source = 'termination'",

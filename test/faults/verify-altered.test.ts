@@ -71,6 +71,7 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ["delete from run_employees where employee_id = 'many-0001'", 'run_employees.roster_position'],
   ["delete from payroll_runs where run_id = '2026-07-03'", 'run_employees.freeze_id'],
   ['delete from taken_lines', 'taken_reports.line_count'],
+  ['delete from taken_reports', 'taken_reports.recorded_at'],
   ['delete from run_approvals', 'run_approvals.record_id'],
   ['delete from approval_settings where version = 2', 'approval_settings.record_id'],
   ['delete from item_decisions where decision_id = 2', 'item_decisions.record_id'],

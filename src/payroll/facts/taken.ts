@@ -14,6 +14,7 @@ import { LINE_KINDS, lineKey } from '../calculation/line.ts';
 import { hashOf } from '../records/basis.ts';
 import { type StoredRun, stateOf } from '../records/runs.ts';
 import { lockPayroll } from '../settings/lock.ts';
+import { contentOfReport } from './taken-content.ts';
 import { reportWithKey, type WrittenReport } from './taken-repeats.ts';
 import { findLines, TAKEN_COLUMNS, type TakenRow } from './taken-rows.ts';
 
@@ -83,7 +84,8 @@ export async function recordTaken(
     }
     if (problems.isEmpty) {
       const key_hash = idempotencyKey === null ? null : hashOf(idempotencyKey);
-      const written = { run_id, employer_id, report, lines, key_hash };
+      const { content_hash } = await contentOfReport(db, { run_id, report, key_hash });
+      const written = { run_id, employer_id, report, lines, key_hash, content_hash };
       // A repeat is found before payroll is locked, because the lock counts as a change.
       const outcome =
         (await reportWithKey(db, written)) ??
@@ -208,10 +210,10 @@ function keyOf(employeeId: string, line: string): string {
 /** Returns the report that is recorded, which is an earlier one if this one repeats it, or why none is. */
 async function recordReport(
   trx: Trx,
-  written: WrittenReport & { employer_id: string },
+  written: WrittenReport & { employer_id: string; content_hash: string },
   acting: Acting,
 ): Promise<Problem | number> {
-  const { run_id, employer_id, report, lines, key_hash } = written;
+  const { run_id, employer_id, report, lines, key_hash, content_hash } = written;
   await lockPayroll(trx);
   if ((await stateOf(trx, run_id)) !== 'finalized')
     return { path: '', rule: 'the run was voided in the meantime' };
@@ -231,7 +233,7 @@ async function recordReport(
     .where('run_id', '=', run_id)
     .where('report', '=', report)
     .execute();
-  const details = { report, lines };
+  const details = { report, lines, content_hash };
   await record(trx, acting, { action: 'run.taken', resource: run_id, employer: employer_id, details });
   return report;
 }

@@ -1,16 +1,16 @@
-/** Verifies that amounts taken and owed add up to the finalized lines. */
-import { sql } from 'kysely';
+/** Verifies that amounts taken and owed add up to the finalized lines, and reports against their audit records. */
+import { type Selectable, sql } from 'kysely';
 import { pagesByKey } from '../../database/bulk.ts';
 import type { Verifying } from '../../database/difference.ts';
 import type { Db, Tables } from '../../database/tables.ts';
 import { amountOf, parseAmount } from '../../money.ts';
-import type { StateOfAction } from '../../security/verify-recorded.ts';
+import { recordsOfResources, recordsWithoutResource } from '../../security/verify-recorded.ts';
 import { type LineRecord, lineKey } from '../calculation/line.ts';
 import { linesInRun, storedRecords } from '../records/frozen-lines.ts';
+import { contentOfReport } from './taken-content.ts';
 
 /** Lines read at once, each with all frozen lines of its employee. */
 const ROWS_AT_ONCE = 500;
-const NAMED = 1_000;
 
 /** `lines`: the employee's finalized lines; null if there are none. */
 type ReportedRow = Tables['taken_lines'] & { lines: string | null };
@@ -50,20 +50,31 @@ function frozenLines({ run_id, employee_id, lines }: ReportedRow): LineRecord[] 
   }
 }
 
+/** Checks that each recorded report and its lines are as its audit record states, and that each record has its report. */
 async function verifyReports(db: Db, on: Verifying): Promise<void> {
-  const { rows } = await sql<{ run_id: string; report: number }>`
-    select run_id, report from taken_reports
-    where recorded_at is not null and line_count <> (select count(*) from taken_lines
-      where taken_lines.run_id = taken_reports.run_id and taken_lines.report = taken_reports.report)
-    order by run_id, report limit ${NAMED}`.execute(db);
-  for (const { run_id, report } of rows) {
-    on.report('taken_reports', `${run_id}/${report}`, 'line_count', 'is not the number of its lines');
+  type Report = Selectable<Tables['taken_reports']>;
+  const key = ['run_id', 'report'];
+  for await (const rows of pagesByKey<Report>(db, 'taken_reports', key, sql`*`, ROWS_AT_ONCE)) {
+    const records = await recordsOfResources(
+      db,
+      ['run.taken'],
+      [...new Set(rows.map(({ run_id }) => run_id))],
+    );
+    for (const row of rows) {
+      on.signal.throwIfAborted();
+      // Its lines are still being written, or were left behind.
+      if (row.recorded_at === null) continue;
+      const wrong = (field: string, rule: string) =>
+        on.report('taken_reports', `${row.run_id}/${row.report}`, field, rule);
+      const { lines, content_hash } = await contentOfReport(db, row);
+      const record = records.get(row.run_id)?.find(({ details }) => details.report === row.report);
+      if (lines !== row.line_count) wrong('line_count', 'is not the number of its lines');
+      if (record?.recorded_at !== row.recorded_at) wrong('recorded_at', 'has no audit record of run.taken');
+      else if (record.details.content_hash !== content_hash)
+        wrong('report', 'has lines or a key that its audit record does not state');
+    }
   }
+  const row = { table: 'taken_reports', key: 'run_id', at: 'recorded_at' } as const;
+  for (const recordId of await recordsWithoutResource(db, 'run.taken', row))
+    on.report('taken_reports', recordId, 'recorded_at', 'has an audit record and no row');
 }
-
-export const TAKEN_STATES: readonly StateOfAction[] = [
-  {
-    ...{ table: 'taken_reports', key: 'run_id', field: 'recorded_at', is: sql`recorded_at is not null` },
-    ...{ action: 'run.taken', at: 'recorded_at' },
-  },
-];
