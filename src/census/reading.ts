@@ -88,7 +88,7 @@ export async function* csvPieces(
   let employees = 0;
   const here = (): string => (header === null ? '' : employeePath(employees));
   const records = through?.records(content) ?? csvRecords(content, here, CENSUS_FILE.names);
-  for await (const { cells, line, broken, spacedIds } of records) {
+  for await (const { cells, line, broken, idProblems } of records) {
     if (header === null) {
       header = readHeader(cells, CENSUS_ROWS);
       if (!header.isReadable) throw unreadableFor(header.problems);
@@ -96,7 +96,9 @@ export async function* csvPieces(
       continue;
     }
     const path = employeePath(employees);
-    const problems = spacedIds.map((problem): Piece => ({ kind: 'problem', problem: within(path, problem) }));
+    const problems = idProblems.map(
+      (problem): Piece => ({ kind: 'problem', problem: within(path, problem) }),
+    );
     employees += 1;
     const unusable = broken ?? header.emptinessOf(cells);
     if (unusable !== null) yield [{ kind: 'employee', line, broken: within(path, unusable) }];

@@ -39,9 +39,9 @@ export async function convertedCensus(records: AsyncIterable<CsvRecord>) {
   const parts: Buffer[] = [];
   let rows = 0;
   const strictRows = async function* (): AsyncGenerator<string[][]> {
-    for await (const { cells, line, broken, spacedIds } of { [Symbol.asyncIterator]: () => iterator }) {
+    for await (const { cells, line, broken, idProblems } of { [Symbol.asyncIterator]: () => iterator }) {
       problems.noteLine(rows, line);
-      const wrong = broken === null ? spacedIds : [broken];
+      const wrong = broken === null ? idProblems : [broken];
       problems.add(...wrong.map((problem) => within(employeePath(rows), problem)));
       rows += 1;
       if (problems.isEmpty) yield [cells];

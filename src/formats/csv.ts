@@ -14,7 +14,7 @@ export type CsvRecord = {
   readonly cells: string[];
   readonly line: number;
   readonly broken: Problem | null;
-  readonly spacedIds: readonly Problem[];
+  readonly idProblems: readonly Problem[];
 };
 
 /**
@@ -35,7 +35,7 @@ export async function* csvRecords(
       throw unreadable('the header', `has a NUL character: ${SAVE_AS}`);
     const cells = record.map(bareOf);
     header = headerRow(cells);
-    return { cells, line, broken: null, spacedIds: [] };
+    return { cells, line, broken: null, idProblems: [] };
   };
   const later = (): CsvRecord[] => before.slice(1).map((row) => recordOf(row, header as HeaderRow));
   for await (const row of parsedRows(validUtf8(byCommas(content), `: ${SAVE_AS}`), here)) {
@@ -106,7 +106,7 @@ export function withoutBlanks(cells: string[], columns: number): boolean {
 }
 
 export function recordOf({ record: cells, line }: Parsed, header: HeaderRow): CsvRecord {
-  return { cells, line, broken: brokenRow(cells, header), spacedIds: spacedIds(cells, header) };
+  return { cells, line, broken: brokenRow(cells, header), idProblems: idProblems(cells, header) };
 }
 
 function brokenRow(cells: readonly string[], { names: header, unnamed }: HeaderRow): Problem | null {
@@ -148,7 +148,7 @@ export function isTotal(cells: readonly string[]): boolean {
 const NONE: readonly Problem[] = [];
 
 /** An id with blanks at its ends matches no other file. */
-function spacedIds(cells: readonly string[], { names, ids }: HeaderRow): readonly Problem[] {
+function idProblems(cells: readonly string[], { names, ids }: HeaderRow): readonly Problem[] {
   let problems: Problem[] | null = null;
   for (const index of ids) {
     const cell = cells[index];

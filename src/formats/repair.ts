@@ -84,9 +84,10 @@ export function storedFormat(format: FileFormat, kind: FileKind): FormatFinder {
         const rule = 'is not in the file format: propose a format of this file, and confirm it';
         return [{ path: `column ${index + 1}`, rule, hint: `its name is "${cell}"` }];
       });
+      const needed = new Set(format.leave_out.map((rule) => headerKey(rule.header)));
       for (const { header: name, field } of format.columns) {
         const times = keys.filter((key) => key === headerKey(name)).length;
-        if (times === 1 || (times === 0 && field === null)) continue;
+        if (times === 1 || (field === null && !needed.has(headerKey(name)))) continue;
         const rule = times === 0 ? 'is missing from the header of the file' : 'is a duplicate column';
         problems.push({ path: name, rule });
       }
@@ -133,7 +134,7 @@ async function* repairedRecords(
       if (row.record.filter(find.isColumn).length < 2 && above.length < ROWS_ABOVE_HEADER) continue;
       plan = begin(row);
       repairs.header_line = row.line;
-      yield { cells: plan.fields, line: row.line, broken: null, spacedIds: [] };
+      yield { cells: plan.fields, line: row.line, broken: null, idProblems: [] };
       above = [];
       continue;
     }
@@ -222,12 +223,23 @@ function planOf(
       }
       repairs.rows += 1;
       const broken = isTotal(cells) ? { path: '', rule: TOTAL_RULE } : recordOf(row, header).broken;
-      if (broken !== null) return { cells: [], line, broken, spacedIds: [] };
+      if (broken !== null) return { cells: [], line, broken, idProblems: [] };
       const values = columns.map((column) => column.read(cells, line));
-      return { cells: [...values, ...constants.map(([, value]) => value)], line, broken, spacedIds: [] };
+      const idProblems = columns.flatMap(({ field }, at) =>
+        DIGIT_FIELDS.has(field) && SHORTENED.test(values[at] as string)
+          ? [{ path: field, rule: SHORTENED_RULE }]
+          : [],
+      );
+      return { cells: [...values, ...constants.map(([, value]) => value)], line, broken, idProblems };
     },
   };
 }
+
+/** Fields whose digits are lost if a spreadsheet shows them as `1.23E+07`. */
+const DIGIT_FIELDS: ReadonlySet<string> = new Set(['employee_id', 'ssn']);
+const SHORTENED = /^\d(?:\.\d+)?E\+\d+$/i;
+const SHORTENED_RULE =
+  'is a number that a spreadsheet shortened: format its column as text, and export the file again';
 
 const TOTAL_RULE = 'looks like a total: delete the row, or leave it out in the file format';
 

@@ -65,7 +65,7 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
   let header: readonly string[] | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(columns, rows));
-  for await (const { cells, line, broken, spacedIds } of csvRecords(bytes, here, named.names)) {
+  for await (const { cells, line, broken, idProblems } of csvRecords(bytes, here, named.names)) {
     if (header === null) {
       header = cells;
       const problems = headerProblems(header, named);
@@ -74,7 +74,7 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
     }
     const path = pathOf(columns, rows);
     rows += 1;
-    const problem = broken ?? spacedIds[0];
+    const problem = broken ?? idProblems[0];
     if (problem !== undefined) yield { problem: within(path, problem), line };
     else yield { path, fields: fieldsOf(cells, header), line };
   }

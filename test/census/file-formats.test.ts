@@ -138,6 +138,8 @@ t.test('values of each type are read as payroll writes them, or refuse the file'
       ['Phone', 'phone_number', '617-555-0123 x4', '6175550123'],
       ['Emp #', 'employee_id', '="00123"', '00123'],
       ['Emp #', 'employee_id', ' 00123 ', '00123'],
+      ['Emp #', 'employee_id', '1.23E+07', null],
+      ['SSN', 'ssn', '1.23E+07', null],
     ];
   for (const [header, field, written, value] of values) {
     const { employees, problems } = await confirmed(csv([{ ...VENDOR, [header]: written }], ';'));
@@ -186,6 +188,12 @@ t.test('rows are left out as the format states, and totals are proposed for it',
   t.strictSame(format?.leave_out, [{ header: 'Emp #', values: ['Totals*'], reason: 'Totals' }]);
   const { employees, repairs, problems } = await confirmed(content);
   t.strictSame([employees.length, problems, repairs.left_out], [1, [], [{ reason: 'Totals', rows: 1 }]]);
+  const dropped = {
+    ...(format as FileFormat),
+    leave_out: [{ header: 'Department', values: ['HQ'], reason: 'x' }],
+  };
+  const renamed = await read(content.replace('Department', ''), dropped);
+  t.match(renamed.problems, [/^Department: is missing from the header/], 'the rows could not be left out');
   const without = await read(content, { ...(format as FileFormat), leave_out: [] });
   t.match(without.problems, [/looks like a total.*leave it out in the file format \(line 3\)/]);
 });

@@ -176,7 +176,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
   let header: Header | null = null;
   let rows = 0;
   const here = (): string => (header === null ? '' : pathOf(rows));
-  for await (const { cells, line, broken, spacedIds } of csvRecords(bytes, here, columnsOf(rowKind).names)) {
+  for await (const { cells, line, broken, idProblems } of csvRecords(bytes, here, columnsOf(rowKind).names)) {
     if (header === null) {
       header = readHeader(cells, rowKind);
       if (header.problems.length > 0) throw unreadableFor(header.problems);
@@ -184,7 +184,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
     }
     const path = pathOf(rows);
     rows += 1;
-    const problem = broken ?? header.emptinessOf(cells) ?? spacedIds[0];
+    const problem = broken ?? header.emptinessOf(cells) ?? idProblems[0];
     if (problem !== undefined) yield { problem: within(path, problem), line };
     else yield { path, value: header.rowOf(cells), line };
   }

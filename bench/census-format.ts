@@ -1,0 +1,56 @@
+/** Measures reading a census of 100,000 rows through a file format: `node bench/census-format.ts`. */
+import { checkCensus } from '../src/census/check.ts';
+import { CENSUS_FILE } from '../src/census/reading.ts';
+import { proposeCensusFormat } from '../src/census/try-format.ts';
+import { checkFormat } from '../src/formats/file-format.ts';
+import { noRepairs, recordsThrough, storedFormat } from '../src/formats/repair.ts';
+
+const ROWS = 100_000;
+const ROWS_AT_ONCE = 500;
+const TODAY = '2026-11-27';
+const HEADER =
+  'Emp #,First Name,Last Name,DOB,Street Address,City,State,ZIP,Hire Date,Email,Hours/Week,Annual Salary,Effective Date,Status,SSN,Phone,Pay Freq';
+
+/** Nine cells of each row change. */
+function rowOf(at: number): string {
+  const day = `${(at % 12) + 1}/${(at % 28) + 1}`;
+  return [
+    ...[at, 'Ana', 'Ruiz', `${day}/${1950 + (at % 50)}`, `${at} Main St`, 'Boston', 'Massachusetts', '2108'],
+    ...[
+      `${day}/${2000 + (at % 25)}`,
+      `ana${at}@example.org`,
+      40,
+      `$${40_000 + (at % 9_000)}.1250`,
+      '1/1/26',
+      'FT',
+    ],
+    ...[10_000_000 + at, `(617) 555-${String(at % 10_000).padStart(4, '0')}`, 'Bi-Weekly'],
+  ].join();
+}
+
+async function* fileOf(rows: number): AsyncGenerator<Buffer> {
+  yield Buffer.from(HEADER);
+  for (let at = 0; at < rows; at += ROWS_AT_ONCE) {
+    const count = Math.min(ROWS_AT_ONCE, rows - at);
+    yield Buffer.from(Array.from({ length: count }, (_, index) => `\n${rowOf(at + index)}`).join(''));
+  }
+}
+
+const { format } = await proposeCensusFormat(fileOf(100), null, TODAY);
+const confirmed = checkFormat(format, CENSUS_FILE);
+if (!confirmed.ok) throw new Error(JSON.stringify(confirmed.problems));
+const repairs = noRepairs();
+const reading = { kind: CENSUS_FILE, find: storedFormat(confirmed.value, CENSUS_FILE), today: TODAY };
+const before = process.cpuUsage();
+const through = {
+  records: (bytes: AsyncIterable<Uint8Array>) => recordsThrough(bytes, reading, repairs),
+  repairs,
+  noteRead: async () => {},
+};
+const { employees } = await checkCensus({ format: 'csv', content: fileOf(ROWS), through });
+const { user, system } = process.cpuUsage(before);
+const peak = process.resourceUsage().maxRSS / 1024;
+const changed = repairs.changes.reduce((sum, { cells }) => sum + cells, 0);
+console.log(
+  `${employees} rows, ${changed} values changed: ${((user + system) / 1e6).toFixed(1)} s CPU, at most ${Math.round(peak)} MiB`,
+);
