@@ -24,8 +24,11 @@ import {
 import { authenticate, type Caller, createFailedAttempts } from '../security/tokens.ts';
 import { invalid, Refusal } from './problem.ts';
 
-/** `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. */
-export type RouteScope = Scope | 'public' | 'any' | 'self';
+/**
+ * `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. A list: one of
+ * its scopes is enough.
+ */
+export type RouteScope = Scope | readonly Scope[] | 'public' | 'any' | 'self';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -101,7 +104,8 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
 export function assertScope(caller: Caller | null, scope: RouteScope | undefined): void {
   if (scope === 'public' || scope === 'any' || scope === 'self') return;
   // A route without a scope stops the start. If one is reached anyway, refuse every caller.
-  if (scope === undefined || !mayAlso(caller, scope)) throw forbidden(scope);
+  const enough = scope === undefined ? [] : [scope].flat();
+  if (!enough.some((one) => mayAlso(caller, one))) throw forbidden(enough);
 }
 
 /** Sets the caller of a request to an unknown path, which the hook does not authenticate, from its console session. */
@@ -159,15 +163,17 @@ function unauthorized(hasToken: boolean, basicToo: boolean): Refusal {
   });
 }
 
-function forbidden(scope: Scope | undefined): Refusal {
-  return new Refusal('FORBIDDEN', `This operation requires a token with the scope ${scope}.`, {
-    headers: { 'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scope}"` },
+function forbidden(enough: readonly Scope[]): Refusal {
+  return new Refusal('FORBIDDEN', `This operation requires a token with the scope ${enough.join(' or ')}.`, {
+    headers: {
+      'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${enough.join(' ')}"`,
+    },
   });
 }
 
 /** Throws a 403 if the token lacks a scope that only some responses of a route require. */
 export function alsoNeeds({ caller }: Pick<Called, 'caller'>, scope: Scope): void {
-  if (!mayAlso(caller, scope)) throw forbidden(scope);
+  if (!mayAlso(caller, scope)) throw forbidden([scope]);
 }
 
 export function mayAlso(caller: Caller | null, scope: Scope): boolean {

@@ -17,6 +17,7 @@ import * as eventWork from './operations/event-work.ts';
 import * as events from './operations/events.ts';
 import * as evidence from './operations/evidence.ts';
 import * as fileFormats from './operations/file-formats.ts';
+import * as flowReadiness from './operations/flow-readiness.ts';
 import * as openItems from './operations/open-items.ts';
 import * as payDateProposal from './operations/pay-date-proposal.ts';
 import * as payrollRunApprovals from './operations/payroll-run-approvals.ts';
@@ -37,7 +38,7 @@ const NOUNS = [
   ...[changeReports, changeBatch, employeeChanges, employees],
   ...[deductions, deductionAssignments, deductionImports],
   ...[events, eventWork, eventDeliveries],
-  ...[readiness, activity],
+  ...[readiness, flowReadiness, activity],
   openItems,
   ...[payrollRunCreation, payrollRuns, payrollRunLines, payrollRunOverrides, payrollRunEmployees],
   ...[payrollRunWork, payrollRunApprovals, payrollRunFindings, payrollsDue],

@@ -184,10 +184,13 @@ export function createRouteTable() {
 function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
   if (scope === 'public') return { security: [] };
   const isAny = scope === 'any' || scope === 'self';
-  const needs = isAny ? 'Requires any valid token.' : `Requires the scope \`${scope}\`.`;
+  const enough = isAny ? [] : [scope].flat();
+  const named = enough.map((one) => `\`${one}\``).join(' or ');
+  const bearer = isAny ? [{ bearer: [] }] : enough.map((one) => ({ bearer: [one] }));
   return {
-    description: `${description} ${needs}`.trim(),
-    security: [{ bearer: isAny ? [] : [scope] }, ...(scope === 'any' ? [{ basic: [] }] : [])],
+    description:
+      `${description} ${isAny ? 'Requires any valid token.' : `Requires the scope ${named}.`}`.trim(),
+    security: [...bearer, ...(scope === 'any' ? [{ basic: [] }] : [])],
   };
 }
 

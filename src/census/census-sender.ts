@@ -11,6 +11,7 @@ import type { CensusContent } from './reading.ts';
 import type { CensusFetcher } from './source.ts';
 import {
   currentCensus,
+  isFresh,
   openChunks,
   recordUpload,
   type StagedCensus,
@@ -22,8 +23,6 @@ import * as syncs from './syncs.ts';
 
 /** Processing 100,000 employees takes minutes; 15 minutes are 256 MiB at 300 KB a second. */
 const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
-/** How much the clocks of two machines may differ. A census from further in the future has no age. */
-const CLOCK_SKEW_MS = 5 * 60_000;
 
 type CensusSending = Staging & {
   /** Null for push. */
@@ -103,9 +102,7 @@ async function freshCensus(
   employerId: string,
 ): Promise<StagedCensus | null> {
   const census = await currentCensus(on, employerId);
-  if (census === null) return null;
-  const ageMs = (await sharedNow(on)).getTime() - Date.parse(census.staged_at);
-  return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS ? census : null;
+  return census !== null && isFresh(census, await sharedNow(on), maxAgeMs) ? census : null;
 }
 
 async function upload(

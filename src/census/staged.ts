@@ -9,6 +9,7 @@ import type { Employee } from '../contract/employee.ts';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import { forUpdate, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { lastRecordsOf } from '../security/audit.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
 import type { CensusRow } from './check.ts';
@@ -82,6 +83,34 @@ export async function currentCensus(db: Db | Trx, employerId: string) {
     .where(sql<boolean>`state = 'current'`)
     .executeTakeFirst();
   return census ?? null;
+}
+
+/** How much the clocks of two machines may differ. A census from further in the future has no age. */
+const CLOCK_SKEW_MS = 5 * 60_000;
+
+/** Reports whether a census may be uploaded. `maxAgeMs`: CENSUS_MAX_AGE. */
+export function isFresh(
+  { staged_at }: Pick<StagedCensus, 'staged_at'>,
+  now: Date,
+  maxAgeMs: number,
+): boolean {
+  const ageMs = now.getTime() - Date.parse(staged_at);
+  return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
+}
+
+/** Reports whether a census that is kept of the employer was fetched from the source: the sidecar staged it itself. */
+export async function wasFetched(db: Db, employerId: string): Promise<boolean> {
+  const kept = await db
+    .selectFrom('staged_censuses')
+    .select('census_id')
+    .where('employer_id', '=', employerId)
+    .where('state', 'in', ['current', 'replaced'])
+    .execute();
+  for (const { census_id } of kept) {
+    const staging = (await lastRecordsOf(db, census_id, ['census.stage'])).get('census.stage');
+    if (staging?.by.kind === 'system') return true;
+  }
+  return false;
 }
 
 /** Returns the employers with a staged census. `employers`: only these; null for all. */

@@ -36,6 +36,7 @@ const COMMANDS: Program['commands'] = {
     format: async () => (await import('./file-formats.ts')).addFormatCommands,
     codes: async () => (await import('./settings.ts')).addCodeCommands,
     approval: async () => (await import('./approval.ts')).addApprovalCommands,
+    'flow-readiness': async () => (await import('./flow-readiness.ts')).addFlowReadinessCommand,
   },
   'Run payroll:': {
     readiness: async () => (await import('./readiness.ts')).addReadinessCommand,
