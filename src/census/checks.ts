@@ -9,6 +9,7 @@ import {
   type Question,
 } from '../checks.ts';
 import type { CensusSyncTable, Db } from '../database/tables.ts';
+import { isSendingOff } from '../outbox/pilot.ts';
 import { adviceOn, type CensusHold, describeHold } from './holds.ts';
 import { currentCensus } from './staged.ts';
 import { heldCensuses } from './sync-list.ts';
@@ -123,7 +124,7 @@ type Unprocessed = Found & { processed: string | null };
 export const CENSUS_COMPLETED: Check<Db, EmployerQuestion, Unprocessed> = {
   id: 'census-completed',
   title: 'The service has not processed a census recently',
-  severity: `fail when never; warn when longer than ${CENSUS_OLD_DAYS} days ago`,
+  severity: `fail when never; warn when longer than ${CENSUS_OLD_DAYS} days ago, or while sending is off`,
   async find(db, { now, employerId }) {
     const { newest } = await db
       .selectFrom('census_syncs')
@@ -132,9 +133,10 @@ export const CENSUS_COMPLETED: Check<Db, EmployerQuestion, Unprocessed> = {
       .where('completed_at', 'is not', null)
       .executeTakeFirstOrThrow();
     if (newest !== null && newest >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
+    const finding = { employer_id: employerId, processed: newest };
+    if (await isSendingOff(db)) return [{ ...finding, advice: 'Sending is off.', result: 'warn' }];
     const advice = await adviceToComplete(db, employerId);
-    const result = newest === null ? 'fail' : 'warn';
-    return [{ employer_id: employerId, processed: newest, advice, result }];
+    return [{ ...finding, advice, result: newest === null ? 'fail' : 'warn' }];
   },
   text: ({ employer_id, processed }) =>
     `${employer_id}: ${processed === null ? 'no census was processed yet' : `last processed ${processed}`}`,

@@ -28,6 +28,8 @@ export type LineResult =
   | {
       readonly status: 'accepted' | 'repeated';
       readonly changeId: string;
+      /** `canceled`: sending was off, so it is not sent. */
+      readonly state: 'pending' | 'canceled';
       readonly near?: string | undefined;
     }
   /**
@@ -103,7 +105,10 @@ async function acceptSome(
   return some.map((entry): LineResult => {
     if ('status' in entry) return entry;
     const result = next.next().value as Accepted;
-    if ('changeId' in result) return { status: result.outcome, changeId: result.changeId, near: result.near };
+    if ('changeId' in result) {
+      const { outcome: status, changeId, state, near } = result;
+      return { status, changeId, state, near };
+    }
     if (result.outcome !== 'conflict') {
       const problems = [limitProblem(result)];
       if (result.outcome === 'elsewhere') return { status: 'elsewhere', problems };

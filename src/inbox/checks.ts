@@ -284,6 +284,22 @@ const EVENTS_UNATTRIBUTED: Check<Db> = {
   fixed: { at: 'operations', query: {} },
 };
 
+const NOTHING_RECEIVED: Check<Db, Question, Found & { age: EventAge; now: Date }> = {
+  id: 'nothing-received',
+  isGeneral: true,
+  title: 'No event of the service has ever arrived',
+  severity: 'warn',
+  async find(db, { now }) {
+    const age = await readEventAge(db);
+    return age.hasEvents ? [] : [{ age, now, result: 'warn' }];
+  },
+  text: ({ age, now }) => describeEventAge(age, now),
+  advice:
+    'Nothing shows yet that deliveries reach this sidecar. Add the endpoint in the provider’s portal, and send its test event. Imports do not count.',
+  passed: 'Events of the service have arrived.',
+  fixed: { command: 'doctor', docs: 'troubleshooting.md#no-events-arrive' },
+};
+
 const EVENTS_STALE: Check<Db, Question, Found & { age: EventAge; now: Date }> = {
   id: 'events-stale',
   isGeneral: true,
@@ -325,6 +341,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   DATA_LOSS,
   ...SINGLE_EVENTS,
   EVENTS_UNATTRIBUTED,
+  NOTHING_RECEIVED,
   EVENTS_STALE,
   SIGNATURES_REFUSED,
 ];

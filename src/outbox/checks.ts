@@ -5,6 +5,7 @@ import type { Db } from '../database/tables.ts';
 import { isEmployedBy } from '../ledger/roster.ts';
 import { isRecordedAt } from '../security/audit.ts';
 import { readCircuitBreaker } from './circuit-breaker.ts';
+import { readPilot } from './pilot.ts';
 import { IS_HELD } from './queue.ts';
 
 /** Attempts are at most 15 minutes apart, so several failed within an hour. */
@@ -106,6 +107,22 @@ async function heldUploads(db: Db, { employerId }: Question) {
   return (await query.execute()).map(requestFound);
 }
 
+const SENDING_OFF: Check<Db, Question, Found & { since: string }> = {
+  id: 'sending-off',
+  isGeneral: true,
+  title: 'Sending is off: this is a pilot',
+  severity: 'warn',
+  async find(db) {
+    const pilot = await readPilot(db);
+    return pilot === null || pilot.ended_at !== null ? [] : [{ since: pilot.started_at, result: 'warn' }];
+  },
+  text: ({ since }) => `since ${since}`,
+  advice:
+    'Nothing is sent to the benefits service, and nothing of the pilot is sent afterward. End it on the server, once the sidecar replaces the present receiver.',
+  passed: 'Sending is on.',
+  fixed: { command: 'sending on', docs: 'pilot.md#switch' },
+};
+
 const CIRCUIT_BREAKER_PAUSED: Check<Db, Question, Found & { reason: string | null; since: string | null }> = {
   id: 'circuit-breaker-paused',
   isGeneral: true,
@@ -129,7 +146,7 @@ const REQUEST_CHECKS: readonly Check<Db, Question, RequestFound>[] = [
     severity: 'warn',
     find: sendingStalled,
     text: (found) => `${requestInWords(found)}, due since ${found.since}`,
-    advice: `These requests are due, and no request has finished for ${STALLED_SECONDS} seconds. Check that a sidecar serves this database and that the benefits service responds. Sending resumes automatically.`,
+    advice: `These requests are due, and no request has finished for ${STALLED_SECONDS} seconds. Check that a sidecar serves this database with a BENEFITS_API_KEY and that the benefits service responds. Sending resumes automatically.`,
     passed: 'No due request is stalled.',
     fixed: { command: 'doctor' },
   },
@@ -190,4 +207,4 @@ const REQUEST_CHECKS: readonly Check<Db, Question, RequestFound>[] = [
   },
 ];
 
-export const SENDING_CHECKS: readonly Check<Db>[] = [CIRCUIT_BREAKER_PAUSED, ...REQUEST_CHECKS];
+export const SENDING_CHECKS: readonly Check<Db>[] = [SENDING_OFF, CIRCUIT_BREAKER_PAUSED, ...REQUEST_CHECKS];

@@ -21,10 +21,10 @@ const BODIES: Readonly<Record<string, object>> = {
   previewItemDecisions: { decisions: [{ employee_id: 'e', action: 'hold' }], ...REASON },
 };
 
-/** An employer begins with these. */
+/** An employer begins with these, or they report that it is unknown. */
 const BEGINNING = [
   ...['putCensus', 'syncCensus', 'validateCensus', 'convertCensus'],
-  ...['putFileFormat', 'proposeFileFormat'],
+  ...['putFileFormat', 'proposeFileFormat', 'getFlowReadiness'],
 ];
 
 onEitherEngine('every route with an employer in its path is a 404 for an unknown employer', async (t) => {

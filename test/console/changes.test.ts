@@ -1,9 +1,10 @@
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
+import { startPilot } from '../../src/outbox/pilot.ts';
 import { report, service } from '../employment/stage.ts';
 import { encryptor, START } from '../outbox/parts.ts';
-import { readsOf } from '../support/audit.ts';
+import { acting, readsOf } from '../support/audit.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
 const SECRET = 'Marker-7f3a';
@@ -159,4 +160,22 @@ t.test('paused sending is shown with its reason and time to users who may see it
     for (const text of await notices(scope)) t.match(text, why, scope);
   }
   t.strictSame(await notices(), ['', '', '']);
+});
+
+t.test('each page shows a pilot, and the pages of changes and censuses what it does', async (t) => {
+  const { db, base, cookie, tokenFor } = await staged(t);
+  const html = async (path: string, token?: string) => {
+    const answer = await fetch(base + path, { headers: { cookie: await cookie(token) } });
+    return answer.text();
+  };
+  t.notMatch(await html('/ledger'), /Sending is off/);
+  await transact(db, (trx) => startPilot(trx, acting(START)));
+  const change = await report(db, 'termination', 'lee');
+  for (const path of ['/', '/ledger']) t.match(await html(path), /Sending is off: this is a pilot/, path);
+  const limited = await tokenFor(['a'], 'ledger:read', 'census:read', 'changes:read');
+  for (const path of ['/changes', '/census', `/changes/${change}`])
+    t.match(await html(path), /Syncs end as dismissed, changes as canceled/, path);
+  t.match(await html('/census', limited), /Syncs end as dismissed/, 'a limited user sees it too');
+  t.match(await html(`/changes/${change}`), /reported while sending was off, so it is never sent/);
+  t.match(await html('/operations'), /A pilot: nothing is sent/);
 });

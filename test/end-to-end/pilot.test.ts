@@ -102,6 +102,7 @@ onEitherEngine('nothing is sent in a pilot by any process, and nothing of it aft
   );
   t.match([found.get('sending'), found.get('service')], ['warn', 'unknown']);
   t.match(await second.api.get('/v1/activity'), { sending_off_since: String });
+  t.match(await second.api.check('sending-off'), { result: 'warn', count: 1 });
   const metrics = await fetch(`${second.sidecar.api}/metrics`, {
     headers: { authorization: `Bearer ${keys.token}` },
   });

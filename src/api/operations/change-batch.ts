@@ -28,6 +28,11 @@ const Result = field.component(
         '`unavailable`: the database failed, send the change again.',
     }),
     change_id: Type.Optional(field.text('The ID of a change that is or was accepted.')),
+    state: Type.Optional(
+      Type.Enum(['pending', 'canceled'], {
+        description: 'Of a change that is or was accepted. `canceled`: sending was off, so it is not sent.',
+      }),
+    ),
     ...NEAR_FIELDS,
     errors: Type.Optional(
       Type.Array(field.FieldProblem, { description: 'The problems of a rejected change.' }),
@@ -143,7 +148,10 @@ function* parsedOf(bytes: Buffer, cuts: readonly Cut[]) {
 
 function resultOf({ line }: Cut, result: LineResult): Result {
   const { status } = result;
-  if ('changeId' in result) return { line, status, change_id: result.changeId, ...nearFields(result.near) };
+  if ('changeId' in result) {
+    const { changeId: change_id, state, near } = result;
+    return { line, status, change_id, state, ...nearFields(near) };
+  }
   const errors = result.problems.map((problem) => ({ ...problem, path: problem.path || 'line' }));
   return { line, status, errors };
 }

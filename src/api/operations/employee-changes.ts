@@ -19,6 +19,9 @@ import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
 
+/** The reason of a change that was reported in a pilot. */
+export { SENDING_OFF } from '../../outbox/pilot.ts';
+
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
 const status = field.nullable(field.integer('The HTTP status of the response. Null if there was none.'));
 

@@ -52,8 +52,11 @@ export async function reportFile(
       `stopped after ${results.length} of ${rows} changes: run the command again with the same file to continue`,
     );
   }
-  if (results.some(({ status }) => status === 'accepted'))
+  const accepted = results.filter(({ status }) => status === 'accepted');
+  if (accepted.some(({ state }) => state === 'pending'))
     out.note('The sidecar sends them now, or when it starts.');
+  if (accepted.some(({ state }) => state === 'canceled'))
+    out.note('Sending is off: they are in the roster, and are never sent.');
 }
 
 /** Throws WRONG_USAGE for a prefix with which the operation would refuse keys. */

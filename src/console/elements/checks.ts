@@ -107,19 +107,30 @@ function choiceOf({ id, result }: Check, accepting: Accepting | undefined): Html
   return html`<input type="checkbox" name=${name} id=${name} value="yes" checked=${isSelected} /> ${state(result)} <label for=${name}>${titleOfCheck(id)}</label>`;
 }
 
-/** Explains why sending is paused; null while it is active, or for a user who may not see it. */
+/** Explains why sending is paused or off; null while it is active, or for a user who may not see it. */
 export async function pausedNotice({ api, may, now, caller }: Visit): Promise<Html | null> {
   if (may('metrics:read')) {
-    const { state, reason, paused_at } = (await api.perform(getActivity)).circuit_breaker;
+    const { circuit_breaker, sending_off_since } = await api.perform(getActivity);
+    if (sending_off_since !== null) return OFF;
+    const { state, reason, paused_at } = circuit_breaker;
     return state === 'active' ? null : notice([reason, paused_at && [', since ', since(paused_at, now)]]);
   }
   if (!may('ledger:read')) return null;
   // A token limited to employers gets the report of one of them. This check is the same in each.
   const { checks } = await api.perform(getReadiness, { query: { employer_id: caller?.employers?.[0] } });
+  if (checks.some(({ id, result }) => id === 'sending-off' && result !== 'pass')) return OFF;
   const check = checks.find(({ id }) => id === 'circuit-breaker-paused');
   // The finding of this check includes the time. A limited token gets none.
   return check === undefined || check.result === 'pass' ? null : notice(check.findings[0]?.text);
 }
+
+/** The band of each page says that this is a pilot. */
+const OFF = html`
+  <section class="problem paused" aria-labelledby="sending-off">
+    <h2 id="sending-off">Sending is off</h2>
+    <p>Censuses and changes fill the roster and are not sent. Syncs end as dismissed, changes as canceled.</p>
+  </section>
+`;
 
 function notice(reason: Content): Html {
   return html`

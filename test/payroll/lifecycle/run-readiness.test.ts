@@ -3,6 +3,7 @@ import type { CheckResult, Question } from '../../../src/checks.ts';
 import type { Db, OutboxTable } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
 import { pauseSending } from '../../../src/outbox/circuit-breaker.ts';
+import { startPilot } from '../../../src/outbox/pilot.ts';
 import { employerSubject, enqueue } from '../../../src/outbox/queue.ts';
 import { bringOpeningItems } from '../../../src/payroll/reconciliation/opening-rows.ts';
 import type { RequestedRun } from '../../../src/payroll/records/body.ts';
@@ -151,9 +152,16 @@ const SPOILT: Record<`${'warn' | 'fail'} ${string}: ${string}`, (db: Db) => unkn
   'fail events-in-conflict: evt-1': (db) => deduct(db, 'evt-1', { member_contribution: '1' }),
   'fail ties-changed-content: evt-3': (db) => elect(db, { member_contribution: '1' }),
   'fail events-future-dated: evt-3': (db) => elect(db, {}, '2027-01-01T00:00:00Z'),
+  'warn nothing-received: no event has arrived since the database was created 3 days ago, at 2026-07-10T09:00:00.000Z':
+    (db) =>
+      transact(db, async (trx) => {
+        await trx.updateTable('inbox').set({ source: 'import' }).execute();
+        await trx.updateTable('instance').set({ created_at: '2026-07-10T09:00:00.000Z' }).execute();
+      }),
   'warn events-stale: the last event arrived 3 days ago, at 2026-07-10T09:00:00.000Z': () => {},
   'warn signatures-refused: 1 delivery without a valid signature': (db) =>
     transact(db, (trx) => trx.insertInto('refused_signatures').values(REFUSED).execute()),
+  [`warn sending-off: since ${LATELY}`]: (db) => transact(db, (trx) => startPilot(trx, acting(LATELY))),
   [`fail circuit-breaker-paused: status 401 (since ${LATELY})`]: (db) =>
     transact(db, (trx) => pauseSending(trx, 'status 401', new Date(LATELY))),
   'warn sending-stalled: req-1: termination, due since 2026-07-13T08:59:15.000Z': (db) =>

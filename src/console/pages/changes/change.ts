@@ -5,6 +5,7 @@ import {
   listEmployeeChanges,
   releaseEmployeeChange,
   retryEmployeeChange,
+  SENDING_OFF,
 } from '../../../api/operations/employee-changes.ts';
 import { getEmployee } from '../../../api/operations/employees.ts';
 import { pausedNotice } from '../../elements/checks.ts';
@@ -102,7 +103,10 @@ function summary(change: Change, isCounted: boolean, visit: Visit): Html {
   `;
 }
 
-function meaningOf({ state, blocking, earlier_change_id }: Change, isCounted: boolean): string {
+function meaningOf(change: Change, isCounted: boolean): string {
+  const { state, reason, blocking, earlier_change_id } = change;
+  if (state === 'canceled' && reason === SENDING_OFF)
+    return 'It was reported while sending was off, so it is never sent. Its contents are deleted after 30 days.';
   if (state === 'pending' && earlier_change_id !== null)
     return 'It is sent automatically after another change of the employee.';
   if (state !== 'rejected') return STATES[state];
