@@ -9,6 +9,7 @@ import type { Employee } from '../contract/employee.ts';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import { forUpdate, type SharedNow } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { isAppError } from '../errors.ts';
 import { lastRecordsOf } from '../security/audit.ts';
 import type { EncryptedColumn } from '../security/encrypted-columns.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
@@ -131,6 +132,19 @@ export async function employersWithCensus(
 export async function* uploadBody(db: Db, encryptor: Encryptor, censusId: string): AsyncGenerator<Buffer> {
   for await (const chunk of openChunks(db, encryptor, censusId)) yield bodyPart(chunk);
   yield END;
+}
+
+/** Returns the legal name in an employer's staged census, or null if there is none that can be read. */
+export async function legalNameOf(db: Db, encryptor: Encryptor, employerId: string): Promise<string | null> {
+  const census = await currentCensus(db, employerId);
+  if (census === null) return null;
+  try {
+    for await (const { plain } of openChunks(db, encryptor, census.census_id))
+      return organizationOf(plain).legal_business_name;
+  } catch (error) {
+    if (!isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED')) throw error;
+  }
+  return null;
 }
 
 type Chunk = { chunk: number; plain: Buffer };

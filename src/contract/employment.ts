@@ -4,7 +4,7 @@ import { compile } from './check.ts';
 import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
 import { closed, day, identifier, oneOf } from './fields.ts';
 
-/** The service's documents disagree whether `employer` is required: it is sent if given and never made up. */
+/** The service's documents disagree whether `employer`, the employer's name, is required. */
 export const NewHire = closed({
   ...Employee.properties,
   employer_id: identifier,

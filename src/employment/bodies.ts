@@ -1,4 +1,5 @@
 import { maskSsn, maskSsnsIn } from '../contract/employee.ts';
+import type { NewHire } from '../contract/employment.ts';
 import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import { placeOf } from '../outbox/queue.ts';
@@ -32,22 +33,40 @@ const ABSENT: Readonly<Record<string, string>> = {
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request is retried. */
 const TIMEOUTS: Timeouts = { idleMs: 30_000, totalMs: 60_000 };
 
-/** Creates the senders of the employment changes: the path depends on the kind, the body is sent as accepted. */
-export function createChangeSenders(encryptor: Encryptor): Senders {
+/** Returns the legal name of an employer, or null if no census states it. */
+type LegalNameOf = (employerId: string) => Promise<string | null>;
+
+/**
+ * Creates the senders of the employment changes: the path depends on the kind, the body is sent as accepted. A hire without the
+ * name of its employer gets the legal name, if it is known.
+ */
+export function createChangeSenders(
+  encryptor: Encryptor,
+  legalNameOf: LegalNameOf = async () => null,
+): Senders {
   const sender: Sender = {
     async prepare(claim) {
       if (claim.body === null) {
         const decide = async () => ({ outcome: 'canceled', reason: 'the request has no body' }) as const;
         return { kind: 'decision', decide };
       }
+      const accepted = encryptor.decrypt(claim.body, placeOf(claim.requestId, 'body'));
       return {
         kind: 'post',
         path: ['employee-changes', claim.kind],
         idempotencyKey: claim.requestId,
-        body: encryptor.decrypt(claim.body, placeOf(claim.requestId, 'body')),
+        body: claim.kind === 'new-hire' ? await withEmployer(accepted, legalNameOf) : accepted,
         timeouts: TIMEOUTS,
       };
     },
   };
   return Object.fromEntries(CHANGE_KINDS.map((kind) => [kind, sender]));
+}
+
+async function withEmployer(accepted: Buffer, legalNameOf: LegalNameOf): Promise<Buffer> {
+  // It was checked before it was stored.
+  const hire: NewHire = JSON.parse(accepted.toString('utf8'));
+  if (hire.employer !== undefined) return accepted;
+  const employer = await legalNameOf(hire.employer_id);
+  return employer === null ? accepted : Buffer.from(JSON.stringify({ ...hire, employer }));
 }

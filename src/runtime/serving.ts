@@ -6,6 +6,7 @@ import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
 import type { CensusFetcher } from '../census/source.ts';
+import { legalNameOf } from '../census/staged.ts';
 import type { Config } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
@@ -88,7 +89,7 @@ export function createServing(config: Config, parts: ServingParts) {
     encryptor,
     senders: {
       census: createCensusSender({ ...stored, source, maxAgeMs }),
-      ...createChangeSenders(encryptor),
+      ...createChangeSenders(encryptor, (employerId) => legalNameOf(db, encryptor, employerId)),
     },
     sharedNow,
     elapsedMs: elapsed.now,
