@@ -14,6 +14,11 @@ export function withoutHint({ path, rule }: Problem): Problem {
   return { path, rule };
 }
 
+/** Returns `1 deduction`, `2 deductions`. */
+export function counted(count: number | bigint, noun: string, plural = `${noun}s`): string {
+  return `${count} ${Number(count) === 1 ? noun : plural}`;
+}
+
 /** Returns the first `most` ids for an error, and how many more there are. */
 export function firstIds(ids: readonly string[], most: number): string {
   const more = ids.length > most ? `, and ${ids.length - most} more` : '';

@@ -2,7 +2,7 @@ import { describe } from '../contract/check.ts';
 import { pathSegment } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
-import { AppError, isAppError, type Problem, withoutHint } from '../errors.ts';
+import { AppError, counted, isAppError, type Problem, withoutHint } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
@@ -189,7 +189,7 @@ async function fetchAndStage(
   if (!staged.ok && content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
   if (!staged.ok) {
     const { problemCount } = staged;
-    const reason = `the census breaks the contract in ${problemCount === 1 ? '1 place' : `${problemCount} places`}`;
+    const reason = `the census breaks the contract in ${counted(problemCount, 'place')}`;
     return decision(async (trx) => {
       // Not uploaded, not even in part. It may be fixed at its source.
       await syncs.failSyncs(trx, claim.requestId, reason, staged);

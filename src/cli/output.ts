@@ -2,10 +2,11 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import Table from 'cli-table3';
 import type { Environment } from '../environment.ts';
+import { counted } from '../errors.ts';
 import type { ListPage } from '../formats/cursor.ts';
 import { printable, printableLines } from '../telemetry/printable.ts';
 
-export { printable };
+export { counted, printable };
 
 export type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
@@ -235,11 +236,6 @@ export function printPage<Row>(out: Output, page: ListPage<unknown>, list: List<
 export function printFirst(out: Output, lines: readonly string[], total: number): void {
   for (const line of lines) out.print(printable(line));
   if (total > lines.length) out.print(`… and ${total - lines.length} more`);
-}
-
-/** Returns `1 deduction`, `2 deductions`. */
-export function counted(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 /** Returns whole megabytes for people, at least one. */

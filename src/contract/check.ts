@@ -3,7 +3,7 @@ import type { TLocalizedValidationError, TValidationError } from 'typebox/error'
 import Format from 'typebox/format';
 import { Compile, type Validator } from 'typebox/schema';
 import { Settings } from 'typebox/system';
-import type { Problem } from '../errors.ts';
+import { counted, type Problem } from '../errors.ts';
 import { dayOf, toInstant } from './instant.ts';
 import { meantFor } from './meant.ts';
 
@@ -204,10 +204,6 @@ function typeName(type: string | string[]): string {
   // `nullable` puts null last.
   const name = [type].flat()[0]!;
   return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
-}
-
-function counted(count: number | bigint, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** The contract's names have no digits. Other names could be personal data and are not repeated. */

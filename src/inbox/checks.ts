@@ -5,6 +5,7 @@ import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
+import { counted } from '../errors.ts';
 import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, type EventAge, readEventAge } from './arrivals.ts';
@@ -277,7 +278,7 @@ const EVENTS_UNATTRIBUTED: Check<Db> = {
   severity: 'warn',
   detail: 'Only in the report of one employer.',
   find: eventsUnattributed,
-  text: ({ count }) => (count === 1 ? '1 event' : `${count} events`),
+  text: ({ count = 0 }) => counted(count, 'event'),
   advice:
     'These events cannot be attributed to an employer and may concern this one. See the readiness report of all employers.',
   passed: 'Every event that needs attention belongs to an employer.',
@@ -330,7 +331,7 @@ const SIGNATURES_REFUSED: Check<Db, Question, Found & { cause: string }> = {
     const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
     return counts.map(({ cause, refused }) => ({ cause, count: refused, result: 'warn' }));
   },
-  text: ({ cause, count }) => `${count} ${count === 1 ? 'delivery' : 'deliveries'} ${describeCause(cause)}`,
+  text: ({ cause, count = 0 }) => `${counted(count, 'delivery', 'deliveries')} ${describeCause(cause)}`,
   advice:
     'If the provider sent these deliveries, correct what the causes name: WEBHOOK_SECRETS, the clock, the address in the provider’s portal, or a proxy. Then have them resent.',
   passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,

@@ -8,6 +8,7 @@ import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
+import { counted } from '../../errors.ts';
 import { activeTwice } from '../../ledger/checks.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
@@ -206,8 +207,7 @@ export const putCensus = operation({
       ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
     });
     if (!staged.ok) {
-      const places = staged.problemCount === 1 ? '1 place' : `${staged.problemCount} places`;
-      const detail = `The census breaks the contract in ${places}, so nothing was stored. Fix them and send it again.`;
+      const detail = `The census breaks the contract in ${counted(staged.problemCount, 'place')}, so nothing was stored. Fix them and send it again.`;
       throw new Refusal('CENSUS_REFUSED', detail, staged);
     }
     wakeSend();

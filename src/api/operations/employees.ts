@@ -4,7 +4,7 @@ import * as field from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { changeCursor, listChanges } from '../../employment/changes.ts';
-import { notFound } from '../../errors.ts';
+import { counted, notFound } from '../../errors.ts';
 import { countUnapplied, UnappliedChange, unappliedChanges } from '../../inbox/unapplied.ts';
 import { deductionCursor, viewDeduction } from '../../ledger/deduction-views.ts';
 import { hasDeductions, listDeductions } from '../../ledger/deductions.ts';
@@ -235,7 +235,7 @@ async function unappliedOf(db: Db, employeeId: string, viewer: Viewer | null) {
     return { unapplied, unapplied_notice: null };
   }
   const count = (await seesAllOf(db, employeeId, viewer)) ? await countUnapplied(db, employeeId) : 0;
-  const events = count === 1 ? '1 event' : `${count} events`;
+  const events = counted(count, 'event');
   return {
     unapplied: [],
     unapplied_notice: count === 0 ? null : `${events} could not be applied; ask an operator`,

@@ -1,5 +1,4 @@
 /** One deduction: its latest state, its state at another time, and all its versions. */
-import type { ResultOf } from '../../../api/operation.ts';
 import { getEmployerOfDeduction } from '../../../api/operations/deduction-assignments.ts';
 import {
   getDeduction,
@@ -18,10 +17,8 @@ import { type Api, dataOrNull } from '../../performing.ts';
 import { assignmentActions, assignmentList, assignmentPart } from './assignment.ts';
 import { askedOf, knownAtOf, notFound, TIME_FILTERS } from './list.ts';
 import { deductedNow } from './now.ts';
-import { employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
+import { type Deduction, employerAdvice, employerOf, sentence, spanOf, stateOn } from './terms.ts';
 import { previousVersion, type Then, versionTable } from './versions.ts';
-
-type Deduction = ResultOf<typeof getDeduction>;
 
 export function deductionPages(console: Console): void {
   const { page } = console;

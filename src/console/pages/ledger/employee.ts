@@ -1,6 +1,6 @@
 /** One employee: employment, deductions, open items, changes and roster reports. Shows no names or SSN. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
-import { type getDeduction, listDeductions } from '../../../api/operations/deductions.ts';
+import { listDeductions } from '../../../api/operations/deductions.ts';
 import { getEmployee } from '../../../api/operations/employees.ts';
 import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
 import { empty, state } from '../../elements/facts.ts';
@@ -26,6 +26,7 @@ import { type DuePayrolls, nextPaychecks, payrollsOfEmployee } from './next-payc
 import {
   type Change,
   changeList,
+  type Deduction,
   deductionTable,
   employerAdviceFor,
   sentence,
@@ -141,11 +142,7 @@ async function deductionsOf(employee: Employee, visit: Visit): Promise<Html> {
   `;
 }
 
-function explanationOf(
-  deduction: ResultOf<typeof getDeduction>,
-  paychecks: readonly Paycheck[] | null,
-  today: string,
-): Html {
+function explanationOf(deduction: Deduction, paychecks: readonly Paycheck[] | null, today: string): Html {
   return html`
     <section class="card">
       <h3>${term(deduction.line_of_coverage)} ${links.deductionLink(deduction.id)} ${state(...stateOn(spanOf(deduction), today))}</h3>

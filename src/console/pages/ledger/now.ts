@@ -1,13 +1,20 @@
 /** The sentence at the top of a deduction: its amounts in paychecks now, and their reason. */
 import type { ResultOf } from '../../../api/operation.ts';
-import type { getDeduction, getTimelineOfDeduction } from '../../../api/operations/deductions.ts';
+import type { getTimelineOfDeduction } from '../../../api/operations/deductions.ts';
 import { dayText } from '../../elements/format.ts';
 import { eventOf } from '../../elements/links.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
-import { changeList, changesBetween, employerAdvice, sentence, spanOf, stateOn } from './terms.ts';
+import {
+  changeList,
+  changesBetween,
+  type Deduction,
+  employerAdvice,
+  sentence,
+  spanOf,
+  stateOn,
+} from './terms.ts';
 
-type Deduction = ResultOf<typeof getDeduction>;
 export type Timeline = ResultOf<typeof getTimelineOfDeduction>['versions'];
 
 /** Renders that sentence. `timeline`: the versions that are in effect on some day, in the order of their days. */

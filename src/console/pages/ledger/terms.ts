@@ -8,7 +8,7 @@ import { deductionLink, employeeLink, employerLink } from '../../elements/links.
 import { type Column, table, withNote } from '../../elements/list.ts';
 import { type Html, html } from '../../html.ts';
 
-type Deduction = ResultOf<typeof getDeduction>;
+export type Deduction = ResultOf<typeof getDeduction>;
 
 const FIELDS = {
   member_contribution: 'employee contribution',
