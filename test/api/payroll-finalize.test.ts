@@ -8,7 +8,16 @@ import { acting } from '../support/audit.ts';
 import { differencesOf } from '../support/differences.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { pastTriggers } from '../support/past-triggers.ts';
-import { bodyOn, deduct, employment, learn, setPolicy } from '../support/payroll.ts';
+import {
+  bodyOn,
+  deduct,
+  employment,
+  hireMany,
+  learn,
+  schedule,
+  setPolicy,
+  setSchedules,
+} from '../support/payroll.ts';
 import { RUNS, startPayroll } from './payroll-stage.ts';
 
 const test = onEitherEngine.with(startPayroll);
@@ -124,6 +133,32 @@ test('each finding is listed before it is accepted and afterward', async (t, wor
   const authorization = `Bearer ${await tokenFor(['acme'], 'all')}`;
   const limited = await call({ url: '/v1/payroll-runs/r/findings', headers: { authorization } });
   t.match(limited.json.findings[0], { check: 'events-quarantined', count: 1, text: undefined, ids: [] });
+});
+
+test('a report has the first 20 findings of a check, and the list has all in pages', async (t, {
+  put,
+  get,
+  db,
+}) => {
+  await hireMany(db, 1_001);
+  await setSchedules(db, [schedule({ pay_frequency: 'weekly' })]);
+  await put('r');
+  const id = 'employees-not-scheduled';
+  const { checks } = (await get('/r/readiness')).json;
+  const found = checks.find((check: { id: string }) => check.id === id);
+  t.match(found, { result: 'fail', findings: { length: 20 } });
+  const first = (await get(`/r/findings?check=${id}`)).json;
+  t.equal(first.count, 1_003, 'with the two employees of the stage');
+  t.equal(first.findings.length, 1_000);
+  const next = `/r/findings?check=${id}&cursor=${first.next_cursor}`;
+  const second = (await get(next)).json;
+  t.match(second, { count: 1_003, findings: { length: 3 }, next_cursor: null });
+  const all = [...first.findings, ...second.findings];
+  t.equal(new Set(all.map(({ employee_id }) => employee_id)).size, 1_003);
+  await learn(db, employment('emp-new'));
+  await deduct(db, 'evt-new', { id: 'ded-new', employee_id: 'emp-new' }, LATER);
+  t.match(await get(next), { status: 409, json: { detail: /changed while the list was read/ } });
+  t.match(await get('/r/findings?check=unknown'), { status: 400 });
 });
 
 test('a run keeps each finding that it was finalized with, also those accepted before', async (t, world) => {

@@ -122,6 +122,18 @@ test('a warning with ids can be accepted by name, and is then remembered', async
   t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
 });
 
+test('an accepted event stays accepted when its employee becomes known', async (t, db) => {
+  await deduct(db, 'evt-3', { employer_id: EMPLOYER, employee_id: 'emp-9', period: 'daily' });
+  const quarantined = async (runId = RUN_ID) =>
+    (await report(db, runId)).checks.find(({ id }) => id === 'events-quarantined');
+  t.match(await quarantined(), { result: 'fail', findings: [{ text: 'evt-3', event_id: 'evt-3' }] });
+  await accepting(db, ['events-quarantined']);
+  await employ(db, 'emp-9');
+  await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), acting(LATELY)));
+  const accepted = [{ text: 'evt-3: emp-9, medical', employee_id: 'emp-9', reason: REASON }];
+  t.match(await quarantined('next'), { result: 'accepted', findings: [], accepted });
+});
+
 test('two deductions of a line of coverage are accepted once, whatever their amounts', async (t, db) => {
   await overlap(db);
   const found = async () =>
