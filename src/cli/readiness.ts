@@ -54,6 +54,7 @@ function printCheck(
     print(`Accepted by ${printable(accepted_by.name)}: ${textOf(finding)}, ${printable(reason)}`);
 }
 
-function textOf({ text, count }: Finding): string {
+/** Returns the sentence of a finding, or that the token may not see it. */
+export function textOf({ text, count }: Finding): string {
   return text === undefined ? `${count} that your token may not see` : printable(text);
 }

@@ -153,6 +153,8 @@ test('readiness of a run prints advice and exits with 1 if it fails', async (t, 
   await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-1' });
   const stdout = /^FAIL {2}overlap: 1$[\s\S]*emp-1[\s\S]*^Not ready: 1 failure.* of \d+ checks\. Fix/m;
   t.match(await run('readiness', 'r1'), { code: 1, stdout });
+  const open = /^FAIL {2}overlap: emp-1: /m;
+  t.match(await run('findings', 'r1', '--check', 'overlap'), { code: 0, stdout: open });
   const refused = await finalize(run);
   const stderr = /readiness checks fail: overlap\. .*accept each check by name.*: overlap: 1 found\./;
   t.match(refused, { code: 1, stdout: '', stderr });

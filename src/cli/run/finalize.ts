@@ -1,5 +1,6 @@
 /** The commands that check, finalize, void, verify and delete runs. */
 import type { ResultOf } from '../../api/operation.ts';
+import { listPayrollRunFindings } from '../../api/operations/payroll-run-findings.ts';
 import {
   finalizePayrollRun,
   previewVoidOfPayrollRun,
@@ -13,12 +14,13 @@ import {
   verifyPayrollRun,
 } from '../../api/operations/payroll-runs.ts';
 import { dollars } from '../../money.ts';
+import { markOf } from '../checks.ts';
 import { type Command, type Context, confirm, isAgreed, isTerminal } from '../command.ts';
 import { failed, wrongUsage } from '../failure.ts';
 import { addOperation } from '../operation-command.ts';
 import type { OperationContext } from '../operation-run.ts';
 import { counted, createOutput, type Output, printable } from '../output.ts';
-import { printFailed, printReadiness, type ReadinessOptions } from '../readiness.ts';
+import { printFailed, printReadiness, type ReadinessOptions, textOf } from '../readiness.ts';
 import { printRun, printTotals } from './print-run.ts';
 
 export function addFinalizeCommands(run: Command): void {
@@ -39,6 +41,17 @@ export function addFinalizeCommands(run: Command): void {
       out.print(`ETag: ${etag}`);
     },
     exitCode: ({ ready }) => (ready ? 0 : 1),
+  });
+  addOperation(run, 'findings', listPayrollRunFindings, {
+    description: 'List all readiness findings of an open run, or the accepted ones of a final run.',
+    examples: ['mb-2026-07', 'mb-2026-07 --check overlap'],
+    arguments: ['run_id'],
+    print(out, { findings, next_cursor }) {
+      for (const finding of findings)
+        out.print(`${markOf(out, finding.result)}${finding.check}: ${textOf(finding)}`);
+      if (findings.length === 0) out.note('No findings.');
+      if (next_cursor !== null) out.note(`There are more. Continue with --cursor ${next_cursor}`);
+    },
   });
   addOperation(run, 'finalize', finalizePayrollRun, {
     description: 'Freeze the reviewed lines of a run.',
