@@ -147,7 +147,7 @@ t.test('a token that only reads sees no button, and no link to what it may not r
     ['census:read', '/census', `/census/${EMPLOYER}`, '/census/unknown'],
     ['events:read', '/events?state=quarantined', '/events/evt-broken'],
     ['changes:read', `/changes/${changeId}?body=true`],
-    ['runs:read', '/runs', RUN, FINAL, `/settings?${OF_EMPLOYER}`],
+    ['runs:read', '/runs', RUN, FINAL, `/settings?${OF_EMPLOYER}`, `/open-items?${OF_EMPLOYER}`],
   ]) {
     const page = await opened('/operations', { token: await tokenWith(scope as string), refusals: true });
     for (const path of paths) {
@@ -156,6 +156,7 @@ t.test('a token that only reads sees no button, and no link to what it may not r
       const buttons = (await main.getByRole('button').allTextContents()).join();
       t.match(buttons, /^(Find,)?(Show)?(,Verify)?$/, path);
       t.equal(await main.getByRole('checkbox').count(), 0, path);
+      t.equal(await main.locator('form[hx-post$="/decide"]').count(), 0, path);
       const changing = main.getByRole('link', { name: /^(Edit|Add|New|Copy|Finalize|Void|Report|Override)/ });
       t.equal(await changing.count(), 0, path);
       const ledger = page.locator('a[href^="/ledger"], a[href^="/deductions"], a[href^="/employees"]');

@@ -62,15 +62,12 @@ async function listOf(visit: Visit, employer_id: string): Promise<Html> {
         : itemTable(page.data, visit);
   const decides =
     may('runs:write') && (page?.data.length ?? 0) + (query.employee_id === undefined ? 0 : 1) > 0;
+  const rows = html`${shown}${pager('/open-items', query, page?.next_cursor ?? null)}`;
   return html`
     ${savedNotice({ saved: recorded }, address('/open-items/decisions', { employer_id }), 'See what was decided', `${counted(Number(recorded), 'decision')} recorded. What stays outstanding is below.`)}
     ${filterForm('/open-items', query, labels.FILTERS)}
     ${later(address('/open-items/totals', query), 'Adding up …')}
-    <form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">
-      ${shown}
-      ${pager('/open-items', query, page?.next_cursor ?? null)}
-      ${decides && decisionForm(query)}
-    </form>
+    ${decides ? html`<form id="items" aria-label="Items" novalidate hx-post="/open-items/decide" hx-target="#decision" hx-swap="outerHTML">${rows}${decisionForm(query)}</form>` : rows}
     <p class="hint">Only paychecks of runs that were finalized here are compared with today’s data. Earlier paychecks have no items, except those that were added as opening items.</p>
     <p><a href=${address('/open-items/decisions', { employer_id })}>Decisions about open items</a></p>
   `;
