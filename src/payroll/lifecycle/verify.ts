@@ -217,7 +217,8 @@ async function verifyStored(db: Db, stored: StoredRun, verified: RunsVerified, o
   if (body === null) return wrong('body', 'cannot be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'does not match its body');
   if (stored.state === 'open') {
-    if (stored.accept_reason !== null) wrong('accept_reason', 'is given, but the run is open');
+    for (const field of ['accept_reason', 'finalize_key_hash'] as const)
+      if (stored[field] !== null) wrong(field, 'is given, but the run is open');
     // The frozen basis of a final run is compared with its body below.
     if (!isRequestable(body)) wrong('body', 'is none that can be asked for');
     const { rows } = await acceptancesOf(db, stored.run_id);
