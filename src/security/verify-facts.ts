@@ -16,7 +16,7 @@ import {
 const ROWS_AT_ONCE = 500;
 const NO_ROW = 'has an audit record and no row';
 
-type FactRow = AnyRow & { record_id: number };
+export type FactRow = AnyRow & { record_id: number };
 
 /** Checks that the rows are as their audit records state, and that each audit record has its rows. */
 export async function verifyFact(db: Db, fact: AnyFact, on: Verifying): Promise<void> {
@@ -40,11 +40,12 @@ export async function verifyFact(db: Db, fact: AnyFact, on: Verifying): Promise<
     on.report(table, recordId, 'record_id', NO_ROW);
 }
 
-function verifyGroup(
+/** Checks rows with one audit record. */
+export function verifyGroup(
   fact: AnyFact,
   rows: readonly FactRow[],
   records: ReadonlyMap<number, Recorded>,
-  { report }: Verifying,
+  { report }: Pick<Verifying, 'report'>,
 ): void {
   const [first] = rows;
   if (first === undefined) return;

@@ -1,6 +1,10 @@
 /** Checks of the invariants: after each step on its rows, at quiet points on everything, and at rest. */
 import { openDatabase } from '../../src/database/open.ts';
+import { FACTS } from '../../src/operations/facts.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
+import { type ComparedRun, OF_RUN, verifyRun } from '../../src/payroll/records/verify-run-records.ts';
+import { type FactRow, verifyGroup } from '../../src/security/verify-facts.ts';
+import type { RecordOfAction } from '../../src/security/verify-recorded.ts';
 import { breaches } from '../support/oracle.ts';
 import { FEATURES, type Invariants } from './features/features.ts';
 import type { Simulation } from './simulation.ts';
@@ -39,10 +43,50 @@ export function checkStep(simulation: Simulation): void {
   progress.set(simulation, { position, acknowledged: provider.acknowledged.size });
 }
 
-/** Checks, in the middle of a step, that a transaction that made a run final or voided it also wrote the audit record. */
-export function checkCommit({ machine, breach }: Simulation): void {
-  for (const { run_id, state } of machine.query(UNRECORDED))
-    breach(`the run ${run_id} is ${state}, and the same transaction wrote no audit record of it`);
+/** The newest audit record whose rows were checked. */
+const checkedRecords = new WeakMap<Simulation, number>();
+
+type StoredRecord = Omit<RecordOfAction, 'details'> & { details: string };
+const RECORDS = `select record_id, recorded_at, action, resource_id as resource, employer_id as employer,
+  employee_id as employee, details, reason from audit_records where`;
+
+/**
+ * Checks, in the middle of a step, that a transaction wrote the rows that its audit records state, and an audit record of each
+ * run that it made final or voided.
+ */
+export function checkCommit(simulation: Simulation): void {
+  const { query } = simulation.machine;
+  for (const { run_id, state } of query(UNRECORDED))
+    simulation.breach(`the run ${run_id} is ${state}, and the same transaction wrote no audit record of it`);
+  const stored = query<StoredRecord>(`${RECORDS} record_id > ?`, checkedRecords.get(simulation) ?? 0);
+  const records = stored.map(
+    (record): RecordOfAction => ({ ...record, details: JSON.parse(record.details) }),
+  );
+  for (const record of records) checkRecord(simulation, record);
+  const newest = records.at(-1)?.record_id;
+  if (newest !== undefined) checkedRecords.set(simulation, newest);
+}
+
+function checkRecord({ machine: { query }, breach }: Simulation, record: RecordOfAction): void {
+  const report = (table: string, id: string | number, field: string, rule: string) =>
+    breach(`the transaction of ${record.action} wrote: ${table} ${id}: ${field} ${rule}`);
+  const fact = FACTS.find(({ actions }) => actions.includes(record.action));
+  if (fact !== undefined) {
+    const key = fact.key.join(', ');
+    const rows = query<FactRow>(
+      `select * from ${fact.table} where record_id = ? order by ${key}`,
+      record.record_id,
+    );
+    verifyGroup(fact, rows, new Map([[record.record_id, record]]), { report });
+  }
+  const [run] = query<ComparedRun>('select * from payroll_runs where run_id = ?', record.resource);
+  if (run === undefined || !OF_RUN.some((action) => action === record.action)) return;
+  const ofRun = query<StoredRecord>(
+    `${RECORDS} resource_type = 'run' and resource_id = ? and action in ('${OF_RUN.join("', '")}') order by record_id`,
+    run.run_id,
+  );
+  const parsed = ofRun.map((each) => ({ ...each, details: JSON.parse(each.details) }));
+  verifyRun(run, parsed, (field, rule) => report('payroll_runs', run.run_id, field, rule));
 }
 
 const hasRecord = (action: string): string => `exists (select 1 from audit_records

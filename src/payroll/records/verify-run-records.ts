@@ -14,7 +14,7 @@ import type { StoredRun } from './runs.ts';
 
 const ROWS_AT_ONCE = 500;
 
-const OF_RUN = ['run.create', 'run.delete', 'run.finalize', 'run.void'] as const;
+export const OF_RUN = ['run.create', 'run.delete', 'run.finalize', 'run.void'] as const;
 type OfRun = (typeof OF_RUN)[number];
 
 /** A frozen basis may be megabytes. */
@@ -22,7 +22,7 @@ const COMPARED = [
   ...(['run_id', 'employer_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date', 'state'] as const),
   ...(['created_at', 'voided_at', 'body', ...FINAL_COLUMNS] as const),
 ] as const;
-type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
+export type ComparedRun = Pick<StoredRun, (typeof COMPARED)[number]>;
 type Columns = Partial<Record<keyof ComparedRun, unknown>>;
 
 /** The actions that brought a run into its state. */
@@ -76,7 +76,8 @@ async function wrongRuns(db: Db, runs: readonly ComparedRun[]): Promise<Map<stri
   return wrong;
 }
 
-function verifyRun(
+/** Checks that a run is as its audit records state, in their order. */
+export function verifyRun(
   run: ComparedRun,
   records: readonly RecordOfAction[],
   wrong: (field: string, rule: string) => void,
