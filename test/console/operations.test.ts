@@ -188,7 +188,8 @@ t.test('an open page does not delay the listener’s shutdown', async (t) => {
 
 t.test('the stream of a session ends with the session; without one it is rejected', async (t) => {
   const { opened, base } = await openConsole(t);
-  const page = await opened('/operations');
+  // The page may ask for its own stream once more before the next page has loaded.
+  const page = await opened('/operations', { refusals: true });
   const [cookie] = await page.context().cookies();
   const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
   t.equal(stream.headers.get('content-type'), 'text/event-stream');
