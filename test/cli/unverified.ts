@@ -47,7 +47,7 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
       'run_approvals',
     ],
     ...['run_overrides', 'taken_reports', 'taken_lines', 'pay_schedules', 'payroll_codes'],
-    ...['payroll_policies', 'deduction_assignments'],
+    ...['payroll_policies', 'file_formats', 'deduction_assignments'],
   ].map((table) => [table, 'true'] as const),
 ];
 
@@ -65,6 +65,7 @@ export const UNVERIFIED: ReadonlySet<string> = new Set(
       'effective_on pay_group seq body_hash unknown_outcome may_have_been_applied status reason refusals',
     census_syncs: 'sync_id reason problem_count problems held_census_id held_for',
     staged_censuses: 'limited_to elsewhere',
+    file_formats: 'organization read_at',
     run_computations: 'position revision computed_at result',
   }).flatMap(([table, columns]) => columns.split(' ').map((column) => `${table}.${column}`)),
 );

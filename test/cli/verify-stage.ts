@@ -15,6 +15,7 @@ import { NO_TERMS } from '../../src/payroll/reconciliation/requested-decisions.t
 import { insertApproval } from '../../src/payroll/records/approvals.ts';
 import { setApproval } from '../../src/payroll/settings/approval.ts';
 import { putCodes } from '../../src/payroll/settings/codes.ts';
+import { putFormat } from '../../src/payroll/settings/file-formats.ts';
 import { DEFAULTS, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
@@ -162,11 +163,21 @@ async function decided(db: Db): Promise<void> {
       [{ ...code, taxability: null, coverage_type: null, treatment: null }],
       by,
     );
+    const format = {
+      columns: [{ header: 'EE ID', field: 'employee_id', rules: [] }],
+      ...{ constants: {}, id_prefix: null, leave_out: [] },
+    };
+    await putFormat(trx, neverEncrypts, 'deciding', { kind: 'census', format }, by);
     for (const name of ['valid', 'revoked'])
       await createToken(trx, { name, scopes: ['runs:read'], expiresAt: null, now: now(), actor: by.actor });
     await revokeToken(trx, 'revoked', by);
   });
 }
+
+/** A format without an organization has no personal data. */
+const neverEncrypts = (): never => {
+  throw new Error('nothing is encrypted');
+};
 
 /** A staged census and two employment changes, one of them with one attempt. */
 async function outside(t: Test, env: Variables, db: Db): Promise<void> {
