@@ -163,7 +163,7 @@ async function tryToFinalize(
   simulation.count('runs finalized');
   const findings = await manager('GET', `${url}/findings`);
   if (findings?.status === 200) {
-    const { findings: kept } = findings.body as { findings: { check_id: string; accepted_at: string }[] };
+    const { findings: kept } = findings.body as { findings: { check: string; accepted_at: string }[] };
     keepsShown(simulation, runId, checks, kept);
   }
   return 'final';
@@ -176,10 +176,10 @@ function keepsShown(
   { breach }: Simulation,
   runId: string,
   checks: readonly Check[],
-  kept: readonly { check_id: string; accepted_at: string }[],
+  kept: readonly { check: string; accepted_at: string }[],
 ): void {
   const shown = checks.find(({ id }) => id === 'overlap')?.accepted ?? [];
-  const left = kept.filter(({ check_id }) => check_id === 'overlap').map(({ accepted_at }) => accepted_at);
+  const left = kept.filter(({ check }) => check === 'overlap').map(({ accepted_at }) => accepted_at);
   for (const { accepted_at } of shown) {
     const place = left.indexOf(accepted_at);
     if (place === -1) breach(`${runId} lacks a finding that its report showed as accepted`);
