@@ -129,7 +129,8 @@ export async function checkCensus(
       }
     }
     if (!organizationSeen) {
-      const where = census.organizationFrom === undefined ? '' : ` in ${census.organizationFrom}`;
+      const { organizationFrom: from } = census;
+      const where = from === undefined ? '' : ` in ${from}, or in the file format of the employer`;
       add([{ path: 'organization', rule: `is required${where}` }]);
     }
     if (report.employees === 0) add([{ path: 'employees', rule: 'must have at least 1 element' }]);

@@ -41,7 +41,9 @@ onEitherEngine('a CSV without its organization file is rejected, and the file is
   copyFileSync(CSV_FILE, path);
   t.match(await here(t, {}, ['census', 'validate', path]), {
     code: 1,
-    stdout: new RegExp(`organization: is required in ${path.replace('.csv', '.organization.json')}`),
+    stdout: new RegExp(
+      `organization: is required in ${path.replace('.csv', '.organization.json')}, or in the file format`,
+    ),
   });
 });
 

@@ -6,7 +6,7 @@ import { recordUpload } from '../../src/census/staged.ts';
 import { completeSyncs, failSyncs, uploadDelivered, uploadStarted } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { NOW } from '../api/start.ts';
-import { askSync, person } from '../census/parts.ts';
+import { askSync, CENSUS_FORMAT, person } from '../census/parts.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
 import { cells, click } from './runs-stage.ts';
@@ -57,6 +57,35 @@ t.test('an employer without a census has a page to upload the first', async (t) 
   await page.getByText('2 syncs requested').waitFor();
   t.equal(await page.locator('.sync').count(), 2);
   t.equal(await page.getByRole('button', { name: /^Sync the/ }).count(), 0, 'each is requested');
+});
+
+t.test('the changes of a file format are shown before the census is staged', async (t) => {
+  const stage = await openConsole(t);
+  const header = CENSUS_FORMAT.columns.map((column) => `My ${column.header}`);
+  const columns = CENSUS_FORMAT.columns.map(({ field }, at) => ({
+    ...{ header: header[at], field },
+    rules: field === 'dob' ? ['date-month-first'] : [],
+  }));
+  const body = { columns, organization };
+  t.equal(
+    (await stage.call({ method: 'PUT', url: '/v1/employers/oak/file-formats/census', body })).status,
+    200,
+  );
+  const row =
+    '1,Ana,Ruiz,4/5/1980,1 Main St,Boston,MA,02108,2020-02-03,a@example.org,40,1.00,hourly,2026-01-01,full_time';
+  const page = await stage.opened('/census/oak');
+  const file = { name: 'export.csv', mimeType: 'text/csv', buffer: Buffer.from(`${header}\n${row}\n`) };
+  await choose(page, file);
+  await click(page, 'Check');
+  await page.getByText('No problems in 1 employee').waitFor();
+  t.strictSame(await cells(page, 'Changed values by column'), [['My dob', 'dob', 'date month first', '1']]);
+  t.equal(await stagedOf(stage, 'oak'), null);
+  await click(page, 'Stage this census');
+  await eventually(
+    'the census is staged',
+    () => stagedOf(stage, 'oak'),
+    (id) => id !== null,
+  );
 });
 
 t.test('syncs are grouped by employer, with the time of each step, and filtered by state', async (t) => {
@@ -221,7 +250,7 @@ t.test('a CSV is uploaded with its organization, which is asked for if it is mis
   const page = await stage.opened('/census/maple', { refusals: true });
   await choose(page, { name: 'census.CSV', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await click(page, 'Check');
-  await page.locator('#message').getByText('Add the JSON file of the organization too.').waitFor();
+  await page.getByText('is required: add its JSON file above, or set it in the file format').waitFor();
   await page.getByText('For a CSV file: add the organization').click();
   const utf8 = JSON.stringify({ ...organization, legal_business_name: 'Bäckerei 🙂' }, null, 2);
   const file = { ...jsonFile([]), buffer: Buffer.from(utf8) };

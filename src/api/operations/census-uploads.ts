@@ -155,7 +155,8 @@ const CENSUS_STREAM: BodyStream<CensusContent> = {
       format: 'csv',
       content,
       organization: bytes,
-      organizationFrom: 'the header Census-Organization',
+      organizationFrom:
+        'the header Census-Organization (on the command line: in NAME.organization.json next to NAME.csv)',
     };
   },
   send({ format, content, organization }) {

@@ -25,7 +25,8 @@ export function censusUploads(pages: Console): void {
   upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
     const { file, digest } = contentOf(uploaded);
     const report = await uploaded.api.upload(validateCensus, file, { query: personsOf(uploaded) });
-    return outcome(report, uploaded, digest());
+    const problems = report.problems.map(inForm);
+    return outcome({ ...report, problems }, uploaded, digest());
   });
 
   upload(pages, '/census/:employer_id/stage', 'census:write', 'census', async (uploaded) => {
@@ -33,6 +34,12 @@ export function censusUploads(pages: Console): void {
     const { id } = await uploaded.api.upload(putCensus, file, { query: personsOf(uploaded) });
     return { go: `${censusPath(uploaded.params.employer_id ?? '')}?staged=${id}` };
   });
+}
+
+/** For the organization of a CSV, the API names a header, and the form has a field. */
+function inForm(problem: Problem): Problem {
+  if (problem.path !== 'organization' || !problem.rule.startsWith('is required in ')) return problem;
+  return { ...problem, rule: 'is required: add its JSON file above, or set it in the file format' };
 }
 
 /** Returns who the user confirmed to be one person with an employee of another employer, and why. */
@@ -50,10 +57,6 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
   if (ending === undefined) throw new Refusal('INVALID_REQUEST', 'Choose a .json or .csv file.');
   const isCsv = ending.toLowerCase() === 'csv';
   const organization = isCsv ? small.organization : undefined;
-  if (isCsv && organization === undefined) {
-    const message = 'A CSV file has no organization. Add the JSON file of the organization too.';
-    throw new Refusal('INVALID_REQUEST', message);
-  }
   const hash = createHash('sha256').update(isCsv ? 'csv\n' : 'json\n');
   hash.update(organization ?? '').update('\n');
   let digest = '';
@@ -100,7 +103,7 @@ export function uploadForm(employerId: string): Html {
           <summary>For a CSV file: add the organization</summary>
           <label for="organization">Organization (JSON file)</label>
           <input id="organization" name="organization" type="file" accept=".json,application/json" />
-          <p class="hint">A CSV file has one row per employee and no row for the employer.</p>
+          <p class="hint">A CSV file has one row per employee and no row for the employer. The file format of the employer may have its organization.</p>
         </details>
         <details class="field">
           <summary>For an employee who also works for another employer: confirm that they are one person</summary>
@@ -133,10 +136,33 @@ function outcome(report: Report, visit: Visit, digest: string): Html {
   return html`
     <section class="outcome" aria-labelledby="outcome-title">
       <h3 id="outcome-title" tabindex="-1" autofocus>${title}</h3>
+      ${repairsOf(report)}
       ${warningsOf(report)}
       ${valid ? accepted(report, visit, digest) : rejected}
     </section>
   `;
+}
+
+/** What the employer's file format changes, before it counts. */
+function repairsOf({ repairs }: Report): Html | null {
+  if (repairs === null) return null;
+  const { left_out, changes } = repairs;
+  const left = left_out.filter(({ rows }) => rows > 0);
+  const content = html`
+    ${left.map(({ rows, reason }) => html`<p>${`${counted(rows, 'row')} left out: ${reason}`}</p>`)}
+    ${table(changes, { caption: 'Changed values by column', captionHidden: true }, [
+      ['Column', ({ header }) => header, 'name'],
+      ['Field', ({ field }) => html`<code>${field}</code>`],
+      ['Rule', ({ rule, confirmed }) => `${rule.replaceAll('-', ' ')}${confirmed ? '' : ', not confirmed'}`],
+      ['Values', ({ cells }) => count(cells), 'number'],
+    ])}
+  `;
+  return folded(
+    'Changes by the file format',
+    changes.length + left.length,
+    changes.length + left.length,
+    content,
+  );
 }
 
 /** Warnings do not block. */
