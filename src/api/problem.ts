@@ -110,8 +110,8 @@ export const PROBLEMS = {
   },
   CENSUS_REFUSED: {
     status: 422,
-    title: 'The census breaks the contract',
-    cause: 'a census breaks the contract; nothing was stored',
+    title: 'The census is refused',
+    cause: 'a census breaks the contract or is not as its file format; nothing was stored',
     fix: 'correct the rows; `benefits-sidecar census validate FILE` checks them',
   },
   RUN_REFUSED: {

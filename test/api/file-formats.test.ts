@@ -82,7 +82,7 @@ test('only a caller with pii:read is shown values, and no value is stored', asyn
 test('an unconfirmed change refuses the census until the format confirms it', async (t, running) => {
   await confirm(running, csv('1980-04-05'));
   const refused = await stage(running, csv('4/5/1980'));
-  t.equal(refused.status, 422);
+  t.match(refused, { status: 422, json: { title: 'The census is refused' } });
   t.match(refused.json.errors.map(describe), [
     /rule date-month-first would change, which the file format does not/,
   ]);

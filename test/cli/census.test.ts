@@ -119,7 +119,7 @@ onEitherEngine('a staged census that breaks the contract is refused with its pro
   t.match(await here(t, env, ['census', 'stage', path, '--employer', 'acme']), {
     code: 1,
     stdout: '',
-    stderr: /The census breaks the contract in \d+ places, so nothing was stored.*\n {2}organization/,
+    stderr: /The census has \d+ problems, so nothing was stored.*\n {2}organization/,
   });
   t.match(await here(t, env, ['census', 'stage', JSON_FILE, '--employer', 'acme', '--same-person', 'e']), {
     code: 2,

@@ -208,7 +208,7 @@ export const putCensus = operation({
       ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
     });
     if (!staged.ok) {
-      const detail = `The census breaks the contract in ${counted(staged.problemCount, 'place')}, so nothing was stored. Fix them and send it again.`;
+      const detail = `The census has ${counted(staged.problemCount, 'problem')}, so nothing was stored. Fix each and send it again.`;
       throw new Refusal('CENSUS_REFUSED', detail, staged);
     }
     wakeSend();
