@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import type { AuditRecord } from '../../src/security/audit-list.ts';
+import { CENSUS_FORMAT } from '../census/parts.ts';
+import { organization } from '../contract/samples.ts';
 import { onEitherEngine } from '../support/engine.ts';
 import { BIWEEKLY, bodyOn, EMPLOYER, schedule } from '../support/payroll.ts';
 import { startPayroll } from './payroll-stage.ts';
@@ -123,6 +125,27 @@ onEitherEngine('a record of a setting has each old and new value', async (t: Tes
   await set('payroll-policy', { effective_from: '2026-08-01', open_items: 'include' });
   t.strictSame(await differences('policy.put'), [
     { of: { option: 'open_items' }, before: { value: 'decided' }, after: { value: 'include' } },
+  ]);
+
+  const { columns } = CENSUS_FORMAT;
+  await set('file-formats/census', { columns, organization });
+  const [id, ...others] = columns;
+  const leave_out = [{ header: 'employee_id', values: ['Total*'], reason: 'totals' }];
+  const changed = [{ ...id, rules: ['blanks'] }, ...others];
+  await set('file-formats/census', { columns: changed, id_prefix: 'a-', leave_out, organization: null });
+  t.strictSame(await differences('file-format.put'), [
+    {
+      of: { header: 'employee_id' },
+      before: { field: 'employee_id', rules: [] },
+      after: { field: 'employee_id', rules: ['blanks'] },
+    },
+    {
+      of: { left_out: { header: 'employee_id', reason: 'totals' } },
+      before: null,
+      after: { values: ['Total*'] },
+    },
+    { of: { part: 'id_prefix' }, before: null, after: { value: 'a-' } },
+    { of: { part: 'organization' }, before: null, after: { value: 'changed' } },
   ]);
 
   await set('second-approval', { required: true, reason: 'two persons' });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
+import { CENSUS_FORMAT } from '../census/parts.ts';
 import { BIWEEKLY, EMPLOYER, schedule } from '../support/payroll.ts';
 import { cells, openPayroll } from './runs-stage.ts';
 import { assertGood, openConsole } from './stage.ts';
@@ -71,6 +72,17 @@ t.test('the page of a record shows what changed in words', async (t) => {
   await page.goto('/audit?action=policy.put');
   await page.getByRole('link', { name: 'Payroll policy set' }).first().click();
   await page.getByText('The values are the same as before.').waitFor();
+  const { columns } = CENSUS_FORMAT;
+  const [first, ...others] = columns;
+  await set('file-formats/census', { columns });
+  const leave_out = [{ header: 'employee_id', values: ['Total*', 'Sum'], reason: 'totals' }];
+  const confirmed = [{ ...first, rules: ['date-time'] }, ...others];
+  await set('file-formats/census', { columns: confirmed, id_prefix: 'a-', leave_out });
+  t.strictSame(await changes('File format set'), [
+    ['Column employee_id', 'employee_id', 'employee_id, date time'],
+    ['Rows left out by employee_id: totals', 'none', 'Total*, Sum'],
+    ['Prefix of IDs', 'none', 'a-'],
+  ]);
   await set('second-approval', { required: true, reason: 'two persons' });
   t.strictSame(await changes('Second approval set'), [['Second approval', 'not required', 'required']]);
   await page.goto('/audit/999');

@@ -49,6 +49,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
   'schedule.delete',
   'codes.put',
   'policy.put',
+  'file-format.put',
   'approval-setting.put',
 ]);
 
@@ -73,8 +74,10 @@ function changesOf(record: AuditRecord, { may }: Visit): Html {
 
 type Names = Readonly<Partial<Record<string, string | null>>>;
 
-/** Names a setting: `biweekly, Dec 24, 2026`, `vision, pre-tax, employee`, `Open items`. */
+/** Names a setting: `biweekly, Dec 24, 2026`, `vision, pre-tax, employee`, `Open items`, `Column DOB`. */
 function settingOf(of: Difference['of']): string {
+  const ofFormat = formatPartOf(of);
+  if (ofFormat !== null) return ofFormat;
   const { pay_date, year, line_of_coverage, taxability, side, option, ...schedule } = of as Names;
   if (schedule.pay_frequency != null) {
     const dates = pay_date == null ? `all pay dates of ${year}` : dayText(pay_date);
@@ -87,10 +90,28 @@ function settingOf(of: Difference['of']): string {
   return 'Second approval';
 }
 
+/** Names what differs in a file format; null for another setting. */
+function formatPartOf({ header, constant, left_out, part }: Difference['of']): string | null {
+  if (header !== undefined) return `Column ${header}`;
+  if (constant !== undefined) return `Constant ${constant}`;
+  if (left_out !== undefined) {
+    const { header, reason } = left_out as Names;
+    return `Rows left out by ${header}: ${reason}`;
+  }
+  if (part === undefined) return null;
+  return part === 'organization' ? 'Organization' : 'Prefix of IDs';
+}
+
 /** Shows the value of a setting in words. */
 function valueInWords({ option }: Difference['of'], values: Difference['before']): string {
   if (values === null) return 'none';
   if (typeof option === 'string') return optionOf(option, values.value);
+  if ('value' in values) return String(values.value);
+  if ('values' in values) return (values.values as string[]).join(', ');
+  if ('rules' in values) {
+    const { field, rules } = values as { field: string | null; rules: readonly string[] };
+    return [field ?? 'not read', ...rules.map((rule) => rule.replaceAll('-', ' '))].join(', ');
+  }
   if ('period_start' in values) {
     const takes =
       values.takes === 'all'

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { component, nullable } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
+import type { FileFormat } from '../../formats/file-format.ts';
 import type { AuditRecord } from '../../security/audit-list.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { PayrollCode } from './codes.ts';
@@ -16,7 +17,7 @@ export const SettingDifference = component(
   {
     of: Values(
       'What differs. `pay_frequency` and `pay_group` with a `pay_date`, or with a `year` that had no pay dates or lost them; ' +
-        '`line_of_coverage`, `taxability` and `side` of a payroll code; `option` of the policy; empty for second approval.',
+        '`line_of_coverage`, `taxability` and `side` of a payroll code; `option` of the policy; the `header` of a column, `constant`, `left_out` rows or `part` of a file format; empty for second approval.',
     ),
     before: nullable(Values('The values before. Null if there were none.')),
     after: nullable(Values('The values after. Null if there are none.')),
@@ -53,6 +54,14 @@ export async function settingDifferences(
         after: { value: later[option] },
       }));
     }
+    case 'file-format.put':
+      return [
+        ...differencesOf(formatIn(before), formatIn(after)),
+        // The record does not have the organization, which names a person.
+        ...(details.organization_changed === true
+          ? [{ of: { part: 'organization' }, before: null, after: { value: 'changed' } }]
+          : []),
+      ];
     case 'approval-setting.put':
       return [{ of: {}, before: approvalIn(before), after: approvalIn(after) }];
     default:
@@ -76,6 +85,17 @@ function differencesOf(before: readonly Entry[], after: readonly Entry[]): Setti
 
 function codesIn(codes: unknown): Entry[] {
   return (codes as PayrollCode[]).map(({ code, treatment, ...of }) => ({ of, values: { code, treatment } }));
+}
+
+function formatIn(format: unknown): Entry[] {
+  if (format === null) return [];
+  const { columns, constants, id_prefix, leave_out } = format as FileFormat;
+  return [
+    ...columns.map(({ header, ...values }) => ({ of: { header }, values })),
+    ...Object.entries(constants).map(([constant, value]) => ({ of: { constant }, values: { value } })),
+    ...leave_out.map(({ values, ...left_out }) => ({ of: { left_out }, values: { values } })),
+    ...(id_prefix === null ? [] : [{ of: { part: 'id_prefix' }, values: { value: id_prefix } }]),
+  ];
 }
 
 /** Names no person: the record has who acted. */
