@@ -86,7 +86,10 @@ export async function checkCensus(
     addWithin(path, problems);
     if (!employeeChecker.accepts(rest)) {
       if (report.problems.length === PROBLEMS_MAX) report.problemCount += employeeChecker.count(rest);
-      else addWithin(path, employeeChecker.problems(rest, PROBLEMS_MAX, 'hints'));
+      else {
+        const broken = employeeChecker.problems(rest, PROBLEMS_MAX, 'hints');
+        addWithin(path, line === undefined ? broken : broken.map(inCell));
+      }
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
@@ -101,7 +104,10 @@ export async function checkCensus(
     if (typeof id !== 'string' || id.length > 2 * ID_MAX_CHARACTERS) return true;
     const first = rowOfId.get(id);
     if (first === undefined) rowOfId.set(id, report.employees - 1);
-    else add([{ path: `${path}.employee_id`, rule: `is the same as ${employeePath(first)}.employee_id` }]);
+    else {
+      const rule = `is the same as ${employeePath(first)}.employee_id: keep one row of each employee, or correct the ID`;
+      add([{ path: `${path}.employee_id`, rule }]);
+    }
     return first === undefined;
   };
 
@@ -139,4 +145,11 @@ export async function checkCensus(
     add(error.problems);
   }
   return { ...report, problems: report.problems.map((problem) => withLines(problem, lines)) };
+}
+
+/** In a file, a field is absent because its cell is empty. */
+function inCell(problem: Problem): Problem {
+  return problem.rule === 'is required'
+    ? { ...problem, rule: 'is required: fill in the empty cell' }
+    : problem;
 }

@@ -22,7 +22,7 @@ export const day = Type.String({ format: 'date', rule: 'must be a real date, YYY
 export const email = Type.String({
   format: 'email',
   pattern: '^[^@"\\s]+@[^@\\s]+\\.[^@\\s.]+$',
-  rule: 'must be a valid e-mail address',
+  rule: 'must be one e-mail address such as name@example.org, without accents or a dot before the @',
 });
 
 // The schemas of values in a response.

@@ -151,6 +151,30 @@ t.test('values of each type are read as payroll writes them, or refuse the file'
   }
 });
 
+t.test('a row that cannot be repaired is named by its line, with what to correct', async (t) => {
+  const address = /^employees\[0\]\.email: must be one e-mail address such as .* \(line 2\)$/;
+  const cases: readonly [Row[], RegExp][] = [
+    [[{ ...VENDOR, Email: '' }], /^employees\[0\]\.email: is required: fill in the empty cell \(line 2\)$/],
+    [[{ ...VENDOR, 'Hire Date': '' }], /^employees\[0\]\.hire_date: is required: fill in the .* \(line 2\)$/],
+    ...['josé@example.org', 'ana.@example.org', 'ana@example.org; b@example.org', 'none'].map(
+      (email): [Row[], RegExp] => [[{ ...VENDOR, Email: email }], address],
+    ),
+    ...['PR', 'AE'].map((state): [Row[], RegExp] => [
+      [{ ...VENDOR, State: state }],
+      /^employees\[0\]\.address\.state: must be the code of one of the 50 states or DC: .* \(line 2\)$/,
+    ]),
+    [
+      [VENDOR, VENDOR],
+      /^employees\[1\]\.employee_id: is the same as employees\[0\]\.employee_id at line 2: keep one row .* \(line 3\)$/,
+    ],
+  ];
+  for (const [rows, sentence] of cases) {
+    const { problems } = await confirmed(csv(rows));
+    t.equal(problems.length, 1);
+    t.match(problems[0], sentence);
+  }
+});
+
 t.test('words for no value are no value, except in names and in what every row needs', async (t) => {
   const { employees, repairs } = await confirmed(csv([{ ...VENDOR, SSN: 'N/A', 'Last Name': 'Null' }]));
   t.match(employees, [{ last_name: 'Null', ssn: undefined }]);

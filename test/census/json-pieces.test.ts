@@ -94,9 +94,10 @@ t.test('a duplicate employee names both rows', async (t) => {
   const report = await checkCensus(
     contentOf(censusOf([person('e-1'), person('e-2'), person('e-1'), person('e-1')])),
   );
+  const rule = 'is the same as employees[0].employee_id: keep one row of each employee, or correct the ID';
   t.strictSame(report.problems, [
-    { path: 'employees[2].employee_id', rule: 'is the same as employees[0].employee_id' },
-    { path: 'employees[3].employee_id', rule: 'is the same as employees[0].employee_id' },
+    { path: 'employees[2].employee_id', rule },
+    { path: 'employees[3].employee_id', rule },
   ]);
 });
 

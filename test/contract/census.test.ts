@@ -55,7 +55,7 @@ t.test('a contact follows the interface', async (t) => {
     ...text('first_name', 'last_name'),
     passes('email', "o'brien+benefits@mail.example.com", 'X_1@EXAMPLE.ORG', `a@${'b'.repeat(63)}.com`),
     fails(
-      'email: must be a valid e-mail address',
+      'email: must be one e-mail address such as name@example.org, without accents or a dot before the @',
       ...'a a@ @b.co a@b a@b@c.de a..b@c.de a@-b.co'.split(' '),
       ...['', 'a b@c.de', '"a b"@c.de', 'a@b.co\n', 5],
     ),
@@ -93,7 +93,11 @@ t.test('an employee of a census follows the interface', async (t) => {
     ...atMost('phone_number', 10, '5'),
     ...days('dob', 'hire_date', 'termination_date'),
     passes('email', 'a@b.co'),
-    fails('email: must be a valid e-mail address', 'a@b', null),
+    fails(
+      'email: must be one e-mail address such as name@example.org, without accents or a dot before the @',
+      'a@b',
+      null,
+    ),
     passes('email', longEmail(254)),
     fails('email: must be at most 254 characters', longEmail(255)),
     ...among('employment_status', ['full_time', 'part_time']),
