@@ -50,6 +50,8 @@ export const ERROR_CODES = [
   'ASSIGNMENT_REFUSED',
   /** The amounts cannot be overridden. */
   'OVERRIDE_REFUSED',
+  /** The settings of an employer are invalid. */
+  'SETTINGS_REFUSED',
   /** There is nothing with an id. */
   'NOT_FOUND',
   /** The state of something does not allow the action. */

@@ -5,13 +5,14 @@ import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createIntake } from '../../src/inbox/intake.ts';
 import { beginRun } from '../../src/payroll/lifecycle/begin.ts';
+import { runOf } from '../../src/payroll/records/body.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { acting } from '../support/audit.ts';
 import { newDatabaseUrl, useOwnPostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventOf } from '../support/load.ts';
-import { body, employment, finalize, finalized, LATELY, learn, requested } from '../support/payroll.ts';
+import { body, employment, finalize, finalized, LATELY, learn } from '../support/payroll.ts';
 import { execute, type PostgresServer } from '../support/postgres.ts';
 import { readyz } from '../support/postgres-rounds.ts';
 import { scrape } from '../support/scrape.ts';
@@ -92,7 +93,7 @@ t.test('a commit without its synchronous standby is not acknowledged, nor is its
   const alone = open(t, `${url}?options=-c%20synchronous_commit%3Dlocal`);
   const { etag } = await finalized(alone, 'run', body(1));
   const repetitions = {
-    run: () => beginRun(db, 'run', requested(body(1)), acting(LATELY)),
+    run: () => beginRun(db, 'run', runOf(body(1)), acting(LATELY)),
     finalize: () => finalize(db, 'run', { ifMatch: etag }),
   };
   for (const [name, repeat] of Object.entries(repetitions)) {

@@ -238,24 +238,18 @@ export function bodyOn(payDate: string, fields: object = {}): RunBody {
   return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields };
 }
 
-export function requested(given: RunBody): RequestedRun {
-  const checked = runOf(given);
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return checked.run;
-}
-
 /** A run of `body` under the default policy, not stored. */
 export function run(index: number, fields: Partial<RunBody> = {}): Run {
-  return runUnder(requested(body(index, fields)), []);
+  return runUnder(runOf(body(index, fields)), []);
 }
 
 /** A run of `bodyOn`, not stored. */
 export function runOn(payDate: string, fields: Partial<RunBody> = {}): RequestedRun {
-  return requested(bodyOn(payDate, fields));
+  return runOf(bodyOn(payDate, fields));
 }
 
 export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
-  await transact(db, (trx) => putRun(trx, runId, requested(given), acting(LATELY)));
+  await transact(db, (trx) => putRun(trx, runId, runOf(given), acting(LATELY)));
   return storedRun(db, runId);
 }
 
@@ -361,7 +355,7 @@ export async function lines(db: Db, given: RunBody, kind?: LineRecord['kind']): 
 /** Returns the outstanding items that a run considers, taken or not. */
 export async function itemsIn(db: Db, given: RunBody): Promise<OpenItem[]> {
   const items: OpenItem[] = [];
-  for await (const page of computeRun(db, await beginComputation(db, null, requested(given))))
+  for await (const page of computeRun(db, await beginComputation(db, null, runOf(given))))
     items.push(...page.flatMap(({ taking }) => taking.units).flatMap((unit) => unit.items));
   return items;
 }
@@ -406,13 +400,11 @@ export async function verified(db: Db, runId: string): Promise<Verification> {
 
 /** Returns why a run is refused, as `path: rule`. */
 export async function refusedRun(db: Db, given: RunBody): Promise<string[]> {
-  const checked = runOf(given);
-  const problems = checked.ok
-    ? await previewWithLines(db, checked.run).then(
-        () => [],
-        (error): readonly Problem[] => error.problems,
-      )
-    : checked.problems;
+  const previewed = async () => previewWithLines(db, runOf(given));
+  const problems = await previewed().then(
+    () => [],
+    (error): readonly Problem[] => error.problems,
+  );
   return problems.map(({ path, rule }) => `${path}: ${rule}`);
 }
 

@@ -1,22 +1,20 @@
 /** How an employer's files are read: set, shown, proposed from a file, and tried. */
 import { Readable } from 'node:stream';
 import Type, { type Static } from 'typebox';
-import { CENSUS_FILE } from '../../census/reading.ts';
 import { reviveSyncs } from '../../census/syncs.ts';
 import { convertedCensus, proposeCensusFormat } from '../../census/try-format.ts';
-import { Organization, organization as organizationChecker } from '../../contract/census.ts';
-import { PROBLEMS_MAX, within } from '../../contract/check.ts';
+import { Organization } from '../../contract/census.ts';
+import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
-import { checkFormat, FILE_KINDS, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { FILE_KINDS, FORMAT_FIELDS } from '../../formats/file-format.ts';
 import { throughFormat } from '../../payroll/settings/census-format.ts';
-import { putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
+import { newFormat, putFormat, readFormat } from '../../payroll/settings/file-formats.ts';
 import { actingIn } from '../auth.ts';
 import { FileRepairs, viewRepairs } from '../file-repairs.ts';
 import { type BodyStream, operation, type Parts } from '../operation.ts';
-import { broken } from '../problem.ts';
 import { EmployerId, instant, NewEmployerId } from '../schemas.ts';
 
 const PATH = '/v1/employers/:employer_id/file-formats/:kind';
@@ -100,19 +98,7 @@ export const putFileFormat = operation({
   bodyLimit: FORMAT_BYTES_MAX,
   async run(call, parts) {
     const { params } = call;
-    const { organization, ...rest } = (call.body ?? {}) as { organization?: unknown };
-    const checked = checkFormat(rest, CENSUS_FILE);
-    const isOrganization = organization == null || organizationChecker.accepts(organization);
-    const problems = [
-      ...(checked.ok ? [] : checked.problems),
-      ...(isOrganization
-        ? []
-        : organizationChecker
-            .problems(organization, PROBLEMS_MAX, 'hints')
-            .map((problem) => within('organization', problem))),
-    ];
-    if (!checked.ok || !isOrganization) throw broken('SETTINGS_REFUSED', problems);
-    const format = { kind: params.kind, format: checked.value, organization };
+    const format = newFormat(params.kind, call.body);
     const acting = actingIn(call, parts.now());
     await transact(parts.db, async (trx) => {
       await putFormat(trx, () => parts.encryptor, params.employer_id, format, acting);

@@ -21,7 +21,6 @@ import type { Setting } from '../../payroll/settings/setting.ts';
 import type { Action } from '../../security/audit.ts';
 import { actingIn } from '../auth.ts';
 import { operation, type Parts } from '../operation.ts';
-import { broken } from '../problem.ts';
 import { EmployerId, instant } from '../schemas.ts';
 
 export { CODES_MAX } from '../../payroll/settings/codes.ts';
@@ -94,10 +93,9 @@ export const putPayScheduleOfYear = operation({
   bodyLimit: SETTINGS_BYTES_MAX,
   async run(call, parts) {
     const { employer_id, year } = call.params;
-    const checked = checkSchedules(call.body, year);
-    if (!checked.ok) throw broken('SETTINGS_REFUSED', checked.problems);
+    const schedules = checkSchedules(call.body, year);
     const acting = actingIn(call, parts.now());
-    await transact(parts.db, (trx) => putScheduleYear(trx, employer_id, year, checked.value, acting));
+    await transact(parts.db, (trx) => putScheduleYear(trx, employer_id, year, schedules, acting));
     return schedulesOf(parts, employer_id, year);
   },
   logs: ({ params }, { schedules }) => [
@@ -179,10 +177,9 @@ function settingOperations<Value, View>(
       bodyLimit: SETTINGS_BYTES_MAX,
       async run(call, { db, now }) {
         const { employer_id } = call.params;
-        const checked = setting.check(call.body);
-        if (!checked.ok) throw broken('SETTINGS_REFUSED', checked.problems);
+        const value = setting.check(call.body);
         const acting = actingIn(call, now());
-        await transact(db, (trx) => setting.put(trx, employer_id, checked.value, acting));
+        await transact(db, (trx) => setting.put(trx, employer_id, value, acting));
         return setting.view(db, employer_id);
       },
       logs: ({ params }, view) => [

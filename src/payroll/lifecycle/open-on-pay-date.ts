@@ -64,12 +64,10 @@ export async function scheduledRun(db: Db, payroll: Payroll): Promise<RequestedR
     throw runRefused({ path: 'pay_date', rule });
   }
   const { period_start, period_end } = dates;
-  const requested = runOf({
+  return runOf({
     ...{ employer_id, pay_frequency, pay_date, period_start, period_end },
     ...(pay_group !== null && { pay_group }),
   });
-  if (!requested.ok) throw runRefused(...requested.problems);
-  return requested.run;
 }
 
 /** Characters of a hash that tells two payrolls with the same readable id apart. */

@@ -6,6 +6,7 @@ import type { Verifying } from '../../database/difference.ts';
 import { byBytes } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
+import { isAppError } from '../../errors.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, type LineRecord, lineKey, lineRecord } from '../calculation/line.ts';
@@ -276,8 +277,12 @@ function isOf(run: Run, body: RequestedRun): boolean {
 /** Reports whether a request could have produced the body. */
 function isRequestable(run: RequestedRun): boolean {
   const fields = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
-  const requested = runOf(Object.fromEntries(fields));
-  return requested.ok && isDeepStrictEqual(requested.run, run);
+  try {
+    return isDeepStrictEqual(runOf(Object.fromEntries(fields)), run);
+  } catch (error) {
+    if (isAppError(error, 'RUN_REFUSED')) return false;
+    throw error;
+  }
 }
 
 /** Recomputes the lines and the totals. Returns the number of stored lines. */

@@ -3,7 +3,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
-import type { Problem } from '../../errors.ts';
+import { type Problem, refused } from '../../errors.ts';
 import { periodProblems } from '../calculation/pay-dates.ts';
 import { dayOfCheck } from '../calculation/plan.ts';
 import { Options } from '../settings/policy.ts';
@@ -103,9 +103,9 @@ export type Run = Static<typeof Run>;
 
 const runBody = compile(RunBody);
 
-/** Returns the run that a body defines, or its problems, without reading any schedule. */
-export function runOf(body: unknown): { ok: true; run: RequestedRun } | { ok: false; problems: Problem[] } {
-  if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body, PROBLEMS_MAX, 'hints') };
+/** Returns the run that a body defines, without reading any schedule. Throws RUN_REFUSED. */
+export function runOf(body: unknown): RequestedRun {
+  if (!runBody.accepts(body)) throw refused('RUN_REFUSED', runBody.problems(body, PROBLEMS_MAX, 'hints'));
   const { kind = 'regular', employee_ids, deductions, items, final_checks = [] } = body;
   const problems: Problem[] = [];
   if (kind === 'regular') problems.push(...periodProblems(body, body.pay_frequency, 'period_end'));
@@ -121,7 +121,7 @@ export function runOf(body: unknown): { ok: true; run: RequestedRun } | { ok: fa
     });
   if (kind === 'regular' && items !== undefined)
     problems.push({ path: 'items', rule: 'is for an off_cycle run: a regular run takes all items' });
-  if (problems.length > 0) return { ok: false, problems };
+  if (problems.length > 0) throw refused('RUN_REFUSED', problems);
   const requested: Partial<RequestedRun> = {
     ...body,
     kind,
@@ -133,10 +133,7 @@ export function runOf(body: unknown): { ok: true; run: RequestedRun } | { ok: fa
   };
   // Runs with the same fields have the same JSON.
   const fields = Object.keys(RequestedRun.properties) as (keyof RequestedRun)[];
-  return {
-    ok: true,
-    run: Object.fromEntries(fields.map((name) => [name, requested[name] ?? null])) as RequestedRun,
-  };
+  return Object.fromEntries(fields.map((name) => [name, requested[name] ?? null])) as RequestedRun;
 }
 
 /** Returns the day on which a deduction must be in effect for a run to take it. */

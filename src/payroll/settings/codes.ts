@@ -5,7 +5,7 @@ import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { closed, component, nullable, oneOfDescribed } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { Problem } from '../../errors.ts';
+import { type Problem, refused } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
@@ -146,7 +146,7 @@ const codesBody = compile(PayrollCodes);
 export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
   check(body) {
     if (!codesBody.accepts(body))
-      return { ok: false, problems: codesBody.problems(body, PROBLEMS_MAX, 'hints') };
+      throw refused('SETTINGS_REFUSED', codesBody.problems(body, PROBLEMS_MAX, 'hints'));
     const codes = body.codes.map((code) => ({
       ...code,
       taxability: code.taxability ?? null,
@@ -156,7 +156,8 @@ export const CODES: Setting<PayrollCode[], { codes: PayrollCode[] }> = {
     const rule = 'must not have the line_of_coverage, taxability, coverage_type and side of a code before it';
     const key = (code: PayrollCode) => keyOf(code.side, code);
     const problems = [...misplaced(codes), ...repeated('codes', codes, key, rule)];
-    return problems.length === 0 ? { ok: true, value: codes } : { ok: false, problems };
+    if (problems.length > 0) throw refused('SETTINGS_REFUSED', problems);
+    return codes;
   },
   put: putCodes,
   view: async (db, employerId, knownAt) => ({ codes: await readCodes(db, employerId, knownAt) }),

@@ -1,10 +1,12 @@
 /** How an employer's files are read, by kind. The organization of its census is kept apart, because it names a person. */
 import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
-import type { Organization } from '../../contract/census.ts';
+import { CENSUS_FILE } from '../../census/reading.ts';
+import { type Organization, organization as organizationChecker } from '../../contract/census.ts';
+import { PROBLEMS_MAX, within } from '../../contract/check.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { conflict } from '../../errors.ts';
-import { type FileFormat, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
+import { conflict, refused } from '../../errors.ts';
+import { checkFormat, type FileFormat, type FileKindName, FORMAT_FIELDS } from '../../formats/file-format.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import type { EncryptedColumn } from '../../security/encrypted-columns.ts';
@@ -77,6 +79,19 @@ export type NewFormat = {
   /** Undefined: the stored one stays. Null: there is none. */
   organization?: Organization | null | undefined;
 };
+
+/** Returns the format and the organization that a body sets. Throws SETTINGS_REFUSED. */
+export function newFormat(kind: FileKindName, body: unknown): NewFormat {
+  const { organization, ...rest } = (body ?? {}) as { organization?: unknown };
+  const checked = checkFormat(rest, CENSUS_FILE);
+  const isOrganization = organization == null || organizationChecker.accepts(organization);
+  if (checked.ok && isOrganization) return { kind, format: checked.value, organization };
+  const wrong = isOrganization ? [] : organizationChecker.problems(organization, PROBLEMS_MAX, 'hints');
+  throw refused('SETTINGS_REFUSED', [
+    ...(checked.ok ? [] : checked.problems),
+    ...wrong.map((problem) => within('organization', problem)),
+  ]);
+}
 
 /** Adds a version, unless the latest one is equal. Throws CONFLICT for another prefix of ids once a file was read. */
 export async function putFormat(

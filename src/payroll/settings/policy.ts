@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import { compile, PROBLEMS_MAX } from '../../contract/check.ts';
 import { closed, component, day, integer, oneOf, oneOfDescribed, text } from '../../contract/fields.ts';
 import type { Db, Tables, Trx } from '../../database/tables.ts';
+import { refused } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, Actor, isRecordedBy } from '../../security/audit.ts';
 import { type Fact, insertFacts, withMakers } from '../../security/facts.ts';
@@ -103,8 +104,8 @@ const policyBody = compile(PolicyRequest);
 export const POLICY: Setting<Policy, { versions: ShownVersion[] }> = {
   check(body) {
     if (!policyBody.accepts(body))
-      return { ok: false, problems: policyBody.problems(body, PROBLEMS_MAX, 'hints') };
-    return { ok: true, value: { ...DEFAULTS, ...body, recoup: recoupOf(body.recoup ?? DEFAULTS.recoup) } };
+      throw refused('SETTINGS_REFUSED', policyBody.problems(body, PROBLEMS_MAX, 'hints'));
+    return { ...DEFAULTS, ...body, recoup: recoupOf(body.recoup ?? DEFAULTS.recoup) };
   },
   put: putPolicy,
   view: async (db, employerId, knownAt) => ({ versions: await shownVersions(db, employerId, knownAt) }),

@@ -13,14 +13,14 @@ import {
   text,
 } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { Problem } from '../../errors.ts';
+import { type Problem, refused } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
 import { TAKES } from '../calculation/calendar.ts';
 import { coverProblem, periodProblems, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
-import { type Checked, repeated } from './setting.ts';
+import { repeated } from './setting.ts';
 
 /** Weekly pay dates of the longest year. */
 export const DATES_MAX = 53;
@@ -229,10 +229,13 @@ export function byYear(schedules: readonly Schedule[]): SchedulesByYear {
 
 const schedulesBody = compile(PaySchedulesRequest);
 
-/** Checks the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/amounts.md, "Pay dates". */
-export function checkSchedules(body: unknown, year: string): Checked<YearSchedules> {
+/**
+ * Returns the schedules of one year. Every run trusts its schedule, so it must cover the year: docs/amounts.md, "Pay dates".
+ * Throws SETTINGS_REFUSED.
+ */
+export function checkSchedules(body: unknown, year: string): YearSchedules {
   if (!schedulesBody.accepts(body))
-    return { ok: false, problems: schedulesBody.problems(body, PROBLEMS_MAX, 'hints') };
+    throw refused('SETTINGS_REFUSED', schedulesBody.problems(body, PROBLEMS_MAX, 'hints'));
   const schedules = body.schedules.map(
     ({ pay_frequency, pay_group = null, year_in_fewer_checks = false, pay_dates }): Schedule => ({
       ...{ pay_frequency, pay_group },
@@ -246,8 +249,8 @@ export function checkSchedules(body: unknown, year: string): Checked<YearSchedul
     ...repeated('schedules', schedules, keyOf, rule),
     ...schedules.flatMap((schedule, index) => problemsOf(schedule, year, `schedules[${index}].pay_dates`)),
   ];
-  if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, value: { schedules, untaken: body.untaken ?? false } };
+  if (problems.length > 0) throw refused('SETTINGS_REFUSED', problems);
+  return { schedules, untaken: body.untaken ?? false };
 }
 
 /** The schedules of a year. `untaken`: what the pay dates leave of a year may be taken by none. */

@@ -2,11 +2,10 @@ import type { Db, Trx } from '../../database/tables.ts';
 import type { Problem } from '../../errors.ts';
 import type { Acting } from '../../security/audit.ts';
 
-export type Checked<Value> = { ok: true; value: Value } | { ok: false; problems: Problem[] };
-
 /** A setting of an employer as the API and the command line set and show it. */
 export type Setting<Value, View> = {
-  check(body: unknown): Checked<Value>;
+  /** Returns the value of a body. Throws SETTINGS_REFUSED. */
+  check(body: unknown): Value;
   /** Adds a version, unless the latest one is equal. */
   put(trx: Trx, employerId: string, value: Value, acting: Acting): Promise<void>;
   /** `knownAt`: only versions that were set by this instant. */

@@ -20,9 +20,7 @@ import {
 
 /** Returns what the run of a place notes about moved employees. */
 async function moved(db: Db, place: number): Promise<string[]> {
-  const requested = runOf(body(place));
-  if (!requested.ok) throw new Error(JSON.stringify(requested.problems));
-  const { found } = await summarize(db, await beginComputation(db, null, requested.run));
+  const { found } = await summarize(db, await beginComputation(db, null, runOf(body(place))));
   return textsOf(FREQUENCY_MOVED, found);
 }
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { Db } from '../../../src/database/tables.ts';
 import { transact } from '../../../src/database/transaction.ts';
-import { isAppError } from '../../../src/errors.ts';
+import { isAppError, type Problem } from '../../../src/errors.ts';
 import { resolveBasis, runUnder } from '../../../src/payroll/compute/basis.ts';
 import { scheduleOf } from '../../../src/payroll/compute/calendar.ts';
 import type { RequestedRun, Run } from '../../../src/payroll/records/body.ts';
@@ -30,17 +30,26 @@ import fc from '../../support/seeded.ts';
 
 const test = onEitherEngine.with(scratch);
 
+/** Returns the problems for which a check refuses a setting. */
+function problemsOf(check: () => unknown): readonly Problem[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (isAppError(error, 'SETTINGS_REFUSED')) return error.problems;
+    throw error;
+  }
+}
+
 /** Returns the problems of a body's schedules as `path: rule`. */
 function wrongSchedules(...list: unknown[]): string[] {
-  const read = checkSchedules({ schedules: list }, '2026');
-  return read.ok ? [] : read.problems.map(({ path, rule }) => `${path}: ${rule}`);
+  const problems = problemsOf(() => checkSchedules({ schedules: list }, '2026'));
+  return problems.map(({ path, rule }) => `${path}: ${rule}`);
 }
 
 function wrongCodes(...list: object[]): string[] {
-  const read = CODES.check({
-    codes: list.map((one) => ({ line_of_coverage: 'dental', side: 'employee', code: 'D1', ...one })),
-  });
-  return read.ok ? [] : read.problems.map(({ path, rule }) => `${path}: ${rule}`);
+  const codes = list.map((one) => ({ line_of_coverage: 'dental', side: 'employee', code: 'D1', ...one }));
+  return problemsOf(() => CODES.check({ codes })).map(({ path, rule }) => `${path}: ${rule}`);
 }
 
 /** Returns a schedule with the date at an index replaced. */
@@ -51,9 +60,9 @@ onEitherEngine('a value of a setting is refused with the one that was probably m
   const [first] = BIWEEKLY;
   const dated = { pay_frequency: 'Bi-Weekly', pay_dates: [{ ...first, pay_date: '1/2/2026' }] };
   const code = { line_of_coverage: 'Medical', taxability: 'Pre-Tax', side: 'Employee', code: 'MED' };
-  const read = [checkSchedules({ schedules: [dated] }, '2026'), CODES.check({ codes: [code] })];
+  const checks = [() => checkSchedules({ schedules: [dated] }, '2026'), () => CODES.check({ codes: [code] })];
   t.strictSame(
-    read.flatMap((checked) => (checked.ok ? [] : checked.problems.map(({ hint }) => hint))),
+    checks.flatMap(problemsOf).map(({ hint }) => hint),
     ['biweekly', '2026-01-02', 'medical', 'pre_tax', 'employee'].map((meant) => `did you mean ${meant}?`),
   );
 });
@@ -78,7 +87,8 @@ onEitherEngine('an invalid schedule is rejected with the field', async (t) => {
     'schedules[0].pay_dates[3].pay_date: must be a real date, YYYY-MM-DD',
     'schedules[0].pay_dates[3].period_end: must be a real date, YYYY-MM-DD',
   ]);
-  for (const body of [null, [], 'x', {}]) t.equal(checkSchedules(body, '2026').ok, false);
+  for (const body of [null, [], 'x', {}])
+    t.throws(() => checkSchedules(body, '2026'), { code: 'SETTINGS_REFUSED' });
 });
 
 onEitherEngine('pay dates increase, periods end after they start, and do not overlap', async (t) => {
@@ -118,7 +128,7 @@ onEitherEngine('what a date takes is stated, and one date of a schedule takes al
       { schedules: [{ ...schedule(), pay_dates: BIWEEKLY.map(({ takes: _, ...date }) => date) }] },
       '2026',
     ),
-    { value: { schedules: [schedule()], untaken: false } },
+    { schedules: [schedule()], untaken: false },
   );
   const takes = (...given: string[]) =>
     wrongSchedules({
@@ -199,13 +209,13 @@ onEitherEngine('invalid codes are rejected with the field', async (t) => {
     /^codes\[0\]\.line_of_coverage: must be one of accident, /,
   ]);
   t.strictSame(wrongCodes(...Array(721).fill({})), ['codes: must be a list of at most 720 payroll codes']);
-  for (const body of [null, [], 'x', {}]) t.equal(CODES.check(body).ok, false);
+  for (const body of [null, [], 'x', {}]) t.throws(() => CODES.check(body), { code: 'SETTINGS_REFUSED' });
 });
 
 onEitherEngine(
   'the code that names most of a line wins, and a taxability comes before a coverage type',
   async (t) => {
-    const checked = CODES.check({
+    const codes = CODES.check({
       codes: [
         { code: 'ANY' },
         { code: 'FAMILY', coverage_type: 'member_family' },
@@ -213,8 +223,7 @@ onEitherEngine(
         { code: 'POST-CHILD', taxability: 'post_tax', coverage_type: 'member_child' },
       ].map((code) => ({ line_of_coverage: 'medical', side: 'employee', ...code })),
     });
-    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    const codesOf = codeFinder(checked.value);
+    const codesOf = codeFinder(codes);
     for (const [taxability, coverage_type, code] of [
       ['pre_tax', 'member', 'ANY'],
       ['pre_tax', null, 'ANY'],
@@ -279,11 +288,7 @@ test('settings are read as they were set by a time', async (t, { db }) => {
       treatment: null,
     } as const,
   ];
-  const policy = (applies_on: string) => {
-    const checked = POLICY.check({ effective_from: '2026-01-01', applies_on });
-    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    return checked.value;
-  };
+  const policy = (applies_on: string) => POLICY.check({ effective_from: '2026-01-01', applies_on });
   const [first, second] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z'] as const;
   await transact(db, async (trx) => {
     await putCodes(trx, EMPLOYER, code('A'), acting(first));
@@ -354,9 +359,8 @@ test('a regular run is on a date of its list, and without a list there is no cal
 const PAYROLL = tokenActor({ tokenId: 'tok_1', name: 'payroll' }, null);
 
 async function set(db: Db, fields: object, actor = PAYROLL): Promise<void> {
-  const asked = POLICY.check({ effective_from: '2026-01-01', ...fields });
-  if (!asked.ok) throw new Error(JSON.stringify(asked.problems));
-  await transact(db, (trx) => putPolicy(trx, 'acme', asked.value, { now: LATELY, actor }));
+  const policy = POLICY.check({ effective_from: '2026-01-01', ...fields });
+  await transact(db, (trx) => putPolicy(trx, 'acme', policy, { now: LATELY, actor }));
 }
 
 async function staged(t: Test): Promise<Db> {
@@ -368,14 +372,11 @@ async function staged(t: Test): Promise<Db> {
 
 onEitherEngine('a policy has three options, with defaults for omitted ones', async (t) => {
   t.strictSame(POLICY.check({ effective_from: '2026-01-01', applies_on: 'next_month' }), {
-    ok: true,
-    value: {
-      ...{ effective_from: '2026-01-01', applies_on: 'next_month', open_items: 'decided' },
-      recoup: { method: 'multiple', value: '1' },
-    },
+    ...{ effective_from: '2026-01-01', applies_on: 'next_month', open_items: 'decided' },
+    recoup: { method: 'multiple', value: '1' },
   });
-  t.match(POLICY.check({ open_items: 'report', rounding: 'up', applies_on: 'today' }), {
-    ok: false,
+  t.throws(() => POLICY.check({ open_items: 'report', rounding: 'up', applies_on: 'today' }), {
+    code: 'SETTINGS_REFUSED',
     problems: [
       { path: 'effective_from' },
       { path: 'rounding' },
