@@ -6,7 +6,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { PROBLEMS, type ProblemCode, problemName } from '../src/api/problem.ts';
-import { FLAG_NAMES, flagTexts } from '../src/payroll/calculation/flags.ts';
+import { FLAG_NAMES, flagTexts } from '../src/formats/flags.ts';
 import { LEDGER_CHECKS } from '../src/readiness/report.ts';
 import { RUN_CHECKS } from '../src/readiness/run-report.ts';
 

@@ -1,4 +1,4 @@
-import { CHECK_TEXTS, getReadiness, isBlocking } from '../api/operations/readiness.ts';
+import { getReadiness, textsOfCheck } from '../api/operations/readiness.ts';
 import type { CheckResult, Finding, ReadinessReport } from '../checks.ts';
 import { markOf, printChecks, summaryOf } from './checks.ts';
 import type { Command } from './command.ts';
@@ -33,7 +33,7 @@ export function printFailed(out: Output, { checks, ready }: Report): void {
 
 function outcomeOf({ checks, ready }: Report, summary: string): string {
   if (ready) return `Ready: ${summary}.`;
-  const isBlocked = checks.some(({ id, result }) => result === 'fail' && isBlocking(id));
+  const isBlocked = checks.some(({ id, result }) => result === 'fail' && textsOfCheck(id).isBlocking);
   const todo = isBlocked ? 'Fix the failed checks.' : 'Fix the failed checks, or accept them with a reason.';
   return `Not ready: ${summary}. ${todo}`;
 }
@@ -45,7 +45,7 @@ function printCheck(
   out.print(`${markOf(out, result)}${id}${count > 0 ? `: ${count}` : ''}`);
   const print = (text: string): void => printWrapped(out, '      ', text);
   print(advice);
-  const command = CHECK_TEXTS.get(id)?.fixed?.command;
+  const { command } = textsOfCheck(id).fixed ?? {};
   if (command !== undefined && (result === 'warn' || result === 'fail'))
     print(`Command: benefits-sidecar ${command}`);
   if (findings.length > 0) print(findings.map(textOf).join(', '));

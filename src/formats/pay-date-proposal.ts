@@ -31,6 +31,8 @@ export const STEP_DAYS: ReadonlyMap<string, number> = new Map([
   ['weekly', 7],
   ['biweekly', 14],
 ]);
+/** Weekly pay dates of the longest year. */
+export const DATES_MAX = 53;
 /** The most days from the end of a period to its pay date. */
 export const LAG_DAYS_MAX = 31;
 

@@ -20,20 +20,16 @@ export const RUN_CHECKS: readonly Check<Db, RunQuestion & LedgerQuestion>[] = [
   ...PAYROLL_CHECKS,
 ];
 
+export type CheckTexts = Pick<Check<Db>, 'title' | 'flag' | 'fixed' | 'isBlocking'>;
+
 /** Each check that a report may contain, by its id. A run has every check. */
-export const CHECK_TEXTS: ReadonlyMap<
-  string,
-  Pick<Check<Db>, 'title' | 'flag' | 'fixed' | 'isBlocking'>
-> = new Map(RUN_CHECKS.map((check) => [check.id, check]));
+export const CHECK_TEXTS: ReadonlyMap<string, CheckTexts> = new Map(
+  RUN_CHECKS.map((check) => [check.id, check]),
+);
 
 /** Returns the ids that name no check of a payroll run whose findings can be accepted. */
 export function notAcceptable(ids: readonly string[]): string[] {
-  return ids.filter((id) => !CHECK_TEXTS.has(id) || isBlocking(id));
-}
-
-/** Returns whether failures of a check must be fixed before the run is finalized. */
-export function isBlocking(id: string): boolean {
-  return CHECK_TEXTS.get(id)?.isBlocking === true;
+  return ids.filter((id) => !CHECK_TEXTS.has(id) || CHECK_TEXTS.get(id)?.isBlocking === true);
 }
 
 /** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws RUN_REFUSED. */

@@ -1,9 +1,10 @@
 /** Malformed forms, forms sent twice, and concurrent edits. */
 import t, { type Test } from 'tap';
-import { CODES_MAX, DATES_MAX } from '../../src/api/operations/payroll-settings.ts';
 import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../src/contract/deduction.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { DATES_MAX } from '../../src/formats/pay-date-proposal.ts';
+import { CODES_MAX } from '../../src/formats/payroll-code.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';

@@ -13,14 +13,12 @@ import {
 } from '../../employment/changes.ts';
 import { notFound } from '../../errors.ts';
 import { CHANGE_KINDS, cancelManually, releaseManually, retryManually } from '../../outbox/manual.ts';
+import { SENDING_OFF } from '../../outbox/pilot.ts';
 import { type Acting, forEmployers, recordedEmployers } from '../../security/audit.ts';
 import { actingIn, alsoNeeds, writeReadDown } from '../auth.ts';
 import { assertKnownFilter, employersOf, seesEmployer } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
 import { cursor, flag, idFilter, instant, LIMIT_DEFAULT, limit, ownId, pageOf } from '../schemas.ts';
-
-/** The reason of a change that was reported in a pilot. */
-export { SENDING_OFF } from '../../outbox/pilot.ts';
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
 const status = field.nullable(field.integer('The HTTP status of the response. Null if there was none.'));
@@ -62,6 +60,11 @@ export const ChangeSummary = field.component(
   SUMMARY,
   'An employment change, without its contents.',
 );
+
+/** Reports whether a change was canceled because it was reported while sending was off. */
+export function isUnsent({ state, reason }: Static<typeof ChangeSummary>): boolean {
+  return state === 'canceled' && reason === SENDING_OFF;
+}
 
 const AttemptShown = field.component('DeliveryAttempt', {
   attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' }),

@@ -3,7 +3,7 @@ import * as field from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { conflict } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { FLAG_NAMES } from '../../payroll/calculation/flags.ts';
+import { FLAG_NAMES } from '../../formats/flags.ts';
 import { CHANGES, LINE_KINDS, type LineRecord } from '../../payroll/calculation/line.ts';
 import { TakenReport, recordTaken as takeReport } from '../../payroll/facts/taken.ts';
 import { TakenLine, listTakenLines as takenLinesOf } from '../../payroll/facts/taken-lines.ts';
@@ -22,9 +22,6 @@ import { Answer, type Call, operation, type Parts } from '../operation.ts';
 import { RunId } from '../run-schemas.ts';
 import { cursor, fileOf, flag, idFilter, LIMIT_DEFAULT, limit, listOf, pageOf } from '../schemas.ts';
 import { runHeaders } from './payroll-runs.ts';
-
-export { FLAG_NAMES, flagTexts } from '../../payroll/calculation/flags.ts';
-export { NAMING } from '../../payroll/facts/taken-rows.ts';
 
 const LineQuery = field.closed({
   employee_id: idFilter('Only lines of this employee.'),

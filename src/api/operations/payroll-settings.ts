@@ -23,9 +23,6 @@ import { actingIn } from '../auth.ts';
 import { operation, type Parts } from '../operation.ts';
 import { EmployerId, instant } from '../schemas.ts';
 
-export { CODES_MAX } from '../../payroll/settings/codes.ts';
-export { DATES_MAX } from '../../payroll/settings/schedules.ts';
-
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 const SETTINGS_BYTES_MAX = 1024 * 1024;
 

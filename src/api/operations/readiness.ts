@@ -5,14 +5,12 @@ import { UnappliedChange } from '../../inbox/unapplied.ts';
 import { APPROVALS_SEEN } from '../../payroll/records/approvals.ts';
 import type { StoredRun } from '../../payroll/records/runs.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
-import { CHECK_TEXTS, readinessOf } from '../../readiness/run-report.ts';
+import { CHECK_TEXTS, type CheckTexts, readinessOf } from '../../readiness/run-report.ts';
 import { Actor } from '../../security/audit.ts';
 import { assertOwnEmployer, employersOf, viewerOf } from '../employers.ts';
 import { type Call, operation, type Parts } from '../operation.ts';
 import { invalid } from '../problem.ts';
 import { idFilter } from '../schemas.ts';
-
-export { CHECK_TEXTS, isBlocking } from '../../readiness/run-report.ts';
 
 const Finding = field.component(
   'Finding',
@@ -79,9 +77,14 @@ export const RunReadiness = field.component(
   'Whether a payroll run can be finalized.',
 );
 
+/** Returns what every report says of a check; nothing of one that an earlier release had. */
+export function textsOfCheck(id: string): Partial<CheckTexts> {
+  return CHECK_TEXTS.get(id) ?? {};
+}
+
 /** Returns the title of a check, or the id of a check that an earlier release had. */
 export function titleOfCheck(id: string): string {
-  return CHECK_TEXTS.get(id)?.title ?? id;
+  return textsOfCheck(id).title ?? id;
 }
 
 /** Returns what every report of readiness is computed for. It reads no other parts: commands may lack DATA_KEYS. */

@@ -1,7 +1,7 @@
 /** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
 import type { ResultOf } from '../../api/operation.ts';
 import { getActivity } from '../../api/operations/activity.ts';
-import { getReadiness, isBlocking, titleOfCheck } from '../../api/operations/readiness.ts';
+import { getReadiness, textsOfCheck, titleOfCheck } from '../../api/operations/readiness.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
 import { state } from './facts.ts';
@@ -46,7 +46,7 @@ export type Accepting = {
 
 /** Reports whether a user may select a check. Of the warnings, only those with a finding that can be remembered. */
 export function isChoice({ id, result }: Check, accepting: Accepting | undefined): boolean {
-  if (accepting?.results.includes(result) !== true || isBlocking(id)) return false;
+  if (accepting?.results.includes(result) !== true || textsOfCheck(id).isBlocking) return false;
   return result !== 'warn' || accepting.findings.has(id);
 }
 

@@ -1,6 +1,6 @@
 /** A finding of a readiness check, with a link to what it is about, and the page on which its check is fixed. */
 import type { ResultOf } from '../../api/operation.ts';
-import { CHECK_TEXTS, type getReadiness } from '../../api/operations/readiness.ts';
+import { type getReadiness, textsOfCheck } from '../../api/operations/readiness.ts';
 import type { Place } from '../../checks.ts';
 import type { Scope } from '../../security/scopes.ts';
 import { type Html, html } from '../html.ts';
@@ -36,7 +36,7 @@ export function placeOf(
   { may, caller }: Sight,
   run?: Run,
 ): { link: Html | null; obstacle: string | null } {
-  const { fixed: { at, query } = {}, flag } = CHECK_TEXTS.get(checkId) ?? {};
+  const { fixed: { at, query } = {}, flag } = textsOfCheck(checkId);
   if (at === undefined) return { link: null, obstacle: null };
   const { scope, ofAllEmployers = false, ...page } = PAGES[at];
   if (ofAllEmployers && caller?.employers != null)
@@ -95,7 +95,7 @@ export function actionOn(
   { may }: Sight,
   run?: Run,
 ): Html | null {
-  const { action } = CHECK_TEXTS.get(check)?.fixed ?? {};
+  const { action } = textsOfCheck(check).fixed ?? {};
   if (action === 'override' && run !== undefined && employee_id !== undefined && may('runs:write')) {
     const path = links.address(links.runPath(run.id, '/override'), { employee_id });
     return html`<a class="on-screen" href=${path}>Override one of them<span class="hidden-label">${` for ${employee_id}`}</span></a>`;

@@ -1,7 +1,7 @@
 /** Whether a run can be finalized or voided, and what it waits for. */
 import type { ResultOf } from '../../api/operation.ts';
 import type { getPayrollRunReadiness } from '../../api/operations/payroll-runs.ts';
-import { isBlocking } from '../../api/operations/readiness.ts';
+import { textsOfCheck } from '../../api/operations/readiness.ts';
 import { type Html, html } from '../html.ts';
 import { mayApprove, type Visit } from '../page.ts';
 import { type Accepting, checkList, isChoice } from './checks.ts';
@@ -78,5 +78,5 @@ function hintOf(readiness: RunReadiness, visit: Visit, isAcceptable: boolean): s
 
 /** Returns the failed check that nobody can accept, or null. */
 export function blockingOf({ checks }: RunReadiness): string | null {
-  return checks.find(({ id, result }) => result === 'fail' && isBlocking(id))?.id ?? null;
+  return checks.find(({ id, result }) => result === 'fail' && textsOfCheck(id).isBlocking)?.id ?? null;
 }

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { closed, integer, nullable, nullableText, oneOfDescribed, text } from '../../contract/fields.ts';
+import { FLAG_NAMES } from '../../formats/flags.ts';
 import {
   AMOUNT_PATTERN,
   AMOUNT_RULE,
@@ -12,10 +13,7 @@ import {
   centsOf,
   centsOrNull,
 } from '../../money.ts';
-import { FLAG_NAMES } from './flags.ts';
 import type { Sides } from './items.ts';
-
-export type { Flag } from './flags.ts';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 

@@ -1,7 +1,7 @@
 /** The checks of open items, and of what a run takes of them. Pure. */
 import type { Found } from '../../checks.ts';
+import type { Flag } from '../../formats/flags.ts';
 import { amountOf } from '../../money.ts';
-import type { Flag } from '../calculation/flags.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation } from '../compute/computation.ts';
 import type { OpenItem } from '../compute/item-state.ts';

@@ -1,16 +1,10 @@
 /** The adjustments due for earlier runs by today's facts: docs/reconciliation.md. Pure. */
+import type { Flag } from '../../formats/flags.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
 import { minus, NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
-import {
-  type Account,
-  type Because,
-  type Election,
-  type Flag,
-  type Line,
-  NO_ITEM,
-} from '../calculation/line.ts';
+import { type Account, type Because, type Election, type Line, NO_ITEM } from '../calculation/line.ts';
 import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';

@@ -1,6 +1,7 @@
 /** The flags of an employee's last lines, and other doubts of the roster about a deduction. Pure. */
+
+import type { Flag } from '../../formats/flags.ts';
 import { printReadable } from '../../money.ts';
-import type { Flag } from '../calculation/flags.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
 import { type CheckAmounts, countOfShares, lastOfMonth, type Remaining, remainingAfter } from './shares.ts';

@@ -1,7 +1,8 @@
 /** The open items of an employee: what payroll still owes or is owed, with what was decided about it. Pure. */
+import type { Flag } from '../../formats/flags.ts';
 import type { Cents } from '../../money.ts';
 import { ITEM_KINDS, type ItemIdentity, isNothing } from '../calculation/items.ts';
-import { byText, type Flag, type Line } from '../calculation/line.ts';
+import { byText, type Line } from '../calculation/line.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import { type ItemAmount, itemAmounts } from './item-amounts.ts';

@@ -1,10 +1,10 @@
 /** The amounts of a check: its own share of the year, or those of the rest of the month of a final check. Pure. */
 import { Temporal } from 'temporal-polyfill';
 import type { PayFrequency } from '../../contract/employee.ts';
+import type { Flag } from '../../formats/flags.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, printReadable } from '../../money.ts';
 import { classOf } from '../calculation/calendar.ts';
-import type { Flag } from '../calculation/flags.ts';
 import type { Share } from '../calculation/line.ts';
 import { datesInWords } from '../calculation/pay-dates.ts';
 import { dayOfCheck } from '../calculation/plan.ts';

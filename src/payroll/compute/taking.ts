@@ -1,7 +1,8 @@
 /** Takes an employee's open items in a run: increases under the cap first, then refunds ("Open items" in docs/reconciliation.md). Pure. */
+import type { Flag } from '../../formats/flags.ts';
 import { type Cents, printReadable } from '../../money.ts';
 import { type ItemIdentity, isNothing, minus, NOTHING, type Sides } from '../calculation/items.ts';
-import { type Flag, type Line, NO_ITEM } from '../calculation/line.ts';
+import { type Line, NO_ITEM } from '../calculation/line.ts';
 import type { Computation, RunEmployee } from './computation.ts';
 import type { OpenItem } from './item-state.ts';
 import { cappedInWords, limitsOf } from './recoup.ts';

@@ -38,7 +38,7 @@ export const NamedLine = closed({
   opening_id: optional('The opening item that the line settles.'),
   taxability: choice('taxability', 'The taxability: a corrected one is settled by two lines.'),
 });
-export const NAMING = Object.keys(NamedLine.properties) as (keyof Static<typeof NamedLine>)[];
+const NAMING = Object.keys(NamedLine.properties) as (keyof Static<typeof NamedLine>)[];
 
 export const TAKEN_COLUMNS: Columns = {
   list: 'lines',

@@ -12,10 +12,10 @@ import {
 } from '../../contract/fields.ts';
 import type { Db } from '../../database/tables.ts';
 import { cursorOf } from '../../formats/cursor.ts';
+import { FLAG_NAMES } from '../../formats/flags.ts';
 import type { Viewer } from '../../ledger/visibility.ts';
 import { amountOf, amountOrNull } from '../../money.ts';
 import { Actor, type Made, makerOf, makersOf } from '../../security/audit.ts';
-import { FLAG_NAMES } from '../calculation/flags.ts';
 import { ITEM_KINDS, isNothing } from '../calculation/items.ts';
 import { amountField, Because } from '../calculation/line.ts';
 import { daysBetween } from '../calculation/pay-dates.ts';

@@ -7,13 +7,12 @@ import { closed, component, nullable, oneOfDescribed } from '../../contract/fiel
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Problem, refused } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { CODES_MAX, SIDES } from '../../formats/payroll-code.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
 import { type Codes, TREATMENTS } from '../calculation/line.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated, type Setting } from './setting.ts';
-
-const SIDES = ['employee', 'employer'] as const;
 
 /** Maximum length of a code. It fits in a column of a payroll file. */
 const CODE_MAX_CHARACTERS = 64;
@@ -116,10 +115,6 @@ export async function putCodes(
   const row = { employer_id: employerId, version, codes: JSON.stringify(codes) };
   await insertFacts(trx, CODES_VERSION, [row], acting, { details: { version, before, after: codes } });
 }
-
-/** One code for each line of coverage, taxability (or any), coverage type (or any) and side. */
-export const CODES_MAX =
-  LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * (COVERAGE_TYPES.length + 1) * SIDES.length;
 
 export const PayrollCodes = component(
   'PayrollCodes',

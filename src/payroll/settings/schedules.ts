@@ -15,15 +15,13 @@ import {
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Problem, refused } from '../../errors.ts';
 import { jsonColumn } from '../../formats/json-column.ts';
+import { DATES_MAX } from '../../formats/pay-date-proposal.ts';
 import { type Acting, isRecordedBy } from '../../security/audit.ts';
 import { type Fact, insertFacts } from '../../security/facts.ts';
 import { TAKES } from '../calculation/calendar.ts';
 import { coverProblem, periodProblems, yearOf } from '../calculation/pay-dates.ts';
 import { lockPayroll } from './lock.ts';
 import { repeated } from './setting.ts';
-
-/** Weekly pay dates of the longest year. */
-export const DATES_MAX = 53;
 
 const PayDate = closed({
   pay_date: { ...day, description: 'The date employees are paid.' },

@@ -2,10 +2,10 @@
 import {
   cancelEmployeeChange,
   getEmployeeChange,
+  isUnsent,
   listEmployeeChanges,
   releaseEmployeeChange,
   retryEmployeeChange,
-  SENDING_OFF,
 } from '../../../api/operations/employee-changes.ts';
 import { getEmployee } from '../../../api/operations/employees.ts';
 import { pausedNotice } from '../../elements/checks.ts';
@@ -104,8 +104,8 @@ function summary(change: Change, isCounted: boolean, visit: Visit): Html {
 }
 
 function meaningOf(change: Change, isCounted: boolean): string {
-  const { state, reason, blocking, earlier_change_id } = change;
-  if (state === 'canceled' && reason === SENDING_OFF)
+  const { state, blocking, earlier_change_id } = change;
+  if (isUnsent(change))
     return 'It was reported while sending was off, so it is never sent. Its contents are deleted after 30 days.';
   if (state === 'pending' && earlier_change_id !== null)
     return 'It is sent automatically after another change of the employee.';

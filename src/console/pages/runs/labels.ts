@@ -1,9 +1,10 @@
 /** Labels and explanations of a run's options, states and lines. */
 import type { ResultOf, RowOf } from '../../../api/operation.ts';
 import type { listPayrollRunEmployees } from '../../../api/operations/payroll-run-employees.ts';
-import { flagTexts, type listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import type { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import type { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import type { listPayrollsDue } from '../../../api/operations/payrolls-due.ts';
+import { flagTexts } from '../../../formats/flags.ts';
 import { recoupText } from '../../../formats/recoup.ts';
 import type { Choice } from '../../elements/fields.ts';
 import { dayText, plain } from '../../elements/format.ts';

@@ -1,7 +1,8 @@
 /** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import { listDeductions } from '../../../api/operations/deductions.ts';
-import { FLAG_NAMES, flagTexts, listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
+import { listPayrollRunLines } from '../../../api/operations/payroll-run-lines.ts';
 import { getPayrollRun, getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
+import { FLAG_NAMES, flagTexts } from '../../../formats/flags.ts';
 import { empty, facts, savedNotice, state } from '../../elements/facts.ts';
 import { choicesOf, problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, sentence, term } from '../../elements/format.ts';

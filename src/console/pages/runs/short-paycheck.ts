@@ -1,5 +1,5 @@
 /** The form that reports what payroll took from one paycheck. */
-import { listPayrollRunLines, NAMING } from '../../../api/operations/payroll-run-lines.ts';
+import { listPayrollRunLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
 import { problemSummary } from '../../elements/fields.ts';
 import { dayText, money, plain, term } from '../../elements/format.ts';
 import { runPath } from '../../elements/links.ts';
@@ -73,9 +73,10 @@ export async function reportedAmounts(act: Act): Promise<{ lines: object[] }> {
   return { lines: nothing === undefined ? reported : [{ employee_id, amount: '0.00' }, ...reported] };
 }
 
-/** Returns the fields that distinguish a line from other lines of its employee. */
+/** Returns the optional columns of a report that a line has. They distinguish it from other lines of its employee. */
 function namesOf(line: Line): object {
-  return Object.fromEntries(NAMING.map((name) => [name, line[name]]));
+  const names: readonly string[] = recordTaken.rows?.optional ?? [];
+  return Object.fromEntries(Object.entries(line).filter(([name]) => names.includes(name)));
 }
 
 async function linesOf({ api }: Visit, employee_id: string): Promise<Line[]> {

@@ -1,8 +1,6 @@
 /** Edits the payroll settings of an employer: one pay schedule, the payroll codes, or the payroll policy. */
 import { Temporal } from 'temporal-polyfill';
 import {
-  CODES_MAX,
-  DATES_MAX,
   getPayScheduleOfYear,
   listLinesOfCoverage,
   listPayFrequencies,
@@ -11,6 +9,8 @@ import {
   putPayScheduleOfYear,
 } from '../../../api/operations/payroll-settings.ts';
 import { type ProblemDetails, problemOf, Refusal } from '../../../api/problem.ts';
+import { DATES_MAX } from '../../../formats/pay-date-proposal.ts';
+import { CODES_MAX } from '../../../formats/payroll-code.ts';
 import { recoupIn, recoupText } from '../../../formats/recoup.ts';
 import { commandOf, type Edited, editor, hashOf, placeOfRow, type RowList } from '../../elements/editor.ts';
 import { choicesOf, field, filledForm, hiddenFields, type Place, type Specs } from '../../elements/fields.ts';

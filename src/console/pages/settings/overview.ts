@@ -9,6 +9,7 @@ import {
   listPaySchedules,
 } from '../../../api/operations/payroll-settings.ts';
 import { COVERAGE_TYPES, LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
+import { SIDES } from '../../../formats/payroll-code.ts';
 import type { RowColumn } from '../../elements/editor.ts';
 import { employerChooser } from '../../elements/employers.ts';
 import { empty } from '../../elements/facts.ts';
@@ -44,7 +45,7 @@ export const CODE_COLUMNS: readonly (RowColumn & { readonly name: keyof Code })[
     choices: choicesOf(LINES_OF_COVERAGE),
   },
   { name: 'taxability', title: 'Taxability', kind: 'select', choices: [ANY, ...choicesOf(TAXABILITIES)] },
-  { name: 'side', title: 'Paid by', kind: 'select', choices: choicesOf(['employee', 'employer']) },
+  { name: 'side', title: 'Paid by', kind: 'select', choices: choicesOf(SIDES) },
   { name: 'code', title: 'Code', kind: 'text' },
   { name: 'treatment', title: 'Employer treatment', kind: 'select', choices: choicesOf(TREATMENTS) },
   // The last column: codes pasted without headers may lack it.
