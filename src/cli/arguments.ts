@@ -1,6 +1,6 @@
 /** The values of options and arguments, and the files that they name. */
 import { isUtf8 } from 'node:buffer';
-import { createReadStream } from 'node:fs';
+import { createReadStream, type ReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { ID_MAX_CHARACTERS, pathSegment, REASON_MAX_CHARACTERS } from '../contract/fields.ts';
@@ -111,8 +111,7 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
   const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
   const format = (Object.keys(ROW_TYPES) as RowFormat[]).find((name) => name === extension);
   if (format === undefined) throw wrongUsage(`the file must be a ${ROWS_FILE}: its extension is its format`);
-  const file = await stat(path);
-  if (!file.isFile()) throw failed(`${path} is not a file: use a .csv, .json or .ndjson file`);
+  const size = await sizeOfFile(path);
   const read = async function* (onPart: (part: Buffer) => void = () => {}): AsyncGenerator<Buffer> {
     for await (const part of createReadStream(path)) {
       onPart(part);
@@ -123,5 +122,11 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
     const parts = read((part) => onBytes(part.length));
     return readRows(parts, format, columns);
   };
-  return { size: file.size, format, read, open };
+  return { size, format, read, open };
+}
+
+/** Opens a file as a stream. Throws if there is none. */
+export async function streamOf(path: string): Promise<ReadStream> {
+  await sizeOfFile(path);
+  return createReadStream(path);
 }

@@ -1,6 +1,5 @@
 /** The commands of censuses and their syncs. */
-import { createReadStream } from 'node:fs';
-import { access, readFile, stat } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
 import { putCensus, validateCensus } from '../api/operations/census-uploads.ts';
@@ -11,7 +10,7 @@ import { createWarnings } from '../census/warnings.ts';
 import { describe } from '../contract/check.ts';
 import { codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
-import { sizeOfFile } from './arguments.ts';
+import { sizeOfFile, streamOf } from './arguments.ts';
 import { addSyncCommands, printResponse, printSyncs, SYNC_COLUMNS } from './census-syncs.ts';
 import { type Command, type Context, todayIn } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
@@ -116,11 +115,11 @@ async function openCensusFile(path: string): Promise<BodyOf<typeof putCensus>> {
   if (stem === undefined || ending === undefined) {
     throw wrongUsage('a census must be a .json or .csv file: its extension is its format');
   }
-  if (!(await stat(path)).isFile()) throw failed(`${path} is not a file: use a .json or .csv file`);
-  if (ending.toLowerCase() === 'json') return { format: 'json', content: createReadStream(path) };
+  const content = await streamOf(path);
+  if (ending.toLowerCase() === 'json') return { format: 'json', content };
   const organizationFrom = `${stem}.organization.json`;
   const organization = await readOrganization(organizationFrom);
-  return { format: 'csv', content: createReadStream(path), organization, organizationFrom };
+  return { format: 'csv', content, organization, organizationFrom };
 }
 
 /** Returns null if there is none: the file format of the employer may have it. */

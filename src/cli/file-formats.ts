@@ -1,5 +1,5 @@
 /** The commands of file formats: how an employer's files are read. */
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { ResultOf } from '../api/operation.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../api/operations/file-formats.ts';
 import { describe } from '../contract/check.ts';
 import { FILE_KINDS } from '../formats/file-format.ts';
-import { readJsonFile } from './arguments.ts';
+import { readJsonFile, streamOf } from './arguments.ts';
 import type { Command } from './command.ts';
 import { addOperation } from './operation-command.ts';
 import { counted, type Output, printable, printFirst, printResult } from './output.ts';
@@ -37,7 +37,7 @@ export function addFormatCommands(program: Command): void {
     more: (command) => KIND.more(command).argument('<file>', 'A .csv file with all of its columns'),
     input: async (_context, named, { file, kind }: KindOption) => ({
       params: { ...named.params, kind },
-      body: createReadStream(file),
+      body: await streamOf(file),
     }),
     print: printProposal,
     exitCode: ({ valid }) => (valid ? 0 : 1),
@@ -78,7 +78,7 @@ export function addConvertCommand(census: Command): void {
     more: (command) =>
       command.argument('<file>', 'A .csv file').argument('<target>', 'The .csv file to create'),
     async input({ perform, out }, named, { file, target }: { file: string; target: string }) {
-      const csv = await perform(convertCensus, { ...named, body: createReadStream(file) });
+      const csv = await perform(convertCensus, { ...named, body: await streamOf(file) });
       await pipeline(csv, createWriteStream(target, { mode: 0o600, flags: 'wx' }));
       printResult(out, { file: target }, `Wrote ${target}`);
       return null;
