@@ -67,8 +67,8 @@ export function dayOf(day: string | null): Html {
 const AMOUNT = /(?<![\w.,$-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)\.\d{2,}(?![\w%])/g;
 const DAY = /(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])/g;
 /** Names of the contract that are not words. */
-const NAMES = [...LINES_OF_COVERAGE, ...TAXABILITIES].filter((name) => name.includes('_'));
-const NAME = new RegExp(`(?<![\\w-])(?:${NAMES.join('|')})(?![\\w-])`, 'g');
+const NAMES: ReadonlySet<string> = new Set([...LINES_OF_COVERAGE, ...TAXABILITIES]);
+const NAME = /(?<![\w-])[a-z]+(?:_[a-z]+)+(?![\w-])/g;
 
 /**
  * Writes the amounts, days and names in a sentence of the API as people do, and its checks as pay dates or paychecks:
@@ -78,7 +78,7 @@ export function sentence(text: string): string {
   return text
     .replace(AMOUNT, (amount) => money(amount.replace('−', '-').replaceAll(',', '')))
     .replace(DAY, dayText)
-    .replace(NAME, plain)
+    .replace(NAME, (name) => (NAMES.has(name) ? plain(name) : name))
     .replace(/\bcheck(s?) (?=\d)/g, 'pay date$1 ')
     .replace(/\bcheck(s?)\b/g, 'paycheck$1');
 }
