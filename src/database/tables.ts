@@ -189,7 +189,7 @@ export interface Tables {
   };
   file_formats: {
     employer_id: string;
-    kind: string;
+    kind: 'census' | 'deductions' | 'payroll';
     version: number;
     format: string;
     organization: Buffer | null;

@@ -24,7 +24,7 @@ export const FILE_FORMAT_VERSION: Fact<'file_formats'> = {
   changing: ['organization', 'read_at'],
 };
 
-type Key = { employer_id: string; kind: string; version: number };
+type Key = { employer_id: string; kind: FileKindName; version: number };
 
 function organizationPlace({ employer_id, kind, version }: Key): Place {
   return { table: 'file_formats', row: `${employer_id}/${kind}/${version}`, column: 'organization' };
@@ -36,7 +36,11 @@ export const ENCRYPTED_ORGANIZATION: EncryptedColumn = {
   key: ['employer_id', 'kind', 'version'],
   also: [],
   placeOf: ({ employer_id, kind, version }) =>
-    organizationPlace({ employer_id: String(employer_id), kind: String(kind), version: Number(version) }),
+    organizationPlace({
+      employer_id: String(employer_id),
+      kind: String(kind) as FileKindName,
+      version: Number(version),
+    }),
   rowsAtOnce: 100,
 };
 
@@ -124,7 +128,7 @@ export async function putFormat(
   await insertFacts(trx, FILE_FORMAT_VERSION, [row], acting, { details });
 }
 
-async function assertUnread(trx: Trx, employerId: string, kind: string, prefix: string | null) {
+async function assertUnread(trx: Trx, employerId: string, kind: FileKindName, prefix: string | null) {
   const read = await trx
     .selectFrom('file_formats')
     .select('version')
