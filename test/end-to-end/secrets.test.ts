@@ -26,7 +26,7 @@ const CANARY = {
 const FIELDS = [
   ...['level', 'time', 'msg', 'event_id', 'event_type', 'employer_id', 'request_id', 'census_id', 'sync_id'],
   ...[...'kind state reason cause code status count ms address environment engine'.split(' ')],
-  ...['version', 'route', 'token', 'audit_head', 'signed_at', 'key_id', 'signature'],
+  ...['version', 'route', 'token', 'sending', 'audit_head', 'signed_at', 'key_id', 'signature'],
 ];
 
 function canaryCensus(): Census {

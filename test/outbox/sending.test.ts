@@ -154,7 +154,8 @@ onEitherEngine('reasons, attempts and the raw file contain no personal data', as
   const { db, databaseUrl, clock, loop } = await sending(t, (response, _, index) =>
     json(response, index === 0 ? 500 : 422, { error: canary }),
   );
-  const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), 'r-1', Buffer.from(canary));
+  const body = Buffer.from(JSON.stringify({ ssn: canary }));
+  const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), 'r-1', body);
   const subject = { subject_type: 'employee', subject_id: '1' } as const;
   const change = { requestId: 'r-1', kind: 'new-hire', ...subject, encrypted } as const;
   await transact(db, (trx) => enqueue(trx, [change], clock().toISOString()));

@@ -10,6 +10,7 @@ export type Input = { before: string; part: string; after: string };
 const CHARACTERS = [
   ...'a0 A,."\\-/:;=@#?%+*_\'()[]{}<>|!$&~`^',
   '\n',
+  '\u0081',
   '\t',
   '\r',
   '\0',
