@@ -7,6 +7,7 @@ import { type Config, readConfig } from '../../src/config.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { type Random, seededRandom } from '../../src/simulator/random.ts';
 import { fetched } from './features/censuses.ts';
+import { sendingOf } from './features/pilot.ts';
 import { closeHandles, crashFiles, openUnwatched } from './handles.ts';
 import { type Instance, startInstance } from './instance.ts';
 import type { Simulation } from './simulation.ts';
@@ -34,6 +35,7 @@ export function createMachine(simulation: Simulation) {
   const { seed, folder, time, trace, world, service, breach } = simulation;
   const startedAt = time.now();
   let lastStart = startedAt;
+  let isFirstStart = true;
   const instances = new Map<Which, Instance>();
   /** The responses that callers wait for, with the sidecar that gives each. */
   const responding = new Map<Promise<unknown>, Instance>();
@@ -78,7 +80,11 @@ export function createMachine(simulation: Simulation) {
     const mine = generation;
     starting += 1;
     const started = startInstance({
-      config: configOf(machine.databaseUrl, seededRandom(seed, 'config')),
+      config: configOf(
+        machine.databaseUrl,
+        seededRandom(seed, 'config'),
+        sendingOf(simulation, isFirstStart),
+      ),
       clocks: {
         now: () => new Date(time.now() + machine.skewMs + offMs),
         sharedNow: async () => new Date(time.now() + machine.skewMs),
@@ -105,6 +111,7 @@ export function createMachine(simulation: Simulation) {
         starting -= 1;
         instances.set(which, instance);
         lastStart = time.now();
+        isFirstStart = false;
         trace.add(`${which} started`);
       },
       (error: unknown) => {
@@ -229,12 +236,13 @@ export function createMachine(simulation: Simulation) {
   return machine;
 }
 
-function configOf(databaseUrl: string, draw: Random): Config {
+function configOf(databaseUrl: string, draw: Random, sending: ReturnType<typeof sendingOf>): Config {
   const isKept = draw() < 0.5;
   return readConfig({
     BENEFITS_ENVIRONMENT: 'sandbox',
     BENEFITS_BASE_URL: 'http://127.0.0.1:9/api',
-    BENEFITS_API_KEY: API_KEY,
+    ...(sending.hasKey && { BENEFITS_API_KEY: API_KEY }),
+    ...(sending.isOff && { SENDING: 'off' }),
     WEBHOOK_SECRETS: WEBHOOK_SECRET,
     DATA_KEYS: `k1:${DATA_KEY.toString('base64')}`,
     DATABASE_URL: databaseUrl,

@@ -77,6 +77,7 @@ export class Service extends Dispatcher {
     const key = sent['idempotency-key'] ?? '';
     const isRepeated = this.#bodies.has(key);
     this.#check(path, key, content, sent);
+    this.#simulation.received(idOf(key));
     const current = troubleOf(this.troubles, path);
     const isAfterLate = current === 'late' && isRepeated;
     const trouble = isAfterLate ? null : current;

@@ -201,6 +201,10 @@ function createFoundation({ seed, days, folder }: Options, time: Time, notes: No
     rush(): void {
       for (const feature of FEATURES) feature.rush?.(foundation as Simulation);
     },
+    /** Called when the service receives a request. */
+    received(requestId: string): void {
+      for (const feature of FEATURES) feature.onReceived?.(foundation as Simulation, requestId);
+    },
     /** Called when the service has applied a request. */
     applied(request: Applied): void {
       for (const feature of FEATURES) feature.onApplied?.(foundation as Simulation, request);

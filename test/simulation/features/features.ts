@@ -18,6 +18,7 @@ import { OPENING_ITEMS } from './opening-items.ts';
 import { OPERATORS } from './operators.ts';
 import { PAYROLL } from './payroll.ts';
 import { PEOPLE } from './people.ts';
+import { PILOT } from './pilot.ts';
 import { SCHEDULES } from './schedules.ts';
 
 /** By name, a query whose rows break the invariant, or a function that returns sentences. docs/promises.md lists them. */
@@ -27,6 +28,8 @@ export type Invariants = Readonly<
 
 export type Feature = {
   plan(simulation: Simulation): void;
+  /** Called when the service receives a request. */
+  onReceived?(simulation: Simulation, requestId: string): void;
   /** Called when the service has applied a request. */
   onApplied?(simulation: Simulation, applied: Applied): void;
   /** Called when a second sidecar starts, the service has trouble or threads lose messages: makes work that meets the fault. */
@@ -43,5 +46,5 @@ export type Feature = {
 export const FEATURES: readonly Feature[] = [
   ...[EVENTS, CENSUSES, CHANGES, MOVES],
   ...[PEOPLE, APPROVALS, PAYROLL, SCHEDULES, FINAL_CHECKS],
-  ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS],
+  ...[OFF_CYCLE_RUNS, OPENING_ITEMS, DECISIONS_ABOUT_ITEMS, BORDERS, OPERATORS, PILOT],
 ];
