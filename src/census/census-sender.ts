@@ -1,8 +1,7 @@
-import { describe } from '../contract/check.ts';
 import { pathSegment } from '../contract/fields.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { dayAt } from '../database/time-zone.ts';
-import { AppError, counted, isAppError, type Problem, withoutHint } from '../errors.ts';
+import { AppError, counted, isAppError, type Problem } from '../errors.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Decision, Post, Sender, Timeouts } from '../outbox/sender.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
@@ -204,9 +203,7 @@ async function fetchAndStage(
 
 /** A person must confirm what the file has, or its source must send what was confirmed. */
 function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
-  const [first] = problems.map((problem) => describe(withoutHint(problem)));
-  const more = problems.length > 1 ? `; and ${problems.length - 1} more` : '';
-  const reason = `the census is not as its file format: ${first}${more}`;
+  const reason = syncs.formatReason(problems);
   return decision(async (trx) => {
     await syncs.awaitCensus(trx, claim.requestId, reason);
     return { outcome: 'canceled', reason };

@@ -1,6 +1,7 @@
 /** Census syncs: each request for a census opens one. Several may share an upload. All times are texts. */
 import { randomUUID } from 'node:crypto';
 import { sql, type Updateable } from 'kysely';
+import { describe } from '../contract/check.ts';
 import { isOneOfOrAny } from '../database/bulk.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 import { conflict, notFound, type Problem, withoutHint } from '../errors.ts';
@@ -199,6 +200,24 @@ export async function wantedSince(db: Db, requestId: string): Promise<string | n
 /** No fresh census exists; payroll must provide one. */
 export function awaitCensus(trx: Trx, requestId: string, reason: string): Promise<void> {
   return move(trx, requestId, ['requested', 'failed'], { state: 'waiting', reason });
+}
+
+/** Returns why a sync waits if the census is not as its file format. */
+export function formatReason(problems: readonly Problem[]): string {
+  const [first] = problems.map((problem) => describe(withoutHint(problem)));
+  const more = problems.length > 1 ? `; and ${problems.length - 1} more` : '';
+  return `the census is not as its file format: ${first}${more}`;
+}
+
+/** Payroll provided a census that was refused, so the employer's syncs still wait. */
+export async function stillAwait(trx: Trx, employerId: string, reason: string): Promise<void> {
+  await trx
+    .updateTable('census_syncs')
+    .set({ reason })
+    .where('employer_id', '=', employerId)
+    // The first condition lets a partial index be used.
+    .where(sql<boolean>`state <> 'completed' and state = 'waiting'`)
+    .execute();
 }
 
 /** A person must release the census, or stage another one. */

@@ -114,11 +114,17 @@ test('a format is refused by field, with its organization', async (t, running) =
   t.ok(['columns[0].field', 'columns', 'organization.fein'].every((path) => paths.includes(path)));
 });
 
-test('a sync that waits for a format is requested again once it is set', async (t, running) => {
+test('a sync that waits for a format names what it refuses, and is requested again once it is set', async (t, running) => {
   const { db, woken } = running;
+  await confirm(running, csv('1980-04-05'));
   await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'e', now: NOW.toISOString() }));
   await transact(db, (trx) => trx.updateTable('census_syncs').set({ state: 'waiting' }).execute());
-  await confirm(running, csv('1980-04-05'));
-  t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
-  t.equal(woken.send, 1);
+  t.equal((await stage(running, csv('4/5/1980'))).status, 422);
+  const sync = () => db.selectFrom('census_syncs').select(['state', 'reason']).executeTakeFirstOrThrow();
+  const reason = /^the census is not as its file format: dob: has 1 value/;
+  t.match(await sync(), { state: 'waiting', reason });
+  t.notMatch((await sync()).reason, '4/5/1980');
+  await confirm(running, csv('4/5/1980'));
+  t.strictSame(await sync(), { state: 'requested', reason: null });
+  t.equal(woken.send, 2);
 });

@@ -3,11 +3,13 @@ import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import type { Persons } from '../../census/persons.ts';
 import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
 import { stageCensus } from '../../census/staging.ts';
+import { formatReason, stillAwait } from '../../census/syncs.ts';
 import { FOUND_AT_MOST } from '../../checks.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX } from '../../contract/check.ts';
 import * as field from '../../contract/fields.ts';
 import { dayAt } from '../../database/time-zone.ts';
+import { transact } from '../../database/transaction.ts';
 import { counted } from '../../errors.ts';
 import { activeTwice } from '../../ledger/checks.ts';
 import { employeesKnownAt } from '../../ledger/roster.ts';
@@ -208,6 +210,8 @@ export const putCensus = operation({
       ...{ actor: call.actor(), limit: employersOf(call), ...personsIn(call.query) },
     });
     if (!staged.ok) {
+      if (content.through?.repairs.isRefused)
+        await transact(db, (trx) => stillAwait(trx, employer_id, formatReason(staged.problems)));
       const detail = `The census has ${counted(staged.problemCount, 'problem')}, so nothing was stored. Fix each and send it again.`;
       throw new Refusal('CENSUS_REFUSED', detail, staged);
     }
