@@ -527,7 +527,9 @@ export function finalDates(
   const counting = others.filter((other) => !other.voided);
   // The run that is being computed is not final.
   const same = counting.filter((other) => world.runs.includes(other) && isSameKind(run, other.run));
-  const first = same.map(({ run: { pay_date } }) => pay_date).sort()[0] ?? run.pay_date;
+  // Once it is final, the run itself may be the first one.
+  const firsts = [...(run.kind === 'regular' ? [run] : []), ...same.map((other) => other.run)];
+  const first = firsts.map(({ pay_date }) => pay_date).sort()[0] ?? run.pay_date;
   const taken = counting.flatMap((other) => sharesTaken(other, employee, deduction));
   const dates = calendar.dates.flatMap(({ pay_date: date }) => {
     const on = checkOn(check, date);
