@@ -98,7 +98,10 @@ module.exports = {
       severity: 'error',
       comment: 'Of the API, the command line uses operations, their parts and their refusals, without HTTP.',
       from: { path: '^src/cli/' },
-      to: { path: '^src/api/', pathNot: '^src/api/(?:operations/|(?:operation|parts|problem)\\.ts$)' },
+      to: {
+        path: '^src/api/',
+        pathNot: '^src/api/(?:operations/|(?:operation|parts|problem|problem-types)\\.ts$)',
+      },
     },
     {
       name: 'console-performs-operations',

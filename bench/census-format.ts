@@ -3,7 +3,7 @@ import { checkCensus } from '../src/census/check.ts';
 import { CENSUS_FILE } from '../src/census/reading.ts';
 import { proposeCensusFormat } from '../src/census/try-format.ts';
 import { checkFormat } from '../src/formats/file-format.ts';
-import { noRepairs, recordsThrough, storedFormat } from '../src/formats/repair.ts';
+import { fileReader, storedFormat } from '../src/formats/repair.ts';
 
 const ROWS = 100_000;
 const ROWS_AT_ONCE = 500;
@@ -11,7 +11,7 @@ const TODAY = '2026-11-27';
 const HEADER =
   'Emp #,First Name,Last Name,DOB,Street Address,City,State,ZIP,Hire Date,Email,Hours/Week,Annual Salary,Effective Date,Status,SSN,Phone,Pay Freq';
 
-/** Nine cells of each row change. */
+/** Ten cells of each row change. */
 function rowOf(at: number): string {
   const day = `${(at % 12) + 1}/${(at % 28) + 1}`;
   return [
@@ -39,18 +39,13 @@ async function* fileOf(rows: number): AsyncGenerator<Buffer> {
 const { format } = await proposeCensusFormat(fileOf(100), null, TODAY);
 const confirmed = checkFormat(format, CENSUS_FILE);
 if (!confirmed.ok) throw new Error(JSON.stringify(confirmed.problems));
-const repairs = noRepairs();
-const reading = { kind: CENSUS_FILE, find: storedFormat(confirmed.value, CENSUS_FILE), today: TODAY };
+const find = storedFormat(confirmed.value, CENSUS_FILE);
 const before = process.cpuUsage();
-const through = {
-  records: (bytes: AsyncIterable<Uint8Array>) => recordsThrough(bytes, reading, repairs),
-  repairs,
-  noteRead: async () => {},
-};
+const through = fileReader({ kind: CENSUS_FILE, find, today: TODAY });
 const { employees } = await checkCensus({ format: 'csv', content: fileOf(ROWS), through });
 const { user, system } = process.cpuUsage(before);
 const peak = process.resourceUsage().maxRSS / 1024;
-const changed = repairs.changes.reduce((sum, { cells }) => sum + cells, 0);
+const changed = through.repairs.changes.reduce((sum, { cells }) => sum + cells, 0);
 console.log(
   `${employees} rows, ${changed} values changed: ${((user + system) / 1e6).toFixed(1)} s CPU, at most ${Math.round(peak)} MiB`,
 );

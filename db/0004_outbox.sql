@@ -79,7 +79,7 @@ CREATE TABLE circuit_breaker (
 
 INSERT INTO circuit_breaker (id, state) VALUES (1, 'active');
 
--- The pilot of this database, if it had one. Until it ends, no process sends anything, and what is to be sent ends at once.
+-- The pilot of this database, if it had one. Until it ends, no process sends anything, and each request ends unsent.
 CREATE TABLE pilot (
   id         INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   started_at TEXT NOT NULL,

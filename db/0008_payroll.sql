@@ -26,8 +26,8 @@ CREATE TABLE payroll_codes (
   PRIMARY KEY (employer_id, version)
 ); -- append-only
 
--- How files of a kind are read. The organization of a census has personal data, so it is encrypted. Its read_at is the first
--- time that a file was read, which fixes the prefix of ids.
+-- How files of a kind are read. The organization of a census is personal data, so it is encrypted. `read_at` is the time at
+-- which a version first read a file: from then on, the prefix of ids is fixed.
 CREATE TABLE file_formats (
   employer_id  TEXT NOT NULL,
   kind         TEXT NOT NULL CHECK (kind = 'census' OR kind = 'deductions' OR kind = 'payroll'),

@@ -7,16 +7,16 @@ export type Question = {
   clockWarning: string | null;
   /** Limits checks of an employer to this one; all employers without it. */
   employerId?: string | undefined;
-  /** A caller limited to these employers, and the day: its report hides what belongs to others. */
+  /** The employers to which the caller is limited, and today. The report hides findings of other employers. */
   viewer?: { employers: readonly string[]; today: string } | null | undefined;
-  /** Of the employer's employees only these; all without it. */
+  /** Limits checks to these employees of the employer; all employees without it. */
   employees?: ReadonlySet<string> | undefined;
 } & ReadinessLimits;
 
 export type EmployerQuestion = Question & { employerId: string };
 
-/** What findings can be about, in the order of their fields. Amounts are decimal text; `date` is a day. */
-export const FACTS = [
+/** The fields for what a finding is about, in their order. Amounts are decimal text; `date` is a day. */
+const FACTS = [
   'employer_id',
   'employee_id',
   'deduction_id',
@@ -32,7 +32,7 @@ export const FACTS = [
 ] as const;
 type Fact = (typeof FACTS)[number];
 
-/** A finding as it is shown. A limited caller gets the check and the count of what it may not see, and nothing else. */
+/** A finding as it is shown. It has only the check and the count if the caller may not see it. */
 export type Finding = {
   check: string;
   text?: string;
@@ -41,14 +41,14 @@ export type Finding = {
   version?: number;
 } & Partial<Record<Exclude<Fact, 'version'>, string>>;
 
-/** What a check found. Its text is made from it, by the check. */
+/** A finding as a check returns it. The check makes the text from it. */
 export type Found = {
   result: 'warn' | 'fail';
   count?: number;
   version?: number | null;
   /** With the employee, these events, versions or dates identify a finding that a person can accept. */
   ids?: readonly string[];
-  /** Shown after the check's advice, once for equal ones. */
+  /** Shown after the check's advice. Equal advice is shown once. */
   advice?: string;
   unapplied?: UnappliedChange | null;
   /** The viewer may not see what the finding is about. */
@@ -69,7 +69,7 @@ export type UnappliedChange = {
   message: string;
 };
 
-/** The pages of the console on which findings are fixed. */
+/** A page of the console on which findings are fixed. */
 export type Place =
   | 'census'
   | 'changes'
@@ -103,7 +103,7 @@ export type Check<Db, Asked = Question, F extends Found = Found> = {
   title: string;
   /** How bad a finding is, and when, for docs/readiness-checks.md. */
   severity: string;
-  /** What title and advice leave out of what is found, for the same page. */
+  /** Follows the advice on the same page. */
   detail?: string;
   /** Its findings belong to no single employer. A limited caller sees how many there are. */
   isGeneral?: true;
@@ -135,7 +135,7 @@ export function findingOf<F extends Found>(
   return finding as Finding;
 }
 
-/** Returns the id of what a finding is about. */
+/** Returns the id of the subject of a finding. */
 function subjectOf({ event_id, change_id, run_id, employee_id, employer_id }: Found): string {
   return event_id ?? change_id ?? run_id ?? employee_id ?? employer_id ?? '';
 }

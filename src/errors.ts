@@ -38,6 +38,8 @@ export const ERROR_CODES = [
   'SCHEDULE_LEAVES_REST',
   /** A limited caller names employees who are active at another employer; `problems` names the rows. */
   'EMPLOYEE_ELSEWHERE',
+  /** The employment change breaks the contract. */
+  'CHANGE_REFUSED',
   /** A table contains invalid rows. */
   'ROWS_REFUSED',
   /** What is outstanding of an open item is not what was reviewed. */
@@ -151,7 +153,7 @@ export class CodedError<Code extends string = string> extends Error {
 /** An error of the domain. */
 export class AppError<Code extends ErrorCode = ErrorCode> extends CodedError<Code> {}
 
-/** Returns a refusal that is its problems. It has no message: the API and the commands put the problems into words. */
+/** Returns a refusal whose message the API and the commands make from its problems. */
 export function refused<Code extends ErrorCode>(
   code: Code,
   problems: readonly Problem[],

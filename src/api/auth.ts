@@ -25,8 +25,8 @@ import { authenticate, type Caller, createFailedAttempts } from '../security/tok
 import { invalid, Refusal } from './problem.ts';
 
 /**
- * `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. A list: one of
- * its scopes is enough.
+ * `public`: without a token. `any`: any valid token, also as the password of HTTP Basic. `self`: any, without Basic. Of a list,
+ * one scope is enough.
  */
 export type RouteScope = Scope | readonly Scope[] | 'public' | 'any' | 'self';
 
@@ -100,12 +100,17 @@ export function createAuthorize(identities: Identities, failedAttempt: FailedAtt
   };
 }
 
+/** Returns the scopes of which a caller needs one; null for a route that needs none. */
+export function scopesOf(scope: RouteScope): readonly Scope[] | null {
+  if (scope === 'public' || scope === 'any' || scope === 'self') return null;
+  return typeof scope === 'string' ? [scope] : scope;
+}
+
 /** Throws FORBIDDEN if the caller may not call a route or an operation of this scope. */
-export function assertScope(caller: Caller | null, scope: RouteScope | undefined): void {
-  if (scope === 'public' || scope === 'any' || scope === 'self') return;
+export function assertScope(caller: Caller | null, routeScope: RouteScope | undefined): void {
   // A route without a scope stops the start. If one is reached anyway, refuse every caller.
-  const enough = scope === undefined ? [] : [scope].flat();
-  if (!enough.some((one) => mayAlso(caller, one))) throw forbidden(enough);
+  const scopes = routeScope === undefined ? [] : scopesOf(routeScope);
+  if (scopes !== null && !scopes.some((scope) => mayAlso(caller, scope))) throw forbidden(scopes);
 }
 
 /** Sets the caller of a request to an unknown path, which the hook does not authenticate, from its console session. */
@@ -163,10 +168,10 @@ function unauthorized(hasToken: boolean, basicToo: boolean): Refusal {
   });
 }
 
-function forbidden(enough: readonly Scope[]): Refusal {
-  return new Refusal('FORBIDDEN', `This operation requires a token with the scope ${enough.join(' or ')}.`, {
+function forbidden(scopes: readonly Scope[]): Refusal {
+  return new Refusal('FORBIDDEN', `This operation requires a token with the scope ${scopes.join(' or ')}.`, {
     headers: {
-      'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${enough.join(' ')}"`,
+      'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scopes.join(' ')}"`,
     },
   });
 }

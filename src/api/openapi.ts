@@ -4,7 +4,8 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
 import { withExamples } from './examples.ts';
-import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, ProblemDetails, problemName } from './problem.ts';
+import { PROBLEM_TYPE, ProblemDetails } from './problem.ts';
+import { PROBLEMS, type ProblemCode, problemName } from './problem-types.ts';
 import { inReferenceOrder, TAGS } from './reference-order.ts';
 import { type Api, DOCS_PATH, operation } from './route.ts';
 

@@ -13,7 +13,7 @@ import type { RunWork } from '../telemetry/counts.ts';
 import { assertScope, by, type RouteScope } from './auth.ts';
 import { assertNotLimited, assertVisible, type EmployerRule } from './employers.ts';
 import { idempotencyKeyOf, ifMatchOf } from './headers.ts';
-import type { ProblemCode } from './problem.ts';
+import type { ProblemCode } from './problem-types.ts';
 import type { ApiParts } from './route.ts';
 import { checked } from './validation.ts';
 

@@ -14,10 +14,10 @@ import type { Encryptor } from '../security/encryption.ts';
 import type { SignInConfig } from '../sign-in-config.ts';
 import type { PrivateCounts, Receiving, RunWork, ThreadCounts } from '../telemetry/counts.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { RouteScope } from './auth.ts';
+import { type RouteScope, scopesOf } from './auth.ts';
 import { type EmployerRule, whyWrongRule } from './employers.ts';
 import type { PressureLimits } from './pressure.ts';
-import type { ProblemCode } from './problem.ts';
+import type { ProblemCode } from './problem-types.ts';
 import { bodyMayBeLeftOut } from './validation.ts';
 
 declare module 'fastify' {
@@ -183,13 +183,14 @@ export function createRouteTable() {
 
 function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
   if (scope === 'public') return { security: [] };
-  const isAny = scope === 'any' || scope === 'self';
-  const enough = isAny ? [] : [scope].flat();
-  const named = enough.map((one) => `\`${one}\``).join(' or ');
-  const bearer = isAny ? [{ bearer: [] }] : enough.map((one) => ({ bearer: [one] }));
+  const scopes = scopesOf(scope);
+  const needs =
+    scopes === null
+      ? 'Requires any valid token.'
+      : `Requires the scope ${scopes.map((name) => `\`${name}\``).join(' or ')}.`;
+  const bearer = scopes === null ? [{ bearer: [] }] : scopes.map((name) => ({ bearer: [name] }));
   return {
-    description:
-      `${description} ${isAny ? 'Requires any valid token.' : `Requires the scope ${named}.`}`.trim(),
+    description: `${description} ${needs}`.trim(),
     security: [...bearer, ...(scope === 'any' ? [{ basic: [] }] : [])],
   };
 }

@@ -116,8 +116,8 @@ export type WithRows = { readonly rows?: Columns; readonly body?: unknown };
 type Described = { readonly description?: string };
 type RowSchema = Described & { readonly properties?: Readonly<Record<string, Described>> };
 
-/** Returns what a row of an operation's file is, and its columns with what they hold. */
-export function fileFormatOf({ rows, body }: WithRows) {
+/** Returns the descriptions of a row and of each column of an operation's file. */
+export function describeRows({ rows, body }: WithRows) {
   const { list, required, optional } = rows as Columns;
   const { content } = body as ReturnType<typeof fileOf> & { content: Record<string, { schema: TSchema }> };
   const file = content[ROW_TYPES.json]?.schema as { properties?: Record<string, { items: RowSchema }> };

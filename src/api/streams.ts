@@ -2,7 +2,8 @@
 import { Readable } from 'node:stream';
 import { isFatal } from '../database/errors.ts';
 import { codeOf } from '../errors.ts';
-import { causeOf, invalid, type Refused } from './problem.ts';
+import { invalid } from './problem.ts';
+import { causeOf, type Refused } from './refusal-log.ts';
 import type { ApiParts } from './route.ts';
 
 /** Throws INVALID_REQUEST for the parameters of a page: a file has the whole list. */

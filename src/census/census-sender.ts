@@ -185,8 +185,8 @@ async function fetchAndStage(
     if (isAppError(error, 'CENSUS_SOURCE_FAILED')) return putOff(claim, error.message);
     throw error;
   }
-  if (!staged.ok && content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
   if (!staged.ok) {
+    if (content.through?.repairs.isRefused) return awaitFormat(claim, staged.problems);
     const { problemCount } = staged;
     const reason = `the census breaks the contract in ${counted(problemCount, 'place')}`;
     return decision(async (trx) => {
@@ -201,7 +201,7 @@ async function fetchAndStage(
     : holdOrUpload(sending, claim, census, wanted);
 }
 
-/** A person must confirm what the file has, or its source must send what was confirmed. */
+/** A person must confirm a format of the file, or its source must send a file of the confirmed format. */
 function awaitFormat(claim: Claim, problems: readonly Problem[]): Decision {
   const reason = syncs.formatReason(problems);
   return decision(async (trx) => {

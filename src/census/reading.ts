@@ -6,18 +6,10 @@ import { type ParsedJson, parseJson } from '../contract/json.ts';
 import type { Trx } from '../database/tables.ts';
 import type { Problem } from '../errors.ts';
 import { unreadableFor } from '../formats/bytes.ts';
-import {
-  type CsvRecord,
-  columnsOf,
-  csvRecords,
-  type Header,
-  isColumnOf,
-  type RowKind,
-  readHeader,
-} from '../formats/csv.ts';
+import { columnsOf, csvRecords, type Header, isColumnOf, type RowKind, readHeader } from '../formats/csv.ts';
 import type { FileKind } from '../formats/file-format.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
-import type { Repairs } from '../formats/repair.ts';
+import type { FileReader } from '../formats/repair.ts';
 
 /** Bytes of one census: over 400,000 employees at 600 bytes each, checked and uploaded in seconds. */
 export const CENSUS_BYTES_MAX = 256 * 1024 * 1024;
@@ -37,13 +29,9 @@ export type CensusContent = {
   readonly organizationFrom?: string;
 };
 
-export type ThroughFormat = {
-  /** Returns the rows as of a strict file. */
-  records(content: AsyncIterable<Uint8Array>): AsyncIterable<CsvRecord>;
-  /** What is changed, counted while the rows are read. */
-  readonly repairs: Repairs;
-  /** Notes that a census was staged through the format. */
-  noteRead(trx: Trx, now: string): Promise<void>;
+type ThroughFormat = FileReader & {
+  /** Notes that a census was staged through a stored format. */
+  noteRead?(trx: Trx, now: string): Promise<void>;
 };
 
 export type EmployeePiece =
@@ -72,9 +60,10 @@ export const CENSUS_ROWS: RowKind = {
 };
 
 /** What a file format of a census may name. */
+const columns = columnsOf(CENSUS_ROWS);
 export const CENSUS_FILE: FileKind = {
-  ...{ kind: 'census', ...columnsOf(CENSUS_ROWS) },
-  schemas: columnsOf(CENSUS_ROWS).schemas.set('effective_on', day),
+  ...columns,
+  schemas: new Map([...columns.schemas, ['effective_on', day]]),
   isName: (name) => isColumnOf(CENSUS_ROWS, name),
 };
 

@@ -79,7 +79,7 @@ export async function stageCensus(
         const elsewhere = check.employees();
         const row = { ...size, elsewhere: elsewhere && JSON.stringify(elsewhere) };
         await makeCurrent(trx, census, row, { uploading, actor, sharedNow, confirmed });
-        await content.through?.noteRead(trx, (await sharedNow(trx)).toISOString());
+        await content.through?.noteRead?.(trx, (await sharedNow(trx)).toISOString());
       });
       staged = { ok: true, censusId: census_id, employees: report.employees };
     }

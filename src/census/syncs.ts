@@ -209,7 +209,7 @@ export function formatReason(problems: readonly Problem[]): string {
   return `the census is not as its file format: ${first}${more}`;
 }
 
-/** Payroll provided a census that was refused, so the employer's syncs still wait. */
+/** Sets why the employer's syncs still wait: payroll provided a census that was refused. */
 export async function stillAwait(trx: Trx, employerId: string, reason: string): Promise<void> {
   await trx
     .updateTable('census_syncs')

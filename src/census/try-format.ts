@@ -4,7 +4,7 @@ import { isAppError } from '../errors.ts';
 import { type CsvRecord, csvOf } from '../formats/csv.ts';
 import type { FileFormat } from '../formats/file-format.ts';
 import { proposeFormat } from '../formats/proposal.ts';
-import { noRepairs, recordsThrough } from '../formats/repair.ts';
+import { fileReader } from '../formats/repair.ts';
 import { createProblems } from '../formats/rows.ts';
 import { checkCensus } from './check.ts';
 import { CENSUS_FILE, employeePath } from './reading.ts';
@@ -16,15 +16,10 @@ export async function proposeCensusFormat(
   today: string,
 ) {
   const proposal = proposeFormat(CENSUS_FILE, before);
-  const repairs = noRepairs();
-  const reading = { kind: CENSUS_FILE, find: proposal.find, today };
-  const through = {
-    records: (bytes: AsyncIterable<Uint8Array>) => recordsThrough(bytes, reading, repairs),
-    repairs,
-    noteRead: async () => {},
-  };
+  const through = fileReader({ kind: CENSUS_FILE, find: proposal.find, today });
+  const { repairs } = through;
   const checked = await checkCensus({ format: 'csv', content, through });
-  // The organization is no part of the file.
+  // The file has no organization.
   const problems = checked.problems.filter(({ path }) => path !== 'organization');
   const problem_count = checked.problemCount - (checked.problems.length - problems.length);
   const format = proposal.formatAfter(repairs);
@@ -32,14 +27,13 @@ export async function proposeCensusFormat(
   return { format, unread, valid: problem_count === 0, problem_count, problems, repairs };
 }
 
-/** Returns the strict CSV of records, as a whole, because a problem may be in the last row. Throws ROWS_REFUSED. */
-export async function convertedCensus(records: AsyncIterable<CsvRecord>) {
+/** Returns the strict CSV of records. It is complete, because the last row may have a problem. Throws ROWS_REFUSED. */
+export async function convertedCensus(records: AsyncGenerator<CsvRecord>) {
   const problems = createProblems();
-  const iterator = records[Symbol.asyncIterator]();
   const parts: Buffer[] = [];
   let rows = 0;
   const strictRows = async function* (): AsyncGenerator<string[][]> {
-    for await (const { cells, line, broken, idProblems } of { [Symbol.asyncIterator]: () => iterator }) {
+    for await (const { cells, line, broken, idProblems } of records) {
       problems.noteLine(rows, line);
       const wrong = broken === null ? idProblems : [broken];
       problems.add(...wrong.map((problem) => within(employeePath(rows), problem)));
@@ -48,7 +42,7 @@ export async function convertedCensus(records: AsyncIterable<CsvRecord>) {
     }
   };
   try {
-    const header = await iterator.next();
+    const header = await records.next();
     if (!header.done) {
       const csv = csvOf(header.value.cells, strictRows(), (cells) => cells);
       for await (const part of csv) parts.push(part as Buffer);

@@ -1,5 +1,5 @@
 /** The commands of censuses and their syncs. */
-import { access, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { BodyOf, ResultOf } from '../api/operation.ts';
 import { getCensusSync, listCensusSyncs } from '../api/operations/census-syncs.ts';
 import { putCensus, validateCensus } from '../api/operations/census-uploads.ts';
@@ -14,7 +14,7 @@ import { sizeOfFile, streamOf } from './arguments.ts';
 import { addSyncCommands, printResponse, printSyncs, SYNC_COLUMNS } from './census-syncs.ts';
 import { type Command, type Context, todayIn } from './command.ts';
 import { failed, wrongUsage } from './failure.ts';
-import { addConvertCommand, repairsInWords } from './file-formats.ts';
+import { addConvertCommand, printRepairs } from './file-formats.ts';
 import { addOperation } from './operation-command.ts';
 import { counted, type Output, printable, printFirst, printPairs, printResult } from './output.ts';
 
@@ -58,7 +58,7 @@ export function addCensusCommands(program: Command): void {
     examples: ['census.json --employer maple-bakery'],
     input: async (_context, named, { file }: FileOptions) => ({ ...named, body: await openCensusFile(file) }),
     print(out, { employees, with_two_employers: twice, repairs }, { employer }) {
-      if (repairs !== null) for (const line of repairsInWords(repairs)) out.note(printable(line));
+      printRepairs(out, repairs);
       out.print(`Staged ${counted(employees, 'employee')} of ${employer}`);
       if (twice !== null && twice > 0)
         out.note(
@@ -124,20 +124,19 @@ async function openCensusFile(path: string): Promise<BodyOf<typeof putCensus>> {
 
 /** Returns null if there is none: the file format of the employer may have it. */
 async function readOrganization(path: string): Promise<Buffer | null> {
-  const isThere = await access(path).then(
-    () => true,
-    (error) => codeOf(error) !== 'ENOENT',
-  );
-  if (!isThere) return null;
-  if ((await sizeOfFile(path)) > ELEMENT_BYTES_MAX)
-    throw failed(`${path} is too large for one organization: check its contents`);
+  const size = await sizeOfFile(path).catch((error) => {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  });
+  if (size === null) return null;
+  if (size > ELEMENT_BYTES_MAX) throw failed(`${path} is too large for one organization: check its contents`);
   return readFile(path);
 }
 
 /** Prints a report of a census. A census that was checked without a database has no changes. */
 function printReport(out: Output, report: Partial<Report> & Checked): void {
   const { valid, employees, problem_count, problems, warning_count, warnings, repairs = null } = report;
-  if (repairs !== null) for (const line of repairsInWords(repairs)) out.note(printable(line));
+  printRepairs(out, repairs);
   if (warning_count > 0) {
     printFirst(out, warnings.map(describe), warning_count);
     const summary = `${counted(warning_count, 'warning')}: the contract allows these values, and they are probably mistakes.`;

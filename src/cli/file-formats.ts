@@ -91,7 +91,7 @@ type Proposal = ResultOf<typeof proposeFileFormat>;
 /** The format is the result, for a file; what it changes is for the person who checks it. */
 function printProposal(out: Output, { format, unread, problems, problem_count, repairs }: Proposal): void {
   if (format !== null) out.print(JSON.stringify(format, null, 2));
-  for (const line of repairsInWords(repairs)) out.note(printable(line));
+  printRepairs(out, repairs);
   if (unread.length > 0) out.note(printable(`Not read: ${unread.join(', ')}`));
   if (problem_count === 0) {
     out.note('Check the columns and the changes, then set the format with "format put".');
@@ -103,19 +103,20 @@ function printProposal(out: Output, { format, unread, problems, problem_count, r
   );
 }
 
-/** Returns what reading a file changed, a line for each column and rule. */
-export function repairsInWords(repairs: Proposal['repairs']): string[] {
+/** Prints what reading a file changed, a line for each column and rule. Null: it was read as it is. */
+export function printRepairs(out: Output, repairs: Proposal['repairs'] | null): void {
+  if (repairs === null) return;
   const { rows, left_out, changes } = repairs;
-  const lines = changes.flatMap(({ header, field, rule, cells, confirmed, examples }) => [
-    `${header} (${field}): ${rule} changes ${counted(cells, 'value')}${confirmed ? '' : ', not confirmed'}`,
-    ...(examples ?? []).map(
-      ({ line, before, after }) => `  line ${line}: ${before} is read as ${after || 'no value'}`,
-    ),
-  ]);
   const left = left_out.filter((entry) => entry.rows > 0);
-  return [
+  const lines = [
     `${counted(rows, 'row')} read`,
     ...left.map((entry) => `${counted(entry.rows, 'row')} left out: ${entry.reason}`),
-    ...lines,
+    ...changes.flatMap(({ header, field, rule, cells, confirmed, examples }) => [
+      `${header} (${field}): ${rule} changes ${counted(cells, 'value')}${confirmed ? '' : ', not confirmed'}`,
+      ...(examples ?? []).map(
+        ({ line, before, after }) => `  line ${line}: ${before} is read as ${after || 'no value'}`,
+      ),
+    ]),
   ];
+  for (const line of lines) out.note(printable(line));
 }

@@ -1,6 +1,7 @@
 /** The failures of commands for refusals of their operations: fields are options, and unknown ids are named. */
 import type { Operation } from '../api/operation.ts';
-import { invalid, PROBLEMS, Refusal, refusalOf } from '../api/problem.ts';
+import { invalid, Refusal, refusalOf } from '../api/problem.ts';
+import { PROBLEMS } from '../api/problem-types.ts';
 import { compile } from '../contract/check.ts';
 import { pathSegment } from '../contract/fields.ts';
 import { isAppError, type Problem } from '../errors.ts';
@@ -26,14 +27,16 @@ export function failureOf(
   ids: readonly string[],
   list: string | null,
 ): unknown {
-  // A running sidecar may answer later; on the database, the error itself says more.
+  // A running sidecar may answer later; on the database, the error itself states more.
   if (error instanceof Refusal && error.code === 'UNAVAILABLE') return unanswered(error.message);
   const refusal = isAppError(error) ? refusalOf(error) : error;
   if (!(refusal instanceof Refusal) || PROBLEMS[refusal.code].status >= 500) return error;
   const { code, message, problems, problemCount } = refusal;
   const all = problems.map((problem) => inOptions(problem, fields, code === 'ROWS_REFUSED'));
+  // An option that sets a field in many elements has the problem of each.
   const named = all.filter(
-    ({ path, rule }, index) => all.findIndex((other) => other.path === path && other.rule === rule) === index,
+    ({ path, rule }, index) =>
+      all.findIndex((problem) => problem.path === path && problem.rule === rule) === index,
   );
   if (code === 'NOT_FOUND' && ids.length > 0) {
     const find = list === null ? '' : ` Find it with "benefits-sidecar ${list}".`;
@@ -57,7 +60,7 @@ function inOptions(problem: Problem, fields: readonly Field[], isFile: boolean):
   const field = fieldAt(path, fields);
   if (field === undefined) return problem;
   const [flag] = field.flags.split(' ');
-  // An option that sets a field of every element names them all.
+  // An option that sets a field in every element has no index.
   return {
     ...problem,
     path: field.name.includes('[]') ? String(flag) : `${flag}${path.slice(field.name.length)}`,

@@ -36,7 +36,7 @@ export type Words<R, O = Options, Row = RowOf<R>> = {
   readonly help?: Readonly<Record<string, string>>;
   /** Fields of the operation that are no options, because `input` sets them. */
   readonly without?: readonly string[];
-  /** The fields of each element of a list in the body, such as `decisions[].until`, that options of its own set. */
+  /** The fields that options set in each element of a list in the body, such as `decisions[].until`. */
   readonly ofEach?: readonly Field[];
   /** What the rows of the command's file are, if the operation's body is one. */
   readonly file?: string;
@@ -191,6 +191,7 @@ function performing(
     (error: unknown) => {
       const fields = codeOf(error) === 'INVALID_REQUEST' ? shown : ofFile;
       const { employer_id } = { ...(body as object), ...query, ...params } as { employer_id?: unknown };
+      // Only the text of a refusal states what is unknown.
       const isOfEmployer = employer_id !== undefined && /\bemployer\b/.test((error as Error).message);
       const ids = isOfEmployer ? [employer_id] : Object.values(params);
       throw failureOf(error, fields, ids.map(String), isOfEmployer ? null : list);

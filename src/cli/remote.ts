@@ -48,7 +48,7 @@ function tokenIn(env: Environment): string {
   try {
     return bearer('SIDECAR_TOKEN', required('SIDECAR_TOKEN', secret(env, 'SIDECAR_TOKEN')));
   } catch (error) {
-    // `doctor` reads only the variables of a sidecar.
+    // Not as CONFIG, whose advice is `doctor`: it checks only the variables of a sidecar.
     throw failed(`${(error as Error).message}: a command with --url needs a token of that sidecar`);
   }
 }

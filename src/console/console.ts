@@ -35,6 +35,7 @@ import { voidPages } from './pages/runs/void.ts';
 import { sessionPages } from './pages/sessions.ts';
 import { editorPages } from './pages/settings/editors.ts';
 import { settingPages } from './pages/settings/overview.ts';
+import { scheduleEditorPages } from './pages/settings/schedule-editor.ts';
 import { secondApprovalActions } from './pages/settings/second-approval.ts';
 import { providerSignInRoutes } from './provider-sign-in.ts';
 import { signInRoutes } from './sign-in.ts';
@@ -72,6 +73,7 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
     decisionPages(pages);
     itemActions(pages);
     settingPages(pages);
+    scheduleEditorPages(pages);
     editorPages(pages);
     secondApprovalActions(pages);
     censusPages(pages);

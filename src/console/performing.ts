@@ -6,14 +6,8 @@ import { actorOf } from '../api/auth.ts';
 import { asJsonBody } from '../api/bodies.ts';
 import { performStreamed } from '../api/http.ts';
 import { type Identity, type Operation, perform, performFiles } from '../api/operation.ts';
-import {
-  logRefusal,
-  type ProblemDetails,
-  problemOf,
-  Refusal,
-  type Refused,
-  refusalOf,
-} from '../api/problem.ts';
+import { type ProblemDetails, problemOf, Refusal, refusalOf } from '../api/problem.ts';
+import { logRefusal, type Refused } from '../api/refusal-log.ts';
 import type { ApiParts } from '../api/route.ts';
 import { assertNoPage, begun, interruptedOf } from '../api/streams.ts';
 import { note } from '../telemetry/metric.ts';

@@ -1,7 +1,8 @@
 /** Signs people in with an API token, and out. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { actingIn, actorOfCaller, sessionInCookie } from '../api/auth.ts';
-import { PROBLEMS, Refusal } from '../api/problem.ts';
+import { Refusal } from '../api/problem.ts';
+import { PROBLEMS } from '../api/problem-types.ts';
 import { transact } from '../database/transaction.ts';
 import { endSession, forgeryToken, isEndedBySettings, signIn } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';

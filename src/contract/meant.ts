@@ -24,7 +24,7 @@ const MONTHS = [
   ...['september', 'october', 'november', 'december'],
 ];
 
-/** Two digits of a year are 2000 to 2079 and 1980 to 1999. Those of a birth are the latest year that is not after this day or `today`. */
+/** Two digits of a year are 1980 to 2079. Those of a birth are the latest year that is not after `today`, by default this day. */
 const LAST_SHORT_YEAR_OF_2000 = 79;
 const LATEST_BIRTH = '2029-12-31';
 
@@ -43,7 +43,7 @@ const MONTH_FIRST_WORDS = /^([a-z]{3,9})[ ./-]*(\d{1,2})(?:st|nd|rd|th)?(?: *, *
 const YEAR_FIRST_WORDS = /^(\d{4})[ ./-]*([a-z]{3,9})[ ./-]*(\d{1,2})$/i;
 const WEEKDAY = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?[ ,.]+/i;
 
-/** The rules by which a value is read that is not in the contract's form. */
+/** The rules that read values that are not in the contract's form. */
 export const MEANING_RULES = [
   ...['date-month-first', 'date-year-first', 'date-short-year', 'date-name', 'date-digits', 'date-serial'],
   ...['date-time', 'date-day-first', 'amount', 'rounded', 'phone', 'ssn', 'zip', 'word', 'email', 'blanks'],
@@ -53,29 +53,29 @@ export type MeaningRule = (typeof MEANING_RULES)[number];
 /** A value in the contract's form, and the rule by which it was read. */
 export type Meant = { readonly value: string; readonly rule: MeaningRule };
 
-type Dated = { isBirth?: boolean; today?: string | undefined };
-
 /** Returns a date as `YYYY-MM-DD`. A date of two meanings is month first: `4/5/1980` is April 5. */
-export function meantDate(written: string, dated: Dated = {}): string | null {
-  return readDate(written, dated)?.value ?? null;
+export function meantDate(written: string): string | null {
+  return readDate(written)?.value ?? null;
 }
 
 type DateParts = readonly [year: string, month: string, day: string, rule: MeaningRule];
 
-function readDate(written: string, { isBirth = false, today = LATEST_BIRTH }: Dated): Meant | null {
+/** `latestBirth`: the last possible day of a birth; null for other dates. */
+function readDate(written: string, latestBirth: string | null = null): Meant | null {
   const text = plain(written)
     .replace(TIME, '')
     .replace(WEEKDAY, '')
     .split(/([/.-])/)
     .map((part) => part.trim())
     .join('');
-  if (isDay(text)) return { value: text, rule: text === plain(written) ? 'blanks' : 'date-time' };
+  if (isDay(text)) return { value: text, rule: 'date-time' };
   for (const [year, month, day, rule] of datesIn(text)) {
     const isShort = year.length === 2;
     const recent = dayOf(isShort ? `20${year}` : year, month, day);
-    const isOfCentury = isBirth
-      ? recent !== null && recent <= today
-      : Number(year) <= LAST_SHORT_YEAR_OF_2000;
+    const isOfCentury =
+      latestBirth === null
+        ? Number(year) <= LAST_SHORT_YEAR_OF_2000
+        : recent !== null && recent <= latestBirth;
     const value = !isShort || isOfCentury ? recent : dayOf(`19${year}`, month, day);
     if (value !== null) return { value, rule: isShort ? 'date-short-year' : rule };
   }
@@ -110,10 +110,8 @@ function* datesIn(text: string): Generator<DateParts> {
   if (firstYear !== undefined) yield [firstYear, monthOf(nameAfter), lastDay, 'date-name'];
   const [, serial] = /^([1-9]\d{4})(?:\.\d+)?$/.exec(text) ?? [];
   if (serial === undefined) return;
-  const [serialYear = '', serialMonth = '', serialDay = ''] = new Date(SERIAL_DAY_0 + Number(serial) * DAY_MS)
-    .toISOString()
-    .slice(0, 'YYYY-MM-DD'.length)
-    .split('-');
+  const instant = new Date(SERIAL_DAY_0 + Number(serial) * DAY_MS).toISOString();
+  const [serialYear = '', serialMonth = '', serialDay = ''] = instant.split(/[-T]/);
   yield [serialYear, serialMonth, serialDay, 'date-serial'];
 }
 
@@ -159,8 +157,7 @@ export function meantAmount(written: string, isDollars = false): string | null {
 function readRate(written: string): Meant | null {
   const amount = meantAmount(written, true);
   const [, sign = '', whole = '', kept = '', next] = /^(-?)(\d+)\.(\d\d)(\d)/.exec(amount ?? '') ?? [];
-  if (amount === null || next === undefined)
-    return amount === null ? null : { value: amount, rule: 'amount' };
+  if (next === undefined) return ruled(amount, 'amount');
   const cents = String(BigInt(whole + kept) + (next >= '5' ? 1n : 0n)).padStart(3, '0');
   return { value: `${sign}${cents.slice(0, -2)}.${cents.slice(-2)}`, rule: 'rounded' };
 }
@@ -247,7 +244,7 @@ const READINGS = {
   amount: (written: string) => ruled(meantAmount(written), 'amount'),
   'pay-rate': readRate,
   phone: (written: string) => ruled(meantPhone(written), 'phone'),
-  birth: (written: string, today?: string) => readDate(written, { isBirth: true, today }),
+  birth: (written: string, today = LATEST_BIRTH) => readDate(written, today),
   ssn: (written: string) => ruled(meantSsn(written), 'ssn'),
   zip: (written: string) => ruled(meantZip(written), 'zip'),
 } as const;
@@ -266,7 +263,7 @@ export function meantFor(schema: object, written: string, today?: string): Meant
   function reading(): Meant | null {
     if (values !== undefined) return ruled(meantChoice(values, written), 'word');
     if (meant !== undefined) return READINGS[meant](written, today);
-    if (format === 'date' || format === 'day-or-date-time') return readDate(written, {});
+    if (format === 'date' || format === 'day-or-date-time') return readDate(written);
     if (format === 'email') return ruled(plain(written).replace(/^mailto:|^<|>$/gi, ''), 'email');
     return null;
   }

@@ -126,13 +126,12 @@ export async function acceptChanges(
     await facts.append(trx);
     await recordAll(
       trx,
-      fresh.flatMap((submission): (Acting & NewRecord)[] => {
+      fresh.flatMap((submission) => {
         const { changeId, actor, change } = submission;
-        const those = employers.get(changeId) ?? [];
-        const reported = forEmployers({ actor, now: at, ...reportOf(submission) }, those);
-        if (reason === null) return reported;
-        const unsent = { actor: SYSTEM, now: at, ...unsentRecord(changeId, change.body.employee_id) };
-        return [...reported, ...forEmployers(unsent, those)];
+        const records: (Acting & NewRecord)[] = [{ actor, now: at, ...reportOf(submission) }];
+        if (reason !== null)
+          records.push({ actor: SYSTEM, now: at, ...unsentRecord(changeId, change.body.employee_id) });
+        return records.flatMap((record) => forEmployers(record, employers.get(changeId) ?? []));
       }),
     );
     return accepted;
@@ -233,7 +232,7 @@ function repeatOf(hasher: Hasher, first: First, { change, bytes }: Prepared, nea
   return { outcome: 'repeated', changeId, createdAt, state: stateFor(reason), near };
 }
 
-/** Returns the state that a change had when it was accepted, from the reason that it has since. */
+/** Returns the state in which a change was accepted: its reason shows whether sending was off. */
 function stateFor(reason: string | null): 'pending' | 'canceled' {
   return reason === SENDING_OFF ? 'canceled' : 'pending';
 }

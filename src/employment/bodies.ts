@@ -2,6 +2,7 @@ import { maskSsn, maskSsnsIn } from '../contract/employee.ts';
 import type { NewHire } from '../contract/employment.ts';
 import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
+import { PILOT_BODIES_DAYS } from '../outbox/pilot.ts';
 import { placeOf } from '../outbox/queue.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Sender, Senders, Timeouts } from '../outbox/sender.ts';
@@ -27,7 +28,7 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string) {
 
 const ABSENT: Readonly<Record<string, string>> = {
   delivered: 'Deleted after the service accepted the change.',
-  canceled: 'Deleted when the change was canceled; in a pilot, 30 days later.',
+  canceled: `Deleted when the change was canceled; in a pilot, ${PILOT_BODIES_DAYS} days later.`,
 };
 
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request is retried. */

@@ -109,10 +109,15 @@ export function recordOf({ record: cells, line }: Parsed, header: HeaderRow): Cs
   return { cells, line, broken: brokenRow(cells, header), idProblems: idProblems(cells, header) };
 }
 
-function brokenRow(cells: readonly string[], { names: header, unnamed }: HeaderRow): Problem | null {
+/** Returns the problem of a row that has no use. `totalRule` is the problem of a total. */
+export function brokenRow(
+  cells: readonly string[],
+  { names: header, unnamed }: HeaderRow,
+  totalRule = 'looks like a total: delete the row',
+): Problem | null {
   const at = cells.findIndex((cell) => cell.includes('\0'));
   if (at !== -1) return { path: header[at] ?? '', rule: `has a NUL character: ${SAVE_AS}` };
-  if (isTotal(cells)) return { path: '', rule: 'looks like a total: delete the row' };
+  if (isTotal(cells)) return { path: '', rule: totalRule };
   if (cells.length !== header.length) {
     const rule = `must have as many cells as the header, ${header.length}: it has ${cells.length}`;
     const advice =

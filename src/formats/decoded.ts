@@ -22,7 +22,7 @@ export async function decoded(
   isColumn: (cell: string) => boolean,
 ): Promise<TextForm & { text: AsyncIterable<Uint8Array> }> {
   const form: TextForm = { encoding: 'utf-8', separator: ',' };
-  const parts = inUtf8(content, form)[Symbol.asyncIterator]();
+  const parts = inUtf8(content, form);
   const head: Uint8Array[] = [];
   let bytes = 0;
   while (bytes < HEAD_BYTES) {
@@ -34,9 +34,9 @@ export async function decoded(
   form.separator = separatorOf(Buffer.concat(head).toString('utf8'), isColumn);
   const text = async function* (): AsyncGenerator<Uint8Array> {
     yield* head;
-    yield* { [Symbol.asyncIterator]: () => parts };
+    yield* parts;
   };
-  // Its encoding may show only later.
+  // Later parts may still change the encoding of this object.
   return Object.assign(form, { text: text() });
 }
 

@@ -11,7 +11,6 @@ export type FileKindName = (typeof FILE_KINDS)[number];
 
 /** The fields that a kind of file has, with the schema of those whose values may be repaired. */
 export type FileKind = NamedColumns & {
-  readonly kind: FileKindName;
   readonly schemas: ReadonlyMap<string, TSchema>;
   /** Reports whether a strict file may have a column: `names` has the first element of a list only. */
   isName(name: string): boolean;
@@ -27,14 +26,9 @@ export const REPAIR_RULES = [...MEANING_RULES, 'no-value'] as const;
 export type RepairRule = (typeof REPAIR_RULES)[number];
 
 /** What every row of a file may have in common. */
-export const CONSTANT_FIELDS = [
-  'employment_status',
-  'hours_worked',
-  'pay_rate[0].period',
-  'pay_frequency',
-] as const;
+const CONSTANT_FIELDS = ['employment_status', 'hours_worked', 'pay_rate[0].period', 'pay_frequency'] as const;
 
-/** The bound of a workbook's columns too. */
+/** No export has more columns. */
 const COLUMNS_MAX = 200;
 const NAME_CHARACTERS_MAX = 255;
 const VALUES_MAX = 200;
@@ -94,7 +88,7 @@ export const FORMAT_FIELDS = {
     Type.Array(LeftOut, {
       maxItems: COLUMNS_MAX,
       rule: `must be a list of at most ${COLUMNS_MAX} entries`,
-      description: 'Rows that are no employees or deductions, such as totals. Default: none.',
+      description: 'Rows that are not employees, such as totals. Default: none.',
     }),
   ),
 };
@@ -102,16 +96,14 @@ export const FORMAT_FIELDS = {
 const FormatBody = closed(FORMAT_FIELDS);
 type FormatBody = Static<typeof FormatBody>;
 
-export type FileColumn = { header: string; field: string | null; rules: readonly RepairRule[] };
-
 export type FileFormat = {
-  columns: readonly FileColumn[];
+  columns: readonly { header: string; field: string | null; rules: readonly RepairRule[] }[];
   constants: Readonly<Record<string, string>>;
   id_prefix: string | null;
   leave_out: readonly { header: string; values: readonly string[]; reason: string }[];
 };
 
-const body = compile(FormatBody);
+const formatBody = compile(FormatBody);
 
 /** Returns a header's name as it is compared: blanks and case make no difference. */
 export function headerKey(header: string): string {
@@ -121,9 +113,10 @@ export function headerKey(header: string): string {
 type Checked = { ok: true; value: FileFormat } | { ok: false; problems: Problem[] };
 
 /** Checks a format that a person sets. */
-export function checkFormat(given: unknown, kind: FileKind): Checked {
-  if (!body.accepts(given)) return { ok: false, problems: body.problems(given, PROBLEMS_MAX, 'hints') };
-  const value = formatOf(given);
+export function checkFormat(body: unknown, kind: FileKind): Checked {
+  if (!formatBody.accepts(body))
+    return { ok: false, problems: formatBody.problems(body, PROBLEMS_MAX, 'hints') };
+  const value = formatOf(body);
   const problems = [...columnProblems(value, kind), ...constantProblems(value, kind), ...rowProblems(value)];
   return problems.length === 0 ? { ok: true, value } : { ok: false, problems };
 }
@@ -167,7 +160,6 @@ function columnProblems({ columns, constants }: FileFormat, kind: FileKind): Pro
 function constantProblems({ columns, constants }: FileFormat, kind: FileKind): Problem[] {
   return Object.entries(constants).flatMap(([field, value]): Problem[] => {
     const path = `constants.${field}`;
-    if (!kind.isName(field)) return [{ path, rule: `is not a field of ${kind.what}` }];
     if (columns.some((column) => column.field === field))
       return [{ path, rule: 'must not be given if a column has the field' }];
     if (value === '') return [{ path, rule: 'must not be empty' }];
@@ -191,11 +183,6 @@ function rowProblems({ columns, leave_out }: FileFormat): Problem[] {
 }
 
 /** Returns an id as the service has it. */
-export function withPrefix({ id_prefix }: Pick<FileFormat, 'id_prefix'>, id: string): string {
-  return id_prefix === null || id === '' || id.startsWith(id_prefix) ? id : id_prefix + id;
-}
-
-/** An id as payroll's files have it. */
-export function withoutPrefix({ id_prefix }: Pick<FileFormat, 'id_prefix'>, id: string): string {
-  return id_prefix !== null && id.startsWith(id_prefix) ? id.slice(id_prefix.length) : id;
+export function withPrefix(prefix: string | null, id: string): string {
+  return prefix === null || id === '' || id.startsWith(prefix) ? id : prefix + id;
 }

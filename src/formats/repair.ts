@@ -5,6 +5,7 @@ import type { Problem } from '../errors.ts';
 import { unreadableFor } from './bytes.ts';
 import {
   bareOf,
+  brokenRow,
   type CsvRecord,
   type HeaderRow,
   headerRow,
@@ -28,7 +29,7 @@ import {
 /** The examples of a change: enough to see what it does. */
 const EXAMPLES_MAX = 3;
 
-export type RepairExample = { line: number; before: string; after: string };
+type RepairExample = { line: number; before: string; after: string };
 
 /** The cells of a column that one rule changed. */
 export type RepairChange = {
@@ -53,10 +54,6 @@ export type Repairs = {
   isRefused: boolean;
 };
 
-export function noRepairs(): Repairs {
-  return { form: null, header_line: null, rows: 0, left_out: [], changes: [], isRefused: false };
-}
-
 /** How the format of a file is found: a stored one, or a proposal for its header. */
 export type FormatFinder = {
   /** Recognizes names of columns, by which the header below titles is found. */
@@ -70,7 +67,30 @@ export type FormatFinder = {
   foundTotal?(header: string, text: string): void;
 };
 
-export type Reading = { kind: FileKind; find: FormatFinder; today: string };
+type Reading = { kind: FileKind; find: FormatFinder; today: string };
+
+export type FileReader = {
+  /** Yields the rows as of a strict file. */
+  records(content: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord>;
+  /** What is changed, counted while the rows are read. */
+  readonly repairs: Repairs;
+};
+
+/** Returns the reader of one text file. */
+export function fileReader(reading: Reading): FileReader {
+  const repairs: Repairs = {
+    ...{ form: null, header_line: null, rows: 0, left_out: [], changes: [], isRefused: false },
+  };
+  return {
+    async *records(content) {
+      const file = await decoded(content, reading.find.isColumn);
+      repairs.form = file;
+      const rows = parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
+      yield* repairedRecords(rows, reading, repairs);
+    },
+    repairs,
+  };
+}
 
 /** Returns the finder of a stored format. */
 export function storedFormat(format: FileFormat, kind: FileKind): FormatFinder {
@@ -98,34 +118,25 @@ export function storedFormat(format: FileFormat, kind: FileKind): FormatFinder {
   };
 }
 
-/** Reads a text file as `repairedRecords` does. */
-export async function* recordsThrough(
-  content: AsyncIterable<Uint8Array>,
-  reading: Reading,
-  repairs: Repairs,
-): AsyncGenerator<CsvRecord> {
-  const file = await decoded(content, reading.find.isColumn);
-  repairs.form = file;
-  const rows = parsedRows(file.text, () => '', { delimiter: file.separator, isRelaxed: true });
-  yield* repairedRecords(rows, reading, repairs);
-}
-
 /**
  * Yields the rows of a file as of a strict CSV, first a header of fields. `repairs` counts the changes while rows are read.
  * Throws UNREADABLE, after the last row, for changes by rules that the format does not confirm.
  */
 async function* repairedRecords(
   rows: AsyncIterable<Parsed>,
-  { kind, find, today }: Reading,
+  reading: Reading,
   repairs: Repairs,
 ): AsyncGenerator<CsvRecord> {
+  const { find } = reading;
   let plan: Plan | null = null;
   let above: Parsed[] = [];
   const begin = (row: Parsed): Plan => {
-    repairs.isRefused = true;
-    const begun = planOf(row, kind, find, today, repairs);
-    repairs.isRefused = false;
-    return begun;
+    try {
+      return planOf(row, reading, repairs);
+    } catch (error) {
+      repairs.isRefused = true;
+      throw error;
+    }
   };
   for await (const row of rows) {
     if (!withoutBlanks(row.record, plan?.header.names.length ?? 0)) continue;
@@ -166,65 +177,37 @@ type Plan = {
   read(row: Parsed): CsvRecord | null;
 };
 
-function planOf(
-  { record }: Parsed,
-  kind: FileKind,
-  find: FormatFinder,
-  today: string,
-  repairs: Repairs,
-): Plan {
+function planOf({ record }: Parsed, reading: Reading, repairs: Repairs): Plan {
+  const { find } = reading;
   const header = headerRow(record.map(bareOf));
   const format = find.formatFor(header.names);
   if (format === null) return { header, fields: [...header.names], read: (row) => recordOf(row, header) };
   const keys = header.names.map(headerKey);
-  const { id_prefix } = format;
-  const columns = format.columns.flatMap(({ header: name, field, rules }) =>
-    field === null ? [] : [repairerOf({ name, field, rules, index: keys.indexOf(headerKey(name)) })],
-  );
+  const columns = format.columns.flatMap(({ header: name, field, rules }) => {
+    if (field === null) return [];
+    const read = columnReader({ header: name, field, rules }, reading, repairs);
+    return [{ field, index: keys.indexOf(headerKey(name)), read }];
+  });
   const constants = Object.entries(format.constants);
   const isLeftOut = leavingOut(format, keys, repairs);
-
-  function repairerOf(column: { name: string; field: string; rules: readonly RepairRule[]; index: number }) {
-    const repair = cellRepair(kind, column.field, today);
-    const changes = new Map<RepairRule, RepairChange>();
-    const note = (rule: RepairRule, example: RepairExample): void => {
-      let change = changes.get(rule);
-      if (change === undefined) {
-        const confirmed = column.rules.includes(rule);
-        change = { field: column.field, header: column.name, rule, cells: 0, confirmed, examples: [] };
-        changes.set(rule, change);
-        repairs.changes.push(change);
-      }
-      change.cells += 1;
-      if (change.examples.length < EXAMPLES_MAX) change.examples.push(example);
-    };
-    return {
-      field: column.field,
-      read(cells: readonly string[], line: number): string {
-        const before = cells[column.index] ?? '';
-        if (before === '') return '';
-        const { value, rule } = repair(before);
-        if (rule !== null) note(rule, { line, before, after: value });
-        return column.field === 'employee_id' ? withPrefix({ id_prefix }, value) : value;
-      },
-    };
-  }
 
   return {
     header,
     fields: [...columns.map(({ field }) => field), ...constants.map(([field]) => field)],
-    read(row) {
-      const { line, record: cells } = row;
+    read({ line, record: cells }) {
       if (isLeftOut(cells)) return null;
-      if (isTotal(cells)) {
+      if (find.foundTotal !== undefined && isTotal(cells)) {
         const index = cells.findIndex((cell) => totalIn(cell) !== null);
-        find.foundTotal?.(header.names[index] ?? '', cells[index] as string);
-        if (find.foundTotal !== undefined) return null;
+        find.foundTotal(header.names[index] ?? '', cells[index] as string);
+        return null;
       }
       repairs.rows += 1;
-      const broken = isTotal(cells) ? { path: '', rule: TOTAL_RULE } : recordOf(row, header).broken;
+      const broken = brokenRow(cells, header, TOTAL_RULE);
       if (broken !== null) return { cells: [], line, broken, idProblems: [] };
-      const values = columns.map((column) => column.read(cells, line));
+      const values = columns.map(({ field, index, read }) => {
+        const value = read(cells[index] ?? '', line);
+        return field === 'employee_id' ? withPrefix(format.id_prefix, value) : value;
+      });
       const idProblems = columns.flatMap(({ field }, at) =>
         DIGIT_FIELDS.has(field) && SHORTENED.test(values[at] as string)
           ? [{ path: field, rule: SHORTENED_RULE }]
@@ -232,6 +215,30 @@ function planOf(
       );
       return { cells: [...values, ...constants.map(([, value]) => value)], line, broken, idProblems };
     },
+  };
+}
+
+type ReadColumn = { header: string; field: string; rules: readonly RepairRule[] };
+
+/** Returns a function that repairs a column's cells and counts the changes. */
+function columnReader({ header, field, rules }: ReadColumn, { kind, today }: Reading, repairs: Repairs) {
+  const repair = cellRepair(kind, field, today);
+  const changes = new Map<RepairRule, RepairChange>();
+  const note = (rule: RepairRule, example: RepairExample): void => {
+    let change = changes.get(rule);
+    if (change === undefined) {
+      change = { field, header, rule, cells: 0, confirmed: rules.includes(rule), examples: [] };
+      changes.set(rule, change);
+      repairs.changes.push(change);
+    }
+    change.cells += 1;
+    if (change.examples.length < EXAMPLES_MAX) change.examples.push(example);
+  };
+  return (cell: string, line: number): string => {
+    if (cell === '') return '';
+    const { value, rule } = repair(cell);
+    if (rule !== null) note(rule, { line, before: cell, after: value });
+    return value;
   };
 }
 

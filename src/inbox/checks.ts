@@ -20,19 +20,19 @@ const REFUSED_HOURS = 28;
 /** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
 const PENDING_MS = 60_000;
 
-/** An event that needs attention: its place in a fixed order, what it concerns, and how bad that is. */
+/** An event that needs attention. `place`: in the order of its kind. `named`: what each of its bodies names. */
 type EventFound<Place = unknown> = {
   place: Place;
   eventId: string;
   named: readonly NamedInEvent[];
   result: Found['result'];
-  /** Of a quarantined event: its one body. */
+  /** Set for a quarantined event, which has one body. */
   quarantined?: { receivedAt: string; named: NamedInEvent };
 };
 
-/** Events read at once: their bodies are in memory together. */
+/** Events read at once. Their bodies are in memory together. */
 const EVENTS_AT_ONCE = 250;
-/** Events in conflict read at once: each has up to 21 bodies. */
+/** Events in conflict read at once. Each has up to 21 bodies. */
 const CONFLICTED_AT_ONCE = 5;
 /** Events looked at for one employer. */
 const EVENTS_LOOKED_AT = 10_000;
@@ -67,7 +67,7 @@ const conflictingEvents = inPages('', async (db, after, { employerId }) => {
     .limit(EVENTS_AT_ONCE)
     .execute();
   const ids = rows.map(({ event_id }) => event_id);
-  // Without an employer nothing asks for the names, and the bodies are large.
+  // Without an employer, the names are not needed, and the bodies are large.
   const named = employerId === undefined ? new Map() : await namedInConflicts(db, ids);
   return ids.map((eventId) => ({ place: eventId, eventId, named: named.get(eventId) ?? [], result: 'fail' }));
 });
@@ -157,7 +157,7 @@ async function findingsOf(db: Db, events: readonly EventFound[]): Promise<EventF
   });
 }
 
-/** An employee and a line of coverage are only known of quarantined events. */
+/** Only a quarantined event has an employee and a line of coverage. */
 type EventFinding = Found & { event_id: string };
 
 function eventInWords({ event_id, employee_id, line_of_coverage }: EventFinding): string {
@@ -179,7 +179,9 @@ async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> 
 
 /** Returns the employers that an event leads to: the employer that it names, and the employee's employers on today's roster. */
 async function employersOf(db: Db, events: readonly EventFound[], now: Date) {
-  const employees = new Set(events.flatMap(({ named }) => named.flatMap((one) => one.employeeId ?? [])));
+  const employees = new Set(
+    events.flatMap(({ named }) => named.flatMap(({ employeeId }) => employeeId ?? [])),
+  );
   const today = dayAt(db, now);
   const byEmployee = await currentEmployers(db, [...employees], today);
   return ({ named }: EventFound): ReadonlySet<string> => {
@@ -276,7 +278,7 @@ const EVENTS_UNATTRIBUTED: Check<Db> = {
   isGeneral: true,
   title: 'Events belong to no known employer',
   severity: 'warn',
-  detail: 'Only in the report of one employer.',
+  detail: 'Only the report of one employer has these findings.',
   find: eventsUnattributed,
   text: ({ count = 0 }) => counted(count, 'event'),
   advice:

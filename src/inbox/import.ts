@@ -45,8 +45,8 @@ type FirstRow = { path: string; isTimed: boolean };
 /**
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows from the
  * beginning: they are read twice, so that a wrong row rejects the file before anything is stored. `now` is the time of
- * receipt and of the audit records, and the event time of rows without `created_at`. Throws ROWS_REFUSED, FILE_CHANGED and what the
- * content throws.
+ * receipt and of the audit records, and the event time of rows without `created_at`. Throws ROWS_REFUSED,
+ * FILE_CHANGED and what the content throws.
  */
 export async function importDeductions(db: Db, open: () => Rows, { actor, now }: Acting): Promise<Imported> {
   const problems = createProblems();

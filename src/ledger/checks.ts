@@ -24,9 +24,9 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
     const unassigned = await unassignedDeductions(db, today, employeeSets);
     const employees = unassigned.map(({ employee_id }) => employee_id);
     const ofEmployer = employerId === undefined ? null : await employeesKnownAt(db, employerId, employees);
-    const ofIds = unassigned.filter(({ employee_id }) => ofEmployer?.has(employee_id) !== false);
-    const seen = new Set(viewer == null ? ofIds : await visibleVersions(db, ofIds, viewer));
-    return ofIds.map((deduction) => ({ ...deduction, result: 'fail', isHidden: !seen.has(deduction) }));
+    const concerned = unassigned.filter(({ employee_id }) => ofEmployer?.has(employee_id) !== false);
+    const seen = new Set(viewer == null ? concerned : await visibleVersions(db, concerned, viewer));
+    return concerned.map((deduction) => ({ ...deduction, result: 'fail', isHidden: !seen.has(deduction) }));
   },
   text: ({ employee_id, deduction_id }) => `${employee_id}: deduction ${deduction_id}`,
   advice:
@@ -43,12 +43,12 @@ export const EMPLOYED_TWICE: Check<Db, LedgerQuestion> = {
 const NEAR_ADVICE =
   'The ID of a census differs from one of them only by zeros at its front, case or blanks. A spreadsheet may have removed the zeros: stage the census with the ID of the deduction.';
 
-/** `known`: the ID of a census that differs only in how it is written. */
+/** `known`: the ID in a census that differs only in its zeros, case or blanks. */
 export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion, Found & { known?: string }> = {
   id: 'deductions-unmatched',
   isGeneral: true,
   title: 'Deductions of employees in no census',
-  // Deductions may arrive before the census that names their employee. An employer sees their number.
+  // Deductions may arrive before the census that names their employee.
   severity: 'warn',
   async find(db, { employerId, employeeSets = createEmployeeSets(db) }) {
     const employees = await employeeSets.unmatched();
@@ -59,6 +59,7 @@ export const DEDUCTIONS_UNMATCHED: Check<Db, LedgerQuestion, Found & { known?: s
       const finding = { employee_id, result: 'warn' } as const;
       return known === undefined ? finding : { ...finding, known, advice: NEAR_ADVICE };
     });
+    // The report of one employer only counts the employees without a near ID.
     const count = employees.length - named.length;
     if (count > 0) findings.push({ result: 'warn', count });
     return findings;
@@ -86,7 +87,7 @@ function oddDates(isFound: (state: OddState, today: string) => boolean) {
     const seen = new Set(viewer == null ? listed : await visibleVersions(db, listed, viewer));
     return listed.map((state) => ({
       ...{ ...state, date: state.starts_on },
-      // A service may cancel an election by such dates.
+      // The service may cancel an election by such dates.
       result: 'warn',
       ids: [state.event_id],
       isHidden: !seen.has(state),

@@ -281,7 +281,7 @@ async function candidatesAfter(
   return rows;
 }
 
-/** Returns whether a deduction has ever named an employee. */
+/** Reports whether a deduction has ever named an employee. */
 export async function hasDeductions(db: Db, employeeId: string): Promise<boolean> {
   const row = await db
     .selectFrom('deduction_employees')

@@ -9,7 +9,7 @@ export function nearKey(id: string): string {
   return written(id).toLowerCase();
 }
 
-/** Returns an id without blanks and zeros at its front, the marks `'` and `="…"` of spreadsheets, and full-width letters. */
+/** Returns an id in normal width, without blanks at its ends, leading zeros, and the marks `'` and `="…"` of spreadsheets. */
 function written(id: string): string {
   return id
     .normalize('NFKC')
@@ -75,7 +75,7 @@ async function nearIdsIn(
   });
 }
 
-/** Returns the warning about an employee who is in no census and no hire, although a similar id is. */
+/** Returns the warning about an employee id that no census and no hire has, although the census has a similar one. */
 export function nearWarning(path: string, near: string): Problem {
   return { path, rule: `is in no census and no hire${censusHas(near)}` };
 }

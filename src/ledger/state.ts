@@ -34,8 +34,8 @@ export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
 }
 
 /**
- * Returns the latest counting version that has started by a day: a change for next month does not erase this month. A run
- * looks at every pay date of the year, so it makes no list.
+ * Returns the latest counting version that has started by a day: a change for next month does not erase this month.
+ * Builds no list, because a run calls it for every pay date of the year.
  */
 export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: string): V | null {
   let state: V | null = null;
@@ -127,14 +127,14 @@ function isMoved(version: Ordered & Span, next: Ordered & Span): boolean {
   return version.starts_on !== null && sentOn < version.starts_on;
 }
 
-export function hasSameElection(one: Election, other: Election): boolean {
+export function hasSameElection(election: Election, other: Election): boolean {
   return (
-    one.period === other.period &&
-    one.taxability === other.taxability &&
-    one.line_of_coverage === other.line_of_coverage &&
-    one.coverage_type === other.coverage_type &&
-    isSameNumber(one.member_contribution, other.member_contribution) &&
-    isSameNumber(one.employer_contribution, other.employer_contribution)
+    election.period === other.period &&
+    election.taxability === other.taxability &&
+    election.line_of_coverage === other.line_of_coverage &&
+    election.coverage_type === other.coverage_type &&
+    isSameNumber(election.member_contribution, other.member_contribution) &&
+    isSameNumber(election.employer_contribution, other.employer_contribution)
   );
 }
 

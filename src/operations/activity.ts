@@ -4,7 +4,7 @@ import type { Db } from '../database/tables.ts';
 import { readInboxActivity } from '../inbox/arrivals.ts';
 import { readPosition } from '../ledger/position.ts';
 import { readCircuitBreaker } from '../outbox/circuit-breaker.ts';
-import { readPilot } from '../outbox/pilot.ts';
+import { sendingOffSince } from '../outbox/pilot.ts';
 import { readOutboxActivity } from '../outbox/requests.ts';
 import { readPayrollRevision } from '../payroll/settings/lock.ts';
 import { diskOf } from '../telemetry/disk.ts';
@@ -13,11 +13,11 @@ export type Activity = Awaited<ReturnType<typeof readActivity>>;
 
 /** Reads the current activity. Each number is read at its own instant. */
 export async function readActivity(db: Db) {
-  const [events, requests, breaker, pilot, disk, position] = await Promise.all([
+  const [events, requests, breaker, sending_off_since, disk, position] = await Promise.all([
     readInboxActivity(db),
     readOutboxActivity(db),
     readCircuitBreaker(db),
-    readPilot(db),
+    sendingOffSince(db),
     diskOf(db),
     readPosition(db),
   ]);
@@ -26,8 +26,7 @@ export async function readActivity(db: Db) {
     events,
     requests,
     circuit_breaker: { state, reason, paused_at },
-    /** Null unless a pilot is stored that has not ended. */
-    sending_off_since: pilot !== null && pilot.ended_at === null ? pilot.started_at : null,
+    sending_off_since,
     /** Includes the log on SQLite. */
     database_bytes: disk?.database ?? (await serverBytes(db)),
     /** Null on PostgreSQL. */

@@ -8,24 +8,23 @@ import type { Db, Trx } from '../database/tables.ts';
 import { configError } from '../environment.ts';
 import { conflict } from '../errors.ts';
 import { transactOnLedger } from '../ledger/position.ts';
-import { endPilot, isSendingOff, pilotChanges, readPilot, startPilot } from '../outbox/pilot.ts';
+import { endPilot, isSendingOff, type Pilot, pilotChanges, readPilot, startPilot } from '../outbox/pilot.ts';
 import { employerSubject, subjectName } from '../outbox/queue.ts';
 import { type Actor, forEmployers, recordAll, recordsOf, SYSTEM } from '../security/audit.ts';
 
 /**
- * Returns whether sending is off, after starting the pilot that `SENDING=off` asks for. Throws CONFIG if this database can have
- * none, or if sending is on and there is no API key.
+ * Returns whether sending is off, after starting the pilot that `SENDING=off` requests. Throws CONFIG if the database cannot
+ * have one, or if sending is on and there is no API key.
  */
 export async function adoptSending(
   db: Db,
   { sending, benefits }: Pick<Config, 'sending' | 'benefits'>,
   sharedNow: SharedNow,
 ): Promise<boolean> {
-  if (sending === 'off' && (await readPilot(db)) === null) await start(db, sharedNow);
-  const pilot = await readPilot(db);
-  if (pilot !== null && pilot.ended_at === null) return true;
+  const pilot = (await readPilot(db)) ?? (sending === 'off' ? await start(db, sharedNow) : null);
+  if (pilot?.ended_at === null) return true;
   if (sending === 'off') {
-    const ended = pilot?.ended_at?.slice(0, 10);
+    const ended = pilot?.ended_at.slice(0, 10);
     throw configError(
       'SENDING',
       `is off, but the pilot of this database ended on ${ended}, and a database has only one: unset it`,
@@ -35,10 +34,11 @@ export async function adoptSending(
   return false;
 }
 
-async function start(db: Db, sharedNow: SharedNow): Promise<void> {
-  await transactOnLedger(db, async (trx) => {
-    // Another sidecar may have started it since.
-    if ((await readPilot(trx)) !== null) return;
+/** Starts the pilot, unless another sidecar has started one since, and returns it. */
+function start(db: Db, sharedNow: SharedNow): Promise<Pilot> {
+  return transactOnLedger(db, async (trx) => {
+    const stored = await readPilot(trx);
+    if (stored !== null) return stored;
     const acting = { actor: SYSTEM, now: (await sharedNow(trx)).toISOString() };
     if (!(await startPilot(trx, acting))) {
       throw configError(
@@ -47,6 +47,7 @@ async function start(db: Db, sharedNow: SharedNow): Promise<void> {
       );
     }
     await dismissUnsent(trx, acting.now);
+    return { started_at: acting.now, ended_at: null };
   });
 }
 
@@ -55,7 +56,7 @@ export type PilotChange = Awaited<ReturnType<typeof pilotChanges>>[number];
 /** The changes that are not sent after the pilot, and the employers whose censuses are requested at its end. */
 export type PilotEnd = { readonly changes: readonly PilotChange[]; readonly employers: readonly string[] };
 
-/** Returns what the end of the pilot would do. Throws CONFLICT if none is stored. */
+/** Returns what the end of the pilot would do. Throws CONFLICT if no pilot is in progress. */
 export async function planEndOfPilot(on: Db | Trx): Promise<PilotEnd> {
   if (!(await isSendingOff(on))) throw conflict('Sending is on.');
   const changes = await pilotChanges(on);
@@ -71,7 +72,7 @@ export async function planEndOfPilot(on: Db | Trx): Promise<PilotEnd> {
   return { changes, employers: [...employers].sort(byBytes) };
 }
 
-/** Ends the pilot and requests the censuses. Throws CONFLICT if it would do other than `planned`. */
+/** Ends the pilot and requests the censuses. Throws CONFLICT if the plan is no longer `planned`. */
 export async function turnSendingOn(
   db: Db,
   planned: PilotEnd,

@@ -55,8 +55,10 @@ async function sendingStalled(db: Db, { now }: Question): Promise<RequestFound[]
   }));
 }
 
-/** A request that is not delivered. An upload is a finding about its employer. */
+/** A finding about a request that is not delivered. For an upload, it is about the employer. */
 type RequestFound = Found & { kind: string; status?: number | null; since?: string | null };
+
+type Request = { request_id: string; subject_id: string; kind: string; status: number | null };
 
 function requestFound({ request_id, subject_id, kind, status }: Request) {
   return kind === 'census'
@@ -64,17 +66,20 @@ function requestFound({ request_id, subject_id, kind, status }: Request) {
     : { change_id: request_id, employee_id: subject_id, kind, status };
 }
 
-type Request = { request_id: string; subject_id: string; kind: string; status: number | null };
-
 /** `chg_1: termination`. */
 function requestInWords({ change_id, employer_id, kind }: RequestFound): string {
   return `${change_id ?? employer_id}: ${kind}`;
 }
 
-const withStatus = (found: RequestFound) => `${requestInWords(found)}, status ${found.status}`;
+/** `chg_1: termination, status 422`. */
+const withStatus = (request: RequestFound) => `${requestInWords(request)}, status ${request.status}`;
 
-/** Returns the employment changes of these employees in a state with an index, oldest first. `is_seen`: by the viewer. */
-async function changesOf(db: Db, { employerId, employees, viewer }: Question, isMeant: RawBuilder<boolean>) {
+/** Finds the employment changes of an employer that meet a condition with an index, oldest first. */
+async function changesOf(
+  db: Db,
+  { employerId, employees, viewer }: Question,
+  condition: RawBuilder<boolean>,
+) {
   const isSeen =
     viewer == null
       ? sql<boolean>`true`
@@ -82,7 +87,7 @@ async function changesOf(db: Db, { employerId, employees, viewer }: Question, is
   let query = db
     .selectFrom('outbox')
     .select(['request_id', 'subject_id', 'kind', 'status', 'created_at', isSeen.as('is_seen')])
-    .where(isMeant)
+    .where(condition)
     .where('kind', '<>', 'census')
     .orderBy('seq');
   if (employerId !== undefined) query = query.where(isEmployedBy(employerId, sql.ref('outbox.subject_id')));
@@ -94,7 +99,7 @@ async function changesOf(db: Db, { employerId, employees, viewer }: Question, is
   }));
 }
 
-/** Returns the employers whose uploads are held. */
+/** Finds the held uploads, of one employer or all. */
 async function heldUploads(db: Db, { employerId }: Question) {
   let query = db
     .selectFrom('outbox')
@@ -145,7 +150,7 @@ const REQUEST_CHECKS: readonly Check<Db, Question, RequestFound>[] = [
     title: 'Sending to the service is stalled',
     severity: 'warn',
     find: sendingStalled,
-    text: (found) => `${requestInWords(found)}, due since ${found.since}`,
+    text: (request) => `${requestInWords(request)}, due since ${request.since}`,
     advice: `These requests are due, and no request has finished for ${STALLED_SECONDS} seconds. Check that a sidecar serves this database with a BENEFITS_API_KEY and that the benefits service responds. Sending resumes automatically.`,
     passed: 'No due request is stalled.',
     fixed: { command: 'doctor' },
@@ -195,7 +200,7 @@ const REQUEST_CHECKS: readonly Check<Db, Question, RequestFound>[] = [
         result: request.since < forGood ? 'fail' : 'warn',
       }));
     },
-    text: (found) => `${requestInWords(found)}, since ${found.since}`,
+    text: (request) => `${requestInWords(request)}, since ${request.since}`,
     advice:
       'These employment changes have not reached the benefits service. Check why each is not sent, and wait until it is.',
     passed: `No employment change has waited longer than ${STUCK_HOURS} hour.`,

@@ -67,11 +67,12 @@ function ended(db: Db | Trx, before: string) {
 
 /** Erases the bodies of changes that a pilot canceled before an instant. Returns how many, and whether there may be more. */
 export async function erasePilotBodies(db: Db, before: string) {
-  const oldest = (on: Db | Trx) => canceledWithBody(on, before).select('request_id').limit(ERASED_AT_ONCE);
-  if ((await oldest(db).execute()).length === 0) return { dropped: 0, more: false };
+  const due = canceledWithBody(db, before).select('request_id').limit(1);
+  if ((await due.executeTakeFirst()) === undefined) return { dropped: 0, more: false };
   return transact(db, async (trx) => {
     await holdRetention(trx);
-    const ids = (await oldest(trx).execute()).map((row) => row.request_id);
+    const rows = await canceledWithBody(trx, before).select('request_id').limit(ERASED_AT_ONCE).execute();
+    const ids = rows.map((row) => row.request_id);
     await trx
       .updateTable('outbox')
       .set({ body: null })

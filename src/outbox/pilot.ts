@@ -6,14 +6,14 @@ import type { Selectable } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { lockWrites } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
-import { type Acting, forEmployers, record, recordAll, recordedEmployers } from '../security/audit.ts';
+import { type Acting, forEmployers, record, recordAll, recordsOf } from '../security/audit.ts';
 import { resumeSending } from './circuit-breaker.ts';
 import { CHANGE_KINDS } from './manual.ts';
 
 /** Why the requests of a pilot end. */
 export const SENDING_OFF = 'sending is off';
 
-/** How long the bodies of a pilot's changes are kept, to compare them with what the present receiver sent. */
+/** How long the bodies of a pilot's changes are kept for comparison with those that the present receiver sent. */
 export const PILOT_BODIES_DAYS = 30;
 
 export type Pilot = Omit<Selectable<Tables['pilot']>, 'id'>;
@@ -24,17 +24,22 @@ export async function readPilot(db: Db | Trx): Promise<Pilot | null> {
   return pilot ?? null;
 }
 
-/**
- * Reports whether a pilot is stored that has not ended. A transaction that holds the ledger lock, or that has locked requests,
- * keeps it from starting.
- */
-export async function isSendingOff(db: Db | Trx): Promise<boolean> {
+/** Returns the start of the pilot, or null while sending is on. */
+export async function sendingOffSince(db: Db | Trx): Promise<string | null> {
   const pilot = await readPilot(db);
-  return pilot !== null && pilot.ended_at === null;
+  return pilot?.ended_at === null ? pilot.started_at : null;
 }
 
 /**
- * Starts the pilot, and cancels the changes that wait. Returns whether it did: not if a request was or may have been
+ * Reports whether the pilot is in progress. No pilot can start while a transaction holds the ledger lock or has locked
+ * requests.
+ */
+export async function isSendingOff(db: Db | Trx): Promise<boolean> {
+  return (await sendingOffSince(db)) !== null;
+}
+
+/**
+ * Starts the pilot, and cancels the changes that wait. Returns false, and changes nothing, if a request was or may have been
  * delivered. The caller has locked the ledger.
  */
 export async function startPilot(trx: Trx, acting: Acting): Promise<boolean> {
@@ -59,7 +64,7 @@ export async function startPilot(trx: Trx, acting: Acting): Promise<boolean> {
   return true;
 }
 
-/** Cancels the changes that wait or were rejected, so that nobody can retry them after the pilot. */
+/** Cancels the changes that wait or were rejected, so that they cannot be retried after the pilot. */
 async function cancelWaiting(trx: Trx, acting: Acting): Promise<void> {
   const waiting = await trx
     .selectFrom('outbox')
@@ -75,10 +80,18 @@ async function cancelWaiting(trx: Trx, acting: Acting): Promise<void> {
     .set({ ...canceled, finished_at: acting.now })
     .where(isOneOf(trx, 'request_id', ids))
     .execute();
-  for (const { request_id, subject_id } of waiting) {
-    const employers = await recordedEmployers(trx, 'change.report', request_id);
-    await recordAll(trx, forEmployers({ ...acting, ...unsentRecord(request_id, subject_id) }, employers));
-  }
+  const reports = await recordsOf(trx, 'change.report')
+    .where(isOneOf(trx, 'resource_id', ids))
+    .orderBy('record_id')
+    .execute();
+  const reportsOf = Map.groupBy(reports, ({ resource_id }) => resource_id);
+  await recordAll(
+    trx,
+    waiting.flatMap(({ request_id, subject_id }) => {
+      const employers = (reportsOf.get(request_id) ?? []).map(({ employer_id }) => employer_id);
+      return forEmployers({ ...acting, ...unsentRecord(request_id, subject_id) }, employers);
+    }),
+  );
 }
 
 /** Returns the record of a change that is canceled because sending is off. */

@@ -76,9 +76,9 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   async function runBatch(mayClaim: boolean): Promise<Flight[]> {
     const ends = flights.takeEnds();
     const at = elapsedMs();
-    const begun = flights.all();
-    const inFlight = new Set(begun.map((flight) => flight.claim.requestId));
-    const ongoing = begun.filter((flight) => ends.every((end) => end.claim !== flight.claim));
+    const tracked = flights.all();
+    const inFlight = new Set(tracked.map((flight) => flight.claim.requestId));
+    const ongoing = tracked.filter((flight) => ends.every((end) => end.claim !== flight.claim));
     if (ends.length === 0 && !(mayClaim && slotsLeft(ongoing, limit, at).limit > 0)) return [];
     const takesOver = at - tookOverAt >= POLL_MS;
     try {
@@ -145,7 +145,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   };
 }
 
-/** Keeps the claims whose outcome is not recorded. `notify` is called when an attempt ended. */
+/** Tracks the claims whose outcomes are not recorded yet. Calls `notify` when an attempt ends. */
 function createFlights(
   { log, elapsedMs, onEnded }: SendLoopParts,
   attempt: ReturnType<typeof createAttempt>,

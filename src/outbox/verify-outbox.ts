@@ -62,6 +62,7 @@ export async function verifyPilot(db: Db, { report }: Verifying): Promise<void> 
   const ends = { 'sending.off': 'started_at', 'sending.on': 'ended_at' } as const;
   for (const [action, column] of Object.entries(ends)) {
     const recorded = await timesOfAction(db, action as keyof typeof ends);
+    // A pilot starts and ends at most once.
     if (recorded.join() !== (pilot?.[column] ?? ''))
       report('pilot', '1', column, `is not as its audit record of ${action} states`);
   }

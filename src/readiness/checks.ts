@@ -26,8 +26,9 @@ export const DISK_SPACE: Check<Db, Question, Found & { disk: Disk }> = {
   severity: 'warn below 1 GiB or the size of the database; fail below 256 MiB',
   async find(db) {
     const disk = await diskOf(db);
-    const result = disk === null ? 'pass' : judgeDisk(disk);
-    return disk === null || result === 'pass' ? [] : [{ disk, result }];
+    if (disk === null) return [];
+    const result = judgeDisk(disk);
+    return result === 'pass' ? [] : [{ disk, result }];
   },
   text: ({ disk }) => diskInWords(disk),
   advice:

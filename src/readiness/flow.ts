@@ -10,7 +10,7 @@ import { isSendingOff } from '../outbox/pilot.ts';
 import { isKnownEmployer } from '../payroll/lifecycle/employers.ts';
 
 /** What keeps a flow from being ready, in the order in which it is fixed. */
-export const FLOW_CODES = [
+const FLOW_CODES = [
   'employer-unknown',
   'no-event-yet',
   'no-census',

@@ -71,64 +71,64 @@ export async function reportOf<Asked extends Question>(
   const sort = sortingOf(question.viewer != null, acceptanceOf);
   const results: CheckResult[] = [];
   for (const check of checks) {
-    const found = failuresFirst(await check.find(db, question));
+    const findings = failuresFirst(await check.find(db, question));
     const { passed } = check;
     const message =
-      found.length > 0
-        ? adviceOn(check, found)
+      findings.length > 0
+        ? adviceOn(check, findings)
         : typeof passed === 'string'
           ? passed
           : await passed(db, question);
-    results.push(sort.result(check, found, message));
+    results.push(sort.result(check, findings, message));
   }
   return { checked_at: question.now.toISOString(), checks: results, ...sort.sorted() };
 }
 
-/** Sorts the findings of checks into those that can be accepted, the others that are open, and those that are accepted. */
+/** Sorts the findings of checks into open ones, which may be acceptable, and accepted ones. */
 function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
   const open: OpenFinding[] = [];
   const failed: AcceptableFinding[] = [];
   const remembered: RememberedFinding[] = [];
   const hash = createHash('sha256');
-  let isBlocked = false;
 
-  const openFinding = <A extends Question>(check: Check<Db, A>, found: Found): OpenFinding => {
-    const { isGeneral = false, isBlocking = false } = check;
-    const identity = identityOf(check, found);
-    // The ETag and approvals depend on the whole finding, also for a caller who does not see it.
-    const full = { ...identity, finding: findingOf(check, found) };
-    const isAcceptable = !isBlocking && (found.result === 'fail' || identity.ids.length > 0);
-    if (isBlocking) isBlocked = true;
-    if (isAcceptable && found.result === 'fail') failed.push(full);
-    if (isAcceptable) hash.update(`${JSON.stringify([identity, full.finding.text])}\n`);
-    const isSeen = !isLimited || (!isGeneral && found.isHidden !== true);
+  /** Returns an open finding as the caller may see it. The ETag and approvals depend on the full finding. */
+  const openFinding = <A extends Question>(
+    { isGeneral, isBlocking }: Check<Db, A>,
+    full: AcceptableFinding,
+    isHidden: boolean,
+  ): OpenFinding => {
+    const { finding, ...identity } = full;
+    const isAcceptable = !isBlocking && (full.result === 'fail' || full.ids.length > 0);
+    if (isAcceptable && full.result === 'fail') failed.push(full);
+    if (isAcceptable) hash.update(`${JSON.stringify([identity, finding.text])}\n`);
+    const isSeen = !isLimited || (!isGeneral && !isHidden);
     return { ...(isSeen ? full : unseen(full)), isAcceptable };
   };
 
   return {
     /** Adds the findings of a check, and returns its result. */
-    result<A extends Question>(check: Check<Db, A>, found: readonly Found[], advice: string): CheckResult {
+    result<A extends Question>(check: Check<Db, A>, findings: readonly Found[], advice: string): CheckResult {
       const { id, isGeneral = false } = check;
       const ofCheck: OpenFinding[] = [];
       const accepted: AcceptedFinding[] = [];
       let count = 0;
-      for (const each of found) {
-        const identity = identityOf(check, each);
-        const acceptance = acceptanceOf(identity);
+      for (const found of findings) {
+        const { isHidden = false } = found;
+        const full = { ...identityOf(check, found), finding: findingOf(check, found) };
+        const acceptance = acceptanceOf(full);
         if (acceptance === null) {
-          ofCheck.push(openFinding(check, each));
-          count += each.count ?? 1;
+          ofCheck.push(openFinding(check, full, isHidden));
+          count += found.count ?? 1;
           continue;
         }
-        const finding = findingOf(check, each);
         const { recordId, ...made } = acceptance;
-        remembered.push({ ...identity, finding, recordId });
-        accepted.push({ ...(isLimited && each.isHidden ? counted(id, 1) : finding), ...made });
+        remembered.push({ ...full, recordId });
+        accepted.push({ ...(isLimited && isHidden ? counted(id, 1) : full.finding), ...made });
       }
       for (const finding of ofCheck) open.push(finding);
       const isFailed = ofCheck.some(({ result }) => result === 'fail');
       const worst = isFailed ? 'fail' : count > 0 ? 'warn' : accepted.length > 0 ? 'accepted' : 'pass';
-      const unapplied = isLimited ? [] : found.flatMap((each) => each.unapplied ?? []).slice(0, SHOWN);
+      const unapplied = isLimited ? [] : findings.flatMap((found) => found.unapplied ?? []).slice(0, SHOWN);
       return {
         ...{ id, result: worst, count: Math.min(FOUND_AT_MOST, count), advice },
         findings: isLimited && isGeneral && count > 0 ? [counted(id, count)] : shownOf(id, ofCheck),
@@ -138,18 +138,18 @@ function sortingOf(isLimited: boolean, acceptanceOf: FindAcceptance) {
     },
     sorted() {
       const acceptable = open.filter(({ isAcceptable }) => isAcceptable);
-      const ready = !isBlocked && acceptable.every(({ result }) => result === 'warn');
+      const ready = open.every(({ result }) => result === 'warn');
       return { ready, etag: hash.digest('hex'), open, acceptable, failed, remembered };
     },
   };
 }
 
 /** Failures come first, because a report shows the first findings. */
-function failuresFirst(found: readonly Found[]): readonly Found[] {
-  const failures = found.filter(({ result }) => result === 'fail');
-  return failures.length === 0 || failures.length === found.length
-    ? found
-    : [...failures, ...found.filter(({ result }) => result === 'warn')];
+function failuresFirst(findings: readonly Found[]): readonly Found[] {
+  const failures = findings.filter(({ result }) => result === 'fail');
+  return failures.length === 0 || failures.length === findings.length
+    ? findings
+    : [...failures, ...findings.filter(({ result }) => result === 'warn')];
 }
 
 function identityOf<A>(
@@ -159,11 +159,11 @@ function identityOf<A>(
   return { checkId: id, result, employeeId: isIdentifiedByIds ? null : employee_id, ids };
 }
 
-function adviceOn<A>({ advice }: Check<Db, A>, found: readonly Found[]): string {
-  return [...new Set([advice, ...found.flatMap((finding) => finding.advice ?? [])])].join(' ');
+function adviceOn<A>({ advice }: Check<Db, A>, findings: readonly Found[]): string {
+  return [...new Set([advice, ...findings.flatMap((found) => found.advice ?? [])])].join(' ');
 }
 
-/** Returns a finding as a caller gets it who may not see what it is about. */
+/** Returns a finding for a caller who may not see what it is about. */
 function unseen({ checkId, result }: AcceptableFinding): AcceptableFinding {
   return { checkId, result, employeeId: null, ids: [], finding: counted(checkId, 1) };
 }
@@ -181,16 +181,16 @@ function shownOf(check: string, open: readonly OpenFinding[]): Finding[] {
   return [...seen.slice(0, SHOWN - 1), counted(check, unseenCount)];
 }
 
-const COMMON_IDS: ReadonlySet<string> = new Set([...COMMON_CHECKS, EMPLOYED_TWICE].map(({ id }) => id));
+const LEDGER_IDS: ReadonlySet<string> = new Set(LEDGER_CHECKS.map(({ id }) => id));
 
 /**
- * Returns accepted findings of a run as a caller limited to employers sees them: without the sentence, which another caller
- * may have seen in full, and of checks of the whole ledger without ids.
+ * Returns the accepted findings of a run as a caller limited to employers sees them: without the sentence, which may name other
+ * employers, and for checks of the ledger without ids.
  */
 export function limitedAcceptances(acceptances: readonly AcceptedInRun[]): AcceptedInRun[] {
   return acceptances.map(({ finding, ...acceptance }) => {
     const { check, employee_id } = finding;
-    if (COMMON_IDS.has(check)) return { ...acceptance, ids: [], finding: counted(check, 1) };
+    if (LEDGER_IDS.has(check)) return { ...acceptance, ids: [], finding: counted(check, 1) };
     return {
       ...acceptance,
       finding: { ...counted(check, 1), ...(employee_id !== undefined && { employee_id }) },

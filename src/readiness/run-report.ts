@@ -27,7 +27,7 @@ export const CHECK_TEXTS: ReadonlyMap<string, CheckTexts> = new Map(
   RUN_CHECKS.map((check) => [check.id, check]),
 );
 
-/** Returns the ids that name no check of a payroll run whose findings can be accepted. */
+/** Returns the ids of no check, and of checks whose findings nobody can accept. */
 export function notAcceptable(ids: readonly string[]): string[] {
   return ids.filter((id) => !CHECK_TEXTS.has(id) || CHECK_TEXTS.get(id)?.isBlocking === true);
 }
@@ -43,17 +43,19 @@ export async function readinessOfRun(
   return readinessOf(db, computation, await summarize(db, computation), question);
 }
 
-/** Returns the readiness of a computed run. Its ETag combines the ETags of the lines and of the findings. */
+/**
+ * Returns the readiness of a computed run, for the employer and the employees of the run. Its ETag combines the ETags of the
+ * lines and of the findings.
+ */
 export async function readinessOf(
   db: Db,
   computation: Computation,
   summary: Summary,
-  { now, clockWarning, overdueMs, silentAfterMs, employeeSets, viewer }: LedgerQuestion,
+  asked: LedgerQuestion,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computation.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  const general = { now, clockWarning, overdueMs, silentAfterMs, employeeSets, viewer };
-  const question = { computation, found: summary.found, ...general, employerId: employer_id, employees };
+  const question = { ...asked, computation, found: summary.found, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${summary.etag}.${report.etag}` };
@@ -70,7 +72,6 @@ export function approvalOf(
   return approvalSeenBy(db, run, failed, person, checked_at);
 }
 
-/** The employer of the question is ignored. */
 type Finalization = Finalizing & { question: LedgerQuestion };
 
 /** Finalizes an open run if the checks of the very lines that become final pass or are accepted. Throws RUN_REFUSED. */

@@ -119,7 +119,7 @@ export function createServing(config: Config, parts: ServingParts) {
     : null;
   const wakeApply = (): void => (applyLoop === null ? parts.wakeApply() : applyLoop.wake());
 
-  const api = createServedApi(config, parts, { ...{ db, wakeSend, wakeApply, counts, watch, heads, clock } });
+  const api = createServedApi(config, parts, { db, wakeSend, wakeApply, counts, watch, heads, clock });
 
   const loops: Promise<unknown>[] = [];
   let stopCheckpoints = () => {};

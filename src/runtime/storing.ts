@@ -124,12 +124,12 @@ export async function startStoring(config: Config, { log, clocks, cleanup, ...op
 /** How often the stored time zone is read. No lock keeps a command from changing it while sidecars use PostgreSQL. */
 const TIME_ZONE_EVERY_MS = 1_000;
 
-/** Looks until the signal aborts. Throws SCHEMA_REFUSED once the database has another time zone than this process. */
+/** Runs until the signal aborts. Throws SCHEMA_REFUSED once the time zone of the database is not that of this process. */
 async function watchTimeZone(db: Db, configured: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await delay(TIME_ZONE_EVERY_MS, undefined, { signal }).catch(() => {});
     await adoptTimeZone(db, configured).catch((error) => {
-      // Others report why the server cannot be read.
+      // Other parts report that the server cannot be read.
       if (isAppError(error, 'SCHEMA_REFUSED')) throw error;
     });
   }

@@ -25,7 +25,7 @@ export type FactTable = Exclude<
   'audit_records' | 'audit_head' | 'accepted_findings'
 >;
 
-/** What the audit record of rows names. */
+/** The columns by what an audit record names. */
 type Subject<Column> = { readonly [name in 'resource' | 'employer' | 'employee']?: Column };
 
 export type AnyFact = {
@@ -34,7 +34,7 @@ export type AnyFact = {
   readonly key: readonly string[];
   /** The actions that insert rows. */
   readonly actions: readonly [Action, ...Action[]];
-  /** The columns with what the audit record is of: it names what all of its rows have in common. */
+  /** The columns whose values the audit record names. A value that its rows do not share is null there. */
   readonly subject: Subject<string>;
   /** The rows repeat the reason of their audit record. */
   readonly hasReason?: true;
@@ -56,7 +56,7 @@ export type Fact<T extends FactTable> = AnyFact & {
 /** A row as a caller states it. */
 export type FactContent<T extends FactTable> = Omit<Tables[T], 'record_id' | 'reason'>;
 
-/** `employers`: the employers that get a record each. `employer`, `employee`: if no column has them. */
+/** `employers`: each gets a record. `employer` and `employee` are for facts that have no column of them. */
 type Recording = Pick<NewRecord, 'employer' | 'employee' | 'details' | 'reason'> & {
   action?: Action;
   employers?: readonly string[];
@@ -68,7 +68,7 @@ export async function insertFacts<T extends FactTable>(
   fact: Fact<T>,
   contents: readonly FactContent<T>[],
   acting: Acting,
-  { action = fact.actions[0], employers = [], details, reason = null, ...subject }: Recording = {},
+  { action = fact.actions[0], employers = [], details, reason = null, ...subject }: Recording,
 ): Promise<Tables[T][]> {
   const record = {
     ...{ ...acting, action, ...subjectOf(fact, contents), ...subject, reason },
@@ -81,7 +81,7 @@ export async function insertFacts<T extends FactTable>(
   return rows;
 }
 
-/** Returns what the audit record of rows names: what they have in common. */
+/** Returns what the audit record of rows names: the values that all of them share. */
 export function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { resource: string | null } {
   const common = (column: string) => {
     const values = new Set(rows.map((row) => row[column]));
@@ -92,8 +92,8 @@ export function subjectOf({ subject }: AnyFact, rows: readonly AnyRow[]): { reso
 }
 
 /**
- * Returns the SHA-256 of the content of rows, for the details of their audit record. A null is no content, so a new column does
- * not change the hash of older rows.
+ * Returns the SHA-256 of the content of rows, for the details of their audit record. Nulls are left out, so that a new column
+ * does not change the hash of older rows.
  */
 export function contentHash(
   rows: readonly object[],
@@ -125,7 +125,7 @@ export async function withMakers<T extends FactTable, Row>(
     .leftJoin(
       ({ selectFrom }) =>
         selectFrom('audit_records')
-          // Other names than those of the fact's columns, so that the conditions of the query need no table.
+          // Named apart from the fact's columns, so that the conditions of the query need no table names.
           .select([
             'record_id as made_id',
             'recorded_at as made_at',

@@ -13,7 +13,7 @@ export type ReasonColumn = {
   readonly column: string;
   readonly actions: readonly Action[];
   readonly by: { readonly column: string; readonly is: 'record_id' | 'resource_id' | 'recorded_at' };
-  /** The rows whose text is always a reason of these actions; by default all. */
+  /** The rows whose text is a reason of these actions; all by default. */
   readonly onlyIf?: RawBuilder<SqlBool>;
   /** Takes the lock of transactions that copy the reason to further rows. */
   readonly lock?: (trx: Trx) => Promise<void>;

@@ -77,11 +77,11 @@ async function verifyLast(db: Db, fact: AnyFact, on: Verifying): Promise<void> {
     .where('resource_type', '=', resourceTypeOf(fact.actions[0]))
     .where('action', 'in', fact.actions);
   const ids = (await resources.execute()).flatMap(({ resource_id }) => resource_id ?? []);
-  for (const some of piecesOf(ids, ROWS_AT_ONCE)) {
+  for (const page of piecesOf(ids, ROWS_AT_ONCE)) {
     on.signal.throwIfAborted();
-    const differences = await differencesOfLast(db, fact, some);
+    const differences = await differencesOfLast(db, fact, page);
     // A row that is inserted between two reads differs only once.
-    const again = differences.size === 0 ? differences : await differencesOfLast(db, fact, some);
+    const again = differences.size === 0 ? differences : await differencesOfLast(db, fact, page);
     for (const [recordId, rule] of differences)
       if (again.has(recordId)) on.report(fact.table, recordId, 'record_id', rule);
   }

@@ -67,8 +67,8 @@ export async function recordsWithoutRow(
 }
 
 /**
- * Returns the ids of audit records of an action whose resource has no row, or none with the time of the record in its column
- * `at`; unless a later action deleted it.
+ * Returns the ids of audit records of an action whose resource has no row, unless a later `deletedBy` deleted it. With `at`, the
+ * row must have the time of the record in that column.
  */
 export async function recordsWithoutResource(
   db: Db,
@@ -167,7 +167,7 @@ export async function verifyStates(
   for (const { id } of rows) on.report(table, id, field, `has no audit record of ${action}`);
 }
 
-/** Returns when an action was recorded; once for all employers that it concerned. */
+/** Returns the times at which an action was recorded. Its records for several employers have one time. */
 export async function timesOfAction(db: Db, action: Action): Promise<string[]> {
   const rows = await db
     .selectFrom('audit_records')

@@ -199,9 +199,7 @@ function createTracker({ wait, closing, news }: Pick<ProviderOptions, 'wait' | '
   return { track, later, settled };
 }
 
-/**
- * Returns a function that holds deliveries until there are `size` or time is up, then makes them one by one, newest first.
- */
+/** Returns a function that holds deliveries until there are `size` or time is up, then makes them one by one, newest first. */
 function createHolding(wait: Wait, closing: AbortSignal) {
   let held: Held | null = null;
   const startHolding = (): Held => {

@@ -5,7 +5,7 @@ import { CENSUS_FILE } from '../../src/census/reading.ts';
 import { convertedCensus, proposeCensusFormat } from '../../src/census/try-format.ts';
 import { describe } from '../../src/contract/check.ts';
 import { checkFormat, type FileFormat } from '../../src/formats/file-format.ts';
-import { noRepairs, recordsThrough, storedFormat } from '../../src/formats/repair.ts';
+import { fileReader, storedFormat } from '../../src/formats/repair.ts';
 import { byteByByte, parts } from '../formats/read.ts';
 import { CENSUS_FORMAT, organization } from './parts.ts';
 
@@ -45,18 +45,15 @@ const propose = (content: Content, before: FileFormat | null = null) =>
   proposeCensusFormat(byteByByte(content), before, TODAY);
 
 async function read(content: Content, format: FileFormat) {
-  const repairs = noRepairs();
-  const find = storedFormat(format, CENSUS_FILE);
+  const through = fileReader({ kind: CENSUS_FILE, find: storedFormat(format, CENSUS_FILE), today: TODAY });
   const employees: Record<string, unknown>[] = [];
-  const records = (bytes: AsyncIterable<Uint8Array>) =>
-    recordsThrough(bytes, { kind: CENSUS_FILE, find, today: TODAY }, repairs);
   const census = {
     ...{ format: 'csv' as const, content: parts(content) },
     organization: Buffer.from(JSON.stringify(organization)),
-    through: { records, repairs, noteRead: async () => {} },
+    through,
   };
   const { problems } = await checkCensus(census, ({ employee }) => void employees.push({ ...employee }));
-  return { repairs, employees, problems: problems.map(describe) };
+  return { repairs: through.repairs, employees, problems: problems.map(describe) };
 }
 
 /** Returns what a file is read as once its proposal is confirmed. */
@@ -286,8 +283,9 @@ t.test('a format that cannot be right is refused by field', async (t) => {
 
 t.test('the strict result is a CSV that needs no format', async (t) => {
   const { format } = await propose(csv([VENDOR]));
-  const reading = { kind: CENSUS_FILE, find: storedFormat(format as FileFormat, CENSUS_FILE), today: TODAY };
-  const converted = await convertedCensus(recordsThrough(parts(csv([VENDOR])), reading, noRepairs()));
+  const find = storedFormat(format as FileFormat, CENSUS_FILE);
+  const reader = fileReader({ kind: CENSUS_FILE, find, today: TODAY });
+  const converted = await convertedCensus(reader.records(parts(csv([VENDOR]))));
   const text = Buffer.concat(converted).toString();
   t.match(text, /^employee_id,.*pay_rate\[0\]\.period\r\n1001,Ana,Peña,1980-04-05,.*,annually\r\n$/s);
   const strict = await checkCensus({

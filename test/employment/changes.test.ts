@@ -10,6 +10,8 @@ import {
 } from '../../src/employment/changes.ts';
 import { recordFacts } from '../../src/ledger/roster.ts';
 import { cancelManually, retryManually } from '../../src/outbox/manual.ts';
+import { SENDING_OFF, startPilot } from '../../src/outbox/pilot.ts';
+import type { Action } from '../../src/security/audit.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
 import { acting } from '../support/audit.ts';
@@ -170,6 +172,34 @@ onEitherEngine('a rejected manual action names the reason and an alternative', a
   await t.rejects(retryChange(db, old, { force: true, ...acting(NOW) }), delivered);
   await t.rejects(cancelChange(db, old, { reason: 'x', ...acting(NOW) }), refused(/nothing to cancel/));
 });
+
+onEitherEngine(
+  'a pilot cancels the changes that wait or were rejected, at each of their employers',
+  async (t) => {
+    const { db, answers, send } = await staged(t);
+    await learn(db, employment('a'), employment('b'), employment('b', { employer_id: 'other' }));
+    const rejected = await report(db, 'demographic', 'a');
+    answers.set(rejected, 422);
+    await send();
+    const ids = [rejected, await report(db, 'demographic', 'b'), await report(db, 'termination', 'b')];
+    t.ok(await transact(db, (trx) => startPilot(trx, acting(NOW))));
+    for (const id of ids)
+      t.match(await found(db, id), { state: 'canceled', reason: SENDING_OFF, finished_at: NOW });
+    const recorded = (action: Action) =>
+      db
+        .selectFrom('audit_records')
+        .select(['resource_id', 'employer_id', 'employee_id'])
+        .where('action', '=', action)
+        .orderBy('record_id')
+        .execute();
+    const reported = await recorded('change.report');
+    t.strictSame(
+      reported.map(({ employer_id }) => employer_id),
+      [EMPLOYER, EMPLOYER, 'other', EMPLOYER, 'other'],
+    );
+    t.strictSame(await recorded('change.cancel'), reported);
+  },
+);
 
 onEitherEngine('a change canceled after a lost response shows that it may have been applied', async (t) => {
   const { db, answers, send } = await staged(t);

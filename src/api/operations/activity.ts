@@ -60,7 +60,7 @@ const Activity = field.component(
       'The circuit breaker of all sending.',
     ),
     sending_off_since: field.nullableText(
-      'The start of the pilot, until whose end nothing is sent. Null while sending is on.',
+      'The start of the pilot, in which nothing is sent. Null while sending is on.',
     ),
     minutes: Type.Array(Minute, {
       description:

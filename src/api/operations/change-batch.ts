@@ -9,7 +9,8 @@ import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { Answer, type BodyStream, operation } from '../operation.ts';
-import { invalid, PROBLEMS } from '../problem.ts';
+import { invalid } from '../problem.ts';
+import { PROBLEMS } from '../problem-types.ts';
 import { KEY_HEADER, Key, limitsOf, NEAR_FIELDS, nearFields } from './change-reports.ts';
 
 /** A batch is held in memory while it is accepted; 10,000 changes take about 5 MB. */

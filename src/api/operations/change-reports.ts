@@ -5,13 +5,13 @@ import * as field from '../../contract/fields.ts';
 import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { CHANGE_SCHEMAS, checkChange } from '../../employment/change.ts';
 import { type Limits, limitProblem } from '../../employment/limits.ts';
-import { conflict, notFound, type Problem } from '../../errors.ts';
+import { conflict, notFound, type Problem, refused } from '../../errors.ts';
 import { nearWarning } from '../../ledger/near-ids.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import type { Caller } from '../../security/tokens.ts';
 import { oncePer } from '../once-per.ts';
 import { Answer, operation, type Parts } from '../operation.ts';
-import { broken, PROBLEMS } from '../problem.ts';
+import { PROBLEMS } from '../problem-types.ts';
 
 /** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 export const KEY_HEADER = 'idempotency-key';
@@ -74,7 +74,7 @@ function reportOperation(kind: ChangeKind, id: string, summary: string) {
     async run(call, parts) {
       const actor = call.actor();
       const checked = checkChange(kind, call.body);
-      if (!checked.ok) throw broken('CHANGE_REFUSED', checked.problems);
+      if (!checked.ok) throw refused('CHANGE_REFUSED', checked.problems);
       const { change } = checked;
       const { idempotencyKey } = call;
       const accepted = await groupCommitOf(parts).accept({
@@ -87,10 +87,10 @@ function reportOperation(kind: ChangeKind, id: string, summary: string) {
         );
       }
       if (accepted.outcome === 'employee-unknown' && accepted.near === undefined) throw notFound('employee');
-      if (accepted.outcome === 'elsewhere') throw broken('EMPLOYEE_ELSEWHERE', [limitProblem(accepted)]);
+      if (accepted.outcome === 'elsewhere') throw refused('EMPLOYEE_ELSEWHERE', [limitProblem(accepted)]);
       if (!('changeId' in accepted)) {
         call.noteRefused(PROBLEMS.NOT_FOUND.status);
-        throw broken('CHANGE_REFUSED', [limitProblem(accepted)]);
+        throw refused('CHANGE_REFUSED', [limitProblem(accepted)]);
       }
       const { outcome, changeId, createdAt, state, near } = accepted;
       const isUnchanged = outcome !== 'accepted';

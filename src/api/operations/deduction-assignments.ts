@@ -96,8 +96,8 @@ export const assignDeduction = operation({
   refuses: ['NOT_FOUND', 'CONFLICT', 'EMPLOYEE_ELSEWHERE', 'ASSIGNMENT_REFUSED'],
   async run(call, { db, now }) {
     const { employer_id: employerId, effective_on: effectiveOn = null, reason } = call.body;
-    const [deductionId, limit] = [call.params.deduction_id, employersOf(call)];
-    const assigning = { deductionId, employerId, effectiveOn, reason, limit };
+    const deductionId = call.params.deduction_id;
+    const assigning = { deductionId, employerId, effectiveOn, reason, limit: employersOf(call) };
     const { isNew, assignment } = await lifecycle.assignDeduction(db, assigning, actingIn(call, now()));
     const shown = viewAssignment(assignment);
     return isNew ? created(shown) : new Answer(shown, { isUnchanged: true });

@@ -68,7 +68,7 @@ export const getFileFormat = operation({
   employers: 'employer',
   summary: 'Get how files of a kind are read',
   description:
-    'Returns the file format, which is null if none was set. Only files that are not strict need one.',
+    'Returns the file format, which is null if none was set. Files that follow the contract need none.',
   params: FormatOf,
   query: field.closed({ known_at: instant('Only what was set by this time. Default: now.') }),
   response: { 200: Type.Unsafe<Static<typeof FileFormat>>(FileFormat) },

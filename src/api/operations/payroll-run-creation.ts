@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import * as field from '../../contract/fields.ts';
+import { refused } from '../../errors.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/lifecycle/begin.ts';
 import { openOnPayDate } from '../../payroll/lifecycle/open-on-pay-date.ts';
 import {
@@ -16,7 +17,7 @@ import { type RequestedRun, RunBody, runOf } from '../../payroll/records/body.ts
 import { actingIn } from '../auth.ts';
 import { assertOwnEmployer, lineSightOf } from '../employers.ts';
 import { Answer, operation } from '../operation.ts';
-import { broken, type Refusal } from '../problem.ts';
+import type { Refusal } from '../problem.ts';
 import { DescribedRunBody, RunId } from '../run-schemas.ts';
 import { compileValidator } from '../validation.ts';
 import { etagHeader } from './payroll-runs.ts';
@@ -139,6 +140,6 @@ const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpP
 /** Returns the run that a body defines. Throws RUN_REFUSED. */
 function runIn(body: unknown): RequestedRun {
   const checked = checkBody(body) as { error?: Refusal };
-  if (checked.error !== undefined) throw broken('RUN_REFUSED', checked.error.problems);
+  if (checked.error !== undefined) throw refused('RUN_REFUSED', checked.error.problems);
   return runOf(body);
 }

@@ -14,7 +14,7 @@ import { RunId } from '../run-schemas.ts';
 import { cursor } from '../schemas.ts';
 import { readinessOfReviewed } from './readiness.ts';
 
-/** The most findings in a response: more than a person reads before accepting them. */
+/** The most findings in a response, more than a person reads before accepting them. */
 const FINDINGS_MAX = 1_000;
 
 const Finding = field.closed({
@@ -44,7 +44,7 @@ const Findings = field.component(
   'The readiness findings of a run.',
 );
 
-/** `etag`: of the findings. */
+/** `after`: the number of findings on the pages before. `etag`: of all findings. */
 const place = cursorOf(
   'run-findings',
   Type.Object({ after: Type.Integer({ minimum: 1 }), etag: Type.String() }),
@@ -78,11 +78,11 @@ export const listPayrollRunFindings = operation({
     if (from !== undefined && from.etag !== etag)
       throw conflict('The findings changed while the list was read. Start again without cursor.');
     const { check } = call.query;
-    const found = check === undefined ? all : all.filter((finding) => finding.check === check);
+    const listed = check === undefined ? all : all.filter((finding) => finding.check === check);
     const start = from?.after ?? 0;
     const end = start + FINDINGS_MAX;
-    const next_cursor = end < found.length ? place.encode({ after: end, etag }) : null;
-    return { count: found.length, findings: found.slice(start, end), next_cursor };
+    const next_cursor = end < listed.length ? place.encode({ after: end, etag }) : null;
+    return { count: listed.length, findings: listed.slice(start, end), next_cursor };
   },
 });
 

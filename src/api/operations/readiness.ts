@@ -77,17 +77,17 @@ export const RunReadiness = field.component(
   'Whether a payroll run can be finalized.',
 );
 
-/** Returns what every report says of a check; nothing of one that an earlier release had. */
+/** Returns the texts of a check. Empty for a check that only an earlier release had. */
 export function textsOfCheck(id: string): Partial<CheckTexts> {
   return CHECK_TEXTS.get(id) ?? {};
 }
 
-/** Returns the title of a check, or the id of a check that an earlier release had. */
+/** Returns the title of a check, or its id if only an earlier release had it. */
 export function titleOfCheck(id: string): string {
   return textsOfCheck(id).title ?? id;
 }
 
-/** Returns what every report of readiness is computed for. It reads no other parts: commands may lack DATA_KEYS. */
+/** Returns the question that all readiness reports share. It reads no other parts, because commands may lack DATA_KEYS. */
 export async function questionOf(parts: Parts) {
   const { db, sharedNow, clockWarning, overdueMs, silentAfterMs, employeeSets } = parts;
   const at = { now: await sharedNow(db), clockWarning: await clockWarning() };

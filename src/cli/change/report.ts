@@ -68,6 +68,9 @@ function assertKey(key: string): void {
 /** The name of the rows in a JSON object and in the paths of problems. */
 const CHANGES = { list: 'changes' };
 
+/** Changes and bytes of one batch, below its limits. Many commands fit into the time until a command is stopped. */
+const BATCH = { changes: 500, bytes: 4 * 1024 * 1024 };
+
 /** Reads the whole file. Throws ROWS_REFUSED, which names each wrong row and field. */
 async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
   const hash = createHash('sha256');
@@ -90,9 +93,6 @@ async function checkFile({ out }: Context, file: RowsFile, kind: ChangeKind) {
   problems.assertNone();
   return { rows, digest: hash.digest('hex') };
 }
-
-/** Changes and bytes of one batch, below its limits. Many commands fit into the time until a command is stopped. */
-const BATCH = { changes: 500, bytes: 4 * 1024 * 1024 };
 
 type ReportedChange = ResultOf<typeof reportChanges>['results'][number] & { readonly path: string };
 
@@ -160,7 +160,7 @@ function summarize({ out }: Context, reported: readonly ReportedChange[], rows: 
 type ReadChange = { path: string; value: unknown; line?: number };
 type GivenChange = ReadChange | { problem: Problem; line?: number };
 
-const pathOf = (row: number): string => `changes[${row}]`;
+const pathOf = (row: number): string => `${CHANGES.list}[${row}]`;
 
 /** Reads the rows one by one in flat memory. Throws UNREADABLE, and what the content throws. */
 function changeRows(
@@ -197,7 +197,7 @@ async function* jsonChanges(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Gi
   // A single change is an object too: its fields then arrive as fields next to a list that is missing.
   const fields: [string, unknown][] = [];
   let rows = 0;
-  for await (const pieces of jsonPieces(bytes, { list: 'changes', orBare: true, pathOf })) {
+  for await (const pieces of jsonPieces(bytes, { ...CHANGES, orBare: true, pathOf })) {
     for (const piece of pieces) {
       if (piece.kind === 'field') fields.push([piece.name, piece.value]);
       else if (piece.kind === 'problem') yield piece;

@@ -117,7 +117,7 @@ export function addRetentionCommand(program: Command): void {
     });
 }
 
-/** Most databases have none, so nothing is said of them. */
+/** Returns '' for none: most databases never had a pilot. */
 function bodiesOfPilot(count: number): string {
   return count === 0 ? '' : `, and the bodies of ${counted(count, 'change')} of a pilot`;
 }

@@ -8,7 +8,7 @@ import { pass, unknown, type Verdict, warn } from './finding.ts';
 
 export type SendingState = 'on' | 'off' | 'unknown';
 
-/** Returns `off` if the database has a pilot, or the variable would start one. Nothing can be sent while it is unknown. */
+/** Returns `off` if the database has a pilot or SENDING would start one, and `unknown` if either cannot be read. */
 export async function readSendingState(env: Environment): Promise<SendingState> {
   try {
     if (readSending(env) === 'off') return 'off';

@@ -116,15 +116,15 @@ export async function pausedNotice({ api, may, now, caller }: Visit): Promise<Ht
     return state === 'active' ? null : notice([reason, paused_at && [', since ', since(paused_at, now)]]);
   }
   if (!may('ledger:read')) return null;
-  // A token limited to employers gets the report of one of them. This check is the same in each.
+  // A token limited to employers gets the report of one of them. These two checks are the same in each.
   const { checks } = await api.perform(getReadiness, { query: { employer_id: caller?.employers?.[0] } });
   if (checks.some(({ id, result }) => id === 'sending-off' && result !== 'pass')) return OFF;
   const check = checks.find(({ id }) => id === 'circuit-breaker-paused');
-  // The finding of this check includes the time. A limited token gets none.
+  // The finding includes the time. A limited token gets no text.
   return check === undefined || check.result === 'pass' ? null : notice(check.findings[0]?.text);
 }
 
-/** The band of each page says that this is a pilot. */
+/** The banner of each page shows that this is a pilot. */
 const OFF = html`
   <section class="problem paused" aria-labelledby="sending-off">
     <h2 id="sending-off">Sending is off</h2>

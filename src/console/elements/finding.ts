@@ -30,7 +30,7 @@ const PAGES: Readonly<Record<Place, Page>> = {
   settings: { path: '/settings', label: 'Payroll settings' },
 };
 
-/** Where a check is fixed: the link to all that it found, null without one, or why the user cannot follow it. */
+/** Returns where a check is fixed: a link to its findings, or why the user cannot follow it. */
 export function placeOf(
   checkId: string,
   { may, caller }: Sight,
@@ -70,7 +70,7 @@ export function findingIn(finding: Finding, sight: Sight, run?: Run): Html {
   return html`<span>${link}${withInstants(sentence(text.slice(id.length)))}</span>`;
 }
 
-/** Returns the id with which a sentence begins, and its link. */
+/** Returns the id with which a sentence begins, and its link; null if it begins with none. */
 function subjectOf(finding: Finding, text: string, { may, caller }: Sight, run?: Run): [string, Html] | null {
   const { event_id, change_id, run_id, employee_id, employer_id } = finding;
   const isUnlimited = caller?.employers == null;
@@ -89,7 +89,7 @@ function subjectOf(finding: Finding, text: string, { may, caller }: Sight, run?:
   return null;
 }
 
-/** Links what can be done about an open finding; null for a user who may not do it. */
+/** Links the action that fixes an open finding; null without one, or for a user who may not do it. */
 export function actionOn(
   { check, employee_id, deduction_id }: Finding,
   { may }: Sight,

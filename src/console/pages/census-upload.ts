@@ -23,9 +23,9 @@ const TIMEOUT = 'timeout:600s';
 
 export function censusUploads(pages: Console): void {
   upload(pages, '/census/:employer_id/check', 'census:write', 'census', async (uploaded) => {
-    const { file, digest } = contentOf(uploaded);
+    const { file, digest, lacksOrganization } = contentOf(uploaded);
     const report = await uploaded.api.upload(validateCensus, file, { query: personsOf(uploaded) });
-    const problems = report.problems.map(inForm);
+    const problems = lacksOrganization ? report.problems.map(inForm) : report.problems;
     return outcome({ ...report, problems }, uploaded, digest());
   });
 
@@ -36,9 +36,9 @@ export function censusUploads(pages: Console): void {
   });
 }
 
-/** For the organization of a CSV, the API names a header, and the form has a field. */
+/** For a missing organization of a CSV, the API names a header, and the form has a field. */
 function inForm(problem: Problem): Problem {
-  if (problem.path !== 'organization' || !problem.rule.startsWith('is required in ')) return problem;
+  if (problem.path !== 'organization') return problem;
   return { ...problem, rule: 'is required: add its JSON file above, or set it in the file format' };
 }
 
@@ -83,6 +83,7 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
       },
     },
     digest: () => digest,
+    lacksOrganization: isCsv && organization === undefined,
   };
 }
 
@@ -157,12 +158,8 @@ function repairsOf({ repairs }: Report): Html | null {
       ['Values', ({ cells }) => count(cells), 'number'],
     ])}
   `;
-  return folded(
-    'Changes by the file format',
-    changes.length + left.length,
-    changes.length + left.length,
-    content,
-  );
+  const listed = changes.length + left.length;
+  return folded('Changes by the file format', listed, listed, content);
 }
 
 /** Warnings do not block. */

@@ -25,7 +25,7 @@ export type Amounts = {
 
 type Side = { amount: Cents; explanation: string; isZero: boolean; isNegative: boolean };
 
-/** Maximum number of contributions of a period remembered; a large employer has fewer. A full memory is cleared. */
+/** Maximum number of contributions remembered per period; a large employer has fewer. A full memory is cleared. */
 const SIDES_REMEMBERED = 10_000;
 
 type Calculator = (contribution: Contribution) => Amounts;

@@ -159,7 +159,7 @@ export type Codes = Part<typeof CODES>;
 type Settles = Part<typeof SETTLES, 'outstanding_after'>;
 export type Compared = Part<typeof COMPARED, 'previous_amount' | 'member_difference' | 'employer_difference'>;
 
-/** A line in a computation. A version of a deduction is an account and an election, and so is the record of an earlier line. */
+/** A line in a computation. A version of a deduction and the record of a line have the fields of an account and an election. */
 export type Line = Pick<LineRecord, 'kind' | 'shares' | 'flags' | 'explanation'> & {
   account: Account;
   election: Election;
@@ -194,6 +194,7 @@ export function isStopped({ compared }: Pick<Line, 'compared'>): boolean {
   return isStop(compared?.change ?? null);
 }
 
+/** Reports whether a change is that of a stopped deduction. */
 export function isStop(change: LineRecord['change']): boolean {
   return change === 'ended' || change === 'moved';
 }
@@ -266,6 +267,11 @@ function comparedOf(record: LineRecord): Compared {
     member_difference: centsOrNull(record.member_difference),
     employer_difference: centsOrNull(record.employer_difference),
   };
+}
+
+/** Returns the regular line of a deduction among those of one employee, or undefined. */
+export function regularLineOf(lines: readonly Line[], deductionId: string): Line | undefined {
+  return lines.find(({ kind, account }) => kind === 'regular' && account.deduction_id === deductionId);
 }
 
 /** What a line settles: an earlier run, or an opening item. */

@@ -5,11 +5,15 @@ import { isEven } from '../calculation/calendar.ts';
 import { isNothing } from '../calculation/items.ts';
 import { isStopped, type Line } from '../calculation/line.ts';
 import { PERIODS_PER_YEAR } from '../calculation/pay-dates.ts';
+import type { Computation, EarlierRun, RunEmployee } from '../compute/computation.ts';
+import { historyOf, stateInRun } from '../compute/history.ts';
+import { isWithin } from '../compute/missed-checks.ts';
+import { wasInRun } from '../compute/reopened-runs.ts';
+import type { Taking } from '../compute/taking.ts';
 import type { RunTerms } from '../compute/terms.ts';
 import { countOfEmployees, memberTotal } from '../compute/totals.ts';
 import type { Basis } from '../records/basis.ts';
 import { NONE, type RunCheck } from './check.ts';
-import { addedToYear } from './off-cycle-adds.ts';
 
 /** `uncoded`: what has no code, such as `dental pre_tax employee`. */
 type Uncoded = Found & { uncoded: string };
@@ -19,7 +23,8 @@ export const CODES_MISSING: RunCheck<Uncoded> = {
   id: 'codes-missing',
   title: 'Lines have no payroll code',
   severity: 'fail',
-  detail: 'Once the employer has codes; for the employer’s side, once it has any there.',
+  detail:
+    'The check applies once the employer has codes, and to the employer’s side once it has codes for that side.',
   look: ({ basis: { codes } }) => {
     const missing = new Map<string, Uncoded>();
     const hasEmployerCodes = codes.some(({ side }) => side === 'employer');
@@ -61,16 +66,16 @@ function typeInWords(codes: Basis['codes'], { account, election: { coverage_type
   return hasTypes ? ` ${coverage_type ?? 'without a coverage type'}` : '';
 }
 
-/** What a check takes beyond the year's periods, or the last one of a short year, of a line of coverage. */
+/** What a check takes for a line of coverage beyond the periods of the year, or as the last check of a short year. */
 type Beyond = Found & { employees: number; member: Cents; place: string };
 
-/** Contributions of the run's own frequency take beyond a year's periods, or lack for a year. */
+/** Reports contributions per paycheck that add up to more or less than a year on this check. */
 export const CHECK_BEYOND_YEAR: RunCheck<Beyond> = {
   id: 'check-beyond-year',
   title: 'The year has extra or missing paychecks',
   severity: 'warn',
   detail:
-    'On a check after the 26th biweekly one of the year (or after the 12th, 24th or 52nd), or on the last check of a year with fewer.',
+    'The check warns on a paycheck after the 26th biweekly one of the year (or after the 12th, 24th or 52nd), and on the last paycheck of a year with fewer.',
   look: (terms) => {
     const coverages = new Map<string, Beyond>();
     let place: string | null | undefined;
@@ -100,7 +105,7 @@ export const CHECK_BEYOND_YEAR: RunCheck<Beyond> = {
   fixed: { at: 'settings', query: {}, docs: 'amounts.md#pay-dates' },
 };
 
-/** Returns null if the check is an ordinary one of the year, or takes its share of a year that is divided. */
+/** Returns the place of the check in the year; null if it is an ordinary one, or takes its share of a year that is divided. */
 function placeOf(terms: RunTerms): string | null {
   const { run } = terms;
   const { k, N, share } = terms.plan().cycleOf(run.pay_frequency);
@@ -111,11 +116,12 @@ function placeOf(terms: RunTerms): string | null {
   return `check ${k}, the last of a year with fewer than ${periods}`;
 }
 
+/** Reports what an off-cycle run takes in addition to the pay dates of the year: docs/amounts.md. */
 export const OFF_CYCLE_ADDS: RunCheck<Found & { employees: number; member: Cents }> = {
   id: 'off-cycle-adds',
   title: 'An off-cycle run takes amounts beyond the year',
   severity: 'warn',
-  detail: 'A paycheck of its pay period that the employee missed is not counted.',
+  detail: 'A paycheck that the employee missed in the pay period of the run does not count.',
   look: (computation) => {
     let employees = 0;
     let member = 0n;
@@ -136,6 +142,41 @@ export const OFF_CYCLE_ADDS: RunCheck<Found & { employees: number; member: Cents
     'The regular pay dates take a whole year of each deduction. This run takes its amounts in addition to them.',
   passed: 'The run takes no regular amount in addition to the pay dates of the year.',
 };
+
+/** Returns the amounts of an employee's off-cycle lines, less what they pay of a check that the employee missed. */
+function addedToYear(
+  computation: Computation,
+  employee: RunEmployee,
+  regular: readonly Line[],
+  { units }: Taking,
+): Cents[] {
+  const missed = computation.earlier.filter(
+    (earlier) =>
+      !earlier.isVoided &&
+      earlier.isRecent &&
+      earlier.run.kind === 'regular' &&
+      isWithin(computation.run, earlier.run) &&
+      !wasInRun(earlier, employee) &&
+      employee.jobAt(earlier).belongs,
+  );
+  const addedBy = ({ account: { deduction_id }, amounts }: Line): Cents => {
+    const history = historyOf(employee.histories, deduction_id);
+    const isDue = (earlier: EarlierRun) =>
+      stateInRun(history, employee.employeeId, earlier, employee.jobAt(earlier)) !== null;
+    const run = missed.find(isDue);
+    if (run === undefined) return amounts.member;
+    const item = units
+      .flatMap(({ items }) => items)
+      .find(({ identity }) => identity.source === run.runId && identity.deduction_id === deduction_id);
+    // What the missed check leaves below zero was taken twice.
+    const beyond = -(item?.outstanding.member ?? 0n);
+    return beyond > 0n ? beyond : 0n;
+  };
+  return regular
+    .filter(({ shares }) => shares === null)
+    .map(addedBy)
+    .filter((amount) => amount !== 0n);
+}
 
 function byName([name]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return name < other ? -1 : 1;

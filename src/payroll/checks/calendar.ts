@@ -23,7 +23,7 @@ import { passedIfRegular, type RunCheck } from './check.ts';
 
 const SETTINGS = { at: 'settings', query: {}, docs: 'payroll-settings.md#pay-schedules' } as const;
 
-/** `finalizeRun` refuses this run then. */
+/** `finalizeRun` also refuses such a run. */
 export const PAY_DATE_TAKEN: RunCheck = {
   id: 'pay-date-taken',
   isBlocking: true,
@@ -61,7 +61,7 @@ export const PERIODS_OVERLAP: RunCheck<Found & Period> = {
   ),
 };
 
-/** Of the first run of a year without a list of pay dates. */
+/** Warns in the first run of a year without a list of pay dates. */
 export const NO_PAY_SCHEDULE: RunCheck<Found & { run: Run }> = {
   id: 'no-pay-schedule',
   title: 'No pay schedule has the pay dates of the year',
@@ -73,8 +73,8 @@ export const NO_PAY_SCHEDULE: RunCheck<Found & { run: Run }> = {
     return [{ run: computation.run, result: 'warn' }];
   },
   text({ run: { pay_frequency, pay_group, pay_date } }) {
-    const of = pay_group === null ? '' : ` of ${pay_group}`;
-    return `${pay_frequency}${of}, ${yearOf(pay_date)}: 1/${PERIODS_PER_YEAR[pay_frequency]} of the year on each check`;
+    const ofGroup = pay_group === null ? '' : ` of ${pay_group}`;
+    return `${pay_frequency}${ofGroup}, ${yearOf(pay_date)}: 1/${PERIODS_PER_YEAR[pay_frequency]} of the year on each check`;
   },
   advice:
     'Each paycheck takes an even part of the year for the usual number of paychecks, so a year with more or fewer dates does not add up. Set the pay schedule of the year.',
@@ -85,7 +85,7 @@ export const NO_PAY_SCHEDULE: RunCheck<Found & { run: Run }> = {
   fixed: SETTINGS,
 };
 
-/** Once a year, of a schedule whose few checks take the amounts of the whole year. `checks`: their number. */
+/** Fails once a year for a schedule whose few checks take the amounts of the whole year. `checks`: their number. */
 export const SHORT_YEAR: RunCheck<Found & { checks: number; run: Run }> = {
   id: 'short-year',
   title: 'Few paychecks take the amounts of the whole year',
@@ -107,7 +107,7 @@ export const SHORT_YEAR: RunCheck<Found & { checks: number; run: Run }> = {
   fixed: SETTINGS,
 };
 
-/** What identifies a finding about the calendar of a run. */
+/** Returns the id of a finding about the calendar of a run. */
 function idOfYear({ pay_frequency, pay_group, pay_date }: Run, ...share: readonly string[]): string {
   return [pay_frequency, pay_group ?? '', yearOf(pay_date), ...share].join(':');
 }
@@ -132,11 +132,11 @@ function previousOfYear({ run, previous }: Computation): EarlierRun | null {
   return previous === null || run.kind === 'off_cycle' || previous.isPriorYear ? null : previous;
 }
 
-/** The shares of the check before and now; null: there was a list of pay dates, and is none. */
+/** `shares`: of the check, before and now. Null if the list of pay dates was removed. */
 type Differs = Found & { terms: RunTerms; shares: Shares | null };
 type Shares = { periods: PeriodClass; before: DateShare; now: DateShare };
 
-/** The share of the check differs from that of the last run before it that took one, or there is no list of pay dates any more. */
+/** Compares the check's share of the year with that of the last run that took one. A removed list of pay dates fails too. */
 export const CALENDAR_DIFFERS: RunCheck<Differs> = {
   id: 'calendar-differs',
   title: 'The pay dates changed since the previous run',
@@ -158,7 +158,7 @@ export const CALENDAR_DIFFERS: RunCheck<Differs> = {
       const before = runs.map((other) => shareOfRun(other, periods)).findLast((share) => share !== null);
       return now === null || before == null || now.share === before.share ? [] : [{ periods, before, now }];
     });
-    // Both kinds of deductions most often have the same share.
+    // Deductions of both classes usually have the same share.
     const [first] = differences;
     return differences
       .filter((shares) => shares === first || shares.now.share !== first?.now.share)
@@ -198,10 +198,10 @@ function shareOfRun(terms: RunTerms, periods: PeriodClass): DateShare | null {
   return calendar === null ? evenShare(pay_frequency) : shareOn(calendar, pay_date, periods);
 }
 
-/** `before`: the run before the pay date, which shows how much a date that is accepted leaves. */
+/** `before`: the last run before the pay date. Its size shows how much the skipped date leaves open. */
 type Skipped = Found & { before: Awaited<ReturnType<typeof paidRuns>>[number] };
 
-/** Of each earlier pay date of the year, since the first finalized regular run. */
+/** Looks at the earlier pay dates of the year, from the first finalized regular run on. */
 export const PAY_DATE_SKIPPED: RunCheck<Skipped> = {
   id: 'pay-date-skipped',
   title: 'Earlier pay dates have no finalized run',

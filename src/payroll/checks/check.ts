@@ -1,4 +1,4 @@
-/** The form of a run's own checks: what finds in an employee's lines while the run is computed, and what asks the database. */
+/** The type of a run's own checks: they look at each employee while the run is computed, and may query the database afterward. */
 import type { Check, EmployerQuestion, Found } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
 import { amountOf } from '../../money.ts';
@@ -6,45 +6,44 @@ import type { Line } from '../calculation/line.ts';
 import type { Computation } from '../compute/computation.ts';
 import type { EmployeeLines } from '../compute/taking.ts';
 
-/** What the checks found in the employees of a run, by check. */
+/** The findings in the employees of a run, by the id of the check. */
 export type FoundInRun = ReadonlyMap<string, readonly Found[]>;
 
-/** A question about a run that is computed. */
+/** A question about a computed run. */
 export type RunQuestion = EmployerQuestion & { computation: Computation; found: FoundInRun };
 
-/** An employee with computed lines, and what several checks look at. */
+/** An employee with computed lines, and with values that several checks use. */
 export type Seen = EmployeeLines & {
-  employeeId: string;
   regular: readonly Line[];
   /** The employee's deductions in effect on the run's day. */
   inEffect: readonly string[];
 };
 
-/** Looks at one employee after the other, by id. Most find nothing: `NONE` makes no list for them. */
+/** Receives the employees one at a time, in the order of their ids. Most have no finding: `NONE` saves a list for each. */
 export type Finder<F extends Found> = { each(seen: Seen): readonly F[]; atEnd?(): readonly F[] };
 
 export const NONE: readonly never[] = [];
 
 /**
- * A check of a run. `look` begins to look at the employees, also at those who are not in the run; `find` asks the database. With
- * both, `find` decides about what `look` found.
+ * A check of a run. `look` starts a finder, which receives all employees, also those outside the run. `find` queries the
+ * database; with both, it filters or completes the findings of `look`.
  */
 export type RunCheck<F extends Found = Found> = Omit<Check<Db, RunQuestion, F>, 'find'> & {
   look?(computation: Computation): Finder<F>;
   find?(db: Db, question: RunQuestion): Promise<readonly F[]>;
 };
 
-/** Returns a finder without an end. */
+/** Returns a finder that looks at each employee on its own. */
 export function each<F extends Found>(find: (seen: Seen) => readonly F[]): Finder<F> {
   return { each: find };
 }
 
-/** Returns what `look` found for a check. */
+/** Returns the findings of a check's `look`. */
 export function foundIn<F extends Found>({ found }: RunQuestion, { id }: RunCheck<F>): readonly F[] {
   return (found.get(id) ?? NONE) as readonly F[];
 }
 
-/** The texts of a passed check of regular runs: of an off-cycle run, and of the others. */
+/** Returns the text of a passed check that looks at regular runs only. */
 export function passedIfRegular(
   offCycle: string,
   passed: string | ((db: Db, question: RunQuestion) => Promise<string>),
@@ -55,7 +54,7 @@ export function passedIfRegular(
   };
 }
 
-/** Names what a finding rests on: another version of the deduction is another finding. */
+/** Identifies a finding by the version on which it is based. A new version makes a new finding. */
 export function versionId({
   deduction_id,
   version,
@@ -70,14 +69,14 @@ export function versionOf({ account: { deduction_id }, election: { version } }: 
   return versionId({ deduction_id, version });
 }
 
-/** Returns what a finding about one line has of it. */
+/** Returns the fields of a finding about one line. */
 export function factsOf({ account, election: { version }, amounts }: Line) {
   const { employee_id, deduction_id, line_of_coverage } = account;
   const [member_amount, employer_amount] = [amountOf(amounts.member), amountOf(amounts.employer)];
   return { employee_id, deduction_id, version, line_of_coverage, member_amount, employer_amount };
 }
 
-/** Returns the value that all have, or null if they differ. */
+/** Returns the value that all have in common, or null if they differ. */
 export function onlyOne<Value>(values: readonly Value[]): Value | null {
   const [first] = values;
   return first !== undefined && values.every((value) => value === first) ? first : null;

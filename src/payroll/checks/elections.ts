@@ -16,7 +16,7 @@ import { each, factsOf, foundIn, NONE, type RunCheck, type Seen, versionId, vers
 
 const { find: _, ...EMPLOYED_TWICE_TEXTS } = EMPLOYED_TWICE;
 
-/** In a run: deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
+/** Reports deductions of two jobs that are in effect and in no run until an operator assigns them to an employer. */
 export const EMPLOYED_TWICE_IN_RUN: RunCheck = {
   ...EMPLOYED_TWICE_TEXTS,
   look: (computation) =>
@@ -39,7 +39,7 @@ export const EMPLOYED_TWICE_IN_RUN: RunCheck = {
     }),
 };
 
-/** A version, and the one that takes its place. */
+/** An election, and the version that replaces it. */
 type Replaced = Found & { version: number; election: RunVersion; by: RunVersion };
 
 function replacedBy(election: RunVersion, by: RunVersion): Replaced {
@@ -82,7 +82,7 @@ export const START_MOVED: RunCheck<Replaced> = {
   title: 'Start dates moved together with other terms',
   severity: 'warn',
   look: findMoved('moved'),
-  text: (found) => replacedInWords(found, 'until'),
+  text: (finding) => replacedInWords(finding, 'until'),
   advice:
     'A start date was moved before it was reached, and other terms changed with it. The earlier version applies until the later one starts. If it is wrong, ask the service to resend it, or override the line.',
   passed: 'No deduction has a start date that moved together with other terms.',
@@ -98,7 +98,7 @@ export const START_CORRECTED: RunCheck<Replaced> = {
   passed: 'No start date was moved from this run to a later one.',
 };
 
-/** Of renewals that a later change of the present window erased. */
+/** Reports renewals that a later change of the present window erased. */
 export const RENEWAL_ERASED: RunCheck<Replaced> = {
   id: 'renewal-erased',
   title: 'A renewal was erased by a later change',
@@ -119,20 +119,21 @@ export const RENEWAL_ERASED: RunCheck<Replaced> = {
         });
       });
     }),
-  text: (found) => replacedInWords(found, 'was erased by'),
+  text: (finding) => replacedInWords(finding, 'was erased by'),
   advice:
     'A renewal was sent, and a later change of the window before it left nothing in effect from its start. Ask the service to resend the renewal. If the coverage really ends, accept the finding.',
   passed: 'No later change erased a renewal.',
 };
 
 type OfLine = Found & { member_amount: string };
+type OnLastDay = OfLine & { event_id: string };
 
-/** The lines of an employee that take a deduction on its last day: `isWanted` receives the deduction's state. */
+/** Finds the lines that take a deduction on its last day. `isWanted` receives the deduction's state. */
 const onLastDay =
   (isWanted: (state: RunVersion) => boolean) =>
   ({ day }: Computation) =>
     each(({ employee: { histories }, regular }) =>
-      regular.flatMap((line): readonly OfLine[] => {
+      regular.flatMap((line): readonly OnLastDay[] => {
         if (isStopped(line) || isNothing(line.amounts)) return [];
         const state = stateNow(historyOf(histories, line.account.deduction_id), day);
         if (state === null || state.ends_on !== day || !isWanted(state)) return [];
@@ -146,45 +147,46 @@ function lineInWords({ employee_id, line_of_coverage, member_amount, deduction_i
   return `${employee_id}: ${line_of_coverage} ${member_amount} (${deduction_id})`;
 }
 
-export const ONE_DAY_WINDOW: RunCheck<OfLine> = {
+export const ONE_DAY_WINDOW: RunCheck<OnLastDay> = {
   id: 'one-day-window',
   title: 'Deductions are in effect on one day only',
   severity: 'warn',
   look: onLastDay(({ starts_on, ends_on }) => starts_on === ends_on),
-  text: (found) => `${lineInWords(found)}, in effect on ${found.date} only`,
+  text: (finding) => `${lineInWords(finding)}, in effect on ${finding.date} only`,
   advice:
     'These deductions start and end on the day on which this run takes them. A canceled enrollment often looks like this. Ask the service, or override the line.',
   passed: 'No line takes a deduction that is in effect on one day only.',
   fixed: { action: 'override' },
 };
 
-/** Of deductions that the run takes on their last day, although the day before may be meant. */
-export const END_AT_MIDNIGHT: RunCheck<OfLine> = {
+/** Reports deductions that the run takes on their last day, although the day before may be meant. */
+export const END_AT_MIDNIGHT: RunCheck<OnLastDay> = {
   id: 'end-at-midnight',
   title: 'Deductions may have ended the day before',
   severity: 'warn',
   look: (computation) => {
     const finder = onLastDay(({ starts_on, ends_on }) => starts_on !== ends_on)(computation);
-    return {
-      each: (seen) => finder.each(seen).map((found) => ({ ...found, ids: [found.event_id as string] })),
-    };
+    return { each: (seen) => finder.each(seen).map((finding) => ({ ...finding, ids: [finding.event_id] })) };
   },
   async find(db, question) {
-    const found = foundIn(question, END_AT_MIDNIGHT);
+    const findings = foundIn(question, END_AT_MIDNIGHT);
     const ending = await endingAtMidnight(
       db,
-      found.map(({ event_id }) => event_id as string),
+      findings.map(({ event_id }) => event_id),
     );
-    return found.filter(({ event_id }) => ending.has(event_id as string));
+    return findings.filter(({ event_id }) => ending.has(event_id));
   },
-  text: (found) => `${lineInWords(found)}, ends on ${found.date}`,
+  text: (finding) => `${lineInWords(finding)}, ends on ${finding.date}`,
   advice:
     'The end of these deductions is midnight of a US time zone, written in UTC, so the day before may be meant. The run takes them, because it reads the day as written. Ask the service, or override the line.',
   passed: 'No line takes a deduction whose end may mean the day before.',
   fixed: { action: 'override' },
 };
 
-/** Of what the first line of a deduction leaves out, because premiums are taken a month ahead. `looksAt`: the first day of a run. */
+/**
+ * Reports what the first line of a deduction leaves out, because premiums are taken a month ahead. `looksAt`: the first day at
+ * which a run of the employee looks.
+ */
 export const FIRST_MONTH_AHEAD: RunCheck<OfLine & { looksAt: string }> = {
   id: 'first-month-ahead',
   title: 'The first month of coverage is not taken',
@@ -206,8 +208,8 @@ export const FIRST_MONTH_AHEAD: RunCheck<OfLine & { looksAt: string }> = {
       });
     });
   },
-  text: (found) =>
-    `${lineInWords(found)} a check, from ${found.date}; the first run looks at ${found.looksAt}`,
+  text: (finding) =>
+    `${lineInWords(finding)} a check, from ${finding.date}; the first run looks at ${finding.looksAt}`,
   advice:
     'Premiums are taken a month ahead, and these deductions began before the first month that a run looks at. Collect what is missing in an off-cycle run, or tell the employees.',
   passed: 'No deduction began before the first day that a run looks at.',
@@ -219,11 +221,11 @@ const ELECTED_ONCE: ReadonlySet<string> = new Set([
   ...['short_term_disability', 'long_term_disability', 'hsa'],
 ]);
 
-/** `sameDay`: the deduction that ends on the day on which the other one starts. */
+/** `sameDay`: set if one deduction ends on the day on which the other one starts. */
 type Overlap = Found & { pair: readonly [Line, Line]; sameDay: SameDay | null };
 type SameDay = { ended: string; on: string; begun: string };
 
-/** Of each pair of deductions for one line of coverage. A deduction whose amounts became zero has ended (docs/provider.md). */
+/** Reports pairs of deductions for one line of coverage. A deduction whose amounts became zero has ended (docs/provider.md). */
 export const OVERLAP: RunCheck<Overlap> = {
   id: 'overlap',
   title: 'Two deductions for one line of coverage',
@@ -276,9 +278,11 @@ function wasTaken({ compared }: Line): boolean {
 }
 
 function sameDayOf(pair: readonly [Line, Line], histories: readonly History[], day: string): SameDay | null {
-  const [one, other] = pair.map(({ account }) => stateNow(historyOf(histories, account.deduction_id), day));
+  const [first, second] = pair.map(({ account }) =>
+    stateNow(historyOf(histories, account.deduction_id), day),
+  );
   const [ended, begun] =
-    one?.ends_on != null && one.ends_on === other?.starts_on ? [one, other] : [other, one];
+    first?.ends_on != null && first.ends_on === second?.starts_on ? [first, second] : [second, first];
   if (ended?.ends_on == null || ended.ends_on !== begun?.starts_on) return null;
   return { ended: ended.deduction_id, on: ended.ends_on, begun: begun.deduction_id };
 }
@@ -287,7 +291,7 @@ function stateNow({ timeline }: History, day: string): RunVersion | null {
   return stateOn(timeline.counting, day);
 }
 
-/** Returns `150.00 monthly from 2026-07-01`, with the employer's part and the end if there are any. */
+/** Returns `150.00 monthly from 2026-07-01`, with the employer's amount and the end if there are any. */
 function termsInWords(version: RunVersion): string {
   const { member_contribution, employer_contribution, period, starts_on, ends_on } = version;
   const employer = isZero(employer_contribution) ? '' : ` plus employer ${employer_contribution}`;

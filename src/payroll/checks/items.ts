@@ -1,4 +1,4 @@
-/** The checks of open items, and of what a run takes of them. Pure. */
+/** The checks of open items, and of what a run takes for them. Pure. */
 import type { Found } from '../../checks.ts';
 import type { Flag } from '../../formats/flags.ts';
 import { amountOf } from '../../money.ts';
@@ -8,26 +8,26 @@ import type { OpenItem } from '../compute/item-state.ts';
 import type { Unit } from '../compute/takeable.ts';
 import { type Finder, NONE, onlyOne, type RunCheck, type Seen, versionOf } from './check.ts';
 
-/** Items of a line of coverage, and the pay dates of their paychecks, in order. */
+/** A finding about items of a line of coverage. `payDates`: of their paychecks, in order. */
 type Items = Found & { payDates: readonly string[] };
 
-/** The items that a check is about, among those of the employee that the run may take. */
-type Pick = (units: readonly Unit[]) => readonly OpenItem[];
+/** Selects the items of a check from the employee's items that the run may take. */
+type Select = (units: readonly Unit[]) => readonly OpenItem[];
 
-/** Finds the items of each line of coverage. */
-function itemsIn(pick: Pick): Finder<Items> {
+/** Makes one finding of the selected items of each line of coverage. */
+function itemsIn(select: Select): Finder<Items> {
   return {
-    each({ employeeId, taking: { units } }: Seen) {
+    each({ employee: { employeeId }, taking: { units } }: Seen) {
       if (units.length === 0) return NONE;
-      const items = pick(units);
+      const items = select(units);
       if (items.length === 0) return NONE;
       const byCoverage = Map.groupBy(items, ({ identity }) => identity.line_of_coverage);
-      return [...byCoverage.values()].map((ofCoverage) => findingOf(employeeId, ofCoverage));
+      return [...byCoverage.values()].map((ofCoverage) => itemsFound(employeeId, ofCoverage));
     },
   };
 }
 
-function findingOf(employee_id: string, items: readonly OpenItem[]): Items {
+function itemsFound(employee_id: string, items: readonly OpenItem[]): Items {
   const lines = items.map(({ line }) => line);
   const payDates = [...new Set(items.map(({ payDate }) => payDate))].sort();
   const sumOf = (side: 'member' | 'employer') =>
@@ -42,7 +42,7 @@ function findingOf(employee_id: string, items: readonly OpenItem[]): Items {
     member_amount: amountOf(sumOf('member')),
     employer_amount: amountOf(sumOf('employer')),
     payDates,
-    // The version shows whether the item still rests on the same facts.
+    // The version changes with the facts on which the item is based.
     ids: items.flatMap(({ id, line }) => [id, versionOf(line)]),
     result: 'warn',
   };
@@ -57,18 +57,18 @@ function itemsInWords({ employee_id, line_of_coverage, member_amount, payDates }
 }
 
 const undecidedWith =
-  (flag: Flag): Pick =>
+  (flag: Flag): Select =>
   (units) =>
     units
       .flatMap(({ items }) => items)
       .filter(({ state, line }) => state === 'open' && line.flags.includes(flag));
 
 const leftOutFor =
-  (why: Unit['leftOut']): Pick =>
+  (why: Unit['leftOut']): Select =>
   (units) =>
     units.filter(({ leftOut }) => leftOut === why).flatMap(({ items }) => items);
 
-/** Returns whether an item arose after the run before, which reported what was known then. */
+/** Returns a function that reports whether an item arose after the previous run, which reported the earlier ones. */
 function isNewSince({ previous }: Computation) {
   const reportedUntil = previous?.finalizedAt ?? '';
   return ({ line }: OpenItem): boolean => (line.settles?.because?.received_at ?? '') > reportedUntil;
@@ -114,13 +114,13 @@ export const RETRO_REFUND: RunCheck<Items> = {
   detail: 'Only the first run after they arise names them.',
   flag: 'retro_refund',
   look: (computation) => {
-    const [pick, isNew] = [undecidedWith('retro_refund'), isNewSince(computation)];
-    return itemsIn((units) => pick(units).filter(isNew));
+    const [select, isNew] = [undecidedWith('retro_refund'), isNewSince(computation)];
+    return itemsIn((units) => select(units).filter(isNew));
   },
   text: itemsInWords,
   advice:
     'Open items return pre-tax deductions of these employees for past paychecks. The money may be at a custodian, or the election irrevocable. Decide about the items, or accept the finding.',
-  passed: 'No undecided item returns a pre-tax deduction since the run before.',
+  passed: 'No new undecided item since the previous run returns a pre-tax deduction.',
   fixed: DECIDE,
 };
 
@@ -130,17 +130,17 @@ export const OF_ANOTHER_YEAR: RunCheck<Items> = {
   severity: 'warn',
   detail: 'Only the first run that leaves them out names them.',
   look: (computation) => {
-    const [pick, isNew] = [leftOutFor('other_tax_year'), isNewSince(computation)];
+    const [select, isNew] = [leftOutFor('other_tax_year'), isNewSince(computation)];
     const { previous } = computation;
     const reportedYear = previous === null ? null : yearOf(previous.run.pay_date);
     return itemsIn((units) =>
-      pick(units).filter((item) => isNew(item) || reportedYear === yearOf(item.payDate)),
+      select(units).filter((item) => isNew(item) || reportedYear === yearOf(item.payDate)),
     );
   },
   text: itemsInWords,
   advice:
     'Pre-tax adjustments are taken in the tax year of their paycheck. Take these items in an off-cycle run with a pay date in that year, such as December 31, or write them off.',
-  passed: 'No pre-tax item of another tax year is new since the run before.',
+  passed: 'No pre-tax item of another tax year is new since the previous run.',
   fixed: { ...DECIDE, docs: 'reconciliation.md#correct-the-previous-year' },
 };
 
@@ -156,13 +156,13 @@ export const REFUND_WAITS: RunCheck<Items> = {
   fixed: DECIDE,
 };
 
-/** Of each taxability: a post-tax deduction must not hide a pre-tax refund. */
+/** Looks at each taxability separately: a post-tax deduction must not hide a pre-tax refund. */
 export const NEGATIVE_TOTAL: RunCheck<Found & { taxability: string }> = {
   id: 'negative-total',
   title: 'Deductions total less than zero',
   severity: 'fail',
   look: () => ({
-    each({ employeeId, lines, taking: { byTaxability } }) {
+    each({ employee: { employeeId }, lines, taking: { byTaxability } }) {
       const below = [...byTaxability].filter(([, sum]) => sum < 0n);
       if (below.length === 0) return NONE;
       return below.map(([taxability, sum]) => {

@@ -1,4 +1,4 @@
-/** The checks of a run itself, in the order of its report, and how they find what they look at. */
+/** The checks of a run itself, in the order of its report, and their finders. */
 import { CENSUS_COMPLETED } from '../../census/checks.ts';
 import type { Check, Found } from '../../checks.ts';
 import type { Db } from '../../database/tables.ts';
@@ -94,13 +94,13 @@ const CHECKS: readonly RunCheck[] = [
   REFUND_WAITS,
 ];
 
-/** A check that only looks has found everything before its question. */
+/** A check without `find` returns the findings of its `look`. */
 export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = CHECKS.map(({ look: _, ...check }) => ({
   find: async (_db, { found }) => found.get(check.id) ?? NONE,
   ...check,
 }));
 
-/** Lets every check look at one employee after the other. Pure. */
+/** Creates the finders of all checks, which receive one employee at a time. Pure. */
 export function createFinders(computation: Computation) {
   const finders = CHECKS.flatMap(({ id, look }): readonly (readonly [string, Finder<Found>, Found[]])[] =>
     look === undefined ? NONE : [[id, look(computation), []]],
@@ -108,14 +108,13 @@ export function createFinders(computation: Computation) {
   return {
     /** `inEffect`: the employee's deductions in effect on the run's day. */
     add(computed: EmployeeLines, inEffect: readonly string[]): void {
-      const { employee, lines } = computed;
-      const { employeeId } = employee;
-      const regular = lines.filter(({ kind }) => kind === 'regular');
-      const seen: Seen = { ...computed, employeeId, regular, inEffect };
-      for (const [, finder, found] of finders) for (const finding of finder.each(seen)) found.push(finding);
+      const regular = computed.lines.filter(({ kind }) => kind === 'regular');
+      const seen: Seen = { ...computed, regular, inEffect };
+      for (const [, finder, findings] of finders)
+        for (const finding of finder.each(seen)) findings.push(finding);
     },
     found(): FoundInRun {
-      return new Map(finders.map(([id, { atEnd }, found]) => [id, [...found, ...(atEnd?.() ?? NONE)]]));
+      return new Map(finders.map(([id, { atEnd }, findings]) => [id, [...findings, ...(atEnd?.() ?? NONE)]]));
     },
   };
 }

@@ -7,9 +7,9 @@ import { stateOrLatest } from '../compute/overrides.ts';
 import { type CheckAmounts, checkAmounts } from '../compute/shares.ts';
 import type { RunTerms } from '../compute/terms.ts';
 import type { Override } from '../records/basis.ts';
-import { each, NONE, type RunCheck } from './check.ts';
+import { each, NONE, type RunCheck, versionId } from './check.ts';
 
-/** `before`: the regular amounts when it was overridden. Null amounts: there was no line, or would be none. */
+/** `before`: the regular amounts at the time of the override. Amounts are null without a regular line. */
 type Outdated = Found & { before: Amounts };
 type Amounts = { member_amount?: string | null; employer_amount?: string | null };
 
@@ -34,7 +34,7 @@ export const OVERRIDE_OUTDATED: RunCheck<Outdated> = {
         return then?.member_amount === due?.member_amount && then?.employer_amount === due?.employer_amount;
       };
       const before = earlier
-        // Later runs settle shares of a final check; today's facts do not have the shares that remained then.
+        // Later runs settle the shares of a final check, so today's facts do not show which remained then.
         .filter(({ finalChecks }) => !finalChecks.has(employeeId))
         .flatMap((run) =>
           outdatedIn(run, run.runId, employee, (history) => {
@@ -52,11 +52,11 @@ export const OVERRIDE_OUTDATED: RunCheck<Outdated> = {
     `${employee_id}: ${deduction_id} on ${date} would be ${inWords(now)}; it was ${inWords(before)} when overridden`,
   advice:
     'These amounts were overridden, and without the override they would be different now. In an open run, override the amount again or remove the override. An amount of a finalized run stays as it was overridden.',
-  passed: 'No fact since the run before changes the amount that an override replaced.',
+  passed: 'No fact since the previous run changes the amount that an override replaced.',
   fixed: { command: 'run override --help', docs: 'payroll-runs.md#override-an-amount' },
 };
 
-/** Returns the outdated overrides of an employee in a run. `regularOf`: undefined if the deduction is not to be named. */
+/** Returns the outdated overrides of an employee in a run. `regularOf` returns undefined for a deduction to leave out. */
 function outdatedIn(
   terms: RunTerms,
   runId: string | null,
@@ -76,9 +76,10 @@ function outdatedIn(
       return NONE;
     const { employee_id, deduction_id } = override;
     const { pay_date } = terms.run;
-    const version = stateOrLatest(history, employee_id, terms.day)?.version;
-    const facts = { employee_id, deduction_id, version: version ?? null, run_id: runId, date: pay_date };
-    return [{ ...facts, ...now, before, ids: [`${deduction_id}:${version}`, pay_date], result: 'warn' }];
+    const version = stateOrLatest(history, employee_id, terms.day)?.version ?? null;
+    const facts = { employee_id, deduction_id, version, run_id: runId, date: pay_date };
+    const ids = [versionId({ deduction_id, version }), pay_date];
+    return [{ ...facts, ...now, before, ids, result: 'warn' }];
   });
 }
 

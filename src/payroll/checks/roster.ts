@@ -1,13 +1,22 @@
-/** The checks of who is in a run, and of what the roster says of them. Pure. */
+/** The checks of who is in a run, and of what the roster has about them. Pure. */
 import type { Found } from '../../checks.ts';
-import { isAbsentNow, isActive, spellOn, valueOn } from '../../ledger/employment.ts';
+import {
+  type Employment,
+  isAbsentNow,
+  isActive,
+  isInSpell,
+  spellOn,
+  valueOn,
+  valueSince,
+} from '../../ledger/employment.ts';
+import { dayBefore } from '../../ledger/state.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
 import { isScheduled } from '../compute/calendar.ts';
-import type { Computation } from '../compute/computation.ts';
-import { checksBefore } from '../compute/reopened-runs.ts';
+import type { Computation, RunEmployee } from '../compute/computation.ts';
+import { checksBefore, wasInRun } from '../compute/reopened-runs.ts';
 import { countOfEmployees } from '../compute/totals.ts';
 import type { Reason } from '../records/outcome.ts';
 import { each, NONE, passedIfRegular, type RunCheck, type Seen } from './check.ts';
-import { movedOn } from './frequency-moved.ts';
 
 /** Finds the employees who are not in the run for a reason. */
 const leftOut = (reason: Reason, result: Found['result']) =>
@@ -51,7 +60,7 @@ export const NOT_SCHEDULED: RunCheck = {
     const result = computation.basis.schedules.length === 0 ? 'warn' : 'fail';
     return each((seen) =>
       isUnscheduled(computation, seen)
-        ? [{ employee_id: seen.employeeId, ids: seen.inEffect, result }]
+        ? [{ employee_id: seen.employee.employeeId, ids: seen.inEffect, result }]
         : NONE,
     );
   },
@@ -73,10 +82,10 @@ function isUnscheduled(computation: Computation, { employee, inEffect }: Seen): 
   const frequency = valueOn(employment, 'pay_frequency', run.period_end);
   const group = valueOn(employment, 'pay_group', run.period_end);
   if (isScheduled(schedules, frequency, group)) return false;
-  // Without any schedule, runs take their employees all the same: the first one of each names them.
+  // Runs without any schedule still take their employees, so only the first run of each employee reports it.
   if (schedules.length === 0 && employee.membership.isIn && checksBefore(computation, employee).length > 0)
     return false;
-  // Only a schedule of the employee's group is missing, so the runs of other frequencies are not concerned.
+  // Only the schedule of the employee's group is missing, which does not concern runs of other frequencies.
   const isOfOtherRuns =
     frequency !== null &&
     frequency !== run.pay_frequency &&
@@ -140,6 +149,7 @@ export const ABSENT: RunCheck = {
   passed: 'Every employee with a line is in the newest census.',
 };
 
+/** Reports changes of pay frequency or employer within the year: "A change of pay frequency" in docs/amounts.md. */
 export const FREQUENCY_MOVED: RunCheck = {
   id: 'frequency-moved',
   title: 'Employees changed their pay frequency or employer',
@@ -156,12 +166,62 @@ export const FREQUENCY_MOVED: RunCheck = {
   fixed: { docs: 'amounts.md#a-change-of-pay-frequency' },
 };
 
+/**
+ * Returns the day of the year on which an employee of the run came from another pay frequency or employer, if the run is the
+ * first one since; else null.
+ */
+function movedOn({ run, earlier }: Computation, employee: RunEmployee): string | null {
+  const { membership, employment } = employee;
+  if (run.kind !== 'regular' || !membership.isIn || employment === undefined) return null;
+  const days = [
+    frequencySince(employment, run.period_end),
+    employerSince(employment, employee, run.period_end),
+  ];
+  const moved = days
+    .flatMap((day) => day ?? [])
+    .sort()
+    .at(-1);
+  if (moved === undefined || yearOf(moved) !== yearOf(run.pay_date)) return null;
+  const hasRunSince = earlier.some(
+    (check) =>
+      !check.isVoided &&
+      check.run.kind === 'regular' &&
+      check.run.pay_frequency === run.pay_frequency &&
+      check.run.period_end >= moved &&
+      check.run.pay_date < run.pay_date &&
+      wasInRun(check, employee),
+  );
+  return hasRunSince ? null : moved;
+}
+
+function frequencySince(employment: Employment, day: string): string | null {
+  // Most employees have one report.
+  if (employment.reports.length < 2) return null;
+  const since = valueSince(employment, 'pay_frequency', day);
+  if (since === null) return null;
+  const [now, before] = [day, dayBefore(since)].map((date) => valueOn(employment, 'pay_frequency', date));
+  return now === before ? null : since;
+}
+
+/** Returns the hire of an employee who had another employer until then. */
+function employerSince(employment: Employment, { employments }: RunEmployee, day: string): string | null {
+  const hired = spellOn(employment, day)?.hire_date ?? null;
+  if (hired === null) return null;
+  const isElsewhere = (other: Employment): boolean =>
+    other !== employment &&
+    !isInSpell(other, day) &&
+    other.spells.some(
+      ({ termination_date }) => termination_date !== null && yearOf(termination_date) === yearOf(hired),
+    );
+  return employments.some(isElsewhere) ? hired : null;
+}
+
 export const TRANSFER_UNKNOWN: RunCheck = {
   id: 'transfer-unknown',
   title: 'The last paycheck at another employer is unknown',
   severity: 'warn',
   look: ({ transfers }) =>
-    each(({ employeeId, lines }) => {
+    each(({ employee: { employeeId }, lines }) => {
       const date =
         lines.length > 0 && transfers.get(employeeId)?.find(({ until }) => until === null)?.left_on;
       return date ? [{ employee_id: employeeId, date, ids: [date], result: 'warn' }] : NONE;

@@ -24,36 +24,39 @@ import {
   versionOf,
 } from './check.ts';
 
-/** Employees that one sentence names. */
+/** The most employees that one sentence names. */
 const NAMED = 5;
 
-/** A line that continues, and the last day of its coverage; null without an end. */
+/** A line that continues. `end`: the last day of its coverage, or null. */
 type Open = { coverage: string; amount: Cents; end: string | null };
 
-/** Finds deductions that continue, and names terminations that the service lacks: it cannot end a deduction before. */
+/**
+ * Reports deductions that continue, and terminations that the service has not received: it cannot end the deductions before it
+ * receives them.
+ */
 export const OPEN_AFTER_TERMINATION: RunCheck<Found & { lines: readonly Open[] }> = {
   id: 'open-after-termination',
   title: 'Deductions continue after employment ended',
   severity: 'warn',
-  detail: 'It also names terminations that the service lacks.',
+  detail: 'The finding also names terminations that the service has not received yet.',
   flag: 'open_after_termination',
   look: () =>
     each(({ employee: { employeeId, histories, termination: date }, lines }) => {
       const open = lines.filter(({ flags }) => flags.includes('open_after_termination'));
       if (open.length === 0 || date === null) return NONE;
       const ids = open.map(versionOf);
-      const one = onlyOne(open);
-      const facts = one === null ? { employee_id: employeeId } : factsOf(one);
+      const line = onlyOne(open);
+      const facts = line === null ? { employee_id: employeeId } : factsOf(line);
       return [
         { ...facts, date, lines: open.map((line) => openLine(line, histories, date)), ids, result: 'warn' },
       ];
     }),
   async find(db: Db, question: RunQuestion) {
-    const found = foundIn(question, OPEN_AFTER_TERMINATION);
-    const employees = found.flatMap(({ employee_id }) => employee_id ?? []);
+    const findings = foundIn(question, OPEN_AFTER_TERMINATION);
+    const employees = findings.flatMap(({ employee_id }) => employee_id ?? []);
     const undelivered = await undeliveredTerminations(db, question.employerId, employees);
     const advice = `The service has not received the termination of ${namesOf([...undelivered])} yet.`;
-    return found.map((finding) =>
+    return findings.map((finding) =>
       undelivered.has(finding.employee_id ?? '') ? { ...finding, advice } : finding,
     );
   },
@@ -68,7 +71,7 @@ export const OPEN_AFTER_TERMINATION: RunCheck<Found & { lines: readonly Open[] }
   fixed: { at: 'lines', query: {} },
 };
 
-/** An end after the year that follows the termination is none. */
+/** An end after the year that follows the termination counts as none. */
 function openLine(line: Line, histories: readonly History[], left: string): Open {
   const end = endOf(historyOf(histories, line.account.deduction_id));
   const isFarAhead = end !== null && end > `${Number(yearOf(left)) + 1}-12-31`;
@@ -86,7 +89,7 @@ function namesOf(employeeIds: readonly string[]): string {
   return more > 0 ? `${names} and ${more} more` : names;
 }
 
-/** Of deductions without an end that runs took for pay periods after the termination. */
+/** Reports deductions without an end that runs took for pay periods after the termination. */
 export const PAID_AFTER_TERMINATION: RunCheck<Found & { payDates: readonly string[] }> = {
   id: 'paid-after-termination',
   title: 'Deductions were taken after employment ended',
@@ -116,7 +119,7 @@ export const PAID_AFTER_TERMINATION: RunCheck<Found & { payDates: readonly strin
   passed: 'No run after a termination took a deduction without an end.',
 };
 
-/** Returns the runs that an employee was in, for pay periods after a termination. */
+/** Returns the runs for pay periods after a termination that included the employee. */
 function runsAfter({ run, earlier }: Computation, employee: RunEmployee, terminated: string): EarlierRun[] {
   const isOfGroup = (group: string | null) =>
     run.pay_group === null || group === null || run.pay_group === group;
@@ -141,7 +144,7 @@ function hasNoAmount({ member_contribution, employer_contribution }: RunVersion)
   return isZero(member_contribution) && isZero(employer_contribution);
 }
 
-/** `shares`: the most that remain of one deduction. `end`: the first end of coverage, null if one has none. */
+/** `shares`: the most that remain of one deduction. `end`: of the coverage that lasts longest, or null. */
 type Beyond = Found & { shares: number; member: Cents; employer: Cents; end: string | null };
 
 export const COVERAGE_BEYOND_LAST_CHECK: RunCheck<Beyond> = {
@@ -165,8 +168,8 @@ export const COVERAGE_BEYOND_LAST_CHECK: RunCheck<Beyond> = {
       );
       const ends = flagged.map(({ account }) => endOf(historyOf(histories, account.deduction_id)));
       const end = ends.reduce((last, day) => (last === null || day === null || day < last ? last : day));
-      const member = remaining.reduce((sum, each) => sum + each.member, 0n);
-      const employer = remaining.reduce((sum, each) => sum + each.employer, 0n);
+      const member = remaining.reduce((sum, share) => sum + share.member, 0n);
+      const employer = remaining.reduce((sum, share) => sum + share.employer, 0n);
       return [
         {
           ...{
@@ -197,7 +200,7 @@ export const FINAL_CHECK_EMPTY: RunCheck = {
     const empty = new Set(finalChecks.keys());
     const isTaken = (line: Line) => !isStopped(line) && !line.flags.includes('share_taken');
     return {
-      each({ employeeId, regular }) {
+      each({ employee: { employeeId }, regular }) {
         if (empty.size > 0 && regular.some(isTaken)) empty.delete(employeeId);
         return NONE;
       },

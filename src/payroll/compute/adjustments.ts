@@ -4,7 +4,14 @@ import type { RunVersion } from '../../ledger/history.ts';
 import { stateOn } from '../../ledger/state.ts';
 import { type Cents, printReadable } from '../../money.ts';
 import { minus, NOTHING, plus, type Sides, sidesOf } from '../calculation/items.ts';
-import { type Account, type Because, type Election, type Line, NO_ITEM } from '../calculation/line.ts';
+import {
+  type Account,
+  type Because,
+  type Election,
+  type Line,
+  NO_ITEM,
+  regularLineOf,
+} from '../calculation/line.ts';
 import { becauseOf } from './because.ts';
 import type { Computation, EarlierRun, RunEmployee } from './computation.ts';
 import type { History } from './history.ts';
@@ -26,7 +33,7 @@ type Due = Sides & { state: RunVersion; flags: Flag[]; offCycle: Sides; isPartly
  */
 type Adjusted = { line: TakenLine | null; due: Due | null; finalized: Sides };
 
-/** What a line, of this run or of another one, took an amount of. */
+/** The account and the election of a line, of any run, that took an amount. */
 export type TakenLine = Pick<Line, 'account' | 'election'>;
 
 /**
@@ -92,10 +99,8 @@ export function adjustmentLines(
     });
     if (line === null) return [];
     // An election sent before the pay date was made in time, even if it arrived later.
-    const {
-      day,
-      run: { pay_date },
-    } = earlier;
+    const { day } = earlier;
+    const { pay_date } = earlier.run;
     const isInTime =
       isVoided || (deciding !== null && deciding.event_time < (day > pay_date ? day : pay_date));
     return [{ line, isInTime, isPartlyCovered: deduction.due?.isPartlyCovered === true }];
@@ -144,8 +149,8 @@ function returnedBy(
   frozen: readonly Line[] | null,
 ): Because | null {
   const { deductionId } = history;
-  const isOwn = ({ kind, account }: Line) => kind === 'regular' && account.deduction_id === deductionId;
-  if (frozen?.find(isOwn)?.flags.includes('share_taken') !== true) return null;
+  const line = regularLineOf(frozen ?? [], deductionId);
+  if (line?.flags.includes('share_taken') !== true) return null;
   if (isShareTaken(employee, history, run.pay_date, runId)) return null;
   const share = employee.shares.findLast(
     (taken) => taken.deductionId === deductionId && taken.payDate === run.pay_date,
@@ -163,16 +168,13 @@ function dueIn(
   frozen: readonly Line[] | null,
   job: Job,
 ): CheckAmounts | null {
-  const { deductionId } = history;
   const override = frozen === null ? null : overriddenAmounts(earlier, employee, history);
   if (override !== null) {
     const nothing = { member_amount: 0n, employer_amount: 0n };
     return { ...override, ...(isCanceled(earlier, employee, history, job) && nothing), flags: [] };
   }
-  const shares = frozen?.find(
-    ({ kind, account }) => kind === 'regular' && account.deduction_id === deductionId,
-  )?.shares;
-  if (shares != null) {
+  const shares = regularLineOf(frozen ?? [], history.deductionId)?.shares ?? null;
+  if (shares !== null) {
     const payDates = shares.map(({ pay_date }) => pay_date);
     return sharesOn(earlier, employee, history, payDates, job);
   }

@@ -73,9 +73,9 @@ export type Computation = RunTerms & {
   earlier: readonly EarlierRun[];
   /** By employee, the shares that final checks took in earlier runs. */
   shares: ReadonlyMap<string, readonly TakenShare[]>;
-  /** Returns a day as a sentence of the run names it: with the year if it is not that of the pay date. */
+  /** Returns a day in words, with its year unless it is in the year of the pay date. */
   dayInWords: (day: string) => string;
-  /** Returns the day of an instant. */
+  /** Returns the day of an instant in the time zone of the run. */
   dayOf: (instant: string) => string;
   /** Decisions on open items that are not recorded, by employee: a preview has some. */
   proposed: ReadonlyMap<string, readonly Decision[]>;
@@ -88,7 +88,7 @@ export type RunEmployee = Job & {
   employeeId: string;
   /** With every employer. */
   employments: readonly Employment[];
-  /** Returns what the employee's employments are to an earlier run, as known now or at an earlier position of the ledger. */
+  /** Returns the employee's job for an earlier run, as known now or at an earlier position of the ledger. */
   jobAt: (earlier: EarlierRun, position?: number) => Job;
   /** The deductions that ever named the employee. */
   histories: readonly History[];

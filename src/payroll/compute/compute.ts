@@ -42,14 +42,17 @@ function linesOfPaycheck(computation: Computation, employee: RunEmployee): Line[
 
 /** By kind, line of coverage, deduction, run or opening item that the line settles, and taxability. */
 function byPlace(line: Line, other: Line): number {
-  const [one, two] = [line.account, other.account];
-  const [source, rival] = [sourceOf(line.settles ?? NO_ITEM), sourceOf(other.settles ?? NO_ITEM)];
+  const [account, otherAccount] = [line.account, other.account];
   return (
     LINE_KINDS.indexOf(line.kind) - LINE_KINDS.indexOf(other.kind) ||
-    byText(one.line_of_coverage, two.line_of_coverage) ||
-    byText(one.deduction_id, two.deduction_id) ||
-    byText(source.settles_kind, rival.settles_kind) ||
-    byText(source.settles, rival.settles) ||
-    byText(one.taxability, two.taxability)
+    byText(account.line_of_coverage, otherAccount.line_of_coverage) ||
+    byText(account.deduction_id, otherAccount.deduction_id) ||
+    bySource(line, other) ||
+    byText(account.taxability, otherAccount.taxability)
   );
+}
+
+function bySource(line: Line, other: Line): number {
+  const [source, otherSource] = [sourceOf(line.settles ?? NO_ITEM), sourceOf(other.settles ?? NO_ITEM)];
+  return byText(source.settles_kind, otherSource.settles_kind) || byText(source.settles, otherSource.settles);
 }

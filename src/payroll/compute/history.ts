@@ -30,7 +30,7 @@ export function historyAt(history: History, position: number): History | null {
   return historyFrom(knownVersions, known(assignments));
 }
 
-/** Returns the state of a deduction on a run's day, else its latest state; null if it is none of these. */
+/** Returns the state of a deduction on a run's day, else its latest state, else null. */
 export function contentOn(
   { day }: RunTerms,
   histories: readonly History[],

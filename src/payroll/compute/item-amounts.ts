@@ -2,12 +2,12 @@
 import { printReadable } from '../../money.ts';
 import { type ItemIdentity, type ItemKind, itemId, itemIdentity } from '../calculation/items.ts';
 import {
-  type Account,
   type Because,
   type Election,
   type Line,
   NO_ITEM,
   regularLineKey,
+  regularLineOf,
 } from '../calculation/line.ts';
 import type { OpeningItem } from '../facts/opening-items.ts';
 import { adjustmentLines, type TakenLine } from './adjustments.ts';
@@ -162,9 +162,7 @@ function settledLines(
   );
   const frozen = earlierLines.frozen.get(freezeId) ?? [];
   return [...accounts.values()].map(({ deduction_id, line_of_coverage, taxability }) => {
-    const line = frozen.find(
-      ({ kind, account }) => kind === 'regular' && account.deduction_id === deduction_id,
-    );
+    const line = regularLineOf(frozen, deduction_id);
     const bare = bareLine(computation, employee, { deduction_id, line_of_coverage, taxability });
     return line === undefined ? bare : { ...bare, election: line.election };
   });
@@ -180,11 +178,11 @@ const NO_ELECTION: Election = {
   employer_contribution: null,
 };
 
-/** Returns an account of an employee, and who is covered if its deduction is known. */
+/** Returns an account of an employee without an election, except for who is covered if its deduction is known. */
 function bareLine(
   computation: Computation,
   { employeeId, histories }: RunEmployee,
-  { deduction_id, line_of_coverage, taxability }: Pick<OpeningItem, Exclude<keyof Account, 'employee_id'>>,
+  { deduction_id, line_of_coverage, taxability }: Omit<ItemIdentity, 'kind' | 'source' | 'employee_id'>,
 ): TakenLine {
   const { coverage_type = null } = contentOn(computation, histories, deduction_id) ?? {};
   return {

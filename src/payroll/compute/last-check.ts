@@ -1,5 +1,4 @@
 /** The flags of an employee's last lines, and other doubts of the roster about a deduction. Pure. */
-
 import type { Flag } from '../../formats/flags.ts';
 import { printReadable } from '../../money.ts';
 import type { Computation, RunEmployee } from './computation.ts';
@@ -30,7 +29,7 @@ export function lastCheckFlags(
   return { flags: [...flags, 'coverage_beyond_last_check'], explanation: after };
 }
 
-/** `138.46 plus employer 20.00`. */
+/** Returns `138.46 plus employer 20.00`, or `138.46` if the employer pays nothing. */
 export function sidesInWords({ member, employer }: Omit<Remaining, 'count'>): string {
   return `${printReadable(member)}${employer === 0n ? '' : ` plus employer ${printReadable(employer)}`}`;
 }

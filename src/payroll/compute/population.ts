@@ -17,10 +17,10 @@ export type Membership = { isIn: true; employment: Employment } | { isIn: false;
 /** The reasons for which an employee may belong to the run after all, or is left out of it on purpose. */
 export const UNCLEAR = ['unknown_frequency', 'unknown_pay_group', 'not_selected'] as const;
 
-/** What an employee's employments are to a run: computed once, and passed on instead of the employments. */
+/** What a run needs to know about an employee's employments. It is computed once and passed on instead of them. */
 export type Job = {
   membership: Membership;
-  /** Whether or not the run's `employee_ids` name the employee. */
+  /** The employee is in the run, or would be if its `employee_ids` did not leave the employee out. */
   belongs: boolean;
   /** The employment with the run's employer. */
   employment: Employment | undefined;
@@ -28,7 +28,7 @@ export type Job = {
   isGone: boolean;
   /** The last day of employment in the spell of the run's period; null if it has not ended. */
   termination: string | null;
-  /** On the last day of the pay period, or of a spell that ends in it. */
+  /** The employee has several on the last day of the pay period, or of a spell that ends in it. */
   hasSeveralEmployers: boolean;
   /**
    * The day on which the employee left the run's employer for a job at another one, if the run's period contains it: the run

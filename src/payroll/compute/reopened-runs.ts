@@ -25,7 +25,7 @@ export function reopenedRuns({ earlier }: Computation, employee: RunEmployee): R
     if (!run.isRecent) continue;
     if (isSettled) revised.add(run);
     if (run.isVoided) continue;
-    // Most often nothing was recorded since: who is not in the run was not either, unless it names its employees.
+    // Most often nothing was recorded since. Employees outside the run then owe it nothing, unless it was narrowed to some.
     const isAsKnown = newest <= run.position && run.employees === null;
     if (isAsKnown && !isSettled && !hasShares(run, employee)) continue;
     const job = jobFor(run, employee);
@@ -70,11 +70,17 @@ function isTouched(earlier: EarlierRun, employee: RunEmployee, job: EarlierJob):
 /** The job of an employee that decides what an earlier run took: as frozen if it had the employee, else by today's facts. */
 export type EarlierJob = Job & {
   wasIn: boolean;
-  /** The employee was or belongs in the run. Amounts taken follow the deduction's own dates, whatever is reported about the employment later. */
+  /**
+   * The employee was in the run or belongs in it. Amounts taken follow the deduction's own dates, whatever is reported about
+   * the employment later.
+   */
   owes: boolean;
 };
 
-/** Returns the job for an earlier run. `wasIn`: by default, whether the run's own computation, repeated, has the employee in it. */
+/**
+ * Returns the job for an earlier run. `wasIn`: whether the run had the employee; without it, its own computation is repeated
+ * to decide that.
+ */
 export function jobFor(earlier: EarlierRun, employee: RunEmployee, wasIn?: boolean): EarlierJob {
   if (wasIn !== false) {
     const then = employee.jobAt(earlier, earlier.position);

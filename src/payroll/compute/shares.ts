@@ -27,7 +27,7 @@ export type CheckAmounts = {
 /** A run whose checks are computed: `runId` is null if it is not stored. */
 type CheckTerms = RunTerms & { runId: string | null };
 
-/** What decides an employee's amounts apart from the job, which a run knows in its own way. */
+/** The facts about an employee that decide the amounts, except for the job, which depends on the run. */
 type Payee = Pick<RunEmployee, 'employeeId' | 'shares' | 'paid'>;
 
 /** The earlier runs of the computation, which settle pay dates. */

@@ -20,9 +20,9 @@ const readFinding = jsonColumn('accepted_findings', 'finding', StoredFinding);
 export type Acceptance = { checks: readonly string[]; reason: string };
 
 /**
- * Returns the rows of the findings accepted with a run, first the new ones, then the findings that earlier acceptances cover;
- * and their hash, and the reason of the first. The reasons are read under the lock of the chain, so that an erased reason is not
- * stored again. `next`: the record that the caller writes before the rows.
+ * Returns the rows of the findings accepted with a run, in the order of `findings`, with their hash and the reason of the first.
+ * The caller has locked the chain, so that an erased reason is not stored again. `next`: the records that the caller writes
+ * before the rows.
  */
 export async function acceptancesWith(
   trx: Trx,

@@ -108,12 +108,16 @@ function taken(runs: readonly string[], from: string): AppError {
   );
 }
 
-/** Returns the runs that a limited caller may see. Hidden ones become one entry. */
-async function visibleRuns(trx: Trx, limit: readonly string[] | null, runIds: readonly string[]) {
+/** Returns the runs that a limited caller may see, with one more entry for all others. */
+async function visibleRuns(
+  trx: Trx,
+  limit: readonly string[] | null,
+  runIds: readonly string[],
+): Promise<readonly string[]> {
   if (limit === null) return runIds;
   const employerOf = await employersOfRuns(trx, runIds);
-  const seen = runIds.filter((runId) => limit.includes(employerOf.get(runId) ?? ''));
-  return seen.length === runIds.length ? seen : [...seen, 'runs of another employer'];
+  const visible = runIds.filter((runId) => limit.includes(employerOf.get(runId) ?? ''));
+  return visible.length === runIds.length ? visible : [...visible, 'runs of another employer'];
 }
 
 type Known = {

@@ -2,7 +2,7 @@
 import type { ReadinessReport } from '../../checks.ts';
 import { AppError } from '../../errors.ts';
 
-/** The ETag of a readiness report begins with the ETag of the lines. */
+/** Returns the ETag of the lines, with which the ETag of a readiness report begins. */
 export function linesEtagOf(etag: string): string {
   return etag.split('.')[0] as string;
 }

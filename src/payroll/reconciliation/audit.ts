@@ -103,8 +103,8 @@ type PayrollFile = {
 
 /**
  * Compares the rows of payroll's file with the lines that a run takes. Rows of the
- * same name are added up. Lines are too, if the file names less than they do. A zero without a counterpart is not a difference. One wrong row
- * rejects the file: throws ROWS_REFUSED before a page of the run is read.
+ * same name are added up. Lines are too, if the file names less than they do. A zero without a counterpart is not a difference.
+ * Throws ROWS_REFUSED for one wrong row, before a page of the run is read.
  */
 export async function auditRun(
   db: Db,

@@ -16,7 +16,7 @@ const CSV_FIELDS = [
   ...(['needs_decision', 'reopened', 'explanation'] as const),
 ] satisfies readonly (keyof ShownItem)[];
 
-/** The fields of a decision, without its id and what it covers. The last one is the name of who decided. */
+/** The columns of a decision, in the order of its schema. The last column, `decided_by`, is the name of who decided. */
 const { id: _, covers, decided_by, ...DECISION } = ItemDecision.properties;
 const CSV_DECISION = Object.keys(DECISION) as (keyof typeof DECISION)[];
 

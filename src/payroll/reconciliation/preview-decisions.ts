@@ -66,8 +66,8 @@ export const DecisionsPreview = component(
 );
 
 /**
- * Computes the next paycheck of each employee of a request with and without its decisions. Throws DECISION_REFUSED, ITEM_CHANGED or
- * RUN_REFUSED.
+ * Computes the next paycheck of each employee of a request with and without its decisions. Throws DECISION_REFUSED,
+ * ITEM_CHANGED or RUN_REFUSED.
  */
 export async function previewDecisions(
   db: Db,

@@ -25,7 +25,7 @@ const TERM_FIELDS = {
 type Term = keyof typeof TERM_FIELDS;
 const TERMS = Object.keys(TERM_FIELDS) as readonly Term[];
 
-/** A stored decision has null in the place of a term that it lacks. */
+/** A stored decision has null for each term that it lacks. */
 export const NO_TERMS = Object.fromEntries(TERMS.map((name) => [name, null])) as Readonly<Record<Term, null>>;
 
 export const RequestedDecision = closed({

@@ -1,4 +1,4 @@
-/** How an employer's files are read, by kind. The organization of its census is kept apart, because it names a person. */
+/** How an employer's files are read, by kind. The organization of a census is stored encrypted, because it names a person. */
 import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
 import { CENSUS_FILE } from '../../census/reading.ts';
@@ -46,7 +46,7 @@ export const ENCRYPTED_ORGANIZATION: EncryptedColumn = {
 
 export type StoredFormat = { version: number; format: FileFormat; organization: Buffer | null };
 
-/** Returns the latest format, or as set by `knownAt`; null without one. Its organization is encrypted. */
+/** Returns the latest format, or the latest that was set by `knownAt`; null if there is none. Its organization is encrypted. */
 export async function readFormat(
   db: Db | Trx,
   employerId: string,
@@ -111,8 +111,8 @@ export async function putFormat(
   const kept = latest?.organization == null ? null : organizationOf(encryptor(), employer_id, kind, latest);
   const wanted =
     organization === undefined ? kept : organization && Buffer.from(JSON.stringify(organization));
-  const isSame = wanted === null ? kept === null : kept?.equals(wanted) === true;
-  if (isSame && isDeepStrictEqual(before, format)) return;
+  const isSameOrganization = wanted === null ? kept === null : kept?.equals(wanted) === true;
+  if (isSameOrganization && isDeepStrictEqual(before, format)) return;
   if (before !== null && before.id_prefix !== format.id_prefix)
     await assertUnread(trx, employer_id, kind, before.id_prefix);
   const version = (latest?.version ?? 0) + 1;
@@ -124,7 +124,7 @@ export async function putFormat(
     read_at: null,
   };
   // The organization names a person, so the record has only whether it changed.
-  const details = { kind, version, before, after: format, organization_changed: !isSame };
+  const details = { kind, version, before, after: format, organization_changed: !isSameOrganization };
   await insertFacts(trx, FILE_FORMAT_VERSION, [row], acting, { details });
 }
 
@@ -140,7 +140,7 @@ async function assertUnread(trx: Trx, employerId: string, kind: FileKindName, pr
   if (read === undefined) return;
   const kept = prefix === null ? 'without a prefix' : `with the prefix ${prefix}`;
   throw conflict(
-    `id_prefix cannot change, because a file was read ${kept}: with another one, all employees would be others.`,
+    `id_prefix cannot change, because a file was read ${kept}. With a new prefix, every employee would become a different one.`,
   );
 }
 

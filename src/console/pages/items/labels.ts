@@ -64,7 +64,7 @@ export const TERMS: Readonly<Record<'amount' | 'until' | 'paid_on', Term>> = {
 };
 const TERM_NAMES = Object.keys(TERMS) as (keyof typeof TERMS)[];
 
-/** Writes what was decided: `Hold, until Dec 18, 2026`. */
+/** Writes a decision in words: `Hold, through Dec 18, 2026`. */
 export function decided({ action, covers, ...terms }: NonNullable<Item['decision']>): string {
   const parts = [
     ACTIONS[action],

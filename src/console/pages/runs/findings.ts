@@ -35,7 +35,7 @@ export async function openFindings(visit: Visit, run: FindingRun): Promise<Map<s
   const acceptable = findings.filter((finding) => finding.acceptable);
   const byCheck = Map.groupBy(acceptable, ({ check }) => check);
   const shown = (finding: Finding) => html`${textOf(finding, visit, run)} ${actionOn(finding, visit, run)}`;
-  return new Map([...byCheck].map(([id, each]) => [id, each.map(shown)]));
+  return new Map([...byCheck].map(([id, ofCheck]) => [id, ofCheck.map(shown)]));
 }
 
 function listOf(
@@ -59,7 +59,7 @@ function listOf(
   `;
 }
 
-/** Renders a finding; one that only names its employee, with what it rests on. */
+/** Renders a finding. If it names only its employee, adds what it is based on. */
 function textOf(finding: Finding, sight: Sight, run: FindingRun): Html {
   const { text, employee_id, ids } = finding;
   if (ids.length === 0 || (text !== undefined && text !== employee_id)) return findingIn(finding, sight, run);

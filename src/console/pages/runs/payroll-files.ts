@@ -4,7 +4,7 @@ import type { ResultOf } from '../../../api/operation.ts';
 import { auditPayrollRun, listTakenLines, recordTaken } from '../../../api/operations/payroll-run-lines.ts';
 import { getPayrollRunOutline } from '../../../api/operations/payroll-runs.ts';
 import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
-import { fileFormatOf, type WithRows } from '../../../api/schemas.ts';
+import { describeRows, type WithRows } from '../../../api/schemas.ts';
 import { ROW_TYPES } from '../../../formats/rows.ts';
 import { live, state } from '../../elements/facts.ts';
 import { count, counted, instant, money, plain, term } from '../../elements/format.ts';
@@ -227,7 +227,7 @@ function fileForm(
   trigger: 'submit' | 'change, submit',
   op: WithRows,
 ): Html {
-  const { description, columns } = fileFormatOf(op);
+  const { description, columns } = describeRows(op);
   const accepted = Object.entries(ROW_TYPES).map(([ending, type]) => `.${ending},${type}`);
   return html`
     <form class="card" hx-post=${to} hx-encoding="multipart/form-data" hx-target="#outcome" hx-trigger=${trigger} hx-config="timeout:600s">

@@ -9,7 +9,7 @@ import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 import { itemsPath, KINDS } from '../items/labels.ts';
 import { type ComputedRun, NOT_IN_RUN } from './labels.ts';
-import { paychecks } from './lines.ts';
+import { paychecks } from './paycheck-lines.ts';
 
 type Preview = ResultOf<typeof previewPayrollRun>;
 type Computed = ComputedRun | Preview;

@@ -1,0 +1,152 @@
+/** Lines of a run or a preview by paycheck, with the explanation of each amount. */
+import { flagTexts } from '../../../formats/flags.ts';
+import { facts, state } from '../../elements/facts.ts';
+import { dayText, money, plain, sentence, term } from '../../elements/format.ts';
+import {
+  deductionLink,
+  employeeOf,
+  eventOf,
+  idLink,
+  runEmployeeLink,
+  runLink,
+} from '../../elements/links.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { Visit } from '../../page.ts';
+import * as labels from './labels.ts';
+import { overridePath } from './overrides.ts';
+
+type Line = labels.Line;
+type Options = {
+  /** To link an employee's lines. A preview has none. */
+  readonly runId?: string;
+  /** To show the day on which a deduction must be in effect. */
+  readonly run?: labels.Run;
+  /** Amounts of the run can be overridden. */
+  readonly isOpen?: boolean;
+  /** All lines are of one employee. */
+  readonly isOfEmployee?: boolean;
+  readonly may?: Visit['may'];
+  /** The lines of the employee in the previous run. */
+  readonly before?: readonly Line[];
+  /** The last days of the deductions of an employee who left, by id; null for one without an end. */
+  readonly ends?: ReadonlyMap<string, string | null>;
+};
+
+/** Renders lines in their order, grouped by employee. */
+export function paychecks(lines: readonly Line[], options: Options = {}): Html {
+  const { runId, isOfEmployee = false, may = () => false } = options;
+  const paycheckOf = ([employee, ofEmployee]: [string, Line[]]) => html`
+    <section class="card paycheck">
+      <h3>${isOfEmployee ? employeeOf(employee, { may }) : runId === undefined ? employee : runEmployeeLink(runId, employee)}</h3>
+      ${ofEmployee.map((line) => lineOf(line, options))}
+    </section>
+  `;
+  return html`
+    <div class="paychecks">
+      ${HEADS}
+      ${[...Map.groupBy(lines, (line) => line.employee_id)].map(paycheckOf)}
+    </div>
+  `;
+}
+
+export const HEADS = html`<div class="paycheck-heads" aria-hidden="true"><span>Employee amount</span><span>Employer amount</span></div>`;
+
+export function lineOf(line: Line, options: Options): Html {
+  const { kind, change, amount_change, flags } = line;
+  return html`
+    <details class="line">
+      <summary>
+        <span class="of">${term(line.line_of_coverage)}<span class="soft">${`, ${plain(line.taxability)}`}</span></span>
+        <span class="says">
+          ${kind !== 'regular' && state(kind)}
+          ${change !== null && change !== 'same' && state(changeOf(change, line.previous_amount))}
+          ${change === 'same' && amount_change !== null && amount_change !== 'same' && state(labels.AMOUNT_CHANGES[amount_change])}
+          ${flags.map((flag) => state(labels.flagLabel(flag), 'warn'))}
+          ${line.unapplied !== null && state(sentence(line.unapplied.message), 'warn')}
+        </span>
+        <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
+        <span class="pays soft"><span class="hidden-label">${'employer amount '}</span>${money(line.employer_amount)}</span>
+      </summary>
+      <div class="why">
+        <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${sentence(step)}</li>`)}</ol>
+        ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${flagTexts(flag).meaning}</li>`)}</ul>`}
+        ${line.unapplied !== null && html`<p>${'The newer amount is in a quarantined event: '}${eventOf(line.unapplied.event_id, { may: options.may ?? (() => false) })}</p>`}
+        ${factsOf(line, options)}
+        ${kind === 'regular' && overrideLink(line, options)}
+      </div>
+    </details>
+  `;
+}
+
+/** Links to the form that overrides the amounts of a line of an open run. */
+function overrideLink({ employee_id, deduction_id }: Line, { runId, isOpen, may }: Options): Content {
+  if (runId === undefined || isOpen !== true || may?.('runs:write') !== true) return null;
+  return html`<p class="on-screen"><a href=${overridePath(runId, { employee_id, deduction_id })}>Override the amounts …</a></p>`;
+}
+
+/** `changed from $57.69`, `replaced, was $57.69`. */
+function changeOf(change: NonNullable<Line['change']>, previous: string | null): string {
+  const label = labels.CHANGES[change];
+  if (change === 'changed') return `${label} from ${money(previous)}`;
+  return (change === 'ended' || change === 'replaced') && previous !== null
+    ? `${label}, was ${money(previous)}`
+    : label;
+}
+
+const RECORDS = {
+  event: 'event',
+  roster: 'roster report',
+  decision: 'assignment to an employer',
+  void: 'voided run',
+  taken: 'report of amounts taken',
+};
+
+/** Shows the record since which the amount of an adjustment or arrears line is due. */
+function recordOf({ kind, id }: NonNullable<Line['because']>, may: Options['may'] = () => false): Html {
+  if (kind === 'event') return html`<span>${RECORDS[kind]} ${eventOf(id, { may })}</span>`;
+  return html`<span>${RECORDS[kind]} <code>${id}</code></span>`;
+}
+
+function factsOf(line: Line, { may, run, before = [], ends = new Map() }: Options): Html {
+  const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
+  const linked = (id: string) => (may?.('ledger:read') ? deductionLink(id) : idLink(null, id));
+  const deduction =
+    version === null
+      ? linked(deduction_id)
+      : html`<span>${linked(deduction_id)}${`, version ${version}`}</span>`;
+  const previous = before.find(
+    (earlier) => earlier.kind === 'regular' && earlier.deduction_id === deduction_id,
+  );
+  const contribution = (side: 'member_contribution' | 'employer_contribution') => {
+    if (period === null) return false;
+    const [now, then] = [line, previous ?? line].map((at) => `${money(at[side])} ${at.period ?? ''}`);
+    return now === then ? now : `${now}, in the previous run ${then}`;
+  };
+  const end = ends.get(deduction_id);
+  const treatment = employer_treatment === null ? '' : ` (${employer_treatment})`;
+  const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
+  const changed =
+    line.amount_change !== null &&
+    line.amount_change !== 'same' &&
+    `${labels.AMOUNT_CHANGES[line.amount_change]}: employee ${signed(line.member_difference)}, employer ${signed(line.employer_difference)}`;
+  return facts([
+    ['Employee contribution', contribution('member_contribution')],
+    ['Employer contribution', contribution('employer_contribution')],
+    [
+      'In effect on',
+      line.kind === 'regular' && run !== undefined && labels.choiceOf('applies_on', run.applies_on)?.label,
+    ],
+    ['Coverage', end !== undefined && (end === null ? 'no end date' : `through ${dayText(end)}`)],
+    ['Replaces deduction', line.replaces_deduction_id !== null && linked(line.replaces_deduction_id)],
+    ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
+    ['Amount change', changed],
+    ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
+    ['Opening item', line.opening_id],
+    ['Because of', line.because !== null && recordOf(line.because, may)],
+    ['Deduction', deduction_id !== '' && deduction],
+    ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
+    ['Payroll code', line.payroll_code],
+    ['Employer payroll code', employer_payroll_code !== null && employer_payroll_code + treatment],
+    ['Description', line.description],
+  ]);
+}
