@@ -1,6 +1,6 @@
 /**
  * The order of the modules: a module imports only from rows below its own. Type imports and re-exports count.
- * docs/architecture.md says what each module does.
+ * docs/internals/architecture.md says what each module does.
  */
 const ROWS = [
   ['main.ts', 'index.ts', 'testing.ts', 'dev'],

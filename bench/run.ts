@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, compared with alternatives and with a server that
- * only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
+ * only verifies. Writes docs/internals/benches/results.md, or with `--scale`, `--payroll`, `--changes`, `--operations`, `--late`,
  * `--hostile`, `--items`, `--pages`, `--snapshot` or `--soak` the file of that name. Other flags give a quick look that only prints. README.md describes the
  * comparison.
  */
@@ -140,5 +140,5 @@ try {
   await postgres.remove();
 }
 if (!isQuickLook) {
-  writeFileSync(new URL(`./${kind}.md`, import.meta.url), report.text());
+  writeFileSync(new URL(`../docs/internals/benches/${kind}.md`, import.meta.url), report.text());
 }

@@ -85,7 +85,7 @@ function drawing(page: string, name: string): string {
   const missing = allowed.filter((state) => !drawn.has(state));
   if (wrong.length + missing.length > 0)
     throw new Error(
-      `docs/states.md, ${name}: the rows have other states than the schema: ${[...wrong, ...missing].join(', ')}`,
+      `docs/internals/states.md, ${name}: the rows have other states than the schema: ${[...wrong, ...missing].join(', ')}`,
     );
   const lines = arrows.map(([from, to, label]) => `    ${from} --> ${to}: ${label}\n`);
   return `\n\`\`\`mermaid\nstateDiagram-v2\n${lines.join('')}\`\`\`\n\n`;
@@ -111,7 +111,7 @@ function partOf(name: string, page: string): string {
 
 /** Returns the pages that have generated parts, by path, with the parts of the current code. */
 export function generatedPages(): Map<string, string> {
-  const pages = globSync('docs/*.md', { cwd: ROOT }).sort();
+  const pages = globSync('docs/**/*.md', { cwd: ROOT }).sort();
   const withParts = pages.map((path) => [path, read(path)] as const).filter(([, page]) => page.match(PART));
   return new Map(
     withParts.map(([path, page]) => [

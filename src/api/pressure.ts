@@ -1,4 +1,4 @@
-/** Refuses requests while the API thread is overloaded, before the receiver is affected (bench/findings.md). */
+/** Refuses requests while the API thread is overloaded, before the receiver is affected (docs/internals/benches/findings.md). */
 
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';

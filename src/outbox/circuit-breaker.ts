@@ -83,7 +83,7 @@ export type Signal = {
 
 /**
  * Applies the results of attempts in order. Returns one value per result: the new state of the circuit breaker, or null if
- * it did not change. The transaction waits for no lock after this one (docs/database.md).
+ * it did not change. The transaction waits for no lock after this one (docs/internals/database.md).
  */
 export async function applySignals(
   trx: Trx,

@@ -19,7 +19,7 @@ import type {
 import type { Receiving } from '../telemetry/counts.ts';
 import type { Log, LogFields } from '../telemetry/log.ts';
 
-/** Bounds of a worker's heap, in MiB. By default they grow with the machine (bench/findings.md#memory). */
+/** Bounds of a worker's heap, in MiB. By default they grow with the machine (docs/internals/benches/findings.md#memory). */
 const HEAP = { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 1024 };
 /** How long a stop waits for requests in flight. The next start continues unfinished requests. */
 const STOP_WITHIN_MS = 8_000;

@@ -1,5 +1,5 @@
 /**
- * Checks the promises (docs/promises.md) after every fault: acknowledged events are stored, every event has
+ * Checks the promises (docs/internals/promises.md) after every fault: acknowledged events are stored, every event has
  * ended, effects per id are exactly one, positions have no gap, the ledger matches the events, and no secret
  * is stored anywhere. It reads the tables without the code that filled them, in the same way on both engines.
  */

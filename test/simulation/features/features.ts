@@ -21,7 +21,7 @@ import { PEOPLE } from './people.ts';
 import { PILOT } from './pilot.ts';
 import { SCHEDULES } from './schedules.ts';
 
-/** By name, a query whose rows break the invariant, or a function that returns sentences. docs/promises.md lists them. */
+/** By name, a query whose rows break the invariant, or a function that returns sentences. docs/internals/promises.md lists them. */
 export type Invariants = Readonly<
   Record<string, string | ((simulation: Simulation) => readonly string[] | Promise<readonly string[]>)>
 >;
